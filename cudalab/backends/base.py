@@ -1,0 +1,164 @@
+"""What a device must offer to run a lab's kernels.
+
+A backend is a context manager: leaving it releases the device on every path. Everything a lab
+does with a device goes through the few methods of `Backend`; a lab never knows which one it has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from cudalab.errors import CudalabError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import DTypeLike
+
+    from cudalab.formats import Payload
+    from cudalab.source import Source
+
+# The element type of a lab's case arrives in the kernel as -D T=<C type>.
+C_TYPES = {
+    "uint8": "unsigned char",
+    "int32": "int",
+    "uint32": "unsigned int",
+    "int64": "long long",
+    "uint64": "unsigned long long",
+    "float32": "float",
+    "float64": "double",
+}
+
+Dim = int | tuple[int, ...]
+
+
+class Buffer(Protocol):
+    """Memory on the device, aligned to 256 bytes, C order. Freed with the last reference."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def nbytes(self) -> int: ...
+
+
+class Kernel(Protocol):
+    """One `extern "C" __global__` function of a compiled module, with its number of parameters."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def num_params(self) -> int: ...
+
+
+class Module(Protocol):
+    """A compiled .cu file."""
+
+    @property
+    def source(self) -> Source: ...
+
+    def __getitem__(self, name: str) -> Kernel:
+        """The kernel called `name`; CudalabError listing the module's kernels if there is none."""
+        ...
+
+
+class Timer(Protocol):
+    """Time between two points of the device's own order of work."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+    @property
+    def ms(self) -> float:
+        """Milliseconds between start and stop; waits until the device has passed stop."""
+        ...
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """A device. Launches are in order; `to_host` and `Timer.ms` wait for what was launched."""
+
+    name: str  # "cuda" or "cpu"
+    features: frozenset[str]  # what a variant's `requires` may name here
+
+    def compile(self, source: Source, defines: Mapping[str, str | int]) -> Module:
+        """Compile, or load from the user's cache. KernelCompileError carries the messages."""
+        ...
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
+        """Uninitialised memory. DeviceMemoryError when it does not fit."""
+        ...
+
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> Buffer:
+        """A copy of an array, or of bytes that are still to be read from a stream."""
+        ...
+
+    def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        """The buffer's content as a new array, or as one that nothing will write again."""
+        ...
+
+    def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
+        """The buffer's bytes in order, piece by piece; a piece is valid until the next is taken."""
+        ...
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Launch; arguments are buffers or NumPy scalars. TypeError names an argument that is not.
+
+        A grid with no blocks launches nothing.
+        """
+        ...
+
+    def constant(self, module: Module, name: str) -> Buffer:
+        """The `__constant__` (or `__device__`) variable `name` as a buffer of bytes."""
+        ...
+
+    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
+        """Copy `source` over `target` (equal nbytes), in the order of launches."""
+        ...
+
+    def timer(self) -> Timer: ...
+
+    def synchronize(self) -> None:
+        """Wait for everything launched; errors of those launches are raised here at the latest."""
+        ...
+
+    def properties(self) -> dict[str, str | int | float]:
+        """The course's device table: label to value, in display order."""
+        ...
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+
+def dim3(dim: Dim) -> tuple[int, int, int]:
+    """Fill a grid or block up to three dimensions: 256 -> (256, 1, 1)."""
+    given = (dim,) if isinstance(dim, int) else tuple(int(d) for d in dim)
+    if not 1 <= len(given) <= 3:
+        raise ValueError(f"a grid or block has 1 to 3 dimensions, got {given}")
+    x, y, z = (*given, 1, 1)[:3]
+    return x, y, z
+
+
+def check_arguments(kernel: Kernel, args: Sequence[object]) -> None:
+    """Reject what a kernel cannot be launched with, before the device sees it."""
+    if len(args) != kernel.num_params:
+        raise CudalabError(
+            f"kernel {kernel.name} takes {kernel.num_params} parameters, launched with {len(args)}",
+            hint="the lab's dispatch defines the kernel's parameters: see `cudalab show`",
+        )
+    for position, arg in enumerate(args):
+        if not isinstance(arg, np.generic) and not hasattr(arg, "nbytes"):
+            raise TypeError(
+                f"argument {position} of kernel {kernel.name} is a {type(arg).__name__}: "
+                "pass a buffer or a NumPy scalar such as np.int32(n)"
+            )

@@ -1,0 +1,48 @@
+"""Comparing an answer with the reference. No printing here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+SHOWN = 5  # mismatches listed one by one
+
+
+@dataclass(frozen=True)
+class Mismatches:
+    """How an answer differs from the reference."""
+
+    count: int
+    total: int
+    first: list[tuple[int, str, str]] = field(default_factory=list)  # index, expected, got
+    findings: list[str] = field(default_factory=list)  # what is wrong, in words
+
+    def __str__(self) -> str:
+        """One line per finding and per listed element."""
+        lines = [f"{self.count:,} of {self.total:,} elements differ", *self.findings]
+        lines += [f"  [{i}] expected {want}, got {got}" for i, want, got in self.first]
+        if self.count > len(self.first) > 0:
+            lines.append(f"  … and {self.count - len(self.first):,} more")
+        return "\n".join(lines)
+
+
+def compare_exact(got: Array, expected: Array) -> Mismatches | None:
+    """Compare bit for bit (so NaNs and signed zeros count); None when all bits agree."""
+    bits = f"u{expected.itemsize}"
+    different = np.flatnonzero(got.view(bits) != expected.view(bits))
+    if len(different) == 0:
+        return None
+    first = [(int(i), show(expected[i]), show(got[i])) for i in different[:SHOWN]]
+    return Mismatches(len(different), len(expected), first)
+
+
+def show(value: np.generic) -> str:
+    """An element as a person reads it, with the bits where the digits do not tell."""
+    if value.dtype.kind == "f" and (np.isnan(value) or value == 0):
+        return f"{value} (0x{value.view(f'u{value.itemsize}'):0{2 * value.itemsize}x})"
+    return str(value)

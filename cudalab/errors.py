@@ -1,0 +1,73 @@
+"""What can go wrong, in words for the person at the terminal."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The process's exit status; scripts and graders rely on these numbers."""
+
+    OK = 0
+    ERROR = 1  # bad input, out of memory, a kernel that crashed
+    USAGE = 2  # wrong command line
+    WRONG_ANSWER = 3  # verify: the answer differs
+    NO_DEVICE = 4  # no such device, no compiler, or a feature that the device lacks
+    COMPILE_ERROR = 5
+    TIME_LIMIT = 6  # ended by --kill-after
+    INTERRUPTED = 130
+
+
+class CudalabError(Exception):
+    """An expected failure: what, where, expected and got (`message`); what to do next (`hint`)."""
+
+    exit_code = ExitCode.ERROR
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class InputError(CudalabError):
+    """The bytes on stdin are not what the lab's format promises."""
+
+
+class KernelError(CudalabError):
+    """A kernel did something that no kernel may do: a crash, a deadlock, a divergent barrier."""
+
+
+class DeviceMemoryError(CudalabError):
+    """An allocation did not fit the device's memory."""
+
+
+class HeaderError(CudalabError):
+    """A variant's header is missing, malformed or contradicts another's."""
+
+
+class UsageError(CudalabError):
+    """The command line asks for something that does not exist."""
+
+    exit_code = ExitCode.USAGE
+
+
+class WrongAnswer(CudalabError):  # noqa: N818 - a verdict, not a malfunction
+    """A result differs from the reference."""
+
+    exit_code = ExitCode.WRONG_ANSWER
+
+
+class NoDeviceError(CudalabError):
+    """The device, its compiler or a feature that the variant requires is not there."""
+
+    exit_code = ExitCode.NO_DEVICE
+
+
+class KernelCompileError(CudalabError):
+    """The compiler rejected a kernel's source; the message names its file and line."""
+
+    exit_code = ExitCode.COMPILE_ERROR
+
+
+class TimeLimitError(CudalabError):
+    """A worker was ended by `--kill-after`."""
+
+    exit_code = ExitCode.TIME_LIMIT

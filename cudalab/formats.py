@@ -1,0 +1,211 @@
+"""The course's binary streams: an int32 header, then little-endian elements, nothing else.
+
+Input is read straight into its destination (a pinned bounce buffer or the CPU device's memory),
+so a pipe and a regular file take the same path and 512 MB are never held twice.
+Output is written once, after the last kernel has succeeded.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import stat
+import struct
+import sys
+import time
+from contextlib import contextmanager, suppress
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.errors import CudalabError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import DTypeLike
+
+READ_BYTES = 1 << 26  # one read() at most: long enough to be cheap, short enough for Ctrl-C
+PIPE_BYTES = 1 << 20  # what Linux grants without privileges; the default of 64 KiB costs time
+
+
+class InputStream:
+    """A binary input that knows where it is, so that an error can name the byte."""
+
+    def __init__(self, fd: int, name: str = "stdin") -> None:
+        """Read from the file descriptor `fd`; messages call it `name`."""
+        self.fd = fd
+        self.name = name
+        self.offset = 0
+        status = os.fstat(fd)
+        self.size: int | None = None  # total bytes from here, where the file system knows
+        if stat.S_ISREG(status.st_mode):
+            self.size = max(status.st_size - os.lseek(fd, 0, os.SEEK_CUR), 0)
+        else:
+            widen_pipe(fd)
+
+    def header(self, *names: str) -> tuple[int, ...]:
+        """Read one non-negative int32 per name. InputError when cut short or negative."""
+        values = self.scalars("<" + "i" * len(names), names)
+        for position, (name, value) in enumerate(zip(names, values, strict=True)):
+            if value < 0:
+                raise InputError(
+                    f"{self.name}: {name} = {value} at byte {4 * position}: must not be negative",
+                    hint=f"the stream starts with {name} as a little-endian int32",
+                )
+        return tuple(int(value) for value in values)
+
+    def scalars(self, layout: str, names: tuple[str, ...]) -> tuple[Any, ...]:
+        """Read the values of a struct `layout`, called `names` in errors."""
+        raw = bytearray(struct.calcsize(layout))
+        start = self.offset
+        got = self._fill(memoryview(raw))
+        if got < len(raw):
+            raise InputError(
+                f"{self.name}: truncated header: ends at byte {start + got}, "
+                f"expected {len(raw)} bytes for {', '.join(names)}",
+                hint="the stream starts with a binary little-endian int32, not text",
+            )
+        return struct.unpack(layout, raw)
+
+    def payload(self, name: str, dtype: DTypeLike, *shape: int) -> Payload:
+        """Announce the next array of the stream; a regular file's length is checked at once."""
+        payload = Payload(self, name, np.dtype(dtype), shape)
+        if self.size is not None:
+            announced = getattr(self, "_announced", self.offset)
+            if announced + payload.nbytes > self.size:
+                raise self.truncated(payload, announced, self.size - announced)
+            self._announced = announced + payload.nbytes
+        return payload
+
+    def truncated(self, payload: Payload, start: int, got: int) -> InputError:
+        """Describe a stream that ends `got` bytes into `payload`."""
+        dimensions = " x ".join(str(d) for d in payload.shape)
+        return InputError(
+            f"{self.name}: truncated: ends at byte {start + got}, expected byte "
+            f"{start + payload.nbytes}: {payload.name} is {dimensions} {payload.dtype.name}, "
+            f"got {got // payload.dtype.itemsize} complete elements",
+            hint="the header's count and the element type (--dtype) decide the length",
+        )
+
+    def trailing_bytes(self) -> bool:
+        """Whether bytes follow the payload. Never waits for a pipe that stays open."""
+        if self.size is not None:
+            return self.offset < self.size
+        readable, _, _ = select.select([self.fd], [], [], 0)
+        return bool(readable) and len(os.read(self.fd, 1)) > 0
+
+    def _fill(self, view: memoryview) -> int:
+        """Read until `view` is full or the stream ends; return the bytes read."""
+        filled = 0
+        while filled < len(view):
+            try:
+                got = os.readv(self.fd, [view[filled : filled + READ_BYTES]])
+            except OSError as error:
+                raise InputError(f"{self.name}: cannot be read: {error.strerror}") from None
+            if got == 0:
+                break
+            filled += got
+        self.offset += filled
+        return filled
+
+
+class Payload:
+    """An array of a stream that is still to be read, piece by piece and once."""
+
+    def __init__(
+        self, stream: InputStream, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
+    ) -> None:
+        """Describe an array of `shape` elements of `dtype` (little-endian in the stream)."""
+        self.stream = stream
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.nbytes = prod(shape) * dtype.itemsize
+        self.seconds = 0.0  # spent waiting for the stream
+        self._got = 0
+
+    def readinto(self, view: memoryview) -> None:
+        """Fill `view` (bytes) with the next part of the array. InputError when the stream ends."""
+        began = time.perf_counter()
+        start = self.stream.offset - self._got
+        got = self.stream._fill(view)  # noqa: SLF001 - the two classes are one reader
+        self._got += got
+        self.seconds += time.perf_counter() - began
+        if got < len(view):
+            raise self.stream.truncated(self, start, self._got)
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """Read the whole array into host memory."""
+        try:
+            array = np.empty(self.shape, self.dtype)
+        except (MemoryError, ValueError):
+            raise CudalabError(
+                f"out of host memory: {self.name} needs {self.nbytes:,} bytes"
+            ) from None
+        if self.nbytes:
+            self.readinto(as_bytes(array))
+        return array
+
+
+def as_bytes(array: np.ndarray[Any, Any]) -> memoryview:
+    """View a C-contiguous array as bytes, empty arrays included."""
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+def widen_pipe(fd: int) -> None:
+    """Ask Linux for a larger pipe buffer; anything that is no pipe, or refuses, stays as it is."""
+    if sys.platform == "linux":
+        import fcntl  # noqa: PLC0415 - POSIX only
+
+        with suppress(OSError):
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout") -> None:
+    """Write every byte. A closed pipe ends the process as SIGPIPE ends any Unix filter."""
+    widen_pipe(fd)
+    try:
+        for piece in pieces:
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(fd, view) :]
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGPIPE)
+        raise CudalabError(
+            f"{name}: cannot write the answer: {error.strerror}",
+            hint="the output is incomplete: do not use it",
+        ) from None
+
+
+@contextmanager
+def output_file(path: Path) -> Iterator[int]:
+    """Open `path` for writing; it appears, or is replaced, only when the block succeeds."""
+    target = path.resolve()
+    try:
+        if target.exists() and not target.is_file():  # a device or a named pipe: written in place
+            fd = os.open(target, os.O_WRONLY)
+            try:
+                yield fd
+            finally:
+                os.close(fd)
+            return
+        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            yield fd
+            os.close(fd)
+            partial.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                os.close(fd)
+            partial.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None

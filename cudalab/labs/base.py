@@ -1,0 +1,111 @@
+"""What a lab is: its stream, its data, its reference and its launch plans.
+
+A lab knows nothing of click, rich or a concrete device. Adding one is adding one module with a
+`LAB` object, and a folder of kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from cudalab.backends.base import Backend, Buffer, Module
+    from cudalab.compare import Mismatches
+    from cudalab.formats import InputStream, Payload
+
+Array = np.ndarray[Any, Any]
+Case = dict[str, Any]  # the options that choose what is computed: {"dtype": "uint32"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """A command-line option of one lab that is no axis of its cases."""
+
+    name: str  # "--bins"
+    type: type
+    help: str
+    default: Any = None
+
+
+@dataclass
+class Inputs:
+    """What a lab's stream holds: arrays (or bytes still to be read) and numbers."""
+
+    arrays: dict[str, Array | Payload]
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a launch plan needs: the device, the compiled kernels, the inputs on the device."""
+
+    backend: Backend
+    kernels: Module
+    defines: Mapping[str, int | str]
+    buffers: dict[str, Buffer]
+    params: dict[str, Any]
+    case: Case
+
+    def define(self, name: str) -> int:
+        """The variant's integer define `name`, the same number its kernels were compiled with."""
+        return int(self.defines[name])
+
+
+@dataclass(frozen=True)
+class Step:
+    """The launches of one computation. Repeatable: inputs are kept, the answer is `out`."""
+
+    run: Callable[[], None]
+    out: Buffer
+
+    def __call__(self) -> None:
+        """Launch everything once."""
+        self.run()
+
+
+class Lab:
+    """A lab of the course. Subclasses fill in the class variables and the methods."""
+
+    name: ClassVar[str]
+    # The options that choose a case; the first value is the default.
+    axes: ClassVar[dict[str, tuple[str, ...]]]
+    options: ClassVar[tuple[Option, ...]] = ()
+    distributions: ClassVar[tuple[str, ...]]
+
+    def dispatches(self) -> list[str]:
+        """The launch plans a variant's header may name."""
+        prefix = "dispatch_"
+        return sorted(name.removeprefix(prefix) for name in dir(self) if name.startswith(prefix))
+
+    def default_case(self) -> Case:
+        """The case when no option is given."""
+        return {axis: values[0] for axis, values in self.axes.items()}
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Read the header, announce the arrays. InputError for anything the format forbids."""
+        raise NotImplementedError
+
+    def generate(self, case: Case, n: int, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """A stream of size n drawn from `dist`: same seed, same bytes, on every platform."""
+        raise NotImplementedError
+
+    def reference(self, inputs: Inputs, case: Case) -> Array:
+        """The answer, computed on the host by NumPy."""
+        raise NotImplementedError
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """Read an answer to `inputs` for `verify`."""
+        raise NotImplementedError
+
+    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+        """What differs between an answer and the reference; None when nothing does."""
+        raise NotImplementedError
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """The answer when there is nothing to compute (n = 0), else None."""
+        raise NotImplementedError

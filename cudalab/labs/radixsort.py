@@ -1,0 +1,239 @@
+"""Sorts n keys by radix, least significant digit first"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from cudalab.compare import Mismatches, compare_exact
+from cudalab.formats import as_bytes
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.base import Buffer
+    from cudalab.formats import InputStream
+
+
+class RadixSort(Lab):
+    """Stream: int32 n, then n keys. Answer: the keys in ascending order, without a header."""
+
+    name = "radixsort"
+    axes: ClassVar = {"dtype": ("uint32", "int32", "float32", "uint64", "float64")}
+    distributions = ("uniform", "sorted", "reversed", "equal", "few", "top-byte")
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """n ≥ 0 as int32, then n elements of the case's dtype."""
+        (n,) = stream.header("n")
+        return Inputs({"keys": stream.payload("keys", case["dtype"], n)}, {"n": n})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """n elements, no header."""
+        return stream.payload("sorted keys", case["dtype"], inputs.params["n"]).array()
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """Nothing in, nothing out."""
+        return None if inputs.params["n"] else np.empty(0, case["dtype"])
+
+    def generate(self, case: Case, n: int, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """Random 32- or 64-bit patterns, shaped by `dist`; float keys hold NaNs and infinities."""
+        yield np.array([n], "<i4").tobytes()
+        yield as_bytes(draw(np.dtype(case["dtype"]), n, dist, seed))
+
+    def reference(self, inputs: Inputs, case: Case) -> Array:
+        """NumPy's sort of the keys' bits, mapped so that unsigned order is the key order."""
+        del case
+        keys = inputs.arrays["keys"]
+        assert isinstance(keys, np.ndarray)
+        bits = ordered_bits(keys)
+        bits.sort()
+        return from_ordered_bits(bits, keys.dtype)
+
+    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+        """Exact, with the kind of mistake in words."""
+        expected = self.reference(inputs, case)
+        found = compare_exact(got, expected)
+        if found is None:
+            return None
+        bits = ordered_bits(got)
+        descents = np.flatnonzero(bits[1:] < bits[:-1])
+        if len(descents):
+            found.findings.append(
+                f"not sorted: element {descents[0] + 1} is smaller than element {descents[0]} "
+                f"({len(descents):,} such places)"
+            )
+            bits.sort()
+        same_keys = bool((bits == ordered_bits(expected)).all())
+        found.findings.append(
+            "the same multiset of keys: none lost, none invented"
+            if same_keys
+            else "not the same multiset: some keys of the input are missing, others were not there"
+        )
+        return found
+
+    # Launch plans. `keys` is the input, T its element type; n < 2^31.
+
+    def dispatch_split(self, job: Job) -> Step:
+        """One pass a bit, least significant first; s is the exclusive scan of the bits.
+
+        scan_bits(const T *keys, unsigned *s, unsigned *block_sums, unsigned n, int bit)
+            s[i] within each block of ITEMS_PER_BLOCK items, block totals to block_sums
+        scan_blocks(unsigned *data, unsigned *block_sums, unsigned n)
+            the same in place, for the block sums of the level above
+        add_block_sums(unsigned *data, const unsigned *block_sums, unsigned n)
+            data[i] += block_sums[i / ITEMS_PER_BLOCK]
+        split(const T *in, T *out, const unsigned *s, unsigned n, int bit)
+            zeros to i - s[i], ones to (number of zeros) + s[i]
+        The three scan kernels run in blocks of SCAN_THREADS threads, one block for each
+        ITEMS_PER_BLOCK items; split in blocks of THREADS_PER_BLOCK threads, one thread a key.
+        """
+        backend, keys = job.backend, job.buffers["keys"]
+        n = job.params["n"]
+        threads, scan_threads = job.define("THREADS_PER_BLOCK"), job.define("SCAN_THREADS")
+        scan_blocks = _blocks(n, job.define("ITEMS_PER_BLOCK"))
+        scan_bits, split = job.kernels["scan_bits"], job.kernels["split"]
+        levels = _scan_levels(job, n)
+        s, block_sums = levels[:2]
+        ping, pong = _two_buffers(job)
+        passes = 8 * keys.dtype.itemsize
+
+        def run() -> None:
+            source, target = keys, ping
+            for bit in range(passes):
+                args = (np.uint32(n), np.int32(bit))
+                backend.launch(scan_bits, scan_blocks, scan_threads, source, s, block_sums, *args)
+                _add_scanned_sums(job, levels, 0, n)
+                backend.launch(split, _blocks(n, threads), threads, source, target, s, *args)
+                source, target = target, pong if target is ping else ping
+
+        return Step(run, _last_of(ping, pong, passes))
+
+    def dispatch_digits(self, job: Job) -> Step:
+        """One pass a digit of RADIX_BITS bits, least significant first: count, scan, scatter.
+
+        count_digits(const T *keys, unsigned *counts, unsigned n, int shift)
+            counts[digit * num_tiles + tile], digit = (ordered bits of key >> shift) % 2^RADIX_BITS
+        scan_blocks, add_block_sums: as in the plan `split`, over the counts, with the same
+            SCAN_THREADS and ITEMS_PER_BLOCK
+        scatter(const T *in, T *out, const unsigned *offsets, unsigned n, int shift)
+            stable: offsets[digit * num_tiles + tile] is where the tile's first such key goes
+        A tile is TILE_ITEMS keys; a block of THREADS_PER_BLOCK threads handles TILES_PER_BLOCK
+        of them (1 where the header does not say).
+        """
+        backend, keys = job.backend, job.buffers["keys"]
+        n = job.params["n"]
+        threads, tile = job.define("THREADS_PER_BLOCK"), job.define("TILE_ITEMS")
+        radix_bits = job.define("RADIX_BITS")
+        tiles = _blocks(n, tile)
+        blocks = _blocks(tiles, int(job.defines.get("TILES_PER_BLOCK", 1)))
+        count, scatter = job.kernels["count_digits"], job.kernels["scatter"]
+        num_counts = tiles << radix_bits
+        levels = _scan_levels(job, num_counts)
+        ping, pong = _two_buffers(job)
+        passes = 8 * keys.dtype.itemsize // radix_bits
+
+        def run() -> None:
+            source, target = keys, ping
+            for digit in range(passes):
+                args = (np.uint32(n), np.int32(digit * radix_bits))
+                backend.launch(count, blocks, threads, source, levels[0], *args)
+                _scan_level(job, levels, 0, num_counts)
+                backend.launch(scatter, blocks, threads, source, target, levels[0], *args)
+                source, target = target, pong if target is ping else ping
+
+        return Step(run, _last_of(ping, pong, passes))
+
+
+LAB = RadixSort()
+
+
+def _blocks(items: int, per_block: int) -> int:
+    return -(-items // per_block)
+
+
+def _two_buffers(job: Job) -> tuple[Buffer, Buffer]:
+    """Two arrays to sort between, so that the input stays as it is."""
+    keys = job.buffers["keys"]
+    return job.backend.empty(keys.shape, keys.dtype), job.backend.empty(keys.shape, keys.dtype)
+
+
+def _last_of(ping: Buffer, pong: Buffer, passes: int) -> Buffer:
+    return ping if passes % 2 else pong
+
+
+def _scan_levels(job: Job, items: int) -> list[Buffer]:
+    """The array to scan, then the block sums of each level up to a single one."""
+    per_block = job.define("ITEMS_PER_BLOCK")
+    sizes = [items]
+    while len(sizes) == 1 or sizes[-1] > 1:
+        sizes.append(_blocks(sizes[-1], per_block))
+    return [job.backend.empty(size, np.uint32) for size in sizes]
+
+
+def _scan_level(job: Job, levels: list[Buffer], level: int, items: int) -> None:
+    """Scan the `items` of `levels[level]` in place."""
+    blocks, threads = _blocks(items, job.define("ITEMS_PER_BLOCK")), job.define("SCAN_THREADS")
+    data, sums = levels[level : level + 2]
+    job.backend.launch(job.kernels["scan_blocks"], blocks, threads, data, sums, np.uint32(items))
+    _add_scanned_sums(job, levels, level, items)
+
+
+def _add_scanned_sums(job: Job, levels: list[Buffer], level: int, items: int) -> None:
+    """Turn a level whose blocks are scanned into one scan: scan the block sums, add them back."""
+    blocks, threads = _blocks(items, job.define("ITEMS_PER_BLOCK")), job.define("SCAN_THREADS")
+    if blocks > 1:
+        data, sums = levels[level : level + 2]
+        _scan_level(job, levels, level + 1, blocks)
+        add = job.kernels["add_block_sums"]
+        job.backend.launch(add, blocks, threads, data, sums, np.uint32(items))
+
+
+def ordered_bits(keys: Array) -> Array:
+    """The keys' bits, mapped so that their unsigned order is the order of the keys.
+
+    int32: the sign bit flipped. float32: all bits of negatives flipped, the sign bit of the rest:
+    −NaN < −inf < … < −0 < +0 < … < +inf < +NaN.
+    """
+    bits: Array = keys.view(f"u{keys.itemsize}")
+    sign = bits.dtype.type(1 << (8 * keys.itemsize - 1))
+    if keys.dtype.kind == "u":
+        return bits.copy()
+    if keys.dtype.kind == "i":
+        return bits ^ sign
+    return np.where(bits & sign, ~bits, bits | sign)
+
+
+def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
+    """The inverse of `ordered_bits`."""
+    sign = bits.dtype.type(1 << (8 * bits.itemsize - 1))
+    if dtype.kind == "i":
+        bits = bits ^ sign
+    elif dtype.kind == "f":
+        bits = np.where(bits & sign, bits ^ sign, ~bits)
+    return bits.view(dtype)
+
+
+def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
+    """n keys of `dtype`. PCG64's raw output, so the same seed gives the same bytes everywhere."""
+    raw = np.random.PCG64(seed)
+    words = -(-n * dtype.itemsize // 8)
+    bits = raw.random_raw(words).astype("<u8").view(f"<u{dtype.itemsize}")[:n]
+    word = bits.dtype.type
+    match dist:
+        case "uniform":
+            pass
+        case "sorted" | "reversed":
+            bits = from_ordered_bits(np.sort(bits), dtype).view(bits.dtype)
+            bits = bits[::-1].copy() if dist == "reversed" else bits
+        case "equal":
+            bits = np.full(n, word(raw.random_raw() & (2 ** (8 * dtype.itemsize) - 1)))
+        case "few":
+            values = raw.random_raw(16).astype("<u8").view(bits.dtype)[:16]
+            bits = values[bits % word(16)]
+        case "top-byte":
+            bits = bits << word(8 * dtype.itemsize - 8)
+        case _:
+            raise ValueError(f"unknown distribution {dist!r}")
+    return bits.view(dtype)
