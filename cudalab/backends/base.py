@@ -84,8 +84,14 @@ class Backend(Protocol):
     name: str  # "cuda" or "cpu"
     features: frozenset[str]  # what a variant's `requires` may name here
 
-    def compile(self, source: Source, defines: Mapping[str, str | int]) -> Module:
-        """Compile, or load from the user's cache. KernelCompileError carries the messages."""
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> Module:
+        """Compile, or load from the user's cache. KernelCompileError carries the messages.
+
+        `arch` is the compute capability that a variant asks for, such as "sm_90a" (None: the
+        device's own); a device that has no such thing ignores it.
+        """
         ...
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
@@ -162,3 +168,12 @@ def check_arguments(kernel: Kernel, args: Sequence[object]) -> None:
                 f"argument {position} of kernel {kernel.name} is a {type(arg).__name__}: "
                 "pass a buffer or a NumPy scalar such as np.int32(n)"
             )
+
+
+def missing_kernel(source: Source, name: str) -> CudalabError:
+    """Describe a .cu file that lacks a kernel which the launch plan needs."""
+    defined = ", ".join(source.kernels) or "none"
+    return CudalabError(
+        f"{source.label} defines no kernel {name}; it defines: {defined}",
+        hint='a kernel is extern "C" __global__ void and has the name the lab\'s plan gives it',
+    )

@@ -1,0 +1,435 @@
+"""The CPU device: the same .cu files, compiled by the host's C++ compiler.
+
+A kernel file becomes a shared library; runtime/runtime.cpp runs its grids. Python only starts
+launches and waits for them in short turns, so that Ctrl-C is heard.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from cudalab import source as sources
+from cudalab.backends.base import Dim, check_arguments, dim3, missing_kernel
+from cudalab.backends.cpu import compiler
+from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
+from cudalab.formats import Payload, as_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import DTypeLike
+
+    from cudalab.source import Source
+
+ALIGNMENT = 256  # bytes, as cudaMalloc aligns
+MAX_THREADS = 1024
+MAX_DYNAMIC_SHARED = 227 << 10
+MAX_GRID = (2**31 - 1, 65_535, 65_535)
+MAX_BLOCK = (1024, 1024, 64)
+
+_DYNAMIC_SHARED = re.compile(
+    r"\bextern\s+__shared__\s+(?P<align>(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?)"
+    r"(?P<type>[\w:<>\s]+?)\s+(?P<name>\w+)\s*\[\s*\]\s*;"
+)
+_SYMBOL = re.compile(
+    r"^[ \t]*(?:__constant__|__device__)\s[^;(){}=]*?\b(?P<name>\w+)\s*(?:\[[^;={]*\]\s*)?(?:=|;)",
+    re.MULTILINE,
+)
+
+
+class CpuBuffer:
+    """Host memory that kernels work on."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        """Wrap a C-contiguous array."""
+        self.array = array
+        self.shape = array.shape
+        self.dtype = array.dtype
+        self.nbytes = array.nbytes
+        self.address = array.ctypes.data
+
+
+class CpuKernel:
+    """A kernel of a loaded library."""
+
+    def __init__(self, name: str, handle: _Kernel) -> None:
+        """Read the parameters' sizes from the library's own table."""
+        self.name = name
+        self.handle = ctypes.pointer(handle)
+        self.num_params = int(handle.num_params)
+        self.param_sizes = [handle.param_sizes[i] & 127 for i in range(self.num_params)]
+        self.is_pointer = [bool(handle.param_sizes[i] & 128) for i in range(self.num_params)]
+
+
+class CpuModule:
+    """A compiled .cu file, loaded into this process."""
+
+    def __init__(self, source: Source, library: ctypes.CDLL) -> None:
+        """Hold `library`; kernels are looked up by name."""
+        self.source = source
+        self.library = library
+        self._kernels: dict[str, CpuKernel] = {}
+
+    def __getitem__(self, name: str) -> CpuKernel:
+        """The kernel called `name`."""
+        if name not in self._kernels:
+            if name not in self.source.kernels:
+                raise missing_kernel(self.source, name)
+            handle = _Kernel.in_dll(self.library, f"cudalab_kernel_{name}")
+            self._kernels[name] = CpuKernel(name, handle)
+        return self._kernels[name]
+
+
+class CpuTimer:
+    """The host's clock: launches on this device have ended when `launch` returns."""
+
+    def __init__(self) -> None:
+        """Start with no time."""
+        self.ms = 0.0
+        self._began = 0.0
+
+    def start(self) -> None:
+        """Note the time."""
+        self._began = time.perf_counter()
+
+    def stop(self) -> None:
+        """Take the milliseconds since `start`."""
+        self.ms = (time.perf_counter() - self._began) * 1e3
+
+
+class CpuBackend:
+    """Runs kernels on the host's cores."""
+
+    name = "cpu"
+    features: frozenset[str] = frozenset({"sm_75"})
+
+    def __init__(self, threads: int | None = None) -> None:
+        """Use `threads` OS threads; None takes every core this process may use."""
+        self.threads = threads or usable_cores()
+        self._runtime: ctypes.CDLL | None = None
+
+    def __enter__(self) -> Self:
+        """Fail early when there is no compiler."""
+        compiler.find_compiler()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing to release: the OS threads wait for a next launch."""
+
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> CpuModule:
+        """Compile, or load from the cache. `arch` is for GPUs."""
+        del arch
+        self._load_runtime()
+        library = compiler.kernel_library(prepare(source, defines), source.label)
+        try:
+            return CpuModule(source, ctypes.CDLL(str(library)))
+        except OSError:  # a damaged cache entry: build it again
+            library.unlink(missing_ok=True)
+            library = compiler.kernel_library(prepare(source, defines), source.label)
+            return CpuModule(source, ctypes.CDLL(str(library)))
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:
+        """Uninitialised memory, aligned to 256 bytes."""
+        dtype = np.dtype(dtype)
+        count = int(np.prod(shape, dtype=np.int64))
+        needed = count * dtype.itemsize
+        try:
+            if needed > available_memory():
+                raise MemoryError
+            raw = np.empty(needed + ALIGNMENT, np.uint8)
+        except MemoryError:
+            raise DeviceMemoryError(
+                f"out of memory: {needed:,} bytes more are needed, "
+                f"about {available_memory():,} are free",
+                hint="a smaller n, or a machine with more memory",
+            ) from None
+        start = -raw.ctypes.data % ALIGNMENT
+        return CpuBuffer(raw[start : start + needed].view(dtype).reshape(shape))
+
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> CpuBuffer:
+        """Copy an array, or read a stream straight into the buffer."""
+        buffer = self.empty(data.shape, data.dtype)
+        if isinstance(data, Payload):
+            if data.nbytes:
+                data.readinto(as_bytes(buffer.array))
+        else:
+            buffer.array[...] = data
+        return buffer
+
+    def to_host(self, buffer: CpuBuffer) -> np.ndarray[Any, Any]:
+        """Copy the buffer's content."""
+        return buffer.array.copy()
+
+    def chunks(self, buffer: CpuBuffer) -> Iterator[memoryview]:
+        """The whole buffer as one piece."""
+        yield as_bytes(buffer.array)
+
+    def launch(
+        self,
+        kernel: CpuKernel,
+        grid: Dim,
+        block: Dim,
+        *args: CpuBuffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Run the grid to its end."""
+        check_arguments(kernel, args)
+        blocks, threads = dim3(grid), dim3(block)
+        check_limits(kernel.name, blocks, threads, shared_bytes)
+        if 0 in blocks:
+            return
+        values = (ctypes.c_uint64 * len(args))()
+        pointers = (ctypes.c_void_p * len(args))()
+        for i, arg in enumerate(args):
+            pointers[i] = ctypes.addressof(values) + 8 * i
+            values[i] = _argument(kernel, i, arg)
+        self._run(kernel, blocks, threads, pointers)
+
+    def constant(self, module: CpuModule, name: str) -> CpuBuffer:
+        """The variable's own memory, as bytes."""
+        try:
+            symbol = _Symbol.in_dll(module.library, f"cudalab_symbol_{name}")
+        except ValueError:
+            raise CudalabError(
+                f"{module.source.label} has no __constant__ or __device__ variable {name}"
+            ) from None
+        memory = (ctypes.c_uint8 * symbol.bytes).from_address(symbol.address)
+        return CpuBuffer(np.frombuffer(memory, np.uint8))
+
+    def copy(self, source: CpuBuffer | np.ndarray[Any, Any], target: CpuBuffer) -> None:
+        """Copy bytes; sizes must agree."""
+        array = source.array if isinstance(source, CpuBuffer) else np.ascontiguousarray(source)
+        if array.nbytes != target.nbytes:
+            raise ValueError(f"copy of {array.nbytes} bytes into {target.nbytes}")
+        as_bytes(target.array)[:] = as_bytes(array)
+
+    def timer(self) -> CpuTimer:
+        """The host's clock."""
+        return CpuTimer()
+
+    def synchronize(self) -> None:
+        """Every launch has ended already."""
+
+    def properties(self) -> dict[str, str | int | float]:
+        """The host, described like a GPU."""
+        found = compiler.find_compiler()
+        return {
+            "Name": processor_name(),
+            "Cores": usable_cores(),
+            "OS threads used": self.threads,
+            "Memory, bytes": total_memory(),
+            "Compiler": f"{found.name}: {found.version()}",
+            "Warp size": 32,
+            "Threads per block, at most": MAX_THREADS,
+            "Block dimensions, at most": " x ".join(map(str, MAX_BLOCK)),
+            "Grid dimensions, at most": " x ".join(map(str, MAX_GRID)),
+            "Dynamic shared memory per block, bytes": MAX_DYNAMIC_SHARED,
+        }
+
+    def _load_runtime(self) -> ctypes.CDLL:
+        if self._runtime is None:
+            path = compiler.runtime_library()
+            try:
+                runtime = ctypes.CDLL(str(path))
+            except OSError:  # a damaged cache entry: build it again
+                path.unlink(missing_ok=True)
+                runtime = ctypes.CDLL(str(compiler.runtime_library()))
+            runtime.cudalab_error.restype = ctypes.c_char_p
+            self._runtime = runtime
+            start_pool(runtime, self.threads)
+        return self._runtime
+
+    def _run(
+        self,
+        kernel: CpuKernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        pointers: ctypes.Array[ctypes.c_void_p],
+    ) -> None:
+        runtime = self._load_runtime()
+        sizes = ctypes.c_uint * 3
+        runtime.cudalab_launch(kernel.handle, sizes(*grid), sizes(*block), pointers)
+        try:
+            while (state := runtime.cudalab_wait(100)) == 0:
+                pass  # a signal handler runs here
+        except BaseException:
+            runtime.cudalab_cancel()
+            runtime.cudalab_wait(1000)  # a block that never ends dies with the process
+            raise
+        if state < 0:
+            message = runtime.cudalab_error().decode(errors="replace")
+            raise KernelError(message, hint=_explain(message))
+
+
+class _Kernel(ctypes.Structure):
+    """cudalab::Kernel of cudalab_cpu.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("thread", ctypes.c_void_p),
+        ("block", ctypes.c_void_p),
+        ("num_params", ctypes.c_uint),
+        ("param_sizes", ctypes.POINTER(ctypes.c_ubyte)),
+    )
+
+
+class _Symbol(ctypes.Structure):
+    """cudalab::Symbol of cudalab_cpu.h."""
+
+    _fields_ = (("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t))
+
+
+def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
+    """The C++ of a .cu file: defines in front, exports behind, and one edit in between.
+
+    `extern __shared__ T name[];` cannot be said in C++, so it becomes a pointer.
+    """
+    code = sources.blank_comments(source.text)
+    text = source.text
+    for match in reversed(list(_DYNAMIC_SHARED.finditer(code))):
+        kind, name = match["type"], match["name"]
+        pointer = f"{kind}* {name} = ({kind}*)::cudalab::current.dynamic_shared;"
+        lines = "\n" * match[0].count("\n")
+        text = text[: match.start()] + pointer + lines + text[match.end() :]
+    return "\n".join(
+        [
+            '#include "cudalab_cpu.h"',
+            *(f"#define {name} {value}" for name, value in defines.items()),
+            text,
+            '#line 1 "cudalab exports"',
+            *(f"CUDALAB_KERNEL({name})" for name in source.kernels),
+            *(f"CUDALAB_SYMBOL({name})" for name in _namespace_symbols(code)),
+            "",
+        ]
+    )
+
+
+def _namespace_symbols(code: str) -> list[str]:
+    """The __constant__ and __device__ variables outside of functions."""
+    found = []
+    for match in _SYMBOL.finditer(code):
+        before = code[: match.start()]
+        if before.count("{") == before.count("}"):
+            found.append(match["name"])
+    return found
+
+
+def _argument(kernel: CpuKernel, position: int, arg: CpuBuffer | np.generic) -> int:
+    """The bits of an argument, checked against the kernel's own parameter."""
+    size = kernel.param_sizes[position]
+    if isinstance(arg, np.generic):
+        if kernel.is_pointer[position] or arg.nbytes != size:
+            kind = "a pointer" if kernel.is_pointer[position] else f"{size} bytes"
+            raise CudalabError(
+                f"parameter {position} of kernel {kernel.name} is {kind}, "
+                f"launched with {arg.dtype.name}",
+                hint="the lab's dispatch defines the kernel's parameters",
+            )
+        return int.from_bytes(arg.tobytes(), "little")
+    if not kernel.is_pointer[position]:
+        raise CudalabError(
+            f"parameter {position} of kernel {kernel.name} is {size} bytes and no pointer, "
+            "launched with a buffer",
+            hint="the lab's dispatch defines the kernel's parameters",
+        )
+    return arg.address
+
+
+def check_limits(
+    name: str, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int
+) -> None:
+    """KernelError for a launch that no GPU would accept."""
+    threads = block[0] * block[1] * block[2]
+    if not 1 <= threads <= MAX_THREADS or any(
+        b > m for b, m in zip(block, MAX_BLOCK, strict=True)
+    ):
+        raise KernelError(
+            f"kernel {name}: a block of {' x '.join(map(str, block))} threads: "
+            f"1 to {MAX_THREADS} are allowed, at most {' x '.join(map(str, MAX_BLOCK))}"
+        )
+    if any(g > m for g, m in zip(grid, MAX_GRID, strict=True)):
+        raise KernelError(
+            f"kernel {name}: a grid of {' x '.join(map(str, grid))} blocks: "
+            f"at most {' x '.join(map(str, MAX_GRID))} are allowed"
+        )
+    if shared_bytes > MAX_DYNAMIC_SHARED:
+        raise KernelError(
+            f"kernel {name}: {shared_bytes:,} bytes of dynamic shared memory: "
+            f"at most {MAX_DYNAMIC_SHARED:,} are allowed"
+        )
+
+
+def _explain(message: str) -> str | None:
+    if "divergent barrier" in message:
+        return (
+            "all threads of a block must reach the same __syncthreads(): "
+            "move it out of the branch that only some of them take"
+        )
+    if "deadlock" in message:
+        return (
+            "a thread waits for others that wait elsewhere: a warp operation needs every lane of "
+            "its mask, __syncthreads() every thread of the block"
+        )
+    if "not in the mask" in message:
+        return "the mask of a *_sync call must have the bit of every lane that calls it"
+    return None
+
+
+_started: dict[int, int] = {}  # runtime library -> OS threads
+
+
+def start_pool(runtime: ctypes.CDLL, threads: int) -> None:
+    """Start the OS threads, once for each process and runtime."""
+    handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
+    if handle in _started:
+        return
+    crash_fd = int(os.environ.get("CUDALAB_CRASH_FD", "2"))
+    error = runtime.cudalab_start(threads, crash_fd)
+    if error:
+        raise CudalabError(f"cannot start {threads} OS threads: {os.strerror(error)}")
+    _started[handle] = threads
+
+
+def usable_cores() -> int:
+    """The cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def total_memory() -> int:
+    """The machine's memory in bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def available_memory() -> int:
+    """About how many bytes can still be allocated without swapping."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as meminfo:  # noqa: PTH123 - read on each alloc
+            for line in meminfo:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return total_memory()
+
+
+def processor_name() -> str:
+    """The processor as the system names it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as cpuinfo:  # noqa: PTH123
+            for line in cpuinfo:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

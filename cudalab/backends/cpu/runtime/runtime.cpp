@@ -1,0 +1,728 @@
+// Runs the blocks of a grid on OS threads, and the threads of a block as fibers.
+//
+// A block starts as a plain loop over its threads, on one stack. The first thread that has to wait
+// turns the block into fibers: it keeps that stack, every later thread gets one of its own. A
+// kernel without barriers therefore costs a function call a thread.
+//
+// Who runs next is decided from 32-bit masks, one bit a lane: live, waiting at the block barrier,
+// waiting at a warp operation. A warp operation completes when every live lane of its mask has
+// arrived; the last one computes the results for all. The block barrier opens when all live
+// threads wait at it. If nobody can run, the kernel is deadlocked, and the message says who waits
+// where for whom.
+//
+// Blocks start in the order of their index and a started block keeps its OS thread until it ends,
+// so a block may wait for any earlier one, whatever the number of OS threads.
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cudalab_cpu.h"
+#undef threadIdx
+#undef blockIdx
+#undef blockDim
+#undef gridDim
+
+#if defined(__x86_64__) && !defined(CUDALAB_PORTABLE_SWITCH)
+#define CUDALAB_FAST_SWITCH 1
+#else
+#include <ucontext.h>
+#define CUDALAB_FAST_SWITCH 0
+#endif
+
+namespace cudalab {
+
+__thread Current current __attribute__((tls_model("initial-exec")));
+
+const unsigned MAX_THREADS = 1024, MAX_WARPS = 32, NOBODY = ~0u;
+const size_t FIBER_STACK = 64 << 10, BLOCK_STACK = 4 << 20, GUARD = 4096;
+const size_t DYNAMIC_SHARED = 227 << 10;  // what a block may have on the largest devices
+const unsigned PATIENCE = 64;             // polls by a block before its other threads get a turn
+const int MAX_GUARDED_WORKERS = 16;  // guard pages count against the kernel's limit of mappings
+
+// ------------------------------------------------------------------ switching stacks
+
+#if CUDALAB_FAST_SWITCH
+
+typedef void* Context;  // the stack pointer; what must survive lies on the stack
+
+extern "C" {
+#pragma GCC visibility push(hidden)
+void cudalab_switch(Context* from, Context to);
+void cudalab_fiber_start();
+void cudalab_block_start();
+#pragma GCC visibility pop
+}
+
+// Only callee-saved registers need saving. The jump instead of a `ret` matters: the return-stack
+// predictor would expect the fiber that called last, and every switch would be mispredicted.
+#if defined(__APPLE__)
+#define FUNCTION(name) ".globl _" name "\n_" name ":\n"
+#define CALL(name) "call _" name "\n"
+#else
+#define FUNCTION(name) ".globl " name "\n.hidden " name "\n" name ":\n"
+#define CALL(name) "call " name "@PLT\n"
+#endif
+// clang-format off
+asm(".text\n.p2align 4\n"
+    FUNCTION("cudalab_switch")
+    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+    "movq %rsp, (%rdi)\n"
+    "movq %rsi, %rsp\n"
+    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\n"
+    "popq %rcx\n"
+    "jmpq *%rcx\n"
+    FUNCTION("cudalab_fiber_start") "xorl %ebp, %ebp\n" CALL("cudalab_fiber_main") "ud2\n"
+    FUNCTION("cudalab_block_start") "xorl %ebp, %ebp\n" CALL("cudalab_block_main") "ud2\n");
+// clang-format on
+
+static void new_context(Context* context, char* stack_bottom, size_t bytes, void (*entry)()) {
+    void** top = (void**)((uintptr_t)(stack_bottom + bytes) & ~(uintptr_t)15);
+    *--top = nullptr;  // a return address nobody uses: keeps the stack aligned at the call
+    *--top = nullptr;
+    *--top = (void*)entry;
+    for (int saved = 0; saved < 6; ++saved) *--top = nullptr;
+    *context = top;
+}
+static inline void switch_to(Context* from, Context to) {
+    cudalab_switch(from, to);
+}
+static inline void leave_to(Context to) {
+    Context dropped;
+    cudalab_switch(&dropped, to);
+}
+#define FIBER_ENTRY cudalab_fiber_start
+#define BLOCK_ENTRY cudalab_block_start
+
+#else  // any other processor: POSIX contexts, slower because they also switch the signal mask
+
+typedef ucontext_t* Context;  // allocated once for each stack
+
+static void new_context(Context* context, char* stack_bottom, size_t bytes, void (*entry)()) {
+    if (!*context) *context = (Context)calloc(1, sizeof(ucontext_t));
+    getcontext(*context);
+    (*context)->uc_stack.ss_sp = stack_bottom;
+    (*context)->uc_stack.ss_size = bytes;
+    (*context)->uc_link = nullptr;
+    makecontext(*context, entry, 0);
+}
+static inline void switch_to(Context* from, Context to) {
+    if (!*from) *from = (Context)calloc(1, sizeof(ucontext_t));
+    swapcontext(*from, to);
+}
+static inline void leave_to(Context to) {
+    setcontext(to);
+}
+extern "C" void cudalab_fiber_main();
+extern "C" void cudalab_block_main();
+#define FIBER_ENTRY cudalab_fiber_main
+#define BLOCK_ENTRY cudalab_block_main
+
+#endif
+
+// ------------------------------------------------------------------ state
+
+struct Site {  // where a thread waits
+    const char* file;
+    int line;
+};
+
+struct Worker {  // an OS thread and the block it runs
+    unsigned threads, warps;
+    bool fibers;        // the block's threads have stacks of their own
+    unsigned promoted;  // the thread that runs on the block's stack
+    unsigned spins;     // polls since the last time another thread ran
+    const Kernel* kernel;
+    void* const* args;
+
+    unsigned live[MAX_WARPS], at_barrier[MAX_WARPS], at_warp_op[MAX_WARPS];
+    Site block_site;       // of the barrier that is filling up
+    unsigned block_first;  // the thread that came first
+    BlockOp block_op;
+    unsigned predicates, voters;
+
+    unsigned mask[MAX_THREADS];  // of the warp operation a thread waits at
+    WarpOp op[MAX_THREADS];
+    uint64_t value[MAX_THREADS], result[MAX_THREADS];
+    unsigned source[MAX_THREADS];
+    Site site[MAX_THREADS];  // of that warp operation
+
+    uint3 index[MAX_THREADS];  // threadIdx by linear index
+    Context context[MAX_THREADS], parked, main_context, block_context;
+    unsigned prepared;  // fibers that have a context
+    char* stacks;       // MAX_THREADS fiber stacks, then the block's
+    char* dynamic_shared;
+};
+
+struct Launch {  // the one launch in progress
+    const Kernel* kernel;
+    void* const* args;
+    uint3 grid, block;
+    uint64_t blocks;
+    uint64_t next;  // block to start
+    int failed, cancelled;
+    char error[1024];
+};
+
+static struct Pool {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t work, done;
+    int workers, running;
+    uint64_t generation;
+    Launch launch;
+    int crash_fd = 2;
+} pool;
+
+static __thread Worker* worker __attribute__((tls_model("initial-exec")));
+
+static inline unsigned bit(unsigned thread) {
+    return 1u << (thread & 31);
+}
+static char* fiber_stack(Worker& w, unsigned thread) {
+    return w.stacks + thread * FIBER_STACK;
+}
+static inline uint64_t claim(uint64_t* counter) {
+    return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+// ------------------------------------------------------------------ failures
+
+// Records the first error of a launch and leaves the block for good: its stacks are dropped.
+static void fail(Worker& w, const char* format, ...) {
+    pthread_mutex_lock(&pool.mutex);
+    Launch& launch = pool.launch;
+    if (!launch.failed) {
+        const uint3& b = current.block_idx;
+        int used = snprintf(launch.error, sizeof launch.error,
+                            "kernel %s, block (%u,%u,%u): ", launch.kernel->name, b.x, b.y, b.z);
+        va_list values;
+        va_start(values, format);
+        vsnprintf(launch.error + used, sizeof launch.error - used, format, values);
+        va_end(values);
+        __atomic_store_n(&launch.failed, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&pool.mutex);
+    w.prepared = 0;
+    leave_to(w.main_context);
+}
+
+static const char* describe(Worker& w, unsigned thread, char* text, size_t size) {
+    const uint3& i = w.index[thread];
+    bool at_barrier = w.at_barrier[thread >> 5] & bit(thread);
+    const Site& site = at_barrier ? w.block_site : w.site[thread];
+    const char* what = at_barrier                  ? "__syncthreads"
+                       : w.op[thread] == SYNC      ? "__syncwarp"
+                       : w.op[thread] == SHUFFLE   ? "a shuffle"
+                       : w.op[thread] == VOTE      ? "a vote"
+                       : w.op[thread] <= MATCH_ALL ? "a match"
+                                                   : "a warp reduction";
+    int used = snprintf(text, size, "thread (%u,%u,%u) waits at %s (%s:%d)", i.x, i.y, i.z, what,
+                        site.file, site.line);
+    if (w.at_warp_op[thread >> 5] & bit(thread))
+        snprintf(text + used, size - used, " with mask 0x%08x", w.mask[thread]);
+    return text;
+}
+
+static void fail_deadlock(Worker& w) {
+    unsigned first = NOBODY, other = NOBODY;
+    for (unsigned t = 0; t < w.threads; ++t) {
+        if (!(w.live[t >> 5] & bit(t))) continue;
+        if (first == NOBODY && (w.at_warp_op[t >> 5] & bit(t))) first = t;
+    }
+    // Prefer the lane that the first one waits for.
+    for (unsigned t = first & ~31u; t < w.threads && t < (first & ~31u) + 32; ++t)
+        if (other == NOBODY && t != first && (w.mask[first] & bit(t)) &&
+            (w.live[t >> 5] & bit(t)) &&
+            (!(w.at_warp_op[t >> 5] & bit(t)) || w.mask[t] != w.mask[first] ||
+             w.op[t] != w.op[first]))
+            other = t;
+    for (unsigned t = 0; t < w.threads && other == NOBODY; ++t)
+        if (w.at_barrier[t >> 5] & bit(t)) other = t;
+    char one[300], two[300] = "";
+    describe(w, first, one, sizeof one);
+    if (other != NOBODY) describe(w, other, two, sizeof two);
+    fail(w, "deadlock: %s%s%s", one, *two ? ", while " : "", two);
+}
+
+// ------------------------------------------------------------------ warp operations
+
+static inline bool reduces(WarpOp op) {
+    return op >= ADD;
+}
+
+static uint64_t combine(WarpOp op, uint64_t a, uint64_t b) {
+    switch (op) {
+        case ADD:
+            return (unsigned)a + (unsigned)b;
+        case MIN_SIGNED:
+            return (uint64_t)(int64_t)((int)a < (int)b ? (int)a : (int)b);
+        case MAX_SIGNED:
+            return (uint64_t)(int64_t)((int)a > (int)b ? (int)a : (int)b);
+        case MIN_UNSIGNED:
+            return (unsigned)a < (unsigned)b ? a : b;
+        case MAX_UNSIGNED:
+            return (unsigned)a > (unsigned)b ? a : b;
+        case AND:
+            return a & b;
+        case OR:
+            return a | b;
+        default:
+            return a ^ b;
+    }
+}
+
+// All lanes of `group` have arrived at `op`: give each its result.
+static void complete(Worker& w, unsigned warp, unsigned group, WarpOp op) {
+    const unsigned base = warp << 5;
+    const uint64_t* value = w.value + base;
+    uint64_t* result = w.result + base;
+    if (op == SYNC) return;
+    if (op == SHUFFLE) {
+        for (unsigned left = group; left; left &= left - 1) {
+            unsigned lane = __builtin_ctz(left), from = w.source[base + lane] & 31;
+            result[lane] = value[group >> from & 1 ? from : lane];
+        }
+    } else if (op == VOTE) {
+        unsigned votes = 0;
+        for (unsigned lane = 0; lane < 32; ++lane) votes |= (unsigned)(value[lane] & 1) << lane;
+        uint64_t both = (uint64_t)group << 32 | (votes & group);
+        for (unsigned lane = 0; lane < 32; ++lane)
+            if (group >> lane & 1) result[lane] = both;
+    } else if (op == MATCH_ANY) {
+        for (unsigned left = group; left;) {
+            uint64_t wanted = value[__builtin_ctz(left)];
+            unsigned same = 0;
+            for (unsigned lane = 0; lane < 32; ++lane)
+                same |= (unsigned)(value[lane] == wanted) << lane;
+            same &= left;
+            left &= ~same;
+            for (unsigned s = same; s; s &= s - 1) result[__builtin_ctz(s)] = same;
+        }
+    } else if (op == MATCH_ALL) {
+        uint64_t wanted = value[__builtin_ctz(group)];
+        unsigned same = 0;
+        for (unsigned lane = 0; lane < 32; ++lane)
+            same |= (unsigned)(value[lane] == wanted) << lane;
+        uint64_t all = (same & group) == group ? group : 0;
+        for (unsigned g = group; g; g &= g - 1) result[__builtin_ctz(g)] = all;
+    } else {
+        unsigned first = __builtin_ctz(group);
+        uint64_t total = value[first];
+        for (unsigned g = group & (group - 1); g; g &= g - 1)
+            total = combine(op, total, value[__builtin_ctz(g)]);
+        for (unsigned g = group; g; g &= g - 1) result[__builtin_ctz(g)] = total;
+    }
+}
+
+// Completes the operation that `thread` waits at if no live lane of its mask is missing.
+static bool try_complete(Worker& w, unsigned thread) {
+    unsigned warp = thread >> 5, group = w.mask[thread] & w.live[warp];
+    if (group & ~w.at_warp_op[warp]) return false;
+    WarpOp op = w.op[thread];
+    const unsigned base = warp << 5;
+    for (unsigned left = group; left; left &= left - 1) {
+        unsigned other = base + __builtin_ctz(left);
+        if (w.mask[other] != w.mask[thread] || w.op[other] != op) return false;
+    }
+    complete(w, warp, group, op);
+    w.at_warp_op[warp] &= ~group;
+    return true;
+}
+
+// ------------------------------------------------------------------ scheduling
+
+static inline void set_current(Worker& w, unsigned thread) {
+    set_thread(w.index[thread], thread);
+}
+
+static void open_barrier(Worker& w) {
+    for (unsigned warp = 0; warp < w.warps; ++warp) w.at_barrier[warp] = 0;
+    if (w.block_op == COUNT) current.block_vote = w.predicates;
+    if (w.block_op == ALL) current.block_vote = w.predicates == w.voters;
+    if (w.block_op == ANY) current.block_vote = w.predicates != 0;
+    w.block_op = NONE;
+    w.predicates = w.voters = 0;
+    w.block_site.file = nullptr;
+}
+
+// When no thread of the block is ready: what a finished thread, or the last one to arrive, allows.
+static unsigned wake(Worker& w) {
+    bool alive = false, at_warp_op = false;
+    for (unsigned warp = 0; warp < w.warps; ++warp) {
+        for (unsigned waiting = w.at_warp_op[warp]; waiting; waiting &= waiting - 1) {
+            unsigned thread = (warp << 5) | __builtin_ctz(waiting);
+            if (try_complete(w, thread)) return thread;
+            at_warp_op = true;
+        }
+        alive |= w.live[warp] != 0;
+    }
+    if (!alive) return NOBODY;
+    if (at_warp_op) fail_deadlock(w);
+    open_barrier(w);
+    for (unsigned warp = 0;; ++warp)
+        if (w.live[warp]) return (warp << 5) | __builtin_ctz(w.live[warp]);
+}
+
+static inline unsigned ready(const Worker& w, unsigned warp) {
+    return w.live[warp] & ~(w.at_barrier[warp] | w.at_warp_op[warp]);
+}
+
+// The thread to run after `thread`, which waits or has finished; NOBODY when the block has ended.
+static inline unsigned next_thread(Worker& w, unsigned thread) {
+    unsigned warp = thread >> 5, lanes = ready(w, warp);
+    if (__builtin_expect(lanes != 0, 1)) {
+        unsigned later = lanes & (unsigned)(~0ull << ((thread & 31) + 1));
+        return (warp << 5) | __builtin_ctz(later ? later : lanes);
+    }
+    for (unsigned i = 1; i < w.warps; ++i) {
+        unsigned other = warp + i < w.warps ? warp + i : warp + i - w.warps;
+        lanes = ready(w, other);
+        if (lanes) return (other << 5) | __builtin_ctz(lanes);
+    }
+    return wake(w);
+}
+
+static inline void run_next(Worker& w, unsigned thread, unsigned next) {
+    if (next == thread) return;
+    set_current(w, next);
+    // 1024 stacks are more than the first-level cache and TLB hold: fetch the one after next.
+    __builtin_prefetch(w.context[(next + 2) % MAX_THREADS]);
+    switch_to(&w.context[thread], w.context[next]);
+}
+
+// The running thread has to wait: from here on the block's threads are fibers.
+static __attribute__((noinline)) void promote(Worker& w) {
+    unsigned thread = current.thread;  // all earlier threads have finished
+    for (; w.prepared < w.threads; ++w.prepared) {
+        // Different offsets, or the hot ends of all stacks would share a few cache sets.
+        size_t bytes = FIBER_STACK - w.prepared % 64 * 64;
+        char* stack = fiber_stack(w, w.prepared);
+        if (pool.workers <= MAX_GUARDED_WORKERS) mprotect(stack, GUARD, PROT_NONE);
+        new_context(&w.context[w.prepared], stack, bytes, FIBER_ENTRY);
+    }
+    for (unsigned warp = 0; warp < w.warps; ++warp) {
+        unsigned first = warp << 5, in_warp = w.threads - first;
+        unsigned all = in_warp >= 32 ? ~0u : (1u << in_warp) - 1;
+        unsigned ended = first + 32 <= thread ? ~0u : first >= thread ? 0u : bit(thread) - 1;
+        w.live[warp] = all & ~ended;
+        w.at_barrier[warp] = w.at_warp_op[warp] = 0;
+    }
+    w.fibers = true;
+    w.promoted = thread;
+    w.parked = w.context[thread];
+    w.context[thread] = w.block_context;
+    w.block_op = NONE;
+    w.predicates = w.voters = 0;
+    w.block_site.file = nullptr;
+}
+
+static void thread_finished(Worker& w) {
+    unsigned thread = current.thread;
+    w.live[thread >> 5] &= ~bit(thread);
+    unsigned next = next_thread(w, thread);
+    if (next != NOBODY) set_current(w, next);
+    Context to = next == NOBODY ? w.main_context : w.context[next];
+    if (thread == w.promoted) {  // its own fiber stays as it was; the block's stack is left
+        w.context[thread] = w.parked;
+        leave_to(to);
+    }
+    switch_to(&w.context[thread], to);
+}
+
+extern "C" void cudalab_fiber_main() {
+    for (;;) {  // one turn a block
+        Worker& w = *worker;
+        w.kernel->thread(w.args);
+        thread_finished(w);
+    }
+}
+
+extern "C" void cudalab_block_main() {
+    Worker& w = *worker;
+    w.kernel->block(w.args, w.threads, w.index, &w.fibers);
+    if (w.fibers) thread_finished(w);
+    leave_to(w.main_context);
+}
+
+// ------------------------------------------------------------------ what kernels call
+
+static __attribute__((noinline)) void check_site(Worker& w, unsigned thread, const char* file,
+                                                 int line) {
+    const Site& site = w.block_site;
+    if (site.line == line && strcmp(site.file, file) == 0) return;
+    const uint3 &a = w.index[w.block_first], &b = w.index[thread];
+    fail(w,
+         "divergent barrier: thread (%u,%u,%u) waits at __syncthreads in %s:%d, "
+         "thread (%u,%u,%u) at the one in %s:%d",
+         a.x, a.y, a.z, site.file, site.line, b.x, b.y, b.z, file, line);
+}
+
+static inline void arrive(Worker& w, unsigned thread, const char* file, int line) {
+    w.spins = 0;
+    w.at_barrier[thread >> 5] |= bit(thread);
+    if (__builtin_expect(w.block_site.file == file && w.block_site.line == line, 1)) return;
+    if (w.block_site.file) return check_site(w, thread, file, line);
+    w.block_site = {file, line};
+    w.block_first = thread;
+}
+
+extern "C" void cudalab_block_barrier(const char* file, int line) {
+    Worker& w = *worker;
+    if (__builtin_expect(!w.fibers, 0)) promote(w);
+    unsigned thread = current.thread;
+    arrive(w, thread, file, line);
+    run_next(w, thread, next_thread(w, thread));
+}
+
+extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char* file, int line) {
+    Worker& w = *worker;
+    if (__builtin_expect(!w.fibers, 0)) promote(w);
+    unsigned thread = current.thread;
+    arrive(w, thread, file, line);
+    w.block_op = op;
+    w.predicates += predicate != 0;
+    ++w.voters;
+    run_next(w, thread, next_thread(w, thread));
+}
+
+extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsigned source,
+                                const char* file, int line) {
+    Worker& w = *worker;
+    if (__builtin_expect(!w.fibers, 0)) promote(w);
+    unsigned thread = current.thread, warp = thread >> 5;
+    w.spins = 0;
+    w.site[thread] = {file, line};
+    w.mask[thread] = mask;
+    w.op[thread] = op;
+    w.value[thread] = value;
+    w.source[thread] = source;
+    if (__builtin_expect(!(mask & bit(thread)), 0)) {
+        const uint3& i = w.index[thread];
+        fail(w,
+             "thread (%u,%u,%u) is not in the mask 0x%08x of the warp operation it calls (%s:%d)",
+             i.x, i.y, i.z, mask, file, line);
+    }
+    w.at_warp_op[warp] |= bit(thread);
+    unsigned group = mask & w.live[warp];
+    if (!(group & ~w.at_warp_op[warp]) && try_complete(w, thread)) return;
+    run_next(w, thread, next_thread(w, thread));
+}
+
+extern "C" void cudalab_yield() {
+    Worker& w = *worker;
+    if (!w.fibers) promote(w);
+    unsigned thread = current.thread;
+    w.spins = 0;
+    // In turn over the whole block, or two polling lanes would starve all other warps.
+    for (unsigned i = 1; i < w.threads; ++i) {
+        unsigned other = thread + i < w.threads ? thread + i : thread + i - w.threads;
+        if (ready(w, other >> 5) & bit(other)) {
+            if (other < thread) sched_yield();  // a full round: perhaps another block is awaited
+            run_next(w, thread, other);
+            return;
+        }
+    }
+    sched_yield();
+}
+
+extern "C" void cudalab_spinning() {
+    if (__builtin_expect(++worker->spins >= PATIENCE, 0)) cudalab_yield();
+}
+
+extern "C" long long cudalab_clock() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+// ------------------------------------------------------------------ the pool of OS threads
+
+static void run_block(Worker& w, uint64_t block) {
+    const uint3& grid = pool.launch.grid;
+    current.block_idx = {(unsigned)(block % grid.x), (unsigned)(block / grid.x % grid.y),
+                         (unsigned)(block / ((uint64_t)grid.x * grid.y))};
+    w.fibers = false;
+    w.spins = 0;
+    new_context(&w.block_context, w.stacks + MAX_THREADS * FIBER_STACK, BLOCK_STACK, BLOCK_ENTRY);
+    switch_to(&w.main_context, w.block_context);
+}
+
+static void work_on(Worker& w) {
+    const Launch& launch = pool.launch;
+    const uint3& b = launch.block;
+    w.kernel = launch.kernel;
+    w.args = launch.args;
+    w.threads = b.x * b.y * b.z;
+    w.warps = (w.threads + 31) / 32;
+    for (unsigned t = 0; t < w.threads; ++t) w.index[t] = {t % b.x, t / b.x % b.y, t / (b.x * b.y)};
+    current.block_dim = b;
+    current.grid_dim = launch.grid;
+    for (;;) {
+        if (__atomic_load_n(&launch.failed, __ATOMIC_RELAXED) ||
+            __atomic_load_n(&launch.cancelled, __ATOMIC_RELAXED))
+            break;
+        uint64_t block = claim(&pool.launch.next);
+        if (block >= launch.blocks) break;
+        run_block(w, block);
+    }
+}
+
+static void report_crash(int signal, siginfo_t* info, void*) {
+    char text[400];
+    Worker* w = worker;
+    if (w && w->kernel) {
+        const uint3 &b = current.block_idx, &t = current.thread_idx;
+        uintptr_t address = (uintptr_t)info->si_addr, stacks = (uintptr_t)w->stacks;
+        bool overflow = signal == SIGSEGV && address >= stacks &&
+                        address < stacks + MAX_THREADS * FIBER_STACK + BLOCK_STACK;
+        int length;
+        if (overflow)
+            length =
+                snprintf(text, sizeof text,
+                         "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): stack overflow (local "
+                         "variables and recursion have %zu KB a thread)\n",
+                         w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, FIBER_STACK >> 10);
+        else
+            length = snprintf(text, sizeof text,
+                              "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s%p\n",
+                              w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z,
+                              signal == SIGFPE   ? "division by zero at "
+                              : signal == SIGILL ? "illegal instruction or __trap() at "
+                                                 : "invalid memory access at address ",
+                              info->si_addr);
+        if (write(pool.crash_fd, text, (size_t)length) < 0) signal = SIGABRT;
+    }
+    struct sigaction standard;
+    memset(&standard, 0, sizeof standard);
+    standard.sa_handler = SIG_DFL;
+    sigaction(signal, &standard, nullptr);
+    raise(signal);
+}
+
+static void* worker_main(void*) {
+    Worker* w = (Worker*)calloc(1, sizeof(Worker));
+    size_t bytes = MAX_THREADS * FIBER_STACK + BLOCK_STACK;
+    void* stacks = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* shared = nullptr;
+    bool ready = w && stacks != MAP_FAILED && !posix_memalign(&shared, 256, DYNAMIC_SHARED);
+    if (ready) {
+        w->stacks = (char*)stacks;
+        w->dynamic_shared = (char*)shared;
+        mprotect(fiber_stack(*w, MAX_THREADS), GUARD, PROT_NONE);  // below the block's stack
+        current.dynamic_shared = w->dynamic_shared;
+        current.warp_results = w->result;
+        worker = w;
+        stack_t alternate;
+        memset(&alternate, 0, sizeof alternate);
+        alternate.ss_size = 64 << 10;  // a crashed fiber may have no stack left
+        alternate.ss_sp = malloc(alternate.ss_size);
+        if (alternate.ss_sp) sigaltstack(&alternate, nullptr);
+    }
+    uint64_t seen = 0;
+    pthread_mutex_lock(&pool.mutex);
+    for (;;) {
+        while (pool.generation == seen) pthread_cond_wait(&pool.work, &pool.mutex);
+        seen = pool.generation;
+        if (!ready && !pool.launch.failed) {
+            pool.launch.failed = 1;
+            snprintf(pool.launch.error, sizeof pool.launch.error,
+                     "not enough memory for the stacks of a block");
+        }
+        pthread_mutex_unlock(&pool.mutex);
+        if (ready) work_on(*w);
+        pthread_mutex_lock(&pool.mutex);
+        if (ready) w->kernel = nullptr;
+        if (--pool.running == 0) pthread_cond_broadcast(&pool.done);
+    }
+}
+
+}  // namespace cudalab
+
+using namespace cudalab;
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// Starts `workers` OS threads. Crashes inside kernels are described on `crash_fd`. 0 when done.
+EXPORT int cudalab_start(int workers, int crash_fd) {
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+#if !defined(__APPLE__)
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+#endif
+    pthread_cond_init(&pool.work, nullptr);
+    pthread_cond_init(&pool.done, &clock);
+    pool.crash_fd = crash_fd;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = report_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+    const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    for (int signal : crashes) sigaction(signal, &action, nullptr);
+    // Signals such as SIGINT belong to the thread that runs Python.
+    sigset_t all, before;
+    sigfillset(&all);
+    for (int signal : crashes) sigdelset(&all, signal);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (int i = 0; i < workers; ++i) {
+        pthread_t thread;
+        if (pthread_create(&thread, nullptr, worker_main, nullptr) != 0) break;
+        pthread_detach(thread);
+        ++pool.workers;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return pool.workers > 0 ? 0 : errno ? errno : EAGAIN;
+}
+
+// Starts a grid; the caller has checked its limits and keeps `args` until cudalab_wait says done.
+EXPORT void cudalab_launch(const Kernel* kernel, const unsigned* grid, const unsigned* block,
+                           void* const* args) {
+    pthread_mutex_lock(&pool.mutex);
+    Launch& launch = pool.launch;
+    launch.kernel = kernel;
+    launch.args = args;
+    launch.grid = {grid[0], grid[1], grid[2]};
+    launch.block = {block[0], block[1], block[2]};
+    launch.blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    launch.next = 0;
+    launch.failed = launch.cancelled = 0;
+    pool.running = pool.workers;
+    ++pool.generation;
+    pthread_cond_broadcast(&pool.work);
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+// Waits at most `ms` milliseconds. 1: the grid has ended, -1: with an error, 0: it still runs.
+EXPORT int cudalab_wait(int ms) {
+    timespec until;
+#if defined(__APPLE__)
+    clock_gettime(CLOCK_REALTIME, &until);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &until);
+#endif
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000l;
+    if (until.tv_nsec >= 1000000000l) until.tv_nsec -= 1000000000l, ++until.tv_sec;
+    pthread_mutex_lock(&pool.mutex);
+    while (pool.running > 0 && pthread_cond_timedwait(&pool.done, &pool.mutex, &until) == 0) {
+    }
+    int state = pool.running > 0 ? 0 : pool.launch.failed ? -1 : 1;
+    pthread_mutex_unlock(&pool.mutex);
+    if (state != 0) fflush(stdout);  // printf in kernels
+    return state;
+}
+
+// Blocks that have not started will not start.
+EXPORT void cudalab_cancel() {
+    __atomic_store_n(&pool.launch.cancelled, 1, __ATOMIC_RELAXED);
+}
+
+EXPORT const char* cudalab_error() {
+    return pool.launch.error;
+}
