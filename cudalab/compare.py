@@ -32,7 +32,11 @@ class Mismatches:
 
 
 def compare_exact(got: Array, expected: Array) -> Mismatches | None:
-    """Compare bit for bit (so NaNs and signed zeros count); None when all bits agree."""
+    """Compare bit for bit (so NaNs and signed zeros count); None when all bits agree.
+
+    Both have the same shape; indices count in C order.
+    """
+    got, expected = got.reshape(-1), expected.reshape(-1)
     bits = f"u{expected.itemsize}"
     different = np.flatnonzero(got.view(bits) != expected.view(bits))
     if len(different) == 0:

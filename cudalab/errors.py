@@ -1,19 +1,29 @@
 """What can go wrong, in words for the person at the terminal."""
 
 from enum import IntEnum
+from typing import Self
 
 
 class ExitCode(IntEnum):
     """The process's exit status; scripts and graders rely on these numbers."""
 
-    OK = 0
-    ERROR = 1  # bad input, out of memory, a kernel that crashed
-    USAGE = 2  # wrong command line
-    WRONG_ANSWER = 3  # verify: the answer differs
-    NO_DEVICE = 4  # no such device, no compiler, or a feature that the device lacks
-    COMPILE_ERROR = 5
-    TIME_LIMIT = 6  # ended by --kill-after
-    INTERRUPTED = 130
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> Self:
+        """Make a member that is an int and knows what it tells."""
+        code = int.__new__(cls, value)
+        code._value_ = value
+        code.meaning = meaning
+        return code
+
+    OK = 0, "the answer is complete"
+    ERROR = 1, "bad input, out of memory, or a kernel that crashed"
+    USAGE = 2, "wrong command line"
+    WRONG_ANSWER = 3, "`verify`: the answer differs"
+    NO_DEVICE = 4, "no such device, no compiler, or a feature that the device lacks"
+    COMPILE_ERROR = 5, "the compiler rejected a kernel"
+    TIME_LIMIT = 6, "ended by `--kill-after`"
+    INTERRUPTED = 130, "interrupted (Ctrl-C)"
 
 
 class CudalabError(Exception):

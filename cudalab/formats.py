@@ -41,6 +41,7 @@ class InputStream:
         self.fd = fd
         self.name = name
         self.offset = 0
+        self._announced = 0  # bytes of the header and of all payloads announced so far
         status = os.fstat(fd)
         self.size: int | None = None  # total bytes from here, where the file system knows
         if stat.S_ISREG(status.st_mode):
@@ -76,10 +77,10 @@ class InputStream:
         """Announce the next array of the stream; a regular file's length is checked at once."""
         payload = Payload(self, name, np.dtype(dtype), shape)
         if self.size is not None:
-            announced = getattr(self, "_announced", self.offset)
-            if announced + payload.nbytes > self.size:
-                raise self.truncated(payload, announced, self.size - announced)
-            self._announced = announced + payload.nbytes
+            start = max(self._announced, self.offset)
+            if start + payload.nbytes > self.size:
+                raise self.truncated(payload, start, self.size - start)
+            self._announced = start + payload.nbytes
         return payload
 
     def truncated(self, payload: Payload, start: int, got: int) -> InputError:
@@ -154,7 +155,7 @@ class Payload:
 
 def as_bytes(array: np.ndarray[Any, Any]) -> memoryview:
     """View a C-contiguous array as bytes, empty arrays included."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def widen_pipe(fd: int) -> None:
@@ -172,6 +173,7 @@ def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout
     try:
         for piece in pieces:
             view = memoryview(piece)
+            view = view.cast("B") if view.nbytes else view
             while view:
                 view = view[os.write(fd, view) :]
     except OSError as error:
@@ -187,25 +189,31 @@ def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout
 @contextmanager
 def output_file(path: Path) -> Iterator[int]:
     """Open `path` for writing; it appears, or is replaced, only when the block succeeds."""
-    target = path.resolve()
-    try:
-        if target.exists() and not target.is_file():  # a device or a named pipe: written in place
-            fd = os.open(target, os.O_WRONLY)
-            try:
-                yield fd
-            finally:
-                os.close(fd)
-            return
+    with _blaming(path):
+        target = path.resolve()
+        in_place = target.exists() and not target.is_file()  # a device or a named pipe
         partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        if in_place:
+            fd = os.open(target, os.O_WRONLY)
+        else:
+            fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
         try:
             yield fd
-            os.close(fd)
-            partial.replace(target)
-        except BaseException:
-            with suppress(OSError):
+        finally:
+            with _blaming(path):
                 os.close(fd)
-            partial.unlink(missing_ok=True)
-            raise
+        if not in_place:
+            with _blaming(path):
+                partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _blaming(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None

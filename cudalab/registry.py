@@ -17,6 +17,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from cudalab import source
@@ -88,7 +89,7 @@ def find(lab: Lab, name: str) -> Variant:
     raise UsageError(
         f"{lab.name} has no variant '{name}'",
         hint=_nearest(name, [variant.name for variant in variants(lab)])
-        + f"; `cudalab list {lab.name}` describes them",
+        + f" (`cudalab list {lab.name}` describes them)",
     )
 
 
@@ -130,40 +131,60 @@ def check_features(variant: Variant, device: str, features: frozenset[str]) -> N
 def read_header(path: Path, lab: Lab, label: str | None = None) -> Variant:
     """Parse and validate one file's header."""
     label = label or f"kernels/{lab.name}/{path.name}"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise HeaderError(f"{label}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise HeaderError(f"{label}: cannot be read as CUDA source: {error}") from None
-    block = _BLOCK.search(text)
-    if block is None:
-        raise HeaderError(
-            f"{label}:1: no header: expected a comment block from `// /// cudalab` to `// ///`",
-            hint=f"`cudalab show {lab.name} VARIANT` shows one",
-        )
-    first_line = text.count("\n", 0, block.start()) + 2
-    lines = [line.removeprefix("//").removeprefix(" ") for line in block["toml"].splitlines()]
-    try:
-        values = tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"\(at line (\d+)", str(error))
-        line = first_line + (int(at[1]) - 1 if at else len(lines) - 1)
-        message = re.sub(r" \(at .*\)$", "", str(error))
-        raise HeaderError(f"{label}:{line}: the header is not valid TOML: {message}") from None
-    return _Validator(label, first_line, lines, lab).variant(path, values)
+    header = _Header(path, label)
+    checked = _Validator(header, lab).checked(header.values())
+    return Variant(lab=lab.name, name=path.stem, path=path, label=label, **checked)
+
+
+class _Header:
+    """The comment block of a file, with the numbers of its lines."""
+
+    def __init__(self, path: Path, label: str) -> None:
+        self.label = label
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise HeaderError(f"{label}: no such file") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise HeaderError(f"{label}: cannot be read as CUDA source: {error}") from None
+        block = _BLOCK.search(text)
+        if block is None:
+            raise HeaderError(
+                f"{label}:1: no header: expected a comment block from `// /// cudalab` to `// ///`",
+                hint="`cudalab show LAB VARIANT` prints one",
+            )
+        self.first_line = text.count("\n", 0, block.start()) + 2
+        comments = block["toml"].splitlines()
+        self.lines = [line.removeprefix("//").removeprefix(" ") for line in comments]
+
+    def values(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads("\n".join(self.lines))
+        except tomllib.TOMLDecodeError as error:
+            at = re.search(r"\(at line (\d+)", str(error))
+            line = self.first_line + (int(at[1]) if at else len(self.lines)) - 1
+            message = re.sub(r" \(at .*\)$", "", str(error))
+            raise HeaderError(
+                f"{self.label}:{line}: the header is not valid TOML: {message}"
+            ) from None
+
+    def error(self, key: str | None, message: str) -> HeaderError:
+        """Blame the line of `key`, or the header's first line."""
+        line = self.first_line - 1
+        for number, text in enumerate(self.lines):
+            if key is not None and re.match(rf"\s*\[?{re.escape(key)}\b", text):
+                line = self.first_line + number
+        return HeaderError(f"{self.label}:{line}: {message}")
 
 
 class _Validator:
-    """Turns a header's values into a Variant, or into an error at the right line."""
+    """Turns a header's values into those of a Variant, or into an error at the right line."""
 
-    def __init__(self, label: str, first_line: int, lines: list[str], lab: Lab) -> None:
-        self.label = label
-        self.first_line = first_line
-        self.lines = lines
+    def __init__(self, header: _Header, lab: Lab) -> None:
+        self.error = header.error
         self.lab = lab
 
-    def variant(self, path: Path, values: dict[str, Any]) -> Variant:
+    def checked(self, values: dict[str, Any]) -> dict[str, Any]:
         known = {
             "summary": self._summary,
             "order": self._order,
@@ -180,15 +201,7 @@ class _Validator:
         for key in ("summary", "order", "dispatch"):
             if key not in values:
                 raise self.error(None, f"the header lacks '{key}'")
-        checked = {key: known[key](key, value) for key, value in values.items()}
-        return Variant(lab=self.lab.name, name=path.stem, path=path, label=self.label, **checked)
-
-    def error(self, key: str | None, message: str) -> HeaderError:
-        line = self.first_line - 1
-        for number, text in enumerate(self.lines):
-            if key is not None and re.match(rf"\s*\[?{re.escape(key)}\b", text):
-                line = self.first_line + number
-        return HeaderError(f"{self.label}:{line}: {message}")
+        return {key: known[key](key, value) for key, value in values.items()}
 
     def _summary(self, key: str, value: object) -> str:
         if not isinstance(value, str) or not value.strip() or "\n" in value:
@@ -196,7 +209,7 @@ class _Validator:
         return value
 
     def _order(self, key: str, value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise self.error(key, f"order must be a number, got {value!r}")
         return value
 
@@ -205,7 +218,7 @@ class _Validator:
         if value not in plans:
             raise self.error(
                 key,
-                f"unknown dispatch {value!r}: {_nearest(str(value), plans)} for {self.lab.name}",
+                f"{self.lab.name} has no dispatch {value!r}: {_nearest(str(value), plans)}",
             )
         return str(value)
 
@@ -225,8 +238,8 @@ class _Validator:
             if feature not in FEATURES and not _ARCHITECTURE.fullmatch(feature):
                 raise self.error(
                     key,
-                    f"unknown feature '{feature}': {_nearest(feature, list(FEATURES))}, "
-                    "or a compute capability such as sm_80",
+                    f"'{feature}' is no feature and no compute capability such as sm_80: "
+                    f"{_nearest(feature, list(FEATURES))}",
                 )
         return named
 
@@ -242,6 +255,8 @@ class _Validator:
                     f"{_nearest(axis, list(self.lab.axes))}",
                 )
             applies[axis] = self._strings(key, values)
+            if not applies[axis]:
+                raise self.error(key, f"applies: {axis} must name at least one value")
             for name in applies[axis]:
                 if name not in self.lab.axes[axis]:
                     raise self.error(
@@ -280,9 +295,9 @@ def _check_defaults(lab: Lab, found: list[Variant]) -> None:
             if len(covering) > 1:
                 one, two = covering[:2]
                 wanted = ", ".join(f"{axis} {value}" for axis, value in case.items())
-                raise HeaderError(
-                    f"{two.label}: a second default for {wanted} on {device}: "
-                    f"{one.label} is one already"
+                raise _Header(two.path, two.label).error(
+                    "default",
+                    f"a second default for {wanted} on {device}: {one.label} is one already",
                 )
 
 

@@ -9,15 +9,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
+from os.path import normpath
+from pathlib import Path, PurePath
 
 from cudalab.errors import CudalabError, NoDeviceError
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 # What is no code: comments and literals, blanked so that positions and lines stay the same.
 _NOT_CODE = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|R"(?P<d>[^()\\\s]{0,16})\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""",
-    re.DOTALL,
+    r"""
+    //[^\n]* | /\*.*?\*/
+    | R"(?P<d>[^()\\\s]{0,16})\(.*?\)(?P=d)" | "(?:\\.|[^"\\\n])*"
+    | (?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'  # a quote after a digit separates digits
+    """,
+    re.DOTALL | re.VERBOSE,
 )
 _GLOBAL = re.compile(
     r"\b__global__\b(?P<attributes>(?:[^;{(]|\((?:[^()]|\([^()]*\))*\))*?)"
@@ -51,8 +57,10 @@ def find_kernels(text: str) -> dict[str, int]:
     """The `__global__` functions defined in `text`, with their numbers of parameters."""
     kernels = {}
     for match in _GLOBAL.finditer(blank_comments(text)):
-        params = re.sub(r"<[^<>]*>|\([^()]*\)", "", match["params"]).strip()
-        kernels[match["name"]] = 0 if params in ("", "void") else params.count(",") + 1
+        params, nested = match["params"], 1
+        while nested:  # commas inside brackets separate no parameters
+            params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
+        kernels[match["name"]] = 0 if params.strip() in ("", "void") else params.count(",") + 1
     return kernels
 
 
@@ -71,15 +79,16 @@ def _inline(path: Path, label: str, files: list[Path]) -> str:
         raise CudalabError(f"{label}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise CudalabError(f"{label}: cannot be read as CUDA source: {error}") from None
-    files.append(path)
+    files.append(path.resolve())
+    text = _ONCE.sub("", text)  # a compiler warns about it outside a header
     code = blank_comments(text, literals=False)
     pieces = [f"#line 1 {_quoted(label)}\n"]
     end = 0
     for match in _INCLUDE.finditer(code):
         line = text.count("\n", 0, match.start()) + 1
-        included, included_label = _find_include(match[1], path, f"{label}:{line}")
+        included, included_label = _find_include(match[1], path, label, line)
         pieces.append(text[end : match.start()])
-        if included not in files:  # as if every header began with #pragma once
+        if included.resolve() not in files:  # as if every header began with #pragma once
             pieces.append(_inline(included, included_label, files))
         pieces.append(f"\n#line {line + 1} {_quoted(label)}")
         end = match.end()
@@ -87,15 +96,15 @@ def _inline(path: Path, label: str, files: list[Path]) -> str:
     return "".join(pieces) + "\n"
 
 
-def _find_include(name: str, includer: Path, where: str) -> tuple[Path, str]:
+def _find_include(name: str, includer: Path, label: str, line: int) -> tuple[Path, str]:
     beside = includer.parent / name
     if beside.is_file():
-        return beside, (includer.parent / name).as_posix()
+        return beside, normpath(PurePath(label).parent / name)
     ours = kernels_dir() / name
     if ours.is_file():
         return ours, f"kernels/{name}"
     raise CudalabError(
-        f'{where}: cannot find the included file "{name}"',
+        f'{label}:{line}: cannot find the included file "{name}"',
         hint=f"looked beside the file and in {kernels_dir()}",
     )
 

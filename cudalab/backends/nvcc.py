@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudalab.cache import cache_dir
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError
 from cudalab.source import blank_comments
 
@@ -29,7 +30,7 @@ _SYSTEM_INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*<[^>]+>")
 _CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|endif)")
 _PLACE = re.compile(r"^(.+?)\((\d+)\): (?=(?:catastrophic )?(?:error|warning|remark|note)\b)")
 _NOISE = re.compile(
-    r"\d+ errors? detected in the compilation of|[Cc]ompilation terminated\.|Remark: The warnings can"
+    r"\d+ errors? detected in the compilation of|[Cc]ompilation terminated\.|Remark: The warnings"
 )
 _DIGEST_BYTES = 32
 
@@ -97,7 +98,7 @@ def _system_includes(text: str) -> list[str]:
 
 
 def readable(messages: str) -> str:
-    """nvcc's messages with places as `file:line:`, as other compilers write them."""
+    """The messages with places as `file:line:`, as other compilers write them."""
     lines = [_PLACE.sub(r"\1:\2: ", line) for line in messages.splitlines()]
     kept = [line.rstrip() for line in lines if line.strip() and not _NOISE.search(line)]
     return "\n".join(kept)
@@ -135,22 +136,10 @@ def cache_key(nvcc: Path, text: str, arch: str) -> str:
     return hashlib.sha256(parts.encode()).hexdigest()
 
 
-def cache_dir() -> Path | None:
-    """The user's folder of cubins; None where there is no home."""
-    try:
-        root = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    except RuntimeError:
-        return None
-    return root / "cudalab" / "cuda"
-
-
 def cached(key: str) -> bytes | None:
     """The cubin stored under `key`; None when there is none, or a damaged one."""
-    folder = cache_dir()
-    if folder is None:
-        return None
     try:
-        entry = (folder / f"{key}.cubin").read_bytes()
+        entry = _entry(key).read_bytes()
     except OSError:
         return None
     cubin, digest = entry[:-_DIGEST_BYTES], entry[-_DIGEST_BYTES:]
@@ -160,19 +149,20 @@ def cached(key: str) -> bytes | None:
 def store(key: str, cubin: bytes) -> None:
     """Keep a cubin, followed by its digest: the driver would read beyond a truncated one.
 
-    A folder that cannot be written costs the next run a compilation, nothing else.
+    A full disk costs the next run a compilation, nothing else.
     """
-    folder = cache_dir()
-    if folder is None:
-        return
+    entry = _entry(key)
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(dir=folder, suffix=".partial")
+        descriptor, name = tempfile.mkstemp(dir=entry.parent, suffix=".partial")
         partial = Path(name)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(cubin + hashlib.sha256(cubin).digest())
-            partial.replace(folder / f"{key}.cubin")
+            partial.replace(entry)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
+
+
+def _entry(key: str) -> Path:
+    return cache_dir("cuda") / f"{key}.cubin"

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cudalab.backends.base import C_TYPES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -20,14 +22,15 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Case = dict[str, Any]  # the options that choose what is computed: {"dtype": "uint32"}
+Size = int | tuple[int, ...]  # n, or the dimensions of a lab whose data have a shape
 
 
 @dataclass(frozen=True)
 class Option:
-    """A command-line option of one lab that is no axis of its cases."""
+    """A command-line option of one lab that is no axis of its cases; its value is in the case."""
 
-    name: str  # "--bins"
-    type: type
+    name: str  # "--max-iter": the case has "max_iter"
+    type: type  # bool makes a flag
     help: str
     default: Any = None
 
@@ -62,6 +65,8 @@ class Step:
 
     run: Callable[[], None]
     out: Buffer
+    reads_back: bool = False  # waits for results between launches: timed by the host's clock
+    notes: list[str] = field(default_factory=list)  # what the last run has to say, for stderr
 
     def __call__(self) -> None:
         """Launch everything once."""
@@ -74,6 +79,8 @@ class Lab:
     name: ClassVar[str]
     # The options that choose a case; the first value is the default.
     axes: ClassVar[dict[str, tuple[str, ...]]]
+    # Axes whose values are flags of their own: {"product"} with ("ab", "aat") gives --aat.
+    flags: ClassVar[frozenset[str]] = frozenset()
     options: ClassVar[tuple[Option, ...]] = ()
     distributions: ClassVar[tuple[str, ...]]
 
@@ -82,15 +89,28 @@ class Lab:
         prefix = "dispatch_"
         return sorted(name.removeprefix(prefix) for name in dir(self) if name.startswith(prefix))
 
-    def default_case(self) -> Case:
-        """The case when no option is given."""
-        return {axis: values[0] for axis, values in self.axes.items()}
+    def complete(self, given: Case) -> Case:
+        """A whole case from the options that were given (None: not given).
+
+        Defaults that depend on other options are decided here, and what cannot be combined is a
+        UsageError.
+        """
+        defaults = {axis: values[0] for axis, values in self.axes.items()}
+        return defaults | {name: value for name, value in given.items() if value is not None}
+
+    def kernel_defines(self, case: Case) -> dict[str, str | int]:
+        """What the case defines for every kernel of the lab: T, its element type in C."""
+        return {"T": C_TYPES[case["dtype"]]}
+
+    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+        """The variant for these inputs when none is named; None leaves it to the headers."""
+        del inputs, case, device
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Read the header, announce the arrays. InputError for anything the format forbids."""
         raise NotImplementedError
 
-    def generate(self, case: Case, n: int, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """A stream of size n drawn from `dist`: same seed, same bytes, on every platform."""
         raise NotImplementedError
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cudalab.compare import Mismatches, compare_exact
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,20 +25,21 @@ class RadixSort(Lab):
     distributions = ("uniform", "sorted", "reversed", "equal", "few", "top-byte")
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """n ≥ 0 as int32, then n elements of the case's dtype."""
+        """Header int32 n ≥ 0, then n elements of the case's dtype."""
         (n,) = stream.header("n")
         return Inputs({"keys": stream.payload("keys", case["dtype"], n)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """n elements, no header."""
+        """As many elements as there are keys, without a header."""
         return stream.payload("sorted keys", case["dtype"], inputs.params["n"]).array()
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
         """Nothing in, nothing out."""
         return None if inputs.params["n"] else np.empty(0, case["dtype"])
 
-    def generate(self, case: Case, n: int, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Random 32- or 64-bit patterns, shaped by `dist`; float keys hold NaNs and infinities."""
+        assert isinstance(n, int)
         yield np.array([n], "<i4").tobytes()
         yield as_bytes(draw(np.dtype(case["dtype"]), n, dist, seed))
 
@@ -60,9 +61,10 @@ class RadixSort(Lab):
         bits = ordered_bits(got)
         descents = np.flatnonzero(bits[1:] < bits[:-1])
         if len(descents):
+            places = "place" if len(descents) == 1 else "places"
             found.findings.append(
                 f"not sorted: element {descents[0] + 1} is smaller than element {descents[0]} "
-                f"({len(descents):,} such places)"
+                f"({len(descents):,} such {places})"
             )
             bits.sort()
         same_keys = bool((bits == ordered_bits(expected)).all())
@@ -194,15 +196,14 @@ def ordered_bits(keys: Array) -> Array:
     """The keys' bits, mapped so that their unsigned order is the order of the keys.
 
     int32: the sign bit flipped. float32: all bits of negatives flipped, the sign bit of the rest:
-    −NaN < −inf < … < −0 < +0 < … < +inf < +NaN.
+    -NaN < -inf < … < -0 < +0 < … < +inf < +NaN.
     """
     bits: Array = keys.view(f"u{keys.itemsize}")
     sign = bits.dtype.type(1 << (8 * keys.itemsize - 1))
-    if keys.dtype.kind == "u":
-        return bits.copy()
-    if keys.dtype.kind == "i":
-        return bits ^ sign
-    return np.where(bits & sign, ~bits, bits | sign)
+    if keys.dtype.kind == "f":
+        return np.where(bits & sign, ~bits, bits | sign)
+    ordered: Array = bits ^ sign if keys.dtype.kind == "i" else bits.copy()
+    return ordered
 
 
 def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
@@ -216,7 +217,7 @@ def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
 
 
 def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
-    """n keys of `dtype`. PCG64's raw output, so the same seed gives the same bytes everywhere."""
+    """Draw n keys from PCG64's raw output: the same seed gives the same bytes everywhere."""
     raw = np.random.PCG64(seed)
     words = -(-n * dtype.itemsize // 8)
     bits = raw.random_raw(words).astype("<u8").view(f"<u{dtype.itemsize}")[:n]

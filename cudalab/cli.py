@@ -1,0 +1,525 @@
+"""The command line: parse, call, exit. Nothing heavy is imported before a command needs it."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import __version__, labs
+from cudalab.errors import CudalabError, ExitCode, InputError, NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cudalab.labs.base import Case, Lab
+    from cudalab.registry import Variant
+    from cudalab.runner import Stopwatch
+
+OWN_KERNEL_KILL_AFTER_S = 300.0
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(in_words(partial(cli.main, prog_name="cudalab", standalone_mode=False)))
+
+
+def in_words(work: Callable[[], int | None]) -> int:
+    """Do `work` and return the exit status; expected failures become lines on stderr."""
+    try:
+        return work() or ExitCode.OK
+    except CudalabError as error:
+        click.echo(f"Error: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"Hint: {error.hint}", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except MemoryError:
+        click.echo("Error: out of host memory", err=True)
+        return ExitCode.ERROR
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted", err=True)
+        return ExitCode.INTERRUPTED
+
+
+class LabGroup(click.Group):
+    """A group with a subcommand for each lab, made when it is asked for."""
+
+    def __init__(self, *args: Any, make: Callable[[Lab], click.Command], **options: Any) -> None:
+        """`make` turns a lab into its command."""
+        super().__init__(*args, **options)
+        self.make = make
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The labs, then the group's own commands."""
+        return [*labs.names(), *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the lab only now: it brings NumPy."""
+        if cmd_name in labs.names():
+            return self.make(labs.get(cmd_name))
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest names where click would only say no."""
+        known = self.list_commands(ctx)
+        if not args[0].startswith("-") and args[0] not in known:
+            from difflib import get_close_matches
+
+            close = " or ".join(get_close_matches(args[0], known, cutoff=0.5))
+            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean {close}?" if close else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Two sections; the labs' summaries are read without importing them."""
+        del ctx
+        with formatter.section("Labs"):
+            formatter.write_dl([(name, labs.summary(name)) for name in labs.names()])
+        own = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
+        if own:
+            with formatter.section("Commands"):
+                formatter.write_dl(own)
+
+
+_SIZE = re.compile(
+    r"(?:2\^(?P<power>\d{1,2})|(?P<number>\d+(?:\.\d+)?(?:e\d{1,2})?))(?P<unit>[kKMG]i?)?"
+)
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+
+
+def size(text: str) -> int:
+    """Parse a count such as 1000, 1e6, 2^20, 1Mi or 128M; a header's int32 must hold it."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a size such as 1000, 1e6, 2^20, 1Mi or 128M")
+    number = 2.0 ** int(match["power"]) if match["power"] else float(match["number"])
+    number *= _UNITS[(match["unit"] or "").upper()]
+    if not number.is_integer() or number >= 2**31:
+        raise click.BadParameter(f"{text!r} is not a whole number below 2^31")
+    return int(number)
+
+
+def case_options(lab: Lab) -> list[click.Parameter]:
+    """The options that choose what a lab computes."""
+    axes = [
+        click.Option([f"--{axis}"], type=click.Choice(values), default=values[0], show_default=True)
+        for axis, values in lab.axes.items()
+    ]
+    others = [
+        click.Option([o.name], type=o.type, default=o.default, show_default=True, help=o.help)
+        for o in lab.options
+    ]
+    return [*axes, *others]
+
+
+def exit_codes() -> str:
+    """Describe the exit status, for the end of the help."""
+    return "\b\nExit status:\n" + "\n".join(f"  {code:<4}{code.meaning}" for code in ExitCode)
+
+
+# One lab ---------------------------------------------------------------------------------------
+
+INPUT = click.Option(
+    ["-i", "--input"], type=EXISTING_FILE, help="Read this file instead of stdin.", metavar="FILE"
+)
+OUTPUT = click.Option(
+    ["-o", "--output"],
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write this file instead of stdout; it is replaced only when the answer is complete.",
+)
+RUN_OPTIONS: list[click.Parameter] = [
+    click.Option(["--variant"], metavar="NAME", help="How to compute it: see `cudalab list`."),
+    click.Option(
+        ["--device"],
+        type=click.Choice(["auto", "cuda", "cpu"]),
+        default="auto",
+        show_default=True,
+        help="auto takes the GPU where there is one.",
+    ),
+    click.Option(
+        ["--kernel"],
+        type=EXISTING_FILE,
+        metavar="FILE.cu",
+        help="Run your own file: start from what `cudalab show` prints.",
+    ),
+    INPUT,
+    OUTPUT,
+    click.Option(["--time"], is_flag=True, help="Tell on stderr how long each stage took."),
+    click.Option(
+        ["--threads"],
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads of the CPU device; all cores by default.",
+    ),
+    click.Option(
+        ["--kill-after"],
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="End a run that takes longer, as an error. With --kernel 300 by default.",
+    ),
+]
+
+
+def lab_command(lab: Lab) -> click.Command:
+    """`cudalab LAB`: run it."""
+    return click.Command(
+        lab.name,
+        callback=partial(run_lab, lab),
+        params=[*case_options(lab), *RUN_OPTIONS],
+        short_help=labs.summary(lab.name),
+        help=f"""{labs.summary(lab.name)}.
+
+        {type(lab).__doc__}
+
+        \b
+        Example:
+            cudalab gen {lab.name} --n 1000 > in.bin
+            cudalab {lab.name} < in.bin > out.bin
+            cudalab {lab.name} --kernel my.cu --device cpu -i in.bin -o out.bin --time
+        """,
+    )
+
+
+def run_lab(
+    lab: Lab,
+    *,
+    variant: str | None,
+    device: str,
+    kernel: Path | None,
+    input: Path | None,  # noqa: A002 - the option's name
+    output: Path | None,
+    time: bool,
+    threads: int | None,
+    kill_after: float | None,
+    **case: Any,
+) -> int:
+    """Read, compute, write; in a watched child process where the kernel may misbehave."""
+    from cudalab import registry
+
+    if variant and kernel:
+        raise UsageError("--variant and --kernel exclude each other", hint="leave one of them out")
+    chosen = registry.find(lab, variant) if variant else None
+    if kernel:
+        chosen = registry.read_header(kernel, lab, str(kernel))
+        kill_after = kill_after or OWN_KERNEL_KILL_AFTER_S
+    if chosen:
+        registry.check_applies(chosen, lab, case)
+    usage = f"redirect it: cudalab {lab.name} < in.bin > out.bin, or name files with -i and -o"
+    with open_input(input, usage) as source, open_output(output, usage) as target:
+        work = partial(
+            compute, lab, chosen, case, device, threads, source=source, target=target, time=time
+        )
+        if kill_after is None:
+            work()
+            return ExitCode.OK
+        from cudalab.supervise import supervise
+
+        status = supervise(partial(in_words, work), kill_after)
+        if status:
+            raise click.exceptions.Exit(status)  # so that open_output drops what was begun
+        return status
+
+
+def compute(
+    lab: Lab,
+    variant: Variant | None,
+    case: Case,
+    device: str,
+    threads: int | None,
+    *,
+    source: tuple[int, str],
+    target: tuple[int, str],
+    time: bool,
+) -> None:
+    """Run `variant`, or the device's default, from one file descriptor to another."""
+    from cudalab import registry
+    from cudalab.backends import open_backend
+    from cudalab.formats import InputStream, write_all
+    from cudalab.runner import Stopwatch, TimedBackend, run
+
+    watch = Stopwatch()
+    stream = InputStream(*source)
+    inputs = lab.read(stream, case)
+    with ExitStack() as stack:
+        with watch("open device"):
+            backend = stack.enter_context(open_backend(device, threads))
+        if device == "auto" and backend.name == "cpu":
+            click.echo("note: no GPU here: running on the CPU device", err=True)
+        variant = variant or registry.default(lab, case, backend.name)
+        registry.check_features(variant, backend.name, backend.features)
+        timed = TimedBackend(backend)
+        used = timed.as_backend() if time else backend
+        answer = run(lab, variant, used, inputs, case, watch=watch)
+        with watch("write"):
+            write_all(target[0], watch.pieces(answer, "to host"), target[1])
+        if stream.trailing_bytes():
+            click.echo(
+                f"warning: {stream.name}: ignored the bytes after the {stream.offset:,} "
+                "that the header announces",
+                err=True,
+            )
+        if time:
+            watch.take("write", "to host", watch.stages["to host"])
+            print_times(watch, timed)
+
+
+def print_times(watch: Stopwatch, timed: Any) -> None:
+    """One line a stage, on stderr."""
+    for stage, ms in watch.rows(timed.launches):
+        click.echo(f"{stage:<32}{ms:>14,.3f} ms", err=True)
+
+
+@contextmanager
+def open_input(path: Path | None, usage: str | None = None) -> Iterator[tuple[int, str]]:
+    """A file descriptor and its name: of `path`, or of stdin if that is no terminal."""
+    if path is None or str(path) == "-":
+        if sys.stdin is None:
+            raise InputError("stdin is closed", hint=usage)
+        if sys.stdin.isatty():
+            raise UsageError("stdin is a terminal, the input is binary", hint=usage)
+        yield 0, "stdin"
+        return
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        yield fd, str(path)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
+    """A file descriptor and its name: of `path`, or of stdout if that is no terminal."""
+    if path is not None and str(path) != "-":
+        from cudalab.formats import output_file
+
+        with output_file(path) as fd:
+            yield fd, str(path)
+        return
+    if sys.stdout is None:
+        raise CudalabError("stdout is closed", hint=usage)
+    if sys.stdout.isatty():
+        raise UsageError("stdout is a terminal, the output is binary", hint=usage)
+    yield 1, "stdout"
+
+
+# The program -----------------------------------------------------------------------------------
+
+
+@click.group(
+    cls=LabGroup,
+    make=lab_command,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=exit_codes(),
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.option(
+    "--kernels",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the variants from DIR/LAB/*.cu instead of the installed ones.",
+)
+def cli(kernels: Path | None) -> None:
+    """Run the labs of a CUDA course, on a GPU or without one.
+
+    \b
+    Example:
+        cudalab gen radixsort --n 1000 > in.bin
+        cudalab radixsort < in.bin > out.bin
+        cudalab verify radixsort in.bin out.bin
+    """  # noqa: D301 - \b keeps click from wrapping the example
+    if kernels:
+        from cudalab.source import use_kernels_dir
+
+        use_kernels_dir(kernels)
+
+
+@cli.command("list")
+@click.argument("lab", required=False, type=click.Choice(labs.names()))
+def list_variants(lab: str | None) -> None:
+    r"""List the variants: what each does, where it runs, where it is the default.
+
+    \b
+    Example:
+        cudalab list
+        cudalab list radixsort
+    """
+    from cudalab import display, registry
+    from cudalab.backends.cpu import CpuBackend
+
+    for name in [lab] if lab else labs.names():
+        display.table(
+            f"{name}: {labs.summary(name)}",
+            ["variant", "summary", "devices", "default", "computes", "requires"],
+            [
+                [
+                    variant.name,
+                    variant.summary,
+                    "cuda" if variant.missing(CpuBackend.features) else "cuda, cpu",
+                    ", ".join(variant.default),
+                    "; ".join(f"{a} {', '.join(v)}" for a, v in variant.applies.items()),
+                    ", ".join(variant.requires),
+                ]
+                for variant in registry.variants(labs.get(name))
+            ],
+        )
+
+
+@cli.command()
+@click.argument("lab", type=click.Choice(labs.names()))
+@click.argument("variant")
+def show(lab: str, variant: str) -> None:
+    r"""Print a variant's source: highlighted on a terminal, the file's bytes otherwise.
+
+    \b
+    Example:
+        cudalab show radixsort split_1bit
+        cudalab show radixsort split_1bit > my.cu
+    """
+    from cudalab import registry
+
+    source = registry.find(labs.get(lab), variant).path.read_bytes()
+    if sys.stdout.isatty():
+        from cudalab import display
+
+        display.cuda_source(source.decode())
+    else:
+        sys.stdout.buffer.write(source)
+        sys.stdout.buffer.flush()
+
+
+@cli.command()
+@click.argument("name", required=False, type=click.Choice(["cuda", "cpu"]), metavar="[cuda|cpu]")
+def device(name: str | None) -> None:
+    r"""Print the properties of the devices.
+
+    \b
+    Example:
+        cudalab device
+        cudalab device cuda
+    """
+    from cudalab import display
+    from cudalab.backends import open_backend
+
+    for each in [name] if name else ["cuda", "cpu"]:
+        try:
+            with open_backend(each) as backend:
+                display.properties(f"{each} device", backend.properties())
+        except NoDeviceError as error:
+            if name:
+                raise
+            click.echo(
+                f"{each} device: {error.message}" + (f"\n  {error.hint}" if error.hint else "")
+            )
+
+
+# gen and verify, with a subcommand for each lab --------------------------------------------------
+
+
+def gen_command(lab: Lab) -> click.Command:
+    """`cudalab gen LAB`: its input."""
+    params: list[click.Parameter] = [
+        click.Option(
+            ["--n"],
+            type=size,
+            required=True,
+            metavar="SIZE",
+            help="1000, 1e6, 2^20, 1Mi, 128M are sizes.",
+        ),
+        click.Option(
+            ["--dist"],
+            type=click.Choice(lab.distributions),
+            default=lab.distributions[0],
+            show_default=True,
+            help="What the data look like.",
+        ),
+        click.Option(
+            ["--seed"],
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="The same seed gives the same bytes everywhere.",
+        ),
+        OUTPUT,
+    ]
+    return click.Command(
+        lab.name,
+        callback=partial(generate, lab),
+        params=[*case_options(lab), *params],
+        short_help=labs.summary(lab.name),
+        help=f"""Write an input for {lab.name}.
+
+        \b
+        Example:
+            cudalab gen {lab.name} --n 1e6 --dist {lab.distributions[-1]} --seed 7 > in.bin
+        """,
+    )
+
+
+def generate(lab: Lab, *, n: int, dist: str, seed: int, output: Path | None, **case: Any) -> None:
+    """Draw first, then write: a failure leaves no partial file."""
+    from cudalab.formats import write_all
+
+    usage = f"redirect it: cudalab gen {lab.name} --n {n} > in.bin, or name a file with -o"
+    with open_output(output, usage) as (fd, name):
+        write_all(fd, lab.generate(case, n, dist, seed), name)
+
+
+def verify_command(lab: Lab) -> click.Command:
+    """`cudalab verify LAB IN OUT`: is it right?"""
+    return click.Command(
+        lab.name,
+        callback=partial(verify_answer, lab),
+        params=[
+            *case_options(lab),
+            click.Argument(["input"], type=EXISTING_FILE, metavar="IN"),
+            click.Argument(
+                ["answer"],
+                type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+                metavar="OUT",
+            ),
+        ],
+        short_help=labs.summary(lab.name),
+        help=f"""Compare the answer OUT ("-": stdin) to the input IN with a reference on the host.
+
+        \b
+        Example:
+            cudalab verify {lab.name} in.bin out.bin
+            cudalab {lab.name} < in.bin | cudalab verify {lab.name} in.bin -
+        """,
+    )
+
+
+def verify_answer(lab: Lab, *, input: Path, answer: Path, **case: Any) -> None:  # noqa: A002
+    """Say "correct" on stdout, or what is wrong."""
+    from cudalab.formats import InputStream
+    from cudalab.verify import verify
+
+    with open_input(input) as source, open_input(answer) as given:
+        arrays = verify(lab, InputStream(*source), InputStream(*given), case)
+    click.echo("correct: " + ", ".join(f"{a.size:,} {name}" for name, a in arrays.items()))
+
+
+@cli.group("gen", cls=LabGroup, make=gen_command)
+def gen() -> None:
+    """Write a lab's input, drawn at random."""
+
+
+@cli.group("verify", cls=LabGroup, make=verify_command)
+def verify_group() -> None:
+    """Judge an answer: exit status 0 if it is right, 3 if not."""

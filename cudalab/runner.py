@@ -1,0 +1,138 @@
+"""One run of one variant: compile, upload, launch. The answer stays on the device."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from cudalab import registry, source
+from cudalab.errors import CudalabError
+from cudalab.formats import Payload, as_bytes
+from cudalab.labs.base import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from cudalab.backends.base import Backend, Timer
+    from cudalab.labs.base import Case, Inputs, Lab, Step
+    from cudalab.registry import Variant
+
+
+def run(
+    lab: Lab, variant: Variant, backend: Backend, inputs: Inputs, case: Case, *, watch: Stopwatch
+) -> Iterator[memoryview]:
+    """Compute once; when this returns every kernel has succeeded. Yields the answer's bytes."""
+    empty = lab.empty_answer(inputs, case)
+    if empty is not None:
+        return iter([as_bytes(empty)])
+    try:
+        step = prepare(lab, variant, backend, inputs, case, watch=watch)
+        with watch("kernels"):
+            step()
+            backend.synchronize()
+    except CudalabError as error:
+        if type(error) is CudalabError:  # a kernel is missing, or has other parameters
+            error.hint = "\n".join(filter(None, (error.hint, contract(lab, variant))))
+        raise
+    return backend.chunks(step.out)
+
+
+def prepare(
+    lab: Lab, variant: Variant, backend: Backend, inputs: Inputs, case: Case, *, watch: Stopwatch
+) -> Step:
+    """Compile the variant and bring the inputs to the device; the step can then be repeated."""
+    defines = {**lab.kernel_defines(case), **variant.defines}
+    with watch("compile"):
+        kernels = backend.compile(
+            source.load(variant.path, variant.label),
+            defines,
+            arch=registry.architecture(variant.requires),
+        )
+    with watch("to device"):
+        buffers = {name: backend.to_device(data) for name, data in inputs.arrays.items()}
+    waited = sum(data.seconds for data in inputs.arrays.values() if isinstance(data, Payload))
+    watch.take("to device", "read", 1e3 * waited)
+    job = Job(backend, kernels, variant.defines, buffers, inputs.params, case)
+    step: Step = getattr(lab, f"dispatch_{variant.dispatch}")(job)
+    return step
+
+
+def contract(lab: Lab, variant: Variant) -> str:
+    """What the variant's launch plan expects of its kernels: the plan's own description."""
+    plan = inspect.getdoc(getattr(lab, f"dispatch_{variant.dispatch}")) or "(not described)"
+    return f"dispatch '{variant.dispatch}' of {lab.name} launches:\n{plan}"
+
+
+class Stopwatch:
+    """Milliseconds by stage, in the order in which the stages began."""
+
+    def __init__(self) -> None:
+        """Start the total."""
+        self.began = time.perf_counter()
+        self.stages: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Add the block's time to `stage`."""
+        began = time.perf_counter()
+        self.stages.setdefault(stage, 0.0)
+        try:
+            yield
+        finally:
+            self.stages[stage] += 1e3 * (time.perf_counter() - began)
+
+    def take(self, stage: str, part: str, ms: float) -> None:
+        """Say that `ms` of `stage` were spent on `part`, and list that first."""
+        rest = self.stages.pop(stage) - ms
+        self.stages[part] = ms
+        self.stages[stage] = max(rest, 0.0)
+
+    def pieces(self, pieces: Iterable[memoryview], stage: str) -> Iterator[memoryview]:
+        """Pass `pieces` on; the time it takes to get each one is spent on `stage`."""
+        iterator = iter(pieces)
+        while True:
+            with self(stage):
+                piece = next(iterator, None)
+            if piece is None:
+                return
+            yield piece
+
+    def rows(self, launches: list[tuple[str, Timer]]) -> list[tuple[str, float]]:
+        """Stage and milliseconds; the kernels one by one where their launches were timed."""
+        kernels: dict[str, list[float]] = {}
+        for name, timer in launches:
+            kernels.setdefault(name, []).append(timer.ms)
+        rows = []
+        for stage, ms in self.stages.items():
+            if stage == "kernels" and kernels:
+                rows += [(f"{name} x {len(each)}", sum(each)) for name, each in kernels.items()]
+            else:
+                rows.append((stage, ms))
+        return [*rows, ("total", 1e3 * (time.perf_counter() - self.began))]
+
+
+class TimedBackend:
+    """A backend that also times each launch."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Pass everything but launches on to `backend`."""
+        self._backend = backend
+        self.launches: list[tuple[str, Timer]] = []  # kernel name, its time
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever the backend has."""
+        return getattr(self._backend, name)
+
+    def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
+        """Launch between the two ends of a timer."""
+        timer = self._backend.timer()
+        timer.start()
+        self._backend.launch(kernel, *args, **options)
+        timer.stop()
+        self.launches.append((kernel.name, timer))
+
+    def as_backend(self) -> Backend:
+        """Itself, as the type it stands for."""
+        return cast("Backend", self)

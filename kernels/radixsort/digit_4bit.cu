@@ -1,0 +1,159 @@
+// /// cudalab
+// summary  = "Digits of four bits, ranked by counters of each thread"
+// order    = 2
+// dispatch = "digits"
+//
+// [defines]
+// THREADS_PER_BLOCK = 256
+// TILE_ITEMS        = 3840   # 15 keys a thread
+// RADIX_BITS        = 4
+// SCAN_THREADS      = 1024
+// ITEMS_PER_BLOCK   = 4096   # of the scan
+// ///
+//
+// Four bits a pass: a quarter of the passes of the one-bit split. count_digits counts the digits of
+// every tile; the scan of all counts, digit by digit and tile by tile within a digit, says where
+// each tile's keys of each digit go; scatter ranks the tile's keys and writes them there.
+//
+// A block takes a tile, a thread ITEMS_PER_THREAD consecutive keys of it. Every thread counts in
+// counters of its own (no atomics); their scan, digit by digit and thread by thread, is the number
+// of keys that come before a thread's first key of a digit. Keys are put into that order in shared
+// memory first, so that the writes to global memory are runs of neighbours.
+// Limits: 16 counters a thread fit into shared memory, 256 would not: longer digits need counters
+// shared by a warp.
+#include "common/radix_keys.cuh"
+#include "common/scan_blocks.cuh"
+#include "common/warp_scan.cuh"
+
+constexpr unsigned RADIX = 1u << RADIX_BITS;
+constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
+constexpr unsigned ITEMS_PER_THREAD = TILE_ITEMS / THREADS_PER_BLOCK;
+// Two 16-bit counters share a word: digits d and d + ROWS are the halves of row d.
+constexpr unsigned ROWS = RADIX / 2;
+
+static_assert(TILE_ITEMS % THREADS_PER_BLOCK == 0 && THREADS_PER_BLOCK % 32 == 0, "whole warps");
+static_assert(ITEMS_PER_THREAD % 2 == 1, "an odd stride spreads a warp's keys over all banks");
+static_assert(TILE_ITEMS < 1 << 16, "a counter has 16 bits");
+
+using Bits = OrderedBits<T>;
+
+__device__ inline unsigned row_of(unsigned digit) {
+    return digit % ROWS;
+}
+__device__ inline unsigned half_of(unsigned digit) {
+    return digit / ROWS * 16;
+}
+
+// counts[digit * num_tiles + tile]
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_digits(const T* keys,
+                                                                             unsigned* counts,
+                                                                             unsigned n,
+                                                                             int shift) {
+    // A thread's counters are a column: its bank is the thread's lane, whatever the digits are.
+    __shared__ unsigned counters[ROWS][THREADS_PER_BLOCK];
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const unsigned tile = blockIdx.x, num_tiles = gridDim.x;
+
+    for (unsigned row = 0; row < ROWS; ++row) counters[row][threadIdx.x] = 0;
+    // Which thread counts a key does not matter here, so neighbours take neighbouring keys.
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
+        const unsigned i = tile * TILE_ITEMS + k * THREADS_PER_BLOCK + threadIdx.x;
+        if (i < n) {
+            const unsigned digit = digit_at(ordered_bits(keys[i]), shift, RADIX_BITS);
+            counters[row_of(digit)][threadIdx.x] += 1u << half_of(digit);
+        }
+    }
+    __syncthreads();  // rows are summed across threads
+
+    for (unsigned row = warp; row < ROWS; row += WARPS) {
+        unsigned sum = 0;
+        for (unsigned column = lane; column < THREADS_PER_BLOCK; column += 32)
+            sum += counters[row][column];
+        sum = inclusive_scan_warp(sum);
+        if (lane == 31) {
+            counts[row * num_tiles + tile] = sum & 0xffff;
+            counts[(row + ROWS) * num_tiles + tile] = sum >> 16;
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T* in, T* out,
+                                                                        const unsigned* offsets,
+                                                                        unsigned n, int shift) {
+    __shared__ Bits staged[TILE_ITEMS];
+    __shared__ unsigned counters[ROWS][THREADS_PER_BLOCK];
+    __shared__ unsigned row_totals[ROWS];
+    __shared__ unsigned digit_starts[RADIX];  // in the tile, once it is in digit order
+    __shared__ unsigned output_shift[RADIX];  // from a place in the tile to the place in `out`
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const unsigned tile = blockIdx.x, num_tiles = gridDim.x;
+    const unsigned tile_start = tile * TILE_ITEMS;
+
+    // Coalesced loads, and through shared memory to the thread that owns the keys. What lies past
+    // the end takes the last place of the last digit, so it stays behind all keys.
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
+        const unsigned place = k * THREADS_PER_BLOCK + threadIdx.x;
+        staged[place] = tile_start + place < n ? ordered_bits(in[tile_start + place]) : ~Bits(0);
+    }
+    for (unsigned row = 0; row < ROWS; ++row) counters[row][threadIdx.x] = 0;
+    __syncthreads();  // the tile is in shared memory
+
+    // Rank within the thread: how many of its own keys of this digit came before.
+    Bits bits[ITEMS_PER_THREAD];
+    unsigned rank[ITEMS_PER_THREAD];
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
+        bits[k] = staged[threadIdx.x * ITEMS_PER_THREAD + k];
+        const unsigned digit = digit_at(bits[k], shift, RADIX_BITS);
+        unsigned& counter = counters[row_of(digit)][threadIdx.x];
+        rank[k] = counter >> half_of(digit) & 0xffff;
+        counter += 1u << half_of(digit);
+    }
+    __syncthreads();  // all counters are final; all keys are in registers
+
+    // A warp scans a row, both halves in one addition: no sum exceeds 16 bits.
+    for (unsigned row = warp; row < ROWS; row += WARPS) {
+        unsigned before = 0;
+        for (unsigned column = lane; column < THREADS_PER_BLOCK; column += 32) {
+            const unsigned count = counters[row][column];
+            const unsigned inclusive = inclusive_scan_warp(count);
+            counters[row][column] = before + inclusive - count;
+            before += __shfl_sync(FULL_WARP, inclusive, 31);
+        }
+        if (lane == 0) row_totals[row] = before;
+    }
+    __syncthreads();  // row totals are there
+
+    if (warp == 0) {
+        const unsigned digit = lane;
+        unsigned count = 0;
+        if (digit < RADIX) count = row_totals[row_of(digit)] >> half_of(digit) & 0xffff;
+        const unsigned start = inclusive_scan_warp(count) - count;
+        if (digit < RADIX) {
+            digit_starts[digit] = start;
+            output_shift[digit] = offsets[digit * num_tiles + tile] - start;  // modulo 2^32
+        }
+    }
+    __syncthreads();  // digit starts are there
+
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
+        const unsigned digit = digit_at(bits[k], shift, RADIX_BITS);
+        const unsigned in_digit =
+            (counters[row_of(digit)][threadIdx.x] >> half_of(digit) & 0xffff) + rank[k];
+        staged[digit_starts[digit] + in_digit] = bits[k];
+    }
+    __syncthreads();  // the tile is in digit order
+
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
+        const unsigned place = k * THREADS_PER_BLOCK + threadIdx.x;
+        if (tile_start + place < n) {
+            const Bits key = staged[place];
+            const unsigned digit = digit_at(key, shift, RADIX_BITS);
+            out[output_shift[digit] + place] = from_ordered_bits<T>(key);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+"""The radixsort lab on the host: its order, its data, its reference and its verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cudalab import labs
+from cudalab.formats import InputStream
+from cudalab.labs.base import Inputs
+from cudalab.labs.radixsort import draw, from_ordered_bits, ordered_bits
+
+LAB = labs.get("radixsort")
+DTYPES = LAB.axes["dtype"]
+
+# The documented order of float keys, from the smallest bit pattern to the largest.
+FLOAT32_LADDER = [
+    0xFFFFFFFF,  # -NaN, all payload bits set
+    0xFF800001,  # -NaN, the least payload
+    0xFF800000,  # -inf
+    0xFF7FFFFF,  # the most negative finite number
+    0xBF800000,  # -1
+    0x80000001,  # the largest negative number
+    0x80000000,  # -0
+    0x00000000,  # +0
+    0x00000001,
+    0x3F800000,
+    0x7F7FFFFF,
+    0x7F800000,  # +inf
+    0x7F800001,  # +NaN
+    0x7FFFFFFF,
+]
+FLOAT64_LADDER = [
+    0xFFFFFFFFFFFFFFFF,
+    0xFFF0000000000000,
+    0x8000000000000001,
+    0x8000000000000000,
+    0x0000000000000000,
+    0x0000000000000001,
+    0x7FF0000000000000,
+    0x7FFFFFFFFFFFFFFF,
+]
+
+
+def case(dtype: str) -> dict[str, str]:
+    return {"dtype": dtype}
+
+
+def sort(keys: np.ndarray) -> np.ndarray:
+    return LAB.reference(Inputs({"keys": keys}, {"n": len(keys)}), case(keys.dtype.name))
+
+
+def patterns(dtype: str) -> st.SearchStrategy[np.ndarray]:
+    """Arrays of any bit patterns: NaNs, infinities and signed zeros included."""
+    size = np.dtype(dtype).itemsize
+    words = st.integers(0, 2 ** (8 * size) - 1)
+    return st.lists(words, max_size=40).map(lambda bits: np.array(bits, f"u{size}").view(dtype))
+
+
+any_keys = st.sampled_from(DTYPES).flatmap(patterns)
+
+
+@pytest.mark.parametrize(
+    ("ladder", "dtype"), [(FLOAT32_LADDER, np.float32), (FLOAT64_LADDER, np.float64)]
+)
+def test_float_keys_have_the_documented_order(ladder, dtype):
+    bits = np.array(ladder, f"u{np.dtype(dtype).itemsize}")
+    ordered = ordered_bits(bits.view(dtype))
+    assert (ordered[1:] > ordered[:-1]).all()
+    shuffled = bits.view(dtype)[::-1].copy()
+    np.testing.assert_array_equal(bits, sort(shuffled).view(bits.dtype))
+
+
+def test_int32_keys_have_the_order_of_their_values():
+    values = np.array([-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 1], np.int32)
+    assert ordered_bits(values).tolist() == [0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1]
+
+
+@given(any_keys)
+def test_ordered_bits_have_an_inverse(keys):
+    back = from_ordered_bits(ordered_bits(keys), keys.dtype)
+    assert back.dtype == keys.dtype
+    assert back.tobytes() == keys.tobytes()
+
+
+def python_order(key: tuple[float, int]) -> tuple[int, float, float]:
+    """Where Python's own numbers put a (value, bits) pair; NaNs go outside, by sign and payload."""
+    value, bits = key
+    if math.isnan(value):
+        negative = bits >> 63 or (bits >> 31 == 1)
+        return (-1, 0, -bits) if negative else (1, 0, bits)
+    return (0, value, math.copysign(1, value))
+
+
+@given(any_keys)
+def test_the_reference_against_python_s_sort(keys):
+    before = keys.tobytes()
+    bits = keys.view(f"u{keys.itemsize}").tolist()
+    expected = [bits for _, bits in sorted(zip(keys.tolist(), bits, strict=True), key=python_order)]
+    answer = sort(keys)
+    assert answer.dtype == keys.dtype
+    assert answer.view(f"u{keys.itemsize}").tolist() == expected
+    assert keys.tobytes() == before
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dist", LAB.distributions)
+def test_generated_streams_are_read_back(tmp_path, dtype, dist):
+    path = tmp_path / "in.bin"
+    path.write_bytes(b"".join(LAB.generate(case(dtype), 1001, dist, 1)))
+    with path.open("rb") as file:
+        inputs = LAB.read(InputStream(file.fileno()), case(dtype))
+        keys = inputs.arrays["keys"].array()
+    assert inputs.params == {"n": 1001}
+    assert keys.dtype == dtype
+    assert path.stat().st_size == 4 + keys.nbytes
+    check_shape(keys, dist)
+
+
+def check_shape(keys: np.ndarray, dist: str) -> None:
+    """Assert that 1001 keys look as their distribution promises."""
+    order = ordered_bits(keys)
+    distinct = len(np.unique(order))
+    bits = keys.view(f"u{keys.itemsize}")
+    match dist:
+        case "uniform":
+            assert distinct > 990
+            assert 400 < np.count_nonzero(bits >> bits.dtype.type(8 * keys.itemsize - 1)) < 600
+        case "sorted":
+            assert distinct > 990
+            assert (order[1:] >= order[:-1]).all()
+        case "reversed":
+            assert distinct > 990
+            assert (order[1:] <= order[:-1]).all()
+        case "equal":
+            assert distinct == 1
+        case "few":
+            assert distinct == 16
+        case "top-byte":
+            assert distinct > 200
+            assert not (bits << bits.dtype.type(8)).any()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize("dist", LAB.distributions)
+def test_small_streams(dist, n):
+    for dtype in DTYPES:
+        stream = b"".join(LAB.generate(case(dtype), n, dist, 7))
+        assert len(stream) == 4 + n * np.dtype(dtype).itemsize
+        assert stream[:4] == np.int32(n).tobytes()
+
+
+# The streams are part of the interface: graders keep seeds, not files.
+DIGESTS = {
+    ("uniform", "uint32"): "a968e4013722f6f371123b1571a29b24da0898153afcfe80c668670ae3c07460",
+    ("uniform", "int32"): "a968e4013722f6f371123b1571a29b24da0898153afcfe80c668670ae3c07460",
+    ("uniform", "float32"): "a968e4013722f6f371123b1571a29b24da0898153afcfe80c668670ae3c07460",
+    ("uniform", "uint64"): "7177c33c8476a4e843206d3c277a8ece407bdc4e05f57e6aff50c0c475bbf0ef",
+    ("uniform", "float64"): "7177c33c8476a4e843206d3c277a8ece407bdc4e05f57e6aff50c0c475bbf0ef",
+    ("sorted", "uint32"): "676aa2623aa498ed0000cf412c7856624493f085d6c2d84e412036f855a10967",
+    ("sorted", "int32"): "50b4113d3abbf290df960cc12ab91bd6779f8881a3e390be048779ebdee668c6",
+    ("sorted", "float32"): "bdbfa5430426d2df256dd396f2d716f0a522241df70f6ca57127744ebbec1d50",
+    ("sorted", "uint64"): "5afb113a65708e06bcc6b1d5d890ab337051975f2d6035be82012dfbc291c5bf",
+    ("sorted", "float64"): "8f145b851fa696bccf17bfccddffc757f2e3f4cdee4ca34276a9fed2b2738964",
+    ("reversed", "uint32"): "abbdb0f3cf800a1dbef5d4c90495fcd8a24e5da21090ca8a0b1c95d6024d64de",
+    ("equal", "uint32"): "e0da5784b72875c437ffcb18cdd21e3346cf2a9d3d3c6f578189c211b951b06b",
+    ("few", "uint32"): "c384ee1b872cbaee6c6d4c2b72f834fdf66cd0994dd1e1b19927ae391be3ad87",
+    ("top-byte", "uint32"): "e156cd0afd8d22db9f318eeaf7705056de21afa75e3232c34a1fa772cea3cf60",
+}
+
+
+@pytest.mark.parametrize(("dist", "dtype", "digest"), [(*key, d) for key, d in DIGESTS.items()])
+def test_same_seed_same_bytes(dist, dtype, digest):
+    stream = b"".join(LAB.generate(case(dtype), 1000, dist, 42))
+    assert hashlib.sha256(stream).hexdigest() == digest
+
+
+def test_other_seed_other_bytes():
+    one, two = (b"".join(LAB.generate(case("uint32"), 1000, "uniform", s)) for s in (1, 2))
+    assert one != two
+
+
+def test_a_longer_stream_starts_like_a_shorter_one():
+    short, long = (draw(np.dtype("uint32"), n, "uniform", 3) for n in (1000, 1001))
+    np.testing.assert_array_equal(short, long[:1000])
+
+
+def test_no_keys_give_no_bytes():
+    nothing = LAB.empty_answer(Inputs({}, {"n": 0}), case("float32"))
+    assert (nothing.size, nothing.dtype) == (0, np.float32)
+    assert LAB.empty_answer(Inputs({}, {"n": 1}), case("float32")) is None
+
+
+def verdict(got: list[int], keys: list[int], dtype: str = "uint32") -> str | None:
+    inputs = Inputs({"keys": np.array(keys, dtype)}, {"n": len(keys)})
+    found = LAB.compare(np.array(got, dtype), inputs, case(dtype))
+    return None if found is None else str(found)
+
+
+def test_the_right_answer_has_no_mismatches():
+    assert verdict([1, 2, 2, 3], [2, 3, 1, 2]) is None
+    assert verdict([], []) is None
+
+
+def test_an_unsorted_answer_with_all_keys():
+    assert verdict([1, 3, 2, 4], [4, 3, 2, 1]) == (
+        "2 of 4 elements differ\n"
+        "not sorted: element 2 is smaller than element 1 (1 such place)\n"
+        "the same multiset of keys: none lost, none invented\n"
+        "  [1] expected 2, got 3\n"
+        "  [2] expected 3, got 2"
+    )
+
+
+def test_a_sorted_answer_with_a_wrong_key():
+    assert verdict([1, 2, 2, 4], [4, 3, 2, 1]) == (
+        "1 of 4 elements differ\n"
+        "not the same multiset: some keys of the input are missing, others were not there\n"
+        "  [2] expected 3, got 2"
+    )
+
+
+def test_an_answer_that_is_neither():
+    assert verdict([9, 8, 7], [3, 2, 1]) == (
+        "3 of 3 elements differ\n"
+        "not sorted: element 1 is smaller than element 0 (2 such places)\n"
+        "not the same multiset: some keys of the input are missing, others were not there\n"
+        "  [0] expected 1, got 9\n"
+        "  [1] expected 2, got 8\n"
+        "  [2] expected 3, got 7"
+    )
+
+
+def test_a_signed_order_of_unsigned_keys_is_found():
+    assert "not sorted: element 1 is smaller than element 0 (1 such place)" in verdict(
+        [0x80000000, 1], [1, 0x80000000]
+    )
+
+
+def test_swapped_zeros_and_nans_are_found():
+    zeros = np.array([0.0, -0.0], np.float32)
+    found = LAB.compare(zeros, Inputs({"keys": zeros}, {"n": 2}), case("float32"))
+    assert found.count == 2
+    assert found.findings[0].startswith("not sorted")
+
+
+def test_the_comparison_writes_neither_side():
+    keys = np.array([3, 1, 2], np.uint32)
+    got = np.array([3, 2, 1], np.uint32)
+    LAB.compare(got, Inputs({"keys": keys}, {"n": 3}), case("uint32"))
+    assert (keys.tolist(), got.tolist()) == ([3, 1, 2], [3, 2, 1])
