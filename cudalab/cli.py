@@ -19,12 +19,13 @@ from cudalab.errors import CudalabError, ExitCode, InputError, NoDeviceError, Us
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cudalab.labs.base import Case, Lab
+    from cudalab.labs.base import Case, Lab, Size
     from cudalab.registry import Variant
     from cudalab.runner import Stopwatch
 
 OWN_KERNEL_KILL_AFTER_S = 300.0
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 def main() -> None:
@@ -99,6 +100,12 @@ _SIZE = re.compile(
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
 
+def shape(text: str) -> Size:
+    """Parse a size, or dimensions such as 300x200 for a lab whose data have a shape."""
+    sizes = tuple(size(part) for part in text.split("x"))
+    return sizes if len(sizes) > 1 else sizes[0]
+
+
 def size(text: str) -> int:
     """Parse a count such as 1000, 1e6, 2^20, 1Mi or 128M; a header's int32 must hold it."""
     match = _SIZE.fullmatch(text)
@@ -111,28 +118,54 @@ def size(text: str) -> int:
     return int(number)
 
 
+class Distribution(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
+    """One of a lab's distributions; a parameter may follow a colon, as in zipf:1.5."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name before the colon; what follows is for the lab."""
+        name, colon, parameter = value.partition(":")
+        known: str = super().convert(name, param, ctx)
+        return known + colon + parameter
+
+
 def case_options(lab: Lab) -> list[click.Parameter]:
-    """The options that choose what a lab computes."""
-    axes = [
-        click.Option([f"--{axis}"], type=click.Choice(values), default=values[0], show_default=True)
-        for axis, values in lab.axes.items()
-    ]
-    others = [
-        click.Option([o.name], type=o.type, default=o.default, show_default=True, help=o.help)
-        for o in lab.options
-    ]
-    return [*axes, *others]
+    """The options that choose what a lab computes; None in the case where one is not given."""
+    options: list[click.Parameter] = []
+    for axis, values in lab.axes.items():
+        if axis in lab.derived:
+            continue
+        if axis in lab.flags:
+            options += [
+                click.Option(
+                    [f"--{value}", axis], flag_value=value, type=str, help=f"{axis}: {value}."
+                )
+                for value in values[1:]
+            ]
+        else:
+            choice = click.Choice(values)
+            options.append(
+                click.Option([f"--{axis}"], type=choice, help=f"{values[0]} by default.")
+            )
+    for option in lab.options:
+        flag = {"is_flag": True} if option.type is bool else {"type": option.type}
+        shown = option.default if option.default is not None else False
+        options.append(
+            click.Option(
+                [option.name], default=option.default, show_default=shown, help=option.help, **flag
+            )
+        )
+    return options
 
 
-def exit_codes() -> str:
-    """Describe the exit status, for the end of the help."""
-    return "\b\nExit status:\n" + "\n".join(f"  {code:<4}{code.meaning}" for code in ExitCode)
+def paragraph(title: str, *lines: str) -> str:
+    """Lines that help shows as they are, for the end of a command's help."""
+    return "\n".join(["\b", f"{title}:", *(f"  {line}" for line in lines)])
 
 
 # One lab ---------------------------------------------------------------------------------------
 
 INPUT = click.Option(
-    ["-i", "--input"], type=EXISTING_FILE, help="Read this file instead of stdin.", metavar="FILE"
+    ["-i", "--input"], type=FILE_OR_STDIN, help="Read this file instead of stdin.", metavar="FILE"
 )
 OUTPUT = click.Option(
     ["-o", "--output"],
@@ -180,16 +213,13 @@ def lab_command(lab: Lab) -> click.Command:
         callback=partial(run_lab, lab),
         params=[*case_options(lab), *RUN_OPTIONS],
         short_help=labs.summary(lab.name),
-        help=f"""{labs.summary(lab.name)}.
-
-        {type(lab).__doc__}
-
-        \b
-        Example:
-            cudalab gen {lab.name} --n 1000 > in.bin
-            cudalab {lab.name} < in.bin > out.bin
-            cudalab {lab.name} --kernel my.cu --device cpu -i in.bin -o out.bin --time
-        """,
+        help=f"{labs.summary(lab.name)}.\n\n{type(lab).__doc__}",
+        epilog=paragraph(
+            "Example",
+            f"cudalab gen {lab.name} --n 1000 > in.bin",
+            f"cudalab {lab.name} < in.bin > out.bin",
+            f"cudalab {lab.name} --kernel my.cu --device cpu -i in.bin -o out.bin --time",
+        ),
     )
 
 
@@ -204,11 +234,12 @@ def run_lab(
     time: bool,
     threads: int | None,
     kill_after: float | None,
-    **case: Any,
+    **given: Any,
 ) -> int:
     """Read, compute, write; in a watched child process where the kernel may misbehave."""
     from cudalab import registry
 
+    case = lab.complete(given)
     if variant and kernel:
         raise UsageError("--variant and --kernel exclude each other", hint="leave one of them out")
     chosen = registry.find(lab, variant) if variant else None
@@ -258,11 +289,17 @@ def compute(
             backend = stack.enter_context(open_backend(device, threads))
         if device == "auto" and backend.name == "cpu":
             click.echo("note: no GPU here: running on the CPU device", err=True)
-        variant = variant or registry.default(lab, case, backend.name)
+        if variant is None:
+            chosen = lab.choose(inputs, case, backend.name)
+            variant = (
+                registry.find(lab, chosen) if chosen else registry.default(lab, case, backend.name)
+            )
         registry.check_features(variant, backend.name, backend.features)
         timed = TimedBackend(backend)
         used = timed.as_backend() if time else backend
-        answer = run(lab, variant, used, inputs, case, watch=watch)
+        answer, notes = run(lab, variant, used, inputs, case, watch=watch)
+        for note in notes:
+            click.echo(note, err=True)
         with watch("write"):
             write_all(target[0], watch.pieces(answer, "to host"), target[1])
         if stream.trailing_bytes():
@@ -325,7 +362,17 @@ def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
     cls=LabGroup,
     make=lab_command,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=exit_codes(),
+    epilog="\n\n".join(
+        [
+            paragraph(
+                "Example",
+                "cudalab gen radixsort --n 1000 > in.bin",
+                "cudalab radixsort < in.bin > out.bin",
+                "cudalab verify radixsort in.bin out.bin",
+            ),
+            paragraph("Exit status", *(f"{code:<4} {code.meaning}" for code in ExitCode)),
+        ]
+    ),
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.option(
@@ -335,30 +382,17 @@ def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
     help="Take the variants from DIR/LAB/*.cu instead of the installed ones.",
 )
 def cli(kernels: Path | None) -> None:
-    """Run the labs of a CUDA course, on a GPU or without one.
-
-    \b
-    Example:
-        cudalab gen radixsort --n 1000 > in.bin
-        cudalab radixsort < in.bin > out.bin
-        cudalab verify radixsort in.bin out.bin
-    """  # noqa: D301 - \b keeps click from wrapping the example
+    """Run the labs of a CUDA course, on a GPU or without one."""
     if kernels:
         from cudalab.source import use_kernels_dir
 
         use_kernels_dir(kernels)
 
 
-@cli.command("list")
+@cli.command("list", epilog=paragraph("Example", "cudalab list", "cudalab list radixsort"))
 @click.argument("lab", required=False, type=click.Choice(labs.names()))
 def list_variants(lab: str | None) -> None:
-    r"""List the variants: what each does, where it runs, where it is the default.
-
-    \b
-    Example:
-        cudalab list
-        cudalab list radixsort
-    """
+    """List the variants: what each does, where it runs, where it is the default."""
     from cudalab import display, registry
     from cudalab.backends.cpu import CpuBackend
 
@@ -380,17 +414,15 @@ def list_variants(lab: str | None) -> None:
         )
 
 
-@cli.command()
+@cli.command(
+    epilog=paragraph(
+        "Example", "cudalab show radixsort split_1bit", "cudalab show radixsort split_1bit > my.cu"
+    )
+)
 @click.argument("lab", type=click.Choice(labs.names()))
 @click.argument("variant")
 def show(lab: str, variant: str) -> None:
-    r"""Print a variant's source: highlighted on a terminal, the file's bytes otherwise.
-
-    \b
-    Example:
-        cudalab show radixsort split_1bit
-        cudalab show radixsort split_1bit > my.cu
-    """
+    """Print a variant's source: highlighted on a terminal, the file's bytes otherwise."""
     from cudalab import registry
 
     source = registry.find(labs.get(lab), variant).path.read_bytes()
@@ -403,16 +435,10 @@ def show(lab: str, variant: str) -> None:
         sys.stdout.buffer.flush()
 
 
-@cli.command()
+@cli.command(epilog=paragraph("Example", "cudalab device", "cudalab device cuda"))
 @click.argument("name", required=False, type=click.Choice(["cuda", "cpu"]), metavar="[cuda|cpu]")
 def device(name: str | None) -> None:
-    r"""Print the properties of the devices.
-
-    \b
-    Example:
-        cudalab device
-        cudalab device cuda
-    """
+    """Print the properties of the devices."""
     from cudalab import display
     from cudalab.backends import open_backend
 
@@ -436,14 +462,14 @@ def gen_command(lab: Lab) -> click.Command:
     params: list[click.Parameter] = [
         click.Option(
             ["--n"],
-            type=size,
+            type=shape,
             required=True,
             metavar="SIZE",
-            help="1000, 1e6, 2^20, 1Mi, 128M are sizes.",
+            help="1000, 1e6, 2^20, 1Mi, 128M are sizes; 300x200 where the data have a shape.",
         ),
         click.Option(
             ["--dist"],
-            type=click.Choice(lab.distributions),
+            type=Distribution(lab.distributions),
             default=lab.distributions[0],
             show_default=True,
             help="What the data look like.",
@@ -462,22 +488,21 @@ def gen_command(lab: Lab) -> click.Command:
         callback=partial(generate, lab),
         params=[*case_options(lab), *params],
         short_help=labs.summary(lab.name),
-        help=f"""Write an input for {lab.name}.
-
-        \b
-        Example:
-            cudalab gen {lab.name} --n 1e6 --dist {lab.distributions[-1]} --seed 7 > in.bin
-        """,
+        help=f"Write an input for {lab.name}, drawn at random.",
+        epilog=paragraph(
+            "Example",
+            f"cudalab gen {lab.name} --n 1e6 --dist {lab.distributions[-1]} --seed 7 > in.bin",
+        ),
     )
 
 
-def generate(lab: Lab, *, n: int, dist: str, seed: int, output: Path | None, **case: Any) -> None:
+def generate(lab: Lab, *, n: Size, dist: str, seed: int, output: Path | None, **case: Any) -> None:
     """Draw first, then write: a failure leaves no partial file."""
     from cudalab.formats import write_all
 
     usage = f"redirect it: cudalab gen {lab.name} --n {n} > in.bin, or name a file with -o"
     with open_output(output, usage) as (fd, name):
-        write_all(fd, lab.generate(case, n, dist, seed), name)
+        write_all(fd, lab.generate(lab.complete(case), n, dist, seed), name)
 
 
 def verify_command(lab: Lab) -> click.Command:
@@ -488,20 +513,15 @@ def verify_command(lab: Lab) -> click.Command:
         params=[
             *case_options(lab),
             click.Argument(["input"], type=EXISTING_FILE, metavar="IN"),
-            click.Argument(
-                ["answer"],
-                type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-                metavar="OUT",
-            ),
+            click.Argument(["answer"], type=FILE_OR_STDIN, metavar="OUT"),
         ],
         short_help=labs.summary(lab.name),
-        help=f"""Compare the answer OUT ("-": stdin) to the input IN with a reference on the host.
-
-        \b
-        Example:
-            cudalab verify {lab.name} in.bin out.bin
-            cudalab {lab.name} < in.bin | cudalab verify {lab.name} in.bin -
-        """,
+        help='Judge the answer OUT ("-": stdin) to the input IN by a reference on the host.',
+        epilog=paragraph(
+            "Example",
+            f"cudalab verify {lab.name} in.bin out.bin",
+            f"cudalab {lab.name} < in.bin | cudalab verify {lab.name} in.bin -",
+        ),
     )
 
 
@@ -511,15 +531,25 @@ def verify_answer(lab: Lab, *, input: Path, answer: Path, **case: Any) -> None: 
     from cudalab.verify import verify
 
     with open_input(input) as source, open_input(answer) as given:
-        arrays = verify(lab, InputStream(*source), InputStream(*given), case)
+        arrays = verify(lab, InputStream(*source), InputStream(*given), lab.complete(case))
     click.echo("correct: " + ", ".join(f"{a.size:,} {name}" for name, a in arrays.items()))
 
 
-@cli.group("gen", cls=LabGroup, make=gen_command)
+@cli.group(
+    "gen",
+    cls=LabGroup,
+    make=gen_command,
+    epilog=paragraph("Example", "cudalab gen radixsort --n 1e6 --dist few --seed 7 > in.bin"),
+)
 def gen() -> None:
     """Write a lab's input, drawn at random."""
 
 
-@cli.group("verify", cls=LabGroup, make=verify_command)
+@cli.group(
+    "verify",
+    cls=LabGroup,
+    make=verify_command,
+    epilog=paragraph("Example", "cudalab verify radixsort in.bin out.bin"),
+)
 def verify_group() -> None:
     """Judge an answer: exit status 0 if it is right, 3 if not."""

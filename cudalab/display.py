@@ -41,8 +41,7 @@ def properties(title: str, values: Mapping[str, str | int | float]) -> None:
     grid.add_column(overflow="fold")
     grid.add_column(overflow="fold")
     for label, value in values.items():
-        shown = value if isinstance(value, str) else f"{value:,}"
-        grid.add_row(label, Text(shown, justify="left" if isinstance(value, str) else "right"))
+        grid.add_row(label, Text(value if isinstance(value, str) else f"{value:,}"))
     console().print(grid)
 
 

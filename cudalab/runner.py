@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 def run(
     lab: Lab, variant: Variant, backend: Backend, inputs: Inputs, case: Case, *, watch: Stopwatch
-) -> Iterator[memoryview]:
-    """Compute once; when this returns every kernel has succeeded. Yields the answer's bytes."""
+) -> tuple[Iterator[memoryview], list[str]]:
+    """Compute once; when this returns every kernel has succeeded.
+
+    Returns the answer's bytes, piece by piece, and what the step has to say.
+    """
     empty = lab.empty_answer(inputs, case)
     if empty is not None:
-        return iter([as_bytes(empty)])
+        return iter([as_bytes(empty)]), []
     try:
         step = prepare(lab, variant, backend, inputs, case, watch=watch)
         with watch("kernels"):
@@ -36,7 +39,7 @@ def run(
         if type(error) is CudalabError:  # a kernel is missing, or has other parameters
             error.hint = "\n".join(filter(None, (error.hint, contract(lab, variant))))
         raise
-    return backend.chunks(step.out)
+    return backend.chunks(step.out), step.notes
 
 
 def prepare(

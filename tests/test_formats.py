@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudalab.errors import CudalabError, InputError
@@ -83,6 +83,7 @@ def test_pipe_that_delivers_odd_pieces(sizes):
         np.testing.assert_array_equal(KEYS, read_keys(fd), strict=True)
 
 
+@settings(deadline=None)
 @given(
     values=st.lists(st.integers(0, 2**32 - 1), max_size=50),
     sizes=st.lists(st.integers(1, 70), min_size=1, max_size=5),

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudalab import labs
@@ -81,6 +81,7 @@ def test_int32_keys_have_the_order_of_their_values():
     assert ordered_bits(values).tolist() == [0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1]
 
 
+@settings(deadline=None)
 @given(any_keys)
 def test_ordered_bits_have_an_inverse(keys):
     back = from_ordered_bits(ordered_bits(keys), keys.dtype)
@@ -97,6 +98,7 @@ def python_order(key: tuple[float, int]) -> tuple[int, float, float]:
     return (0, value, math.copysign(1, value))
 
 
+@settings(deadline=None)
 @given(any_keys)
 def test_the_reference_against_python_s_sort(keys):
     before = keys.tobytes()

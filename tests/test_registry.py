@@ -107,8 +107,8 @@ def test_minimal_header_has_neutral_defaults(folder):
         (
             (*MINIMAL, "xyz = 1"),
             (
-                "5: unknown key 'xyz': expected one of summary, order, dispatch, defines, requires, "
-                "applies, default, deterministic"
+                "5: unknown key 'xyz': expected one of summary, order, dispatch, defines, "
+                "requires, applies, default, deterministic"
             ),
         ),
         (("summary = 1", *MINIMAL[1:]), "2: summary must be one line of text"),

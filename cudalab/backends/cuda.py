@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -53,6 +54,7 @@ DEFAULT_SHARED_BYTES = 48 << 10  # what a block may use without opting in
 SCALAR_TYPES = frozenset("?bBhHiIlLqQfd")
 
 _CAPABILITIES = (70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
+_NO_GPU_HINT = "`nvidia-smi` lists the GPUs; CUDA_VISIBLE_DEVICES may hide them; or --device cpu"
 _COMPILE_FOLDER = re.compile(r"compilation of (.+)[/\\]kernel\.cu failed")
 
 
@@ -75,7 +77,7 @@ def _load_driver() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what it warns about, it also raises
-            import pycuda.driver as driver  # noqa: PLC0415 - an extra that few machines need
+            from pycuda import driver  # noqa: PLC0415 - an extra that few machines need
     except ModuleNotFoundError as error:
         raise NoDeviceError(
             f"the CUDA device needs PyCUDA: {error}",
@@ -93,9 +95,6 @@ def _load_driver() -> Any:
     except driver.Error as error:
         raise NoDeviceError(f"there is no CUDA device: {_reason(error)}", _NO_GPU_HINT) from None
     return driver
-
-
-_NO_GPU_HINT = "`nvidia-smi` lists the GPUs; CUDA_VISIBLE_DEVICES may hide them; or --device cpu"
 
 
 def _reason(error: Exception) -> str:
@@ -177,11 +176,13 @@ class CudaTimer:
 
     def start(self) -> None:
         """Mark the beginning."""
-        self._start.record()
+        with self._backend.errors_in_words():
+            self._start.record()
 
     def stop(self) -> None:
         """Mark the end."""
-        self._stop.record()
+        with self._backend.errors_in_words():
+            self._stop.record()
 
     @property
     def ms(self) -> float:
@@ -415,9 +416,8 @@ class CudaBackend:
         A grid with no blocks launches nothing. KernelError for a launch the device cannot make.
         """
         check_arguments(kernel, args)
-        blocks, threads = dim3(grid), dim3(block)
         types, values = _pack(kernel, args)
-        _check_dims(kernel, blocks, threads)
+        blocks, threads = _dims(kernel.name, grid, block)
         if 0 in blocks:
             return
         if not isinstance(kernel, CudaKernel):
@@ -514,6 +514,8 @@ class CudaBackend:
 
     def _failure(self, error: Exception) -> CudalabError:
         """What a driver error means: if waiting fails as well, a kernel has crashed."""
+        if self._context is None:
+            return CudalabError("the CUDA device was used outside its `with` block")
         try:
             self._driver.Context.synchronize()
         except self._driver.Error as crash:
@@ -598,25 +600,26 @@ def _pack(kernel: Kernel, args: tuple[Buffer | np.generic, ...]) -> tuple[str, l
     return types, values
 
 
-def _check_dims(
-    kernel: Kernel, blocks: tuple[int, int, int], threads: tuple[int, int, int]
-) -> None:
-    """KernelError for a grid or a block that no device can launch."""
+@lru_cache(maxsize=4096)
+def _dims(kernel: str, grid: Dim, block: Dim) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and block in three dimensions. KernelError for what no device can launch."""
+    blocks, threads = dim3(grid), dim3(block)
     if prod(threads) > MAX_THREADS_PER_BLOCK:
         raise KernelError(
-            f"kernel {kernel.name} launched with blocks of {prod(threads)} threads: "
+            f"kernel {kernel} launched with blocks of {prod(threads)} threads: "
             f"a block has at most {MAX_THREADS_PER_BLOCK}"
         )
     if any(n < 1 or n > limit for n, limit in zip(threads, MAX_BLOCK, strict=True)):
         raise KernelError(
-            f"kernel {kernel.name} launched with a block of {threads} threads: "
+            f"kernel {kernel} launched with a block of {threads} threads: "
             f"each dimension is at least 1, and at most {MAX_BLOCK}"
         )
     if any(n < 0 or n > limit for n, limit in zip(blocks, MAX_GRID, strict=True)):
         raise KernelError(
-            f"kernel {kernel.name} launched with a grid of {blocks} blocks: "
+            f"kernel {kernel} launched with a grid of {blocks} blocks: "
             f"each dimension is at least 0, and at most {MAX_GRID}"
         )
+    return blocks, threads
 
 
 def _compile(compiler: Path, text: str, target: str, label: str) -> bytes:

@@ -22,6 +22,7 @@ from cudalab.source import blank_comments
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+SYSTEM_NVCC = Path("/usr/local/cuda/bin/nvcc")
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 # What nvcc itself reads from the environment decides its output as well.
 _ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
@@ -54,7 +55,7 @@ def _candidates() -> Iterator[Path]:
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if os.environ.get(variable):
             yield Path(os.environ[variable], "bin", "nvcc")
-    yield Path("/usr/local/cuda/bin/nvcc")
+    yield SYSTEM_NVCC
     for packages in _nvidia_packages():
         yield from sorted(packages.glob("cu[0-9]*/bin/nvcc"), reverse=True)  # CUDA 13 and later
         yield packages / "cuda_nvcc" / "bin" / "nvcc"

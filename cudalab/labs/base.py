@@ -81,6 +81,8 @@ class Lab:
     axes: ClassVar[dict[str, tuple[str, ...]]]
     # Axes whose values are flags of their own: {"product"} with ("ab", "aat") gives --aat.
     flags: ClassVar[frozenset[str]] = frozenset()
+    # Axes that `complete` works out from other options; the command line does not offer them.
+    derived: ClassVar[frozenset[str]] = frozenset()
     options: ClassVar[tuple[Option, ...]] = ()
     distributions: ClassVar[tuple[str, ...]]
 
@@ -105,6 +107,7 @@ class Lab:
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
         """The variant for these inputs when none is named; None leaves it to the headers."""
         del inputs, case, device
+        return None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Read the header, announce the arrays. InputError for anything the format forbids."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cudalab.compare import Mismatches, compare_exact
+from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
 
@@ -39,7 +40,11 @@ class RadixSort(Lab):
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Random 32- or 64-bit patterns, shaped by `dist`; float keys hold NaNs and infinities."""
-        assert isinstance(n, int)
+        if not isinstance(n, int) or dist not in self.distributions:
+            raise UsageError(
+                f"radixsort has no data of size {n} with distribution {dist}",
+                hint=f"one number, and a distribution of {', '.join(self.distributions)}",
+            )
         yield np.array([n], "<i4").tobytes()
         yield as_bytes(draw(np.dtype(case["dtype"]), n, dist, seed))
 

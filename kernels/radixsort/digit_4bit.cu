@@ -59,10 +59,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_digits(con
 #pragma unroll
     for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
         const unsigned i = tile * TILE_ITEMS + k * THREADS_PER_BLOCK + threadIdx.x;
-        if (i < n) {
-            const unsigned digit = digit_at(ordered_bits(keys[i]), shift, RADIX_BITS);
-            counters[row_of(digit)][threadIdx.x] += 1u << half_of(digit);
-        }
+        const bool inside = i < n;
+        const Bits bits = inside ? ordered_bits(keys[i]) : Bits(0);
+        const unsigned digit = digit_at(bits, shift, RADIX_BITS);
+        counters[row_of(digit)][threadIdx.x] += inside ? 1u << half_of(digit) : 0;
     }
     __syncthreads();  // rows are summed across threads
 
@@ -147,13 +147,16 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
     }
     __syncthreads();  // the tile is in digit order
 
+    // A whole tile needs no conditions, so that the loads from `staged` overlap.
+    const auto write = [&](unsigned place) {
+        const Bits key = staged[place];
+        const unsigned digit = digit_at(key, shift, RADIX_BITS);
+        out[output_shift[digit] + place] = from_ordered_bits<T>(key);
+    };
+    if (n - tile_start >= TILE_ITEMS) {
 #pragma unroll
-    for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
-        const unsigned place = k * THREADS_PER_BLOCK + threadIdx.x;
-        if (tile_start + place < n) {
-            const Bits key = staged[place];
-            const unsigned digit = digit_at(key, shift, RADIX_BITS);
-            out[output_shift[digit] + place] = from_ordered_bits<T>(key);
-        }
+        for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) write(k * THREADS_PER_BLOCK + threadIdx.x);
+    } else {
+        for (unsigned i = threadIdx.x; i < n - tile_start; i += THREADS_PER_BLOCK) write(i);
     }
 }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from cudalab.backends.base import Buffer, Kernel, Module
     from cudalab.source import Source
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
@@ -120,7 +121,7 @@ class CpuBackend:
         compiler.find_compiler()
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Nothing to release: the OS threads wait for a next launch."""
 
     def compile(
@@ -142,16 +143,13 @@ class CpuBackend:
         dtype = np.dtype(dtype)
         count = int(np.prod(shape, dtype=np.int64))
         needed = count * dtype.itemsize
-        try:
-            if needed > available_memory():
-                raise MemoryError
-            raw = np.empty(needed + ALIGNMENT, np.uint8)
-        except MemoryError:
+        raw = _allocate(needed + ALIGNMENT) if needed <= available_memory() else None
+        if raw is None:
             raise DeviceMemoryError(
                 f"out of memory: {needed:,} bytes more are needed, "
                 f"about {available_memory():,} are free",
                 hint="a smaller n, or a machine with more memory",
-            ) from None
+            )
         start = -raw.ctypes.data % ALIGNMENT
         return CpuBuffer(raw[start : start + needed].view(dtype).reshape(shape))
 
@@ -165,24 +163,26 @@ class CpuBackend:
             buffer.array[...] = data
         return buffer
 
-    def to_host(self, buffer: CpuBuffer) -> np.ndarray[Any, Any]:
+    def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
         """Copy the buffer's content."""
-        return buffer.array.copy()
+        return _own(buffer).array.copy()
 
-    def chunks(self, buffer: CpuBuffer) -> Iterator[memoryview]:
+    def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
         """The whole buffer as one piece."""
-        yield as_bytes(buffer.array)
+        yield as_bytes(_own(buffer).array)
 
     def launch(
         self,
-        kernel: CpuKernel,
+        kernel: Kernel,
         grid: Dim,
         block: Dim,
-        *args: CpuBuffer | np.generic,
+        *args: Buffer | np.generic,
         shared_bytes: int = 0,
     ) -> None:
         """Run the grid to its end."""
         check_arguments(kernel, args)
+        if not isinstance(kernel, CpuKernel):
+            raise TypeError(f"{kernel.name} is not a kernel of the CPU device")
         blocks, threads = dim3(grid), dim3(block)
         check_limits(kernel.name, blocks, threads, shared_bytes)
         if 0 in blocks:
@@ -194,8 +194,10 @@ class CpuBackend:
             values[i] = _argument(kernel, i, arg)
         self._run(kernel, blocks, threads, pointers)
 
-    def constant(self, module: CpuModule, name: str) -> CpuBuffer:
+    def constant(self, module: Module, name: str) -> CpuBuffer:
         """The variable's own memory, as bytes."""
+        if not isinstance(module, CpuModule):
+            raise TypeError(f"{module.source.label} is not a module of the CPU device")
         try:
             symbol = _Symbol.in_dll(module.library, f"cudalab_symbol_{name}")
         except ValueError:
@@ -205,12 +207,14 @@ class CpuBackend:
         memory = (ctypes.c_uint8 * symbol.bytes).from_address(symbol.address)
         return CpuBuffer(np.frombuffer(memory, np.uint8))
 
-    def copy(self, source: CpuBuffer | np.ndarray[Any, Any], target: CpuBuffer) -> None:
+    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
         """Copy bytes; sizes must agree."""
-        array = source.array if isinstance(source, CpuBuffer) else np.ascontiguousarray(source)
+        array = (
+            np.ascontiguousarray(source) if isinstance(source, np.ndarray) else _own(source).array
+        )
         if array.nbytes != target.nbytes:
             raise ValueError(f"copy of {array.nbytes} bytes into {target.nbytes}")
-        as_bytes(target.array)[:] = as_bytes(array)
+        as_bytes(_own(target).array)[:] = as_bytes(array)
 
     def timer(self) -> CpuTimer:
         """The host's clock."""
@@ -323,7 +327,20 @@ def _namespace_symbols(code: str) -> list[str]:
     return found
 
 
-def _argument(kernel: CpuKernel, position: int, arg: CpuBuffer | np.generic) -> int:
+def _allocate(num_bytes: int) -> np.ndarray[Any, Any] | None:
+    try:
+        return np.empty(num_bytes, np.uint8)
+    except MemoryError:
+        return None
+
+
+def _own(buffer: Buffer) -> CpuBuffer:
+    if not isinstance(buffer, CpuBuffer):
+        raise TypeError(f"a {type(buffer).__name__} is not a buffer of the CPU device")
+    return buffer
+
+
+def _argument(kernel: CpuKernel, position: int, arg: Buffer | np.generic) -> int:
     """The bits of an argument, checked against the kernel's own parameter."""
     size = kernel.param_sizes[position]
     if isinstance(arg, np.generic):
@@ -341,7 +358,7 @@ def _argument(kernel: CpuKernel, position: int, arg: CpuBuffer | np.generic) -> 
             "launched with a buffer",
             hint="the lab's dispatch defines the kernel's parameters",
         )
-    return arg.address
+    return _own(arg).address
 
 
 def check_limits(
@@ -349,9 +366,7 @@ def check_limits(
 ) -> None:
     """KernelError for a launch that no GPU would accept."""
     threads = block[0] * block[1] * block[2]
-    if not 1 <= threads <= MAX_THREADS or any(
-        b > m for b, m in zip(block, MAX_BLOCK, strict=True)
-    ):
+    if not 1 <= threads <= MAX_THREADS or any(b > m for b, m in zip(block, MAX_BLOCK, strict=True)):
         raise KernelError(
             f"kernel {name}: a block of {' x '.join(map(str, block))} threads: "
             f"1 to {MAX_THREADS} are allowed, at most {' x '.join(map(str, MAX_BLOCK))}"

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,9 @@ from pathlib import Path
 
 from cudalab.cache import cache_dir
 from cudalab.errors import KernelCompileError, NoDeviceError
+
+# The commands that turn a source file into an object file and that into a library.
+Steps = Callable[[str, str, str], tuple[tuple[str, ...], ...]]
 
 RUNTIME = Path(__file__).parent / "runtime"
 
@@ -80,7 +84,7 @@ def find_compiler() -> Compiler:
         # Linked as C: the runtime needs no C++ library, and zig would build one first.
         return Compiler("zig c++", (*run, "c++"), (*run, "cc"), _identity(Path(zig.origin)))
     raise NoDeviceError(
-        "the CPU device needs a C++ compiler and found none: no g++, no clang++, no ziglang package",
+        "the CPU device needs a C++ compiler: found no g++, no clang++ and no ziglang package",
         hint="pip install 'cudalab[cpu]', or install g++",
     )
 
@@ -103,15 +107,16 @@ def _processor() -> str:
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
     text = (RUNTIME / "runtime.cpp").read_text(encoding="utf-8")
-    return _library("runtime", text, RUNTIME / "runtime.cpp", ("-pthread",))
+    return _library("runtime", text, ("-pthread",))
 
 
 def kernel_library(text: str, label: str) -> Path:
     """Compile the C++ of a prepared kernel file. KernelCompileError with the messages."""
-    return _library(Path(label).stem, text, None, (str(runtime_library()),))
+    return _library(Path(label).stem, text, (str(runtime_library()),))
 
 
-def _library(stem: str, text: str, file: Path | None, link_with: tuple[str, ...]) -> Path:
+def _library(stem: str, text: str, link_with: tuple[str, ...]) -> Path:
+    """The cached library for `text`, compiled when there is none."""
     compiler = find_compiler()
     flags = (*FLAGS, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
     header = (RUNTIME / "cudalab_cpu.h").read_text(encoding="utf-8")
@@ -119,35 +124,30 @@ def _library(stem: str, text: str, file: Path | None, link_with: tuple[str, ...]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     library = cache_dir("cpu") / f"{stem}-{key}.so"
     if not library.exists():
-        _build(compiler, flags, text, file, link_with, library)
+        _build(
+            compiler,
+            text,
+            lambda source, compiled, built: (
+                (*compiler.compile, *flags, "-I", str(RUNTIME), "-c", source, "-o", compiled),
+                (*compiler.link, "-shared", compiled, *link_with, "-o", built),
+            ),
+            library,
+        )
     return library
 
 
-def _build(
-    compiler: Compiler,
-    flags: tuple[str, ...],
-    text: str,
-    file: Path | None,
-    link_with: tuple[str, ...],
-    library: Path,
-) -> None:
+def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
     """Compile beside the cache entry and move the result into place: never a half-written one."""
     with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as folder:
-        source = Path(folder) / "kernel.cpp"
+        source, compiled, built = (
+            Path(folder, name) for name in ("kernel.cpp", "kernel.o", "kernel.so")
+        )
         source.write_text(text, encoding="utf-8")
-        built = Path(folder) / "kernel.so"
-        compiled = Path(folder) / "kernel.o"
-        environment = dict(os.environ)
-        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
-        includes = ("-I", str(RUNTIME))
-        for command in (
-            (*compiler.compile, *flags, *includes, "-c", str(file or source), "-o", str(compiled)),
-            (*compiler.link, "-shared", str(compiled), *link_with, "-o", str(built)),
-        ):
+        environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache_dir("zig")), **os.environ}
+        for step in steps(str(source), str(compiled), str(built)):
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", check=False,
-                env=environment,
-            )  # fmt: skip
+                step, capture_output=True, text=True, errors="replace", check=False, env=environment
+            )
             if done.returncode != 0:
                 raise _compile_error(done.stderr or done.stdout, compiler, text)
         built.replace(library)

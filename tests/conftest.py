@@ -1,0 +1,55 @@
+"""Which devices the tests run on: `pytest --device cpu|cuda|all`."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudalab.backends import open_backend
+
+DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "all": ("cpu", "cuda")}
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--device",
+        choices=sorted(DEVICES),
+        default="cpu",
+        help="run the tests on the CPU device (default), on the GPU, or on both",
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
+
+
+def pytest_collection_modifyitems(config, items):
+    if "cuda" in chosen_devices(config):
+        return
+    skip = pytest.mark.skip(reason="needs a GPU: pytest --device cuda")
+    for item in items:
+        if item.get_closest_marker("cuda"):
+            item.add_marker(skip)
+
+
+def pytest_generate_tests(metafunc):
+    if "device_name" in metafunc.fixturenames:
+        metafunc.parametrize(
+            "device_name", chosen_devices(metafunc.config), indirect=True, scope="session"
+        )
+
+
+def chosen_devices(config):
+    """The devices that --device names. One that is missing makes its tests fail, not vanish."""
+    return DEVICES[config.getoption("--device")]
+
+
+@pytest.fixture(scope="session")
+def device_name(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def backend(device_name):
+    """The device itself, opened once for all tests."""
+    with open_backend(device_name) as opened:
+        yield opened
