@@ -352,7 +352,13 @@ def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
         raise CudalabError("stdout is closed", hint=usage)
     if sys.stdout.isatty():
         raise UsageError("stdout is a terminal, the output is binary", hint=usage)
-    yield 1, "stdout"
+    answer = os.dup(1)
+    os.dup2(2, 1)  # what a kernel prints goes to stderr, on either device
+    try:
+        yield answer, "stdout"
+    finally:
+        os.dup2(answer, 1)
+        os.close(answer)
 
 
 # The program -----------------------------------------------------------------------------------

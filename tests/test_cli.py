@@ -462,6 +462,15 @@ def test_slow_input_counts_too():
     assert b"did not finish within 0.5 s" in stderr
 
 
+def test_what_a_kernel_prints_goes_to_stderr(own, device_name):
+    body = 'if (threadIdx.x == 0) printf("in block %u\\n", blockIdx.x);'
+    done = run("radixsort", "--device", device_name, "--kernel", own(body), stdin=INPUT)
+    assert done.returncode == 0
+    assert b"in block 0\n" in done.stderr
+    assert b"in block" not in done.stdout
+    assert len(done.stdout) == len(ANSWER)
+
+
 def test_crash_names_the_kernel(own):
     done = sort("--kernel", own(CRASH))
     expect(done, 1, "Error: the kernel crashed: segmentation fault", "count_digits", "thread")

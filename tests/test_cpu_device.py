@@ -37,31 +37,41 @@ def launch(device, file, kernel, grid, block, *args):
     [
         (
             "divergent_barrier",
-            "kernel divergent_barrier, block (0,0,0): divergent barrier: thread (0,0,0) waits at "
-            "__syncthreads in misbehaving.cu:5, thread (40,0,0) at the one in misbehaving.cu:7",
+            (
+                "kernel divergent_barrier, block (0,0,0): divergent barrier: thread (0,0,0) waits at "
+                "__syncthreads in misbehaving.cu:5, thread (40,0,0) at the one in misbehaving.cu:7"
+            ),
         ),
         (
             "warp_against_block",
-            "kernel warp_against_block, block (0,0,0): deadlock: thread (0,0,0) waits at "
-            "__syncwarp (misbehaving.cu:14) with mask 0xffffffff, while thread (10,0,0) waits at "
-            "__syncthreads (misbehaving.cu:16)",
+            (
+                "kernel warp_against_block, block (0,0,0): deadlock: thread (0,0,0) waits at "
+                "__syncwarp (misbehaving.cu:14) with mask 0xffffffff, while thread (10,0,0) waits at "
+                "__syncthreads (misbehaving.cu:16)"
+            ),
         ),
         (
             "lane_missing",
-            "kernel lane_missing, block (0,0,0): deadlock: thread (0,0,0) waits at a shuffle "
-            "(misbehaving.cu:22) with mask 0xffffffff, while thread (5,0,0) waits at "
-            "__syncthreads (misbehaving.cu:23)",
+            (
+                "kernel lane_missing, block (0,0,0): deadlock: thread (0,0,0) waits at a shuffle "
+                "(misbehaving.cu:22) with mask 0xffffffff, while thread (5,0,0) waits at "
+                "__syncthreads (misbehaving.cu:23)"
+            ),
         ),
         (
             "not_in_mask",
-            "kernel not_in_mask, block (0,0,0): thread (16,0,0) is not in the mask 0x0000ffff of "
-            "the warp operation it calls (misbehaving.cu:27)",
+            (
+                "kernel not_in_mask, block (0,0,0): thread (16,0,0) is not in the mask 0x0000ffff of "
+                "the warp operation it calls (misbehaving.cu:27)"
+            ),
         ),
         (
             "different_operations",
-            "kernel different_operations, block (0,0,0): deadlock: thread (0,0,0) waits at "
-            "a shuffle (misbehaving.cu:34) with mask 0xffffffff, while thread (1,0,0) waits at "
-            "a vote (misbehaving.cu:32) with mask 0xffffffff",
+            (
+                "kernel different_operations, block (0,0,0): deadlock: thread (0,0,0) waits at "
+                "a shuffle (misbehaving.cu:34) with mask 0xffffffff, while thread (1,0,0) waits at "
+                "a vote (misbehaving.cu:32) with mask 0xffffffff"
+            ),
         ),
     ],
 )
@@ -110,8 +120,10 @@ def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads)
             "wild_store",
             "",
             signal.SIGSEGV,
-            "kernel wild_store, block (0,0,0), thread (7,0,0): "
-            "invalid memory access at address 0x8",
+            (
+                "kernel wild_store, block (0,0,0), thread (7,0,0): "
+                "invalid memory access at address 0x8"
+            ),
         ),
         (
             "deep_recursion",

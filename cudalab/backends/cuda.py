@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -264,11 +265,13 @@ class CudaBackend:
         text = nvcc.with_defines(source.text, defines)
         key = nvcc.cache_key(compiler, text, target)
         cubin = nvcc.cached(key)
-        if cubin is None:
-            cubin = _compile(compiler, text, target, source.label)
-            nvcc.store(key, cubin)
         with self.errors_in_words():
-            return CudaModule(source, self._driver.module_from_buffer(cubin), self._driver)
+            if cubin is not None:
+                module = self._driver.module_from_buffer(cubin)
+            else:
+                module, cubin = _compile(compiler, text, target, source.label)
+                nvcc.store(key, cubin)
+        return CudaModule(source, module, self._driver)
 
     def _target(self, arch: str | None) -> str:
         """Cubins run on their own architecture only; "sm_90a" is a choice, "sm_80" a minimum."""
@@ -622,35 +625,37 @@ def _dims(kernel: str, grid: Dim, block: Dim) -> tuple[tuple[int, int, int], tup
     return blocks, threads
 
 
-def _compile(compiler: Path, text: str, target: str, label: str) -> bytes:
-    """Run nvcc as PyCUDA's SourceModule does, which would not hand out the cubin to keep."""
-    with warnings.catch_warnings(record=True) as caught:
+def _compile(compiler: Path, text: str, target: str, label: str) -> tuple[Any, bytes]:
+    """Compile with PyCUDA's SourceModule; also return the cubin that it leaves in its cache."""
+    with warnings.catch_warnings(record=True) as caught, TemporaryDirectory() as folder:
         warnings.simplefilter("always")
-        import pycuda.compiler  # noqa: PLC0415 - 40 ms that a cached cubin saves
+        from pycuda.compiler import SourceModule  # noqa: PLC0415 - 40 ms that a cached cubin saves
         from pycuda.driver import CompileError  # noqa: PLC0415
 
         try:
-            cubin: bytes = pycuda.compiler.compile(
+            module = SourceModule(
                 text,
                 nvcc=str(compiler),
                 options=[*nvcc.FLAGS, *nvcc.include_flags(compiler)],
                 no_extern_c=True,
                 arch=target,
-                cache_dir=False,
+                cache_dir=folder,
             )
         except CompileError as error:
-            folder = _COMPILE_FOLDER.search(error.msg)
-            if folder:  # PyCUDA leaves it behind
-                shutil.rmtree(folder[1], ignore_errors=True)
+            left_behind = _COMPILE_FOLDER.search(error.msg)
+            if left_behind:
+                shutil.rmtree(left_behind[1], ignore_errors=True)
             messages = f"{error.stdout or ''}\n{error.stderr or ''}"
             raise nvcc.rejection(label, messages) from None
         except OSError as error:
             raise NoDeviceError(f"{compiler} cannot be run: {error}") from None
+        (cubin,) = Path(folder).glob("*.cubin")
+        compiled = cubin.read_bytes()
     for warning in caught:
         if issubclass(warning.category, UserWarning):
             _, _, said = str(warning.message).partition("said the following:\n")
             sys.stderr.write(nvcc.readable(said or str(warning.message)) + "\n")
-    return cubin
+    return module, compiled
 
 
 def _kernel_driver() -> str:

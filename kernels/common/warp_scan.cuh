@@ -1,16 +1,18 @@
 // Prefix sums by warp shuffles: over a warp without shared memory, over a block with one word a
 // warp and one barrier. A tree in shared memory needs a barrier a level instead.
+#include "common/operators.cuh"
 
 constexpr unsigned FULL_WARP = 0xffffffffu;
 
-// Sum of the values of lanes 0 to this one. The whole warp calls it.
-template <class V>
-__device__ inline V inclusive_scan_warp(V value) {
+// Sum of the values of lanes 0 to this one, or what another operator makes of them. The whole warp
+// calls it.
+template <class V, class Op = Sum<V>>
+__device__ inline V inclusive_scan_warp(V value, Op op = Op()) {
     const unsigned lane = threadIdx.x % 32;
 #pragma unroll
     for (unsigned distance = 1; distance < 32; distance *= 2) {
         V left = __shfl_up_sync(FULL_WARP, value, distance);
-        if (lane >= distance) value += left;
+        if (lane >= distance) value = op(left, value);
     }
     return value;
 }

@@ -6,6 +6,7 @@
 //
 // [defines]
 // THREADS_PER_BLOCK = 256
+// BLOCKS_PER_SM     = 4      # leaves a thread 64 registers: its keys fit without spills
 // KEYS_PER_THREAD   = 32     # in registers, for keys of 4 bytes
 // TILE_ITEMS        = 8192   # a multiple of 256 * 32
 // RADIX_BITS        = 8
@@ -32,8 +33,6 @@ constexpr unsigned RADIX = 1u << RADIX_BITS;
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
 constexpr unsigned ROWS = KEYS_PER_THREAD * 4 / sizeof(T);  // of 32 keys, for each warp
 constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
-// Four blocks to a multiprocessor leave a thread 64 registers: enough for its keys without spills.
-constexpr unsigned BLOCKS = 4;
 
 static_assert(THREADS_PER_BLOCK % 32 == 0 && THREADS_PER_BLOCK >= RADIX, "a thread for each digit");
 static_assert(TILE_ITEMS % CHUNK_ITEMS == 0, "whole chunks");
@@ -55,7 +54,7 @@ __device__ inline unsigned same_digit_lanes(Bits bits, int shift) {
 }
 
 // counts[digit * num_tiles + tile]
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS) count_digits(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) count_digits(
     const T* keys, unsigned* counts, unsigned n, int shift) {
     __shared__ unsigned counters[WARPS][RADIX];
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -94,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS) count_di
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS) scatter(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) scatter(
     const T* in, T* out, const unsigned* offsets, unsigned n, int shift) {
     __shared__ Bits staged[CHUNK_ITEMS];
     __shared__ unsigned counters[WARPS][RADIX];  // counts of a warp, then its places in `staged`

@@ -71,5 +71,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) split(const T* i
     const unsigned num_zeros = n - s[n - 1] - digit_at(ordered_bits(in[n - 1]), bit, 1);
     const T key = in[i];
     const bool one = digit_at(ordered_bits(key), bit, 1);
-    out[one ? num_zeros + s[i] : i - s[i]] = key;
+    const unsigned ones_before = s[i];
+    out[one ? num_zeros + ones_before : i - ones_before] = key;
 }

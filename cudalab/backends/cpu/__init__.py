@@ -301,9 +301,12 @@ def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
     text = source.text
     for match in reversed(list(_DYNAMIC_SHARED.finditer(code))):
         kind, name = match["type"], match["name"]
-        pointer = f"{kind}* {name} = ({kind}*)::cudalab::current.dynamic_shared;"
+        if _at_namespace_scope(code, match.start()):
+            said = f"static constexpr ::cudalab::DynamicShared<{kind}> {name}{{}};"
+        else:
+            said = f"{kind}* {name} = ({kind}*)::cudalab::current.dynamic_shared;"
         lines = "\n" * match[0].count("\n")
-        text = text[: match.start()] + pointer + lines + text[match.end() :]
+        text = text[: match.start()] + said + lines + text[match.end() :]
     return "\n".join(
         [
             '#include "cudalab_cpu.h"',
@@ -319,12 +322,12 @@ def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
 
 def _namespace_symbols(code: str) -> list[str]:
     """The __constant__ and __device__ variables outside of functions."""
-    found = []
-    for match in _SYMBOL.finditer(code):
-        before = code[: match.start()]
-        if before.count("{") == before.count("}"):
-            found.append(match["name"])
-    return found
+    found = _SYMBOL.finditer(code)
+    return [match["name"] for match in found if _at_namespace_scope(code, match.start())]
+
+
+def _at_namespace_scope(code: str, position: int) -> bool:
+    return code.count("{", 0, position) == code.count("}", 0, position)
 
 
 def _allocate(num_bytes: int) -> np.ndarray[Any, Any] | None:

@@ -173,6 +173,16 @@ inline T from_bits(uint64_t bits) {
     return value;
 }
 
+// `extern __shared__ T name[];` outside of a function: where it lies differs by OS thread.
+template <class T>
+struct DynamicShared {
+    operator T*() const { return (T*)current.dynamic_shared; }
+    template <class U>
+    explicit operator U*() const { return (U*)current.dynamic_shared; }
+    template <class I>
+    T& operator[](I i) const { return ((T*)current.dynamic_shared)[i]; }
+};
+
 template <size_t... I>
 struct Indices {};
 template <size_t N, size_t... I>

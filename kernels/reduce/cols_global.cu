@@ -1,0 +1,26 @@
+// /// cudalab
+// summary  = "A thread a column, straight from global memory: coalesced as it is"
+// order    = 21
+// dispatch = "cols"
+// defines  = { THREADS_PER_BLOCK = 256, COLS_PER_THREAD = 1 }
+// applies  = { along = ["cols"] }
+// ///
+//
+// Thread c walks down column c and combines its items in a register. At each step a warp reads 32
+// neighbours of one row, so what rows_global does wrong is right here without any shared memory.
+//
+// Limits: no more threads than columns, each with one load under way: 1000 columns are four blocks.
+#include "common/reduce_ops.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_cols(const T* x, T* out,
+                                                                            unsigned rows,
+                                                                            unsigned cols,
+                                                                            unsigned count) {
+    const unsigned col = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
+    if (col >= cols) return;
+
+    T value = identity();
+    for (unsigned row = 0; row < rows; ++row)
+        value = combine(value, load(x, x, (size_t)row * cols + col, 0));
+    out[col] = finish(value, count);
+}

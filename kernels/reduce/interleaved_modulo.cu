@@ -1,0 +1,34 @@
+// /// cudalab
+// summary  = "Tree in shared memory, neighbours first: every 2s-th thread works, warps diverge"
+// order    = 1
+// dispatch = "multi_pass"
+// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 256 }
+// applies  = { along = ["all"] }
+// ///
+//
+// A block loads THREADS_PER_BLOCK items into shared memory, one a thread, and combines them in a
+// tree: at the level of stride s, thread t with t % (2 s) == 0 takes the value s places further on.
+// The blocks' results are reduced in the same way by further launches, until one is left.
+//
+// Against the halving in global memory: n reads instead of 2 n, and a launch takes 8 levels.
+// Limits: the threads that work are spread over all warps, so at every level each warp runs the
+// branch with half as many of its lanes, down to one; and the modulo is slow itself.
+#include "common/reduce_ops.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
+                                                                              const T* y, T* out,
+                                                                              unsigned n, int level,
+                                                                              unsigned count) {
+    __shared__ T values[THREADS_PER_BLOCK];
+    const unsigned tid = threadIdx.x;
+    const unsigned i = blockIdx.x * THREADS_PER_BLOCK + tid;
+
+    values[tid] = i < n ? load(x, y, i, level) : identity();
+    __syncthreads();  // all values are in shared memory
+
+    for (unsigned s = 1; s < THREADS_PER_BLOCK; s *= 2) {
+        if (tid % (2 * s) == 0) values[tid] = combine(values[tid], values[tid + s]);
+        __syncthreads();  // the next level reads what other threads wrote at this one
+    }
+    if (tid == 0) out[blockIdx.x] = finish(values[0], count);
+}

@@ -1,0 +1,34 @@
+// /// cudalab
+// summary  = "The same tree, the first threads work: no divergence, but bank conflicts"
+// order    = 2
+// dispatch = "multi_pass"
+// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 256 }
+// applies  = { along = ["all"] }
+// ///
+//
+// The tree of interleaved_modulo, with the work moved to the first threads: at the level of stride
+// s, thread t combines the values 2 s t and 2 s t + s. Whole warps work or skip the branch, so they
+// diverge at the last levels only, and there is no modulo.
+//
+// Limits: neighbouring threads read 2 s words apart. With 32 banks that is a 2-way conflict at
+// s = 1 and twice as many at each level, up to 16-way (at s = 8; beyond, fewer threads are left).
+#include "common/reduce_ops.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
+                                                                              const T* y, T* out,
+                                                                              unsigned n, int level,
+                                                                              unsigned count) {
+    __shared__ T values[THREADS_PER_BLOCK];
+    const unsigned tid = threadIdx.x;
+    const unsigned i = blockIdx.x * THREADS_PER_BLOCK + tid;
+
+    values[tid] = i < n ? load(x, y, i, level) : identity();
+    __syncthreads();  // all values are in shared memory
+
+    for (unsigned s = 1; s < THREADS_PER_BLOCK; s *= 2) {
+        const unsigned left = 2 * s * tid;
+        if (left < THREADS_PER_BLOCK) values[left] = combine(values[left], values[left + s]);
+        __syncthreads();  // the next level reads what other threads wrote at this one
+    }
+    if (tid == 0) out[blockIdx.x] = finish(values[0], count);
+}

@@ -1,0 +1,51 @@
+// /// cudalab
+// summary  = "A warp for each segment of a row, 16-byte loads and shuffles"
+// order    = 14
+// dispatch = "rows"
+// applies  = { along = ["rows"] }
+// default  = ["cuda"]
+//
+// [defines]
+// THREADS_PER_BLOCK = 256
+// ITEMS_PER_SEGMENT = 4096
+// MAX_LANES         = 32
+// LOADS_PER_THREAD  = 4      # 16-byte loads under way
+// ///
+//
+// The lanes of a warp read along the row, side by side, and combine their values by shuffles: no
+// shared memory, no barrier, no transposition. A row longer than ITEMS_PER_SEGMENT is cut into
+// segments, a warp each, whose results are reduced in the same way by further launches, so that
+// few long rows keep the device as busy as many short ones. Rows of less than 32 items get a power
+// of two of lanes, several rows a warp.
+//
+// Limits: rows start at a multiple of 16 bytes only if their length is one; others are read a word
+// at a time.
+#include "common/reduce_block.cuh"
+#include "common/reduce_vectors.cuh"
+
+static_assert(ITEMS_PER_SEGMENT % 4 == 0, "segments start with a whole vector");
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_rows(
+    const T* x, const T* y, T* out, unsigned rows, unsigned cols, unsigned lanes, int level,
+    unsigned count) {
+    const unsigned segments = (cols + ITEMS_PER_SEGMENT - 1) / ITEMS_PER_SEGMENT;
+    const unsigned lane = threadIdx.x % lanes;
+    const unsigned s = blockIdx.x * (THREADS_PER_BLOCK / lanes) + threadIdx.x / lanes;
+    const unsigned row = s / segments, segment = s % segments;
+
+    T value = identity();
+    if (row < rows) {
+        const unsigned begin = segment * ITEMS_PER_SEGMENT;
+        const unsigned items = min(cols - begin, (unsigned)ITEMS_PER_SEGMENT);
+        const size_t start = (size_t)row * cols + begin;
+        if (lanes == 32 && cols % VECTOR_ITEMS == 0) {
+            value = reduce_strided<LOADS_PER_THREAD>(x + start, y + start, items, lane, 32, level);
+        } else {
+            for (unsigned i = lane; i < items; i += lanes)
+                value = combine(value, load(x, y, start + i, level));
+        }
+    }
+    // Threads behind the last row come here too: a shuffle needs the whole warp.
+    value = reduce_lanes(value, lanes);
+    if (row < rows && lane == 0) out[s] = finish(value, count);
+}

@@ -1,0 +1,32 @@
+// /// cudalab
+// summary  = "Tree in shared memory with a halving stride: neither divergence nor conflicts"
+// order    = 3
+// dispatch = "multi_pass"
+// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 256 }
+// applies  = { along = ["all"] }
+// ///
+//
+// At the level of stride s, which starts at half a block and halves, thread t < s combines the
+// values t and t + s: neighbours read and write neighbouring words, each in its own bank, and the
+// threads that work are whole warps until s < 32.
+//
+// Limits: half the threads only load an item and never combine anything.
+#include "common/reduce_ops.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
+                                                                              const T* y, T* out,
+                                                                              unsigned n, int level,
+                                                                              unsigned count) {
+    __shared__ T values[THREADS_PER_BLOCK];
+    const unsigned tid = threadIdx.x;
+    const unsigned i = blockIdx.x * THREADS_PER_BLOCK + tid;
+
+    values[tid] = i < n ? load(x, y, i, level) : identity();
+    __syncthreads();  // all values are in shared memory
+
+    for (unsigned s = THREADS_PER_BLOCK / 2; s > 0; s /= 2) {
+        if (tid < s) values[tid] = combine(values[tid], values[tid + s]);
+        __syncthreads();  // the next level reads what other threads wrote at this one
+    }
+    if (tid == 0) out[blockIdx.x] = finish(values[0], count);
+}

@@ -1,0 +1,35 @@
+// /// cudalab
+// summary  = "A fixed number of blocks strides over the array with 16-byte loads"
+// order    = 7
+// dispatch = "multi_pass"
+// applies  = { along = ["all"] }
+//
+// [defines]
+// THREADS_PER_BLOCK = 256
+// ITEMS_PER_BLOCK   = 4096   # what a block should at least have to do
+// MAX_BLOCKS        = 1056   # 8 for each of 132 multiprocessors: all are resident at once
+// LOADS_PER_THREAD  = 4      # 16-byte loads under way
+// ///
+//
+// A grid-stride loop: as many blocks as the device holds at a time share the array, thread t of all
+// threads takes the vectors t, t + stride, ... of 16 bytes and combines them in registers. Shuffles
+// reduce the threads' values once, after the loop.
+//
+// Against warp_shuffle: a load brings four words (two of 8 bytes) and four loads are under way; a
+// block's costs are paid once for n / MAX_BLOCKS items; one further launch of a single block
+// reduces the partial results (n / ITEMS_PER_BLOCK of them, MAX_BLOCKS at most).
+// Limits: that second launch, which costs as much as a small array.
+#include "common/reduce_block.cuh"
+#include "common/reduce_vectors.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
+                                                                              const T* y, T* out,
+                                                                              unsigned n, int level,
+                                                                              unsigned count) {
+    const unsigned first = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
+    const unsigned stride = gridDim.x * THREADS_PER_BLOCK;
+
+    T value = reduce_strided<LOADS_PER_THREAD>(x, y, n, first, stride, level);
+    value = reduce_block<THREADS_PER_BLOCK>(value);
+    if (threadIdx.x == 0) out[blockIdx.x] = finish(value, count);
+}
