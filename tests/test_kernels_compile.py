@@ -34,7 +34,7 @@ def compilations():
                         variant,
                         {**defines, **variant.defines},
                         target,
-                        id="-".join([name, variant.name, case_id, target]),
+                        id=f"{name}-{variant.name}-{case_id}-{target}",
                     )
 
 
@@ -66,7 +66,7 @@ def compiler():
         pytest.skip(error.message)
 
 
-@pytest.mark.parametrize(("variant", "defines", "architecture"), compilations())
+@pytest.mark.parametrize(("variant", "defines", "architecture"), list(compilations()))
 def test_a_variant_compiles_without_warnings(compiler, tmp_path, variant, defines, architecture):
     kernel = tmp_path / "kernel.cu"
     kernel.write_text(nvcc.with_defines(source.load(variant.path, variant.label).text, defines))

@@ -207,14 +207,14 @@ class Histogram(Lab):
         return Step(run, counts)
 
     def dispatch_runs(self, job: Job) -> Step:
-        """Every thread counts a run of elements in tables of its own, then the tables are added.
+        """Every thread counts a run of elements in a table of its own, then the tables are added.
 
         count_runs(const T *data, unsigned n, unsigned run_items, unsigned *tables,
                    FirstBad *first_bad)
-            run r, a thread, clears its TABLES_PER_RUN tables and counts the run_items elements
-            from r * run_items on in them: tables[(r * TABLES_PER_RUN + t) * NUM_BINS + bin];
-            first_bad[r] = index << 32 | value of the run's first element that is no class
-        merge_tables(const unsigned *tables, unsigned *counts, unsigned num_tables)
+            run r, a thread, sets tables[r * NUM_BINS + bin] to the counts of the run_items
+            elements from r * run_items on, and first_bad[r] to index << 32 | value of the first
+            of them that is no class; blocks of THREADS_PER_BLOCK threads
+        merge_tables(const unsigned *tables, unsigned *counts, unsigned num_runs)
             counts[bin] = the sum over all tables; blocks of MERGE_THREADS threads, one a class
         run_items is a multiple of 16, at least MIN_RUN_ITEMS, and as many as MAX_RUNS runs need.
         """
@@ -224,16 +224,15 @@ class Histogram(Lab):
         run_items = max(_blocks(n, job.define("MAX_RUNS")), job.define("MIN_RUN_ITEMS"))
         run_items = 16 * _blocks(run_items, 16)
         runs = _blocks(n, run_items)
-        num_tables = runs * job.define("TABLES_PER_RUN")
         count, merge = job.kernels["count_runs"], job.kernels["merge_tables"]
         counts, first_bad = backend.empty(bins, np.uint32), backend.empty(runs, np.uint64)
-        tables = backend.empty(num_tables * bins, np.uint32)
+        tables = backend.empty(runs * bins, np.uint32)
 
         def run() -> None:
             args = (data, np.uint32(n), np.uint32(run_items), tables, first_bad)
             backend.launch(count, _blocks(runs, threads), threads, *args)
             blocks = _blocks(bins, merge_threads)
-            backend.launch(merge, blocks, merge_threads, tables, counts, np.uint32(num_tables))
+            backend.launch(merge, blocks, merge_threads, tables, counts, np.uint32(runs))
             _check_elements(job, first_bad)
 
         return Step(run, counts, reads_back=_needs_check(job))
@@ -272,7 +271,7 @@ def bad_element(inputs: Inputs, index: int, value: int, bins: int) -> InputError
 
 # Data. A distribution is a table of thresholds: a random 32-bit number below the first gives value
 # 0, below the second value 1, and so on. Probabilities are computed in decimal arithmetic of 40
-# digits, which is exact to the last digit by definition, so that all platforms have the same table.
+# digits, which is defined to the last digit, so that all platforms have the same table.
 
 
 class Sampler:

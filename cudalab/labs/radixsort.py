@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from cudalab.formats import InputStream
 
 
-class RadixSort(Lab):
-    """Stream: int32 n, then n keys. Answer: the keys in ascending order, without a header."""
+class KeySort(Lab):
+    """What all labs that sort keys have in common: everything but the launch plans."""
 
-    name = "radixsort"
-    axes: ClassVar = {"dtype": ("uint32", "int32", "float32", "uint64", "float64")}
     distributions = ("uniform", "sorted", "reversed", "equal", "few", "top-byte")
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
@@ -42,7 +40,7 @@ class RadixSort(Lab):
         """Random 32- or 64-bit patterns, shaped by `dist`; float keys hold NaNs and infinities."""
         if not isinstance(n, int) or dist not in self.distributions:
             raise UsageError(
-                f"radixsort has no data of size {n} with distribution {dist}",
+                f"{self.name} has no data of size {n} with distribution {dist}",
                 hint=f"one number, and a distribution of {', '.join(self.distributions)}",
             )
         yield np.array([n], "<i4").tobytes()
@@ -79,6 +77,13 @@ class RadixSort(Lab):
             else "not the same multiset: some keys of the input are missing, others were not there"
         )
         return found
+
+
+class RadixSort(KeySort):
+    """Stream: int32 n, then n keys. Answer: the keys in ascending order, without a header."""
+
+    name = "radixsort"
+    axes: ClassVar = {"dtype": ("uint32", "int32", "float32", "uint64", "float64")}
 
     # Launch plans. `keys` is the input, T its element type; n < 2^31.
 

@@ -37,11 +37,28 @@ struct Limits<double> {
     static __device__ double least() { return -greatest(); }
 };
 
+// Integers wrap: signed ones are added as unsigned, for which that is defined.
 template <class V>
 struct Sum {
     static __device__ V identity() { return (V)0; }
     __device__ V operator()(V left, V right) const { return left + right; }
 };
+template <>
+struct Sum<int> {
+    static __device__ int identity() { return 0; }
+    __device__ int operator()(int left, int right) const {
+        return (int)((unsigned)left + (unsigned)right);
+    }
+};
+template <>
+struct Sum<long long> {
+    static __device__ long long identity() { return 0; }
+    __device__ long long operator()(long long left, long long right) const {
+        return (long long)((unsigned long long)left + (unsigned long long)right);
+    }
+};
+
+// The comparison of a value with itself fails for a NaN alone.
 template <class V>
 struct Min {
     static __device__ V identity() { return Limits<V>::greatest(); }

@@ -18,19 +18,20 @@ __device__ inline Vector load_vector(const T* data, size_t vector) {
 template <unsigned LOADS>
 __device__ inline void combine_vectors(T (&values)[VECTOR_ITEMS], const T* x, const T* y, size_t v,
                                        unsigned stride, int level) {
-    Vector a[LOADS], b[LOADS];
+    Vector a[LOADS];
 #pragma unroll
-    for (unsigned l = 0; l < LOADS; ++l) {
-        a[l] = load_vector(x, v + l * stride);
-        b[l] = a[l];
+    for (unsigned l = 0; l < LOADS; ++l) a[l] = load_vector(x, v + l * stride);
 #if defined(OP_DOT)
-        if (level == 0) b[l] = load_vector(y, v + l * stride);
+    Vector b[LOADS];
+#pragma unroll
+    for (unsigned l = 0; l < LOADS; ++l) b[l] = level == 0 ? load_vector(y, v + l * stride) : a[l];
+#else
+    const Vector(&b)[LOADS] = a;
 #endif
-    }
 #pragma unroll
-    for (unsigned l = 0; l < LOADS; ++l)
+    for (unsigned k = 0; k < VECTOR_ITEMS; ++k)
 #pragma unroll
-        for (unsigned k = 0; k < VECTOR_ITEMS; ++k)
+        for (unsigned l = 0; l < LOADS; ++l)
             values[k] = combine(values[k], value_of(a[l].items[k], b[l].items[k], level));
 }
 

@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "Each thread counts a run of consecutive elements in tables of its own"
+// summary  = "Each thread counts a run of consecutive elements in a table of its own"
 // order    = 9
 // dispatch = "runs"
 // default  = ["cpu"]
@@ -8,25 +8,20 @@
 // THREADS_PER_BLOCK = 1      # a thread needs no other
 // MAX_RUNS          = 128
 // MIN_RUN_ITEMS     = 65536  # below that a run is not worth a thread
-// TABLES_PER_RUN    = 4
 // MERGE_THREADS     = 64
 // ///
 //
 // The sequential histogram in parallel: a thread goes through a run of consecutive elements, 16
 // bytes a load, and counts in global memory that no other thread touches; merge_tables adds the
 // tables up. No atomics, no barrier, no shared memory, any number of classes.
-// Neighbouring elements go to TABLES_PER_RUN tables in turn: equal neighbours would each have to
-// wait for the addition before.
 //
-// On a CPU a thread is a core's loop and the tables stay in its caches. On a GPU it is slow for the
-// same reasons: at most MAX_RUNS threads, each lane of a warp at another place of the data and of
-// the tables, every addition a round trip to memory.
+// On a CPU a thread is a core's loop and its table stays in the core's caches. On a GPU it is slow
+// for the same reasons: at most MAX_RUNS threads, each lane of a warp at another place of the data
+// and of the tables, every addition a round trip to memory.
 #include "common/histogram_classes.cuh"
 
-static_assert(ITEMS_PER_VECTOR % TABLES_PER_RUN == 0, "item k goes to table k % TABLES_PER_RUN");
-
-// Run r has the elements from r * run_items on (run_items: a multiple of 16) and the tables from
-// r * TABLES_PER_RUN on; tables[table * NUM_BINS + bin].
+// Run r has the elements from r * run_items on (run_items: a multiple of 16, so that loads are
+// aligned) and its counts in tables[r * NUM_BINS + bin].
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_runs(const T* data,
                                                                            unsigned n,
                                                                            unsigned run_items,
@@ -37,8 +32,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_runs(const
     if (start >= n) return;
     const unsigned end = n - start < run_items ? n : start + run_items;
 
-    unsigned* mine = tables + (size_t)run * TABLES_PER_RUN * NUM_BINS;
-    for (unsigned i = 0; i < TABLES_PER_RUN * NUM_BINS; ++i) mine[i] = 0;
+    unsigned* table = tables + (size_t)run * NUM_BINS;
+    for (unsigned i = 0; i < NUM_BINS; ++i) table[i] = 0;
     first_bad[run] = NO_BAD_ELEMENT;
 
     unsigned i = start, bin;
@@ -48,22 +43,20 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_runs(const
 #pragma unroll
         for (unsigned k = 0; k < ITEMS_PER_VECTOR; ++k) {
             const T item = item_of(words[k / ITEMS_PER_WORD], k % ITEMS_PER_WORD);
-            if (find_class(item, i + k, first_bad + run, bin))
-                ++mine[k % TABLES_PER_RUN * NUM_BINS + bin];
+            if (find_class(item, i + k, first_bad + run, bin)) ++table[bin];
         }
     }
     for (; i < end; ++i)
-        if (find_class(data[i], i, first_bad + run, bin)) ++mine[bin];
+        if (find_class(data[i], i, first_bad + run, bin)) ++table[bin];
 }
 
 // A thread a class: neighbours read neighbouring counters of each table.
 extern "C" __global__ void __launch_bounds__(MERGE_THREADS) merge_tables(const unsigned* tables,
                                                                          unsigned* counts,
-                                                                         unsigned num_tables) {
+                                                                         unsigned num_runs) {
     const unsigned bin = blockIdx.x * MERGE_THREADS + threadIdx.x;
     if (bin >= NUM_BINS) return;
     unsigned sum = 0;
-    for (unsigned table = 0; table < num_tables; ++table)
-        sum += tables[(size_t)table * NUM_BINS + bin];
+    for (unsigned run = 0; run < num_runs; ++run) sum += tables[(size_t)run * NUM_BINS + bin];
     counts[bin] = sum;
 }

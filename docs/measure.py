@@ -1,0 +1,220 @@
+"""Measures the figures of README.md on this machine and stores them in docs/results.
+
+python docs/measure.py cpu      the CPU device; about five minutes
+python docs/measure.py cuda     the GPU
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the checkout that is measured
+
+from cudalab import source  # noqa: E402
+from cudalab.backends import open_backend  # noqa: E402
+from cudalab.backends.cpu import usable_cores  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+COMMAND = [sys.executable, "-m", "cudalab"]
+MIB = 1 << 20
+RUNS = 5
+
+
+def main(device: str) -> None:
+    """Measure, print and store everything that concerns `device`."""
+    figures = []
+    for figure, target, measured, unit, how in FIGURES[device]():
+        print(f"{figure}: {measured} {unit}  ({target or 'no target'})", flush=True)  # noqa: T201
+        figures.append(
+            {"figure": figure, "target": target, "measured": measured, "unit": unit, "how": how}
+        )
+    stored = {**machine(device), "figures": figures}
+    path = ROOT / "docs" / "results" / f"{slug(stored['device'])}.json"
+    path.write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def machine(device: str) -> dict[str, Any]:
+    """What was measured, on what and when."""
+    with open_backend(device) as backend:
+        table = backend.properties()
+    described = {
+        "cpu": f"{table.get('Name')}, {usable_cores()} cores",
+        "cuda": str(table.get("name")),
+    }
+    commit = git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain") else "")
+    return {
+        "device": described[device],
+        "driver": str(table.get("driver", "")),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "commit": os.environ.get("CUDALAB_COMMIT") or commit,
+    }
+
+
+def git(*args: str) -> str:
+    """Ask git; empty where there is no repository."""
+    done = subprocess.run(["git", *args], capture_output=True, text=True, check=False, cwd=ROOT)
+    return done.stdout.strip()
+
+
+def slug(text: str) -> str:
+    """A file name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+Figure = tuple[str, str, float, str, str]  # name, target, measured, unit, how
+
+
+def cpu_figures() -> Iterator[Figure]:
+    """The CPU device's."""
+    how = f"whole process, median of {RUNS}"
+    yield "`cudalab --help`", "≤ 0.15", seconds(["--help"]), "s", how
+    with tempfile.TemporaryDirectory() as folder:
+        small = generated(folder, "radixsort", 10)
+        sort = ["radixsort", "--device", "cpu"]
+        yield ("`cudalab radixsort`, n = 10", "≤ 0.4", seconds(sort, small), "s", f"{how}, cached")
+        for threads in (256, 1024):
+            yield (
+                f"block barrier, {threads} threads a block, 1 core",
+                "≤ 8",
+                barrier_ns(threads),
+                "ns",
+                f"docs/barrier_loop.cu, per thread and barrier, median of {RUNS}",
+            )
+        for n, limit in ((1_000_000, 0.8), (10_000_000, 4), (128_000_000, 45)):
+            keys = generated(folder, "radixsort", n)
+            runs = [whole_process(sort, keys) for _ in range(RUNS)]
+            name = f"`cudalab radixsort`, n = {n:,}"
+            yield name, f"≤ {limit}", median(s for s, _ in runs), "s", how
+        peak = max(peak for _, peak in runs) / (4 * n)
+        yield f"peak memory of that, n = {n:,}", "≤ 4", round(peak, 2), "times the keys", "resident"
+        keys.unlink()
+        keys = generated(folder, "radixsort", 1_000_000)
+        split = [*sort, "--variant", "split_1bit"]
+        yield "`split_1bit`, n = 1,000,000", "≤ 15", seconds(split, keys), "s", how
+
+
+def cuda_figures() -> Iterator[Figure]:
+    """The GPU's."""
+    n = 128_000_000
+    how = f"whole process, median of {RUNS}"
+    sort = ["radixsort", "--device", "cuda"]
+    with tempfile.TemporaryDirectory() as folder:
+        keys = generated(folder, "radixsort", n)
+        whole_process(sort, keys)  # compiles, and brings the file into the page cache
+        name = f"`cudalab radixsort`, n = {n:,}"
+        yield f"{name}, file to file", "≤ 1.5", seconds(sort, keys), "s", how
+        piped = [timed_pipe(sort, keys) for _ in range(RUNS)]
+        yield f"{name}, pipe to pipe", "", median(piped), "s", f"{how}, between two `cat`"
+        variants = ("split_1bit", "digit_4bit", "digit_8bit", "digit_8bit_serial")
+        for variant in variants:
+            yield (
+                f"`{variant}`, n = {n:,}, kernels",
+                "≤ 15" if variant == "digit_8bit" else "",
+                median(kernel_ms([*sort, "--variant", variant], keys) for _ in range(RUNS)),
+                "ms",
+                f"sum of the kernels of `cudalab radixsort --time`, median of {RUNS}",
+            )
+
+
+FIGURES = {"cpu": cpu_figures, "cuda": cuda_figures}
+
+
+def generated(folder: str, lab: str, n: int, *options: str) -> Path:
+    """An input of size n."""
+    path = Path(folder) / f"{lab}-{n}.bin"
+    subprocess.run([*COMMAND, "gen", lab, "--n", str(n), *options, "-o", path], check=True)
+    return path
+
+
+def whole_process(args: list[str], stdin: Path | None = None) -> tuple[float, int]:
+    """Seconds and peak resident bytes of one run, from a file into a new file."""
+    with (
+        tempfile.NamedTemporaryFile() as out,
+        Path(stdin or os.devnull).open("rb") as data,
+        subprocess.Popen([*COMMAND, *args], stdin=data, stdout=out, cwd=ROOT) as process,
+    ):
+        began = time.perf_counter()
+        _, status, usage = os.wait4(process.pid, 0)
+        elapsed = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{args} failed with status {process.returncode}")
+    return elapsed, usage.ru_maxrss * 1024
+
+
+def seconds(args: list[str], stdin: Path | None = None) -> float:
+    """Median seconds of whole processes."""
+    whole_process(args, stdin)
+    return median(whole_process(args, stdin)[0] for _ in range(RUNS))
+
+
+def timed_pipe(args: list[str], data: Path) -> float:
+    """Seconds from one `cat` into another."""
+    program = " ".join(f"'{word}'" for word in [*COMMAND, *args])
+    began = time.perf_counter()
+    subprocess.run(f"cat '{data}' | {program} | cat > /dev/null", shell=True, check=True, cwd=ROOT)  # noqa: S602 - the pipe is what is measured
+    return time.perf_counter() - began
+
+
+def kernel_ms(args: list[str], data: Path) -> float:
+    """Milliseconds of all kernels, as `--time` tells them."""
+    with data.open("rb") as stdin:
+        done = subprocess.run(
+            [*COMMAND, *args, "--time"], stdin=stdin, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, check=True, cwd=ROOT,
+        )  # fmt: skip
+    times = re.findall(r"^\w+ x \d+\s+([\d,.]+) ms$", done.stderr, re.MULTILINE)
+    return sum(float(ms.replace(",", "")) for ms in times)
+
+
+def barrier_ns(threads: int) -> float:
+    """Nanoseconds for each thread and barrier on one core, in a process of its own."""
+    program = f"from docs.measure import time_barriers; print(time_barriers({threads}))"
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+        for _ in range(RUNS)
+    ]
+    return median(map(float, runs))
+
+
+def time_barriers(threads: int, blocks: int = 64, barriers: int = 1000) -> float:
+    """Run docs/barrier_loop.cu on one OS thread."""
+    from cudalab.backends.cpu import CpuBackend  # noqa: PLC0415 - in the measured process only
+
+    with CpuBackend(1) as backend:
+        module = backend.compile(source.load(ROOT / "docs" / "barrier_loop.cu"), {})
+        out = backend.empty(blocks * threads, np.int32)
+        backend.launch(module["barrier_loop"], 1, threads, out, np.int32(1))
+        timer = backend.timer()
+        timer.start()
+        backend.launch(module["barrier_loop"], blocks, threads, out, np.int32(barriers))
+        timer.stop()
+    return 1e6 * timer.ms / (blocks * threads * barriers)
+
+
+def median(values: Iterable[float]) -> float:
+    """To three significant digits."""
+    return float(f"{statistics.median(values):.3g}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in (["cpu"], ["cuda"]):
+        sys.exit(__doc__)
+    main(sys.argv[1])

@@ -1,0 +1,34 @@
+// /// cudalab
+// summary  = "A by the transpose of B: one word of padding a row"
+// order    = 8
+// dispatch = "elements"
+// defines  = { TILE = 16 }
+// applies  = { product = ["abt"] }
+// ///
+//
+// As `abt_conflict`, with rows of 17 words: the 16 lanes that read a column, Ts[tx][p], are in
+// banks (17 tx + p) mod 32, all different. The store of two rows a warp, 17 words apart, has a
+// 2-way conflict on 32 banks; it happens once for 16 reads.
+
+extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a, const float* b,
+                                                                  float* c, unsigned m, unsigned k,
+                                                                  unsigned n) {
+    __shared__ float As[TILE][TILE];      // rows of A
+    __shared__ float Ts[TILE][TILE + 1];  // rows of B: the columns of its transpose
+    const unsigned tx = threadIdx.x, ty = threadIdx.y;
+    const unsigned tile_row = blockIdx.z * gridDim.y + blockIdx.y;
+    const unsigned row = tile_row * TILE + ty, col = blockIdx.x * TILE + tx;
+    const unsigned row_of_b = blockIdx.x * TILE + ty;  // loaded by this thread: coalesced along k
+
+    float sum = 0;
+    for (unsigned p0 = 0; p0 < k; p0 += TILE) {
+        As[ty][tx] = row < m && p0 + tx < k ? a[(size_t)row * k + p0 + tx] : 0;
+        Ts[ty][tx] = row_of_b < n && p0 + tx < k ? b[(size_t)row_of_b * k + p0 + tx] : 0;
+        __syncthreads();  // the tiles are complete before anyone multiplies
+
+#pragma unroll
+        for (unsigned p = 0; p < TILE; ++p) sum += As[ty][p] * Ts[tx][p];
+        __syncthreads();  // everyone has multiplied before the next tiles overwrite these
+    }
+    if (row < m && col < n) c[(size_t)row * n + col] = sum;
+}
