@@ -123,7 +123,7 @@ def _can_encode(characters: str, encoding: str) -> bool:
 
 
 def _matplotlib() -> Any:
-    """matplotlib's Figure; without pyplot it needs no display."""
+    """The Figure of matplotlib; without pyplot it needs no display."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:

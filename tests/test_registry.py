@@ -351,5 +351,6 @@ def test_every_header_of_the_project_is_valid(name):
     lab = labs.get(name)
     assert lab.name == name
     assert registry.variants(lab)
-    for device in registry.DEVICES:
-        registry.default(lab, lab.complete({}), device)
+    if type(lab).choose is Lab.choose:  # the lab leaves the choice to the headers
+        for device in registry.DEVICES:
+            registry.default(lab, lab.complete({}), device)

@@ -50,7 +50,7 @@ def accepted(lab, given):
         return None
 
 
-@pytest.mark.parametrize(("lab", "variant", "case"), cases())
+@pytest.mark.parametrize(("lab", "variant", "case"), list(cases()))
 def test_a_variant_computes_its_lab(backend, lab, variant, case):
     lacks = variant.missing(backend.features)
     if lacks:

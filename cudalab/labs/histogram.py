@@ -289,7 +289,7 @@ class Sampler:
     def __call__(self, bits: Array) -> Array:
         """The value of each number in `bits`."""
         slots = bits >> np.uint32(16)
-        drawn = self.values[slots]
+        drawn: Array = self.values[slots]
         rest = np.flatnonzero(self.undecided[slots])
         drawn[rest] = np.searchsorted(self.bounds, bits[rest], "right")
         return drawn

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 class KeySort(Lab):
     """What all labs that sort keys have in common: everything but the launch plans."""
 
-    distributions = ("uniform", "sorted", "reversed", "equal", "few", "top-byte")
+    distributions: ClassVar[tuple[str, ...]] = (
+        "uniform",
+        "sorted",
+        "reversed",
+        "equal",
+        "few",
+        "top-byte",
+    )
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n elements of the case's dtype."""
@@ -80,12 +87,89 @@ class KeySort(Lab):
 
 
 class RadixSort(KeySort):
-    """Stream: int32 n, then n keys. Answer: the keys in ascending order, without a header."""
+    """Stream: int32 n, then n keys. Answer: the keys in ascending order, without a header.
+
+    With --pairs n uint32 values follow the keys, in both; each goes where its key goes, and equal
+    keys keep their order.
+    """
 
     name = "radixsort"
-    axes: ClassVar = {"dtype": ("uint32", "int32", "float32", "uint64", "float64")}
+    axes: ClassVar = {
+        "dtype": ("uint32", "int32", "float32", "uint64", "float64"),
+        "layout": ("keys", "pairs"),
+    }
+    flags: ClassVar = frozenset({"layout"})
 
-    # Launch plans. `keys` is the input, T its element type; n < 2^31.
+    def complete(self, given: Case) -> Case:
+        """UsageError for pairs of keys that are not as wide as their values."""
+        case = super().complete(given)
+        if _is_pairs(case) and np.dtype(case["dtype"]).itemsize != VALUE_BYTES:
+            raise UsageError(
+                f"--pairs sorts keys of {VALUE_BYTES} bytes, not {case['dtype']}",
+                hint="--dtype uint32, int32 or float32",
+            )
+        return case
+
+    def kernel_defines(self, case: Case) -> dict[str, str | int]:
+        """T, the type of the keys in C, and PAIRS, whether values follow them."""
+        return super().kernel_defines(case) | {"PAIRS": int(_is_pairs(case))}
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Header int32 n ≥ 0, then n keys and, with pairs, n values: rows of one array."""
+        if not _is_pairs(case):
+            return super().read(stream, case)
+        (n,) = stream.header("n")
+        payload = stream.payload("keys and values", case["dtype"], 2, n)
+        return Inputs({"keys and values": payload}, {"n": n})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """The keys and, with pairs, the values, without a header."""
+        if not _is_pairs(case):
+            return super().read_answer(stream, inputs, case)
+        n = inputs.params["n"]
+        return stream.payload("sorted keys and values", case["dtype"], 2, n).array()
+
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """The keys; the values of pairs are 0, 1, 2, ...: where a key came from."""
+        yield from super().generate(case, n, dist, seed)
+        if _is_pairs(case) and isinstance(n, int):
+            yield as_bytes(np.arange(n, dtype="<u4"))
+
+    def reference(self, inputs: Inputs, case: Case) -> Array:
+        """NumPy's sort of the keys' bits; a stable one for pairs."""
+        if not _is_pairs(case):
+            return super().reference(inputs, case)
+        pairs = inputs.arrays["keys and values"]
+        assert isinstance(pairs, np.ndarray)
+        order = np.argsort(ordered_bits(pairs[0]), kind="stable")
+        sorted_pairs: Array = pairs.view(np.uint32)[:, order].view(pairs.dtype)
+        return sorted_pairs
+
+    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+        """Exact; keys are judged alone first, then the values."""
+        if not _is_pairs(case):
+            return super().compare(got, inputs, case)
+        expected = self.reference(inputs, case)
+        pairs = inputs.arrays["keys and values"]
+        assert isinstance(pairs, np.ndarray)
+        keys = Inputs({"keys": pairs[0]}, inputs.params)
+        wrong_keys = super().compare(got[0], keys, case | {"layout": "keys"})
+        if wrong_keys is not None:
+            wrong_keys.findings.insert(0, "the keys are wrong; values were not compared")
+            return wrong_keys
+        found = compare_exact(got[1].view(np.uint32), expected[1].view(np.uint32))
+        if found is None:
+            return None
+        at_home = sorted_by_pair(got) == sorted_by_pair(expected)
+        found.findings.append(
+            "the keys are right; every value is with a key it came with: equal keys changed order"
+            if at_home
+            else "the keys are right; values went astray"
+        )
+        return found
+
+    # Launch plans. `keys` is the input, T its element type; n < 2^31. With PAIRS 1 the values
+    # follow the keys, in[n] to in[2n - 1], and so in `out`; a T is a value's 4 bytes then.
 
     def dispatch_split(self, job: Job) -> Step:
         """One pass a bit, least significant first; s is the exclusive scan of the bits.
@@ -101,7 +185,7 @@ class RadixSort(KeySort):
         The three scan kernels run in blocks of SCAN_THREADS threads, one block for each
         ITEMS_PER_BLOCK items; split in blocks of THREADS_PER_BLOCK threads, one thread a key.
         """
-        backend, keys = job.backend, job.buffers["keys"]
+        backend, keys = job.backend, _keys(job)
         n = job.params["n"]
         threads, scan_threads = job.define("THREADS_PER_BLOCK"), job.define("SCAN_THREADS")
         scan_blocks = _blocks(n, job.define("ITEMS_PER_BLOCK"))
@@ -134,7 +218,7 @@ class RadixSort(KeySort):
         A tile is TILE_ITEMS keys; a block of THREADS_PER_BLOCK threads handles TILES_PER_BLOCK
         of them (1 where the header does not say).
         """
-        backend, keys = job.backend, job.buffers["keys"]
+        backend, keys = job.backend, _keys(job)
         n = job.params["n"]
         threads, tile = job.define("THREADS_PER_BLOCK"), job.define("TILE_ITEMS")
         radix_bits = job.define("RADIX_BITS")
@@ -160,14 +244,26 @@ class RadixSort(KeySort):
 
 LAB = RadixSort()
 
+VALUE_BYTES = 4
+
 
 def _blocks(items: int, per_block: int) -> int:
     return -(-items // per_block)
 
 
+def _is_pairs(case: Case) -> bool:
+    return case.get("layout") == "pairs"
+
+
+def _keys(job: Job) -> Buffer:
+    """The input: keys, or keys and values."""
+    (keys,) = job.buffers.values()
+    return keys
+
+
 def _two_buffers(job: Job) -> tuple[Buffer, Buffer]:
     """Two arrays to sort between, so that the input stays as it is."""
-    keys = job.buffers["keys"]
+    keys = _keys(job)
     return job.backend.empty(keys.shape, keys.dtype), job.backend.empty(keys.shape, keys.dtype)
 
 
@@ -200,6 +296,12 @@ def _add_scanned_sums(job: Job, levels: list[Buffer], level: int, items: int) ->
         _scan_level(job, levels, level + 1, blocks)
         add = job.kernels["add_block_sums"]
         job.backend.launch(add, blocks, threads, data, sums, np.uint32(items))
+
+
+def sorted_by_pair(pairs: Array) -> bytes:
+    """Keys and values as 64-bit numbers in order: equal for equal sets of pairs."""
+    keys, values = pairs.view(np.uint32).astype(np.uint64)
+    return np.sort(keys << np.uint64(32) | values).tobytes()
 
 
 def ordered_bits(keys: Array) -> Array:

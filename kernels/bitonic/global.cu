@@ -2,6 +2,7 @@
 // summary  = "A launch for each step of the network, keys in global memory"
 // order    = 1
 // dispatch = "steps"
+// default  = ["cpu"]
 // defines  = { THREADS_PER_BLOCK = 256 }
 // ///
 //
@@ -9,18 +10,9 @@
 // half-cleaner B_size with mirrored partners, then B_size/2, ..., B_2. A thread has one comparator.
 // A step needs all of the step before, and between blocks only the end of a launch promises that:
 // log n * (log n + 1) / 2 launches, each of which reads and writes all keys.
-// Limits: those passes; steps of strides below 32 use half of every line a warp fetches at a time.
+// Limits: those passes, on a GPU. On a CPU a launch costs less than the barriers that would save
+// it, each of which switches between all threads of a block.
 #include "common/bitonic_network.cuh"
-#include "common/radix_keys.cuh"
-
-__device__ inline void compare_exchange(T* keys, unsigned n, Comparator c) {
-    if (c.high >= n) return;
-    const T low = keys[c.low], high = keys[c.high];
-    if (ordered_bits(low) > ordered_bits(high)) {
-        keys[c.low] = high;
-        keys[c.high] = low;
-    }
-}
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) begin_merge(T* keys, unsigned n,
                                                                             unsigned size) {

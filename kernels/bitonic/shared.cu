@@ -14,7 +14,6 @@
 // comparison. Two keys a thread, one comparator.
 // Limits: strides below 32 make 2-way bank conflicts; the wide steps still read and write all keys.
 #include "common/bitonic_network.cuh"
-#include "common/radix_keys.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a comparator for each thread");
 static_assert((ITEMS_PER_BLOCK & (ITEMS_PER_BLOCK - 1)) == 0, "groups are powers of two");
@@ -36,15 +35,6 @@ __device__ inline void store_block(const Bits* staged, T* keys, unsigned items) 
     T* mine = keys + (size_t)blockIdx.x * ITEMS_PER_BLOCK;
     for (unsigned i = threadIdx.x; i < items; i += THREADS_PER_BLOCK)
         mine[i] = from_ordered_bits<T>(staged[i]);
-}
-
-__device__ inline void compare_exchange(Bits* staged, unsigned items, Comparator c) {
-    if (c.high >= items) return;
-    const Bits low = staged[c.low], high = staged[c.high];
-    if (low > high) {
-        staged[c.low] = high;
-        staged[c.high] = low;
-    }
 }
 
 // B_2*stride, ..., B_2. Every step reads what other threads wrote in the step before.
@@ -79,24 +69,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) merge_blocks(T* 
     store_block(staged, keys, items);
 }
 
-// Wide steps, over global memory: partners lie in different blocks' parts.
-__device__ inline void compare_exchange_keys(T* keys, unsigned n, Comparator c) {
-    if (c.high >= n) return;
-    const T low = keys[c.low], high = keys[c.high];
-    if (ordered_bits(low) > ordered_bits(high)) {
-        keys[c.low] = high;
-        keys[c.high] = low;
-    }
-}
-
+// The wide steps, over global memory: partners belong to different blocks.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) begin_merge(T* keys, unsigned n,
                                                                             unsigned size) {
     const unsigned t = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    compare_exchange_keys(keys, n, mirrored(t, size));
+    compare_exchange(keys, n, mirrored(t, size));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) clean_halves(T* keys, unsigned n,
                                                                              unsigned stride) {
     const unsigned t = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    compare_exchange_keys(keys, n, half_cleaner(t, stride));
+    compare_exchange(keys, n, half_cleaner(t, stride));
 }

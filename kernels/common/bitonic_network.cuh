@@ -10,8 +10,9 @@
 // Any n: the array stands for one that is padded with greatest keys to a power of two. No
 // comparator moves a key up past a greater one, so the padding would stay where it is, and a
 // comparator that reaches past n is left out.
+#include "common/radix_keys.cuh"
 
-// The two indices of comparator t, and whether both are keys.
+// The two places that a comparator joins.
 struct Comparator {
     unsigned low, high;
 };
@@ -26,4 +27,16 @@ __device__ inline Comparator half_cleaner(unsigned t, unsigned stride) {
 __device__ inline Comparator mirrored(unsigned t, unsigned size) {
     const unsigned low = 2 * t - (t & (size / 2 - 1));
     return {low, low ^ (size - 1)};
+}
+
+// The smaller key to `low`, unless there is no key at `high`. Of keys as well as of their ordered
+// bits, which are their own order.
+template <class Key>
+__device__ inline void compare_exchange(Key* keys, unsigned n, Comparator c) {
+    if (c.high >= n) return;
+    const Key low = keys[c.low], high = keys[c.high];
+    if (ordered_bits(low) > ordered_bits(high)) {
+        keys[c.low] = high;
+        keys[c.high] = low;
+    }
 }

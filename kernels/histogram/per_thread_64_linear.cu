@@ -17,9 +17,7 @@
 #include "common/byte_counters.cuh"
 
 struct Layout {
-    static __device__ unsigned index(unsigned bin, unsigned t) {
-        return 64 * t + bin;
-    }
+    static __device__ unsigned index(unsigned bin, unsigned t) { return 64 * t + bin; }
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_partials(const T* data,

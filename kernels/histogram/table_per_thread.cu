@@ -22,11 +22,8 @@
 
 // Run r has the elements from r * run_items on (run_items: a multiple of 16, so that loads are
 // aligned) and its counts in tables[r * NUM_BINS + bin].
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_runs(const T* data,
-                                                                           unsigned n,
-                                                                           unsigned run_items,
-                                                                           unsigned* tables,
-                                                                           FirstBad* first_bad) {
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_runs(
+    const T* data, unsigned n, unsigned run_items, unsigned* tables, FirstBad* first_bad) {
     const unsigned run = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
     const unsigned start = run * run_items;
     if (start >= n) return;

@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "256 classes: a table for each warp; lanes tag a counter and retry until theirs stands"
+// summary  = "256 classes, a table a warp: a lane tags a counter, retries until its tag stays"
 // order    = 6
 // dispatch = "partials"
 // applies  = { dtype = ["uint8"], classes = ["256"] }

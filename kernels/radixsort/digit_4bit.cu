@@ -143,9 +143,36 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
         const unsigned digit = digit_at(bits[k], shift, RADIX_BITS);
         const unsigned in_digit =
             (counters[row_of(digit)][threadIdx.x] >> half_of(digit) & 0xffff) + rank[k];
-        staged[digit_starts[digit] + in_digit] = bits[k];
+        rank[k] = digit_starts[digit] + in_digit;
+        staged[rank[k]] = bits[k];
     }
     __syncthreads();  // the tile is in digit order
+
+    if constexpr (PAIRS) {
+        // A value follows its key: to the same place in the tile, then to the same place in `out`.
+        T* staged_values = reinterpret_cast<T*>(staged);
+        unsigned target[ITEMS_PER_THREAD];
+#pragma unroll
+        for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
+            const unsigned place = k * THREADS_PER_BLOCK + threadIdx.x;
+            const Bits key = staged[place];
+            target[k] = output_shift[digit_at(key, shift, RADIX_BITS)] + place;
+            if (tile_start + place < n) out[target[k]] = from_ordered_bits<T>(key);
+        }
+        __syncthreads();  // all keys are written: their room is free for the values
+#pragma unroll
+        for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
+            const unsigned i = tile_start + threadIdx.x * ITEMS_PER_THREAD + k;
+            if (i < n) staged_values[rank[k]] = in[n + i];
+        }
+        __syncthreads();  // the values are in the order of the keys
+#pragma unroll
+        for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
+            const unsigned place = k * THREADS_PER_BLOCK + threadIdx.x;
+            if (tile_start + place < n) out[n + target[k]] = staged_values[place];
+        }
+        return;
+    }
 
     // A whole tile needs no conditions, so that the loads from `staged` overlap.
     const auto write = [&](unsigned place) {

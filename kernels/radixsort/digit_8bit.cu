@@ -31,7 +31,8 @@
 
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
-constexpr unsigned ROWS = KEYS_PER_THREAD * 4 / sizeof(T);  // of 32 keys, for each warp
+// Rows of 32 keys for each warp. With pairs half as many: a key's places take registers as well.
+constexpr unsigned ROWS = KEYS_PER_THREAD * 4 / sizeof(T) / (PAIRS ? 2 : 1);
 constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
 
 static_assert(THREADS_PER_BLOCK % 32 == 0 && THREADS_PER_BLOCK >= RADIX, "a thread for each digit");
@@ -153,6 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
         // Rank. The digits are taken anew, by a shift that the compiler cannot know: it would keep
         // those of the count until here, in as many registers as the keys.
         const int same_shift = hidden_shift;
+        unsigned places[ROWS];
 #pragma unroll
         for (unsigned row = 0; row < ROWS; ++row) {
             unsigned& counter = counters[warp][digit_at(bits[row], same_shift, RADIX_BITS)];
@@ -161,9 +163,36 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
             __syncwarp();  // all lanes have read before the lowest writes
             if (below == 0) counter = first + __popc(lanes);
             __syncwarp();  // it has written before the next row reads
-            staged[first + below] = bits[row];
+            places[row] = first + below;
+            staged[places[row]] = bits[row];
         }
         __syncthreads();  // the chunk is in digit order
+
+        if constexpr (PAIRS) {
+            // A value follows its key: to the same place in `staged`, then to the same in `out`.
+            T* staged_values = reinterpret_cast<T*>(staged);
+            unsigned targets[ROWS];
+#pragma unroll
+            for (unsigned row = 0; row < ROWS; ++row) {
+                const unsigned place = row * THREADS_PER_BLOCK + threadIdx.x;
+                const Bits key = staged[place];
+                targets[row] = output_shift[digit_at(key, shift, RADIX_BITS)] + place;
+                if (place < chunk_items) out[targets[row]] = from_ordered_bits<T>(key);
+            }
+            __syncthreads();  // all keys are written: their room is free for the values
+#pragma unroll
+            for (unsigned row = 0; row < ROWS; ++row) {
+                const bool inside = first_place + row * 32 < chunk_items;
+                if (inside) staged_values[places[row]] = first_key[n + row * 32];
+            }
+            __syncthreads();  // the values are in the order of the keys
+#pragma unroll
+            for (unsigned row = 0; row < ROWS; ++row) {
+                const unsigned place = row * THREADS_PER_BLOCK + threadIdx.x;
+                if (place < chunk_items) out[n + targets[row]] = staged_values[place];
+            }
+            continue;
+        }
 
         // Neighbours in `staged` are neighbours in `out`, except where the digit changes. A whole
         // chunk needs no conditions, so that the loads of its rows overlap.

@@ -88,6 +88,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
         next[digit] = offsets[digit * num_tiles + tile];
     for (unsigned i = start; i < end; ++i) {
         const T key = in[i];
-        out[next[digit_at(ordered_bits(key), shift, RADIX_BITS)]++] = key;
+        const unsigned place = next[digit_at(ordered_bits(key), shift, RADIX_BITS)]++;
+        out[place] = key;
+        if constexpr (PAIRS) out[n + place] = in[n + i];  // its value
     }
 }

@@ -72,5 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) split(const T* i
     const T key = in[i];
     const bool one = digit_at(ordered_bits(key), bit, 1);
     const unsigned ones_before = s[i];
-    out[one ? num_zeros + ones_before : i - ones_before] = key;
+    const unsigned place = one ? num_zeros + ones_before : i - ones_before;
+    out[place] = key;
+    if constexpr (PAIRS) out[n + place] = in[n + i];  // its value
 }

@@ -29,7 +29,7 @@
 #undef blockDim
 #undef gridDim
 
-#if defined(__x86_64__) && !defined(CUDALAB_PORTABLE_SWITCH)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(CUDALAB_PORTABLE_SWITCH)
 #define CUDALAB_FAST_SWITCH 1
 #else
 #include <ucontext.h>
@@ -54,6 +54,8 @@ typedef void* Context;  // the stack pointer; what must survive lies on the stac
 
 extern "C" {
 #pragma GCC visibility push(hidden)
+void cudalab_fiber_main();
+void cudalab_block_main();
 void cudalab_switch(Context* from, Context to);
 void cudalab_fiber_start();
 void cudalab_block_start();
@@ -63,13 +65,14 @@ void cudalab_block_start();
 // Only callee-saved registers need saving. The jump instead of a `ret` matters: the return-stack
 // predictor would expect the fiber that called last, and every switch would be mispredicted.
 #if defined(__APPLE__)
+#define SYMBOL(name) "_" name
 #define FUNCTION(name) ".globl _" name "\n_" name ":\n"
-#define CALL(name) "call _" name "\n"
 #else
+#define SYMBOL(name) name
 #define FUNCTION(name) ".globl " name "\n.hidden " name "\n" name ":\n"
-#define CALL(name) "call " name "@PLT\n"
 #endif
 // clang-format off
+#if defined(__x86_64__)
 asm(".text\n.p2align 4\n"
     FUNCTION("cudalab_switch")
     "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
@@ -78,17 +81,37 @@ asm(".text\n.p2align 4\n"
     "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\n"
     "popq %rcx\n"
     "jmpq *%rcx\n"
-    FUNCTION("cudalab_fiber_start") "xorl %ebp, %ebp\n" CALL("cudalab_fiber_main") "ud2\n"
-    FUNCTION("cudalab_block_start") "xorl %ebp, %ebp\n" CALL("cudalab_block_main") "ud2\n");
+    FUNCTION("cudalab_fiber_start") "call " SYMBOL("cudalab_fiber_main") "\nud2\n"
+    FUNCTION("cudalab_block_start") "call " SYMBOL("cudalab_block_main") "\nud2\n");
+const int FRAME_WORDS = 8, ENTRY_WORD = 6;  // saved registers, entry, padding
+#else
+asm(".text\n.p2align 4\n"
+    FUNCTION("cudalab_switch")
+    "sub sp, sp, #160\n"
+    "stp x19, x20, [sp]\nstp x21, x22, [sp, #16]\nstp x23, x24, [sp, #32]\n"
+    "stp x25, x26, [sp, #48]\nstp x27, x28, [sp, #64]\nstp x29, x30, [sp, #80]\n"
+    "stp d8, d9, [sp, #96]\nstp d10, d11, [sp, #112]\n"
+    "stp d12, d13, [sp, #128]\nstp d14, d15, [sp, #144]\n"
+    "mov x9, sp\nstr x9, [x0]\n"
+    "mov sp, x1\n"
+    "ldp x19, x20, [sp]\nldp x21, x22, [sp, #16]\nldp x23, x24, [sp, #32]\n"
+    "ldp x25, x26, [sp, #48]\nldp x27, x28, [sp, #64]\nldp x29, x30, [sp, #80]\n"
+    "ldp d8, d9, [sp, #96]\nldp d10, d11, [sp, #112]\n"
+    "ldp d12, d13, [sp, #128]\nldp d14, d15, [sp, #144]\n"
+    "add sp, sp, #160\n"
+    "br x30\n"
+    FUNCTION("cudalab_fiber_start") "bl " SYMBOL("cudalab_fiber_main") "\nbrk #1\n"
+    FUNCTION("cudalab_block_start") "bl " SYMBOL("cudalab_block_main") "\nbrk #1\n");
+const int FRAME_WORDS = 20, ENTRY_WORD = 11;  // x19 … x30 (the entry), d8 … d15
+#endif
 // clang-format on
 
+// A frame as cudalab_switch leaves it, with everything zero but where to go.
 static void new_context(Context* context, char* stack_bottom, size_t bytes, void (*entry)()) {
-    void** top = (void**)((uintptr_t)(stack_bottom + bytes) & ~(uintptr_t)15);
-    *--top = nullptr;  // a return address nobody uses: keeps the stack aligned at the call
-    *--top = nullptr;
-    *--top = (void*)entry;
-    for (int saved = 0; saved < 6; ++saved) *--top = nullptr;
-    *context = top;
+    void** frame = (void**)((uintptr_t)(stack_bottom + bytes) & ~(uintptr_t)15) - FRAME_WORDS;
+    memset(frame, 0, FRAME_WORDS * sizeof *frame);
+    frame[ENTRY_WORD] = (void*)entry;
+    *context = frame;
 }
 static inline void switch_to(Context* from, Context to) {
     cudalab_switch(from, to);
@@ -119,8 +142,6 @@ static inline void switch_to(Context* from, Context to) {
 static inline void leave_to(Context to) {
     setcontext(to);
 }
-extern "C" void cudalab_fiber_main();
-extern "C" void cudalab_block_main();
 #define FIBER_ENTRY cudalab_fiber_main
 #define BLOCK_ENTRY cudalab_block_main
 

@@ -1,0 +1,231 @@
+"""Multiplies matrices of float32"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cudalab.compare import SHOWN, Mismatches, show
+from cudalab.errors import UsageError
+from cudalab.formats import as_bytes
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.base import Buffer
+    from cudalab.formats import InputStream
+
+MAX_GRID_Y = 65_535
+UNIT = 2.0**-24  # u: half the distance from 1 to the next float32
+SMALLEST = 2.0**-149  # the least positive float32
+
+
+class MatMul(Lab):
+    """Stream: int32 n, then A and B, n x n each, row by row. Answer: C = A B without a header.
+
+    With --aat the stream has one matrix and the answer is A times its transpose; with --abt the
+    answer is A times the transpose of B. With --shape the stream starts with int32 m, k, n (with
+    --aat: m, k), A is m x k, B k x n (with --abt: n x k), C m x n. Full float32 accuracy: no TF32.
+    """
+
+    name = "matmul"
+    axes: ClassVar = {"product": ("ab", "aat", "abt")}
+    flags = frozenset({"product"})
+    options = (Option("--shape", bool, "The header is m, k, n (with --aat: m, k)."),)
+    distributions = ("uniform", "integers", "positive", "wide", "cancelling")
+
+    def kernel_defines(self, case: Case) -> dict[str, str | int]:
+        """T, and B_TRANSPOSED: 1 where b is stored n x k (with --aat it is a itself)."""
+        return {"T": "float", "B_TRANSPOSED": int(case["product"] != "ab")}
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Header n, or the shape; then A, and B unless the product is A times its transpose."""
+        if not case.get("shape"):
+            (n,) = stream.header("n")
+            m, k = n, n
+        elif case["product"] == "aat":
+            m, k = stream.header("m", "k")
+            n = m
+        else:
+            m, k, n = stream.header("m", "k", "n")
+        arrays: dict[str, Any] = {"a": stream.payload("A", np.float32, m, k)}
+        if case["product"] != "aat":
+            shape = (k, n) if case["product"] == "ab" else (n, k)
+            arrays["b"] = stream.payload("B", np.float32, *shape)
+        return Inputs(arrays, {"m": m, "k": k, "n": n})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """C, m x n, without a header."""
+        del case
+        return stream.payload("C", np.float32, inputs.params["m"], inputs.params["n"]).array()
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """C when it has no elements, or when they are sums of nothing (k = 0)."""
+        del case
+        m, k, n = (inputs.params[name] for name in "mkn")
+        return None if m and k and n else np.zeros((m, n), np.float32)
+
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """Square matrices of order n, or with --shape those of (m, k, n), with --aat (m, k)."""
+        one_matrix = case["product"] == "aat"
+        if isinstance(n, int):
+            m, k, n = n, n, n
+        else:
+            wanted = 2 if one_matrix else 3
+            if not case.get("shape") or len(n) != wanted:
+                raise UsageError(
+                    f"matmul: the size {'x'.join(map(str, n))} has {len(n)} dimensions",
+                    hint="--n ORDER, or with --shape --n MxKxN (with --aat: MxK)",
+                )
+            m, k, n = (*n, n[0])[:3]
+        header = ([m, k] if one_matrix else [m, k, n]) if case.get("shape") else [n]
+        yield np.array(header, "<i4").tobytes()
+        a, b = draw(m, k, n, dist, seed)
+        yield as_bytes(a)
+        if not one_matrix:
+            yield as_bytes(b if case["product"] == "ab" else np.ascontiguousarray(b.T))
+
+    def reference(self, inputs: Inputs, case: Case) -> Array:
+        """NumPy's product of the matrices in float64."""
+        a, b = factors(inputs, case)
+        with np.errstate(all="ignore"):
+            product: Array = a @ b
+        return product
+
+    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+        """Element-wise, |C - C64| <= (k + 2) u (|A||B|); infinities and NaNs must agree.
+
+        A sum of k products, in any order, fused or not, makes at most k roundings on the way of
+        each product: (1 + u)^k - 1 <= (k + 1) u for every k u < 0.1. One more u covers the
+        rounding of C64 to float32. Results below the normal range are rounded to multiples of
+        2^-149: half of that for each operation, 2 k of them.
+        """
+        a, b = factors(inputs, case)
+        k = inputs.params["k"]
+        got = got.reshape(inputs.params["m"], inputs.params["n"])
+        with np.errstate(all="ignore"):
+            expected = a @ b
+            magnitude = np.abs(a) @ np.abs(b)
+            allowed = (k + 2) * UNIT * magnitude + k * SMALLEST
+            right = np.abs(got - expected) <= allowed
+        # Elements that are no numbers: the same NaN or infinity. A sum whose terms do not fit
+        # float32 may become infinite on the way, or NaN when it does in both directions.
+        finite = np.isfinite(expected)
+        right |= np.isnan(expected) & np.isnan(got)
+        right |= np.isinf(expected) & (got == expected)
+        right |= finite & ~np.isfinite(got) & (magnitude >= (1 - k * UNIT) * 2.0**128)
+        wrong = np.flatnonzero(~right)
+        if not len(wrong):
+            return None
+        flat_got, flat_expected = got.reshape(-1), expected.reshape(-1)
+        first = [(int(i), show(flat_expected[i]), show(flat_got[i])) for i in wrong[:SHOWN]]
+        found = Mismatches(len(wrong), got.size, first)
+        row, col = divmod(int(wrong[0]), got.shape[1])
+        found.findings.append(f"the first is row {row}, column {col} of {got.shape[0]} rows")
+        with np.errstate(all="ignore"):
+            excess = np.abs(got - expected) / np.where(allowed > 0, allowed, np.nan)
+        if np.isfinite(excess).any():
+            found.findings.append(
+                f"the greatest error is {np.nanmax(excess):.3g} times what "
+                f"(k + 2) 2^-24 |A||B| allows, k = {k}"
+            )
+        return found
+
+    # Launch plans. Both launch one kernel,
+    #     multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
+    # c, m x n, is the product of a, m x k, and b: k x n, or n x k where B_TRANSPOSED is 1. With
+    # --aat b is a. All matrices are stored row by row.
+
+    def dispatch_elements(self, job: Job) -> Step:
+        """One thread an element of C, in blocks of TILE x TILE threads.
+
+        multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
+            c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1)
+        blockIdx.x counts tiles along a row of C, blockIdx.y down a column; where there are more
+        than 65,535 rows of tiles, blockIdx.z goes on: tile row = blockIdx.z * gridDim.y +
+        blockIdx.y. Threads outside of C must do nothing.
+        """
+        tile = job.define("TILE")
+        rows = _blocks(job.params["m"], tile)
+        slices = _blocks(rows, MAX_GRID_Y)
+        grid = (_blocks(job.params["n"], tile), _blocks(rows, slices), slices)
+        return _multiply(job, grid, (tile, tile))
+
+    def dispatch_tiles(self, job: Job) -> Step:
+        """A tile of BM x BN elements of C a block of THREADS_PER_BLOCK threads.
+
+        multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
+            c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1)
+        blockIdx.x counts the tiles row by row. Dynamic shared memory: SHARED_BYTES, where the
+        header defines it.
+        """
+        grid = _blocks(job.params["m"], job.define("BM")) * _blocks(
+            job.params["n"], job.define("BN")
+        )
+        shared = int(job.defines.get("SHARED_BYTES", 0))
+        return _multiply(job, grid, job.define("THREADS_PER_BLOCK"), shared)
+
+
+LAB = MatMul()
+
+
+def _multiply(
+    job: Job, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared_bytes: int = 0
+) -> Step:
+    backend, a = job.backend, job.buffers["a"]
+    b = job.buffers.get("b", a)
+    m, k, n = (job.params[name] for name in "mkn")
+    c: Buffer = backend.empty((m, n), np.float32)
+    kernel = job.kernels["multiply"]
+    sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
+
+    def run() -> None:
+        backend.launch(kernel, grid, block, a, b, c, *sizes, shared_bytes=shared_bytes)
+
+    return Step(run, c)
+
+
+def _blocks(items: int, per_block: int) -> int:
+    return -(-items // per_block)
+
+
+def factors(inputs: Inputs, case: Case) -> tuple[Array, Array]:
+    """Both factors of the product in float64, m x k and k x n."""
+    a = inputs.arrays["a"]
+    b = inputs.arrays.get("b", a)
+    assert isinstance(a, np.ndarray)
+    assert isinstance(b, np.ndarray)
+    return a.astype(np.float64), (b if case["product"] == "ab" else b.T).astype(np.float64)
+
+
+def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:
+    """Draw A (m x k) and B (k x n): PCG64's raw output and exact arithmetic only."""
+    raw = np.random.PCG64(seed)
+
+    def uniform(rows: int, cols: int) -> Array:
+        """Multiples of 2^-23 in [-1, 1), which float32 holds exactly."""
+        bits = raw.random_raw(rows * cols) >> np.uint64(40)
+        return ((bits.astype(np.int64) - 2**23) / 2.0**23).astype(np.float32).reshape(rows, cols)
+
+    a, b = uniform(m, k), uniform(k, n)
+    match dist:
+        case "uniform":
+            pass
+        case "integers":  # -8 to 7: sums of 2^17 products are exact
+            a, b = np.floor(a * np.float32(8)), np.floor(b * np.float32(8))
+        case "positive":
+            a, b = np.abs(a), np.abs(b)
+        case "wide":  # every element its own exponent, -20 to 11
+            a, b = (
+                np.ldexp(part, np.floor(uniform(*part.shape) * np.float32(16)).astype(np.int32) - 4)
+                for part in (a, b)
+            )
+        case "cancelling":  # A = [X X], B = [Y; -Y + Z / 8192]: the sums nearly vanish
+            half = k // 2
+            a[:, half : 2 * half] = a[:, :half]
+            b[half : 2 * half] = b[half : 2 * half] / np.float32(8192) - b[:half]
+        case _:
+            raise ValueError(f"unknown distribution {dist!r}")
+    return a, b

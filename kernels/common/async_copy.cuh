@@ -1,0 +1,47 @@
+// Copies from global to shared memory that a thread starts and does not wait for (cp.async, compute
+// capability 8.0 and higher): the data pass by the registers. Elsewhere, and on the CPU device,
+// each is an ordinary copy, complete when the call returns.
+//
+// Copies are grouped: commit_copies() closes a group, wait_for_copies<N>() waits until at most the
+// N groups closed last are under way. A wait covers the thread's own copies; a block barrier after
+// it makes those of all threads visible.
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+
+// Four bytes, or zeros where nothing is to be read (`source` must be a valid address all the same).
+__device__ inline void copy_async(float* target, const float* source, bool inside) {
+    const unsigned address = (unsigned)__cvta_generic_to_shared(target);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(source),
+                 "r"(inside ? 4 : 0)
+                 : "memory");
+}
+// Sixteen bytes; both addresses must be multiples of 16. Past the first-level cache: a block uses
+// them once.
+__device__ inline void copy_async_16(float* target, const float* source, bool inside) {
+    const unsigned address = (unsigned)__cvta_generic_to_shared(target);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source),
+                 "r"(inside ? 16 : 0)
+                 : "memory");
+}
+__device__ inline void commit_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int N>
+__device__ inline void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+#else
+
+__device__ inline void copy_async(float* target, const float* source, bool inside) {
+    *target = inside ? *source : 0;
+}
+__device__ inline void copy_async_16(float* target, const float* source, bool inside) {
+    *reinterpret_cast<float4*>(target) =
+        inside ? *reinterpret_cast<const float4*>(source) : make_float4(0, 0, 0, 0);
+}
+__device__ inline void commit_copies() {}
+template <int N>
+__device__ inline void wait_for_copies() {}
+
+#endif

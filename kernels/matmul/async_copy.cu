@@ -1,0 +1,215 @@
+// /// cudalab
+// summary  = "128 x 256 tiles, asynchronous copies into a ring of stages"
+// order    = 12
+// dispatch = "tiles"
+//
+// [defines]
+// BM                = 128
+// BN                = 256
+// BK                = 8
+// STAGES            = 5
+// TM                = 8
+// TN                = 16
+// THREADS_PER_BLOCK = 256
+// SHARED_BYTES      = 62720  # STAGES * BK * (BM + BN + 8) * 4
+// ///
+//
+// As `vectorized`, with twice the tile: a thread computes 8 x 16 elements, so that 24 reads from
+// shared memory serve 128 products. What limits the speed then is how many other instructions the
+// multiplications have to share the schedulers with.
+//
+// The tiles come by asynchronous copies, which need no registers and no store instructions, into a
+// ring of STAGES stages of BK numbers along k. The loop body is a slice of 8 along k: it starts the
+// copies of a slice some stages ahead and multiplies one. A barrier comes once a stage.
+//
+// A lane's rows are two pieces of 4, its columns four pieces of 4, so that each read is 16 bytes;
+// the lanes of a warp form 8 rows of 4. Both tiles are stored as [p][line], in rows of 4 words more
+// than a tile has: 4-byte copies along k (8 values of p, 4 lines a warp) then write 32 banks.
+// The numbers of step p + 1 are read from shared memory while step p is multiplied.
+// Limits: few tiles: a matrix of order 1024 has 32 of them. Blocks take 62 KB of shared memory.
+#include "common/async_copy.cuh"
+
+constexpr unsigned SLICE = 8;                   // along k: what the loop body copies and multiplies
+constexpr unsigned SLICES = BK / SLICE;         // in a stage
+constexpr unsigned LDA = BM + 4, LDB = BN + 4;  // words a row of a tile
+constexpr unsigned STAGE = BK * (LDA + LDB);    // words
+constexpr unsigned LINES = THREADS_PER_BLOCK / SLICE;  // rows that one pass of 4-byte copies covers
+constexpr unsigned BAND = 16;                          // tile rows
+
+static_assert(BM == 128 && BN == 256 && TM == 8 && TN == 16, "2 x 4 warps of 64 x 64 elements");
+static_assert(THREADS_PER_BLOCK == 256 && BK % SLICE == 0, "whole slices");
+static_assert(SHARED_BYTES == STAGES * STAGE * 4, "what the stages need");
+
+// acc += left x right. The order of the 128 products is free, and decides how well ptxas can spread
+// the registers over their banks: up to 10 % on an H100. Pairs of rows, along them groups of four
+// columns there and back again, and so inside a group.
+__device__ inline void add_products(float (&acc)[TM][TN], const float (&left)[TM],
+                                    const float (&right)[TN]) {
+#pragma unroll
+    for (unsigned group = 0; group < TM / 2 * (TN / 4); ++group) {
+        const unsigned pair = group / (TN / 4), along = group % (TN / 4);
+        const unsigned four = pair % 2 ? TN / 4 - 1 - along : along;
+#pragma unroll
+        for (unsigned e = 0; e < 8; ++e) {
+            const unsigned column = e / 2, row = (column + group) % 2 ? 1 - e % 2 : e % 2;
+            const unsigned i = 2 * pair + row, j = 4 * four + column;
+            acc[i][j] += left[i] * right[j];
+        }
+    }
+}
+
+// Sixteen bytes from shared memory into registers.
+__device__ inline void read_four(float* values, const float* shared) {
+    *reinterpret_cast<float4*>(values) = *reinterpret_cast<const float4*>(shared);
+}
+
+// WIDE: rows of B and C start at multiples of 16 bytes.
+template <bool WIDE>
+__device__ inline void multiply_tile(float* ring, const float* a, const float* b, float* c,
+                                     unsigned m, unsigned k, unsigned n) {
+    const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
+
+    // Tiles in bands of BAND tile rows, column by column: blocks that run together read a nearly
+    // square part of A and B, which the second-level cache holds.
+    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
+    const unsigned band = blockIdx.x / (BAND * tile_cols), place = blockIdx.x % (BAND * tile_cols);
+    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
+    const unsigned row0 = (band * BAND + place % rows_in_band) * BM;
+    const unsigned col0 = place / rows_in_band * BN;
+
+    // Where this thread's copies read. Lines past the edge repeat the last one: what they give is
+    // never stored. Only k has to be filled up with zeros.
+    const unsigned along_k = t % SLICE, line = t / SLICE;
+    const float* a_at[BM / LINES];
+#pragma unroll
+    for (unsigned i = 0; i < BM / LINES; ++i)
+        a_at[i] = a + (size_t)min(row0 + line + LINES * i, m - 1) * k + along_k;
+    constexpr unsigned WIDTH = WIDE ? 4 : 1;                       // elements of B a copy
+    constexpr unsigned B_ROWS = THREADS_PER_BLOCK / (BN / WIDTH);  // rows of B a pass
+    constexpr unsigned B_LINES = B_TRANSPOSED ? BN / LINES : 1;
+    const unsigned b_row = t / (BN / WIDTH), b_col = t % (BN / WIDTH) * WIDTH;
+    const float* b_at[B_LINES];
+#pragma unroll
+    for (unsigned i = 0; i < B_LINES; ++i) {
+        b_at[i] = B_TRANSPOSED ? b + (size_t)min(col0 + line + LINES * i, n - 1) * k + along_k
+                               : b + (size_t)b_row * n + min(col0 + b_col, n - WIDTH);
+    }
+
+    int rest = (int)k;  // still to be copied
+    unsigned filling = 0, slice = 0;
+    // Start the copies of the next slice; at a stage's last one, close the group.
+    auto copy_slice = [&]() {
+        float* As = ring + filling * STAGE + slice * SLICE * LDA;
+        float* Bs = ring + filling * STAGE + BK * LDA + slice * SLICE * LDB;
+        const bool whole = rest >= (int)SLICE;
+        const bool inside = whole || (int)along_k < rest;
+#pragma unroll
+        for (unsigned i = 0; i < BM / LINES; ++i) {
+            copy_async(As + along_k * LDA + line + LINES * i, inside ? a_at[i] : a, inside);
+            a_at[i] += SLICE;
+        }
+        if (B_TRANSPOSED) {
+#pragma unroll
+            for (unsigned i = 0; i < B_LINES; ++i) {
+                copy_async(Bs + along_k * LDB + line + LINES * i, inside ? b_at[i] : b, inside);
+                b_at[i] += SLICE;
+            }
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < SLICE / B_ROWS; ++i) {
+                float* target = Bs + (b_row + i * B_ROWS) * LDB + b_col;
+                const bool there = whole || (int)(b_row + i * B_ROWS) < rest;
+                if (WIDE) {
+                    copy_async_16(target, there ? b_at[0] : b, there);
+                } else {
+                    copy_async(target, there ? b_at[0] : b, there);
+                }
+                b_at[0] += (size_t)B_ROWS * n;
+            }
+        }
+        rest -= SLICE;
+        if (++slice == SLICES) {
+            slice = 0;
+            filling = filling + 1 == STAGES ? 0 : filling + 1;
+            commit_copies();
+        }
+    };
+
+    // This thread's pieces: rows 32 apart, columns 16 apart.
+    const unsigned tile_row = warp % 2 * 64 + lane / 4 * 4, tile_col = warp / 2 * 64 + lane % 4 * 4;
+    const float* As = ring + tile_row;
+    const float* Bs = ring + BK * LDA + tile_col;
+    float acc[TM][TN] = {}, left[2][TM], right[2][TN];
+    auto read_step = [&](unsigned buffer, unsigned p) {
+#pragma unroll
+        for (unsigned g = 0; g < TM / 4; ++g)
+            read_four(&left[buffer][4 * g], As + p * LDA + 32 * g);
+#pragma unroll
+        for (unsigned g = 0; g < TN / 4; ++g)
+            read_four(&right[buffer][4 * g], Bs + p * LDB + 16 * g);
+    };
+
+    for (unsigned s = 0; s < (STAGES - 1) * SLICES; ++s) copy_slice();
+    wait_for_copies<STAGES - 2>();
+    __syncthreads();  // the first stage is complete
+    read_step(0, 0);
+    unsigned reading = 0, done = 0;  // the stage being multiplied, its slices that are done
+    const unsigned stages = (k + BK - 1) / BK;
+    for (unsigned s = stages * SLICES; s > 0; --s) {
+        copy_slice();
+#pragma unroll
+        for (unsigned p = 0; p < SLICE; ++p) {
+            if (p == SLICE - 1) {  // what is read ahead now is the next slice
+                As += SLICE * LDA;
+                Bs += SLICE * LDB;
+                if (++done == SLICES) {
+                    done = 0;
+                    As += STAGE - BK * LDA;
+                    Bs += STAGE - BK * LDB;
+                    if (++reading == STAGES) {
+                        reading = 0;
+                        As -= STAGES * STAGE;
+                        Bs -= STAGES * STAGE;
+                    }
+                    // The next stage is complete; and all have read this one, so that the copies
+                    // that follow may overwrite it.
+                    wait_for_copies<STAGES - 2>();
+                    __syncthreads();
+                }
+            }
+            read_step((p + 1) % 2, (p + 1) % SLICE);
+            add_products(acc, left[p % 2], right[p % 2]);
+        }
+    }
+    wait_for_copies<0>();
+
+#pragma unroll
+    for (unsigned i = 0; i < TM; ++i) {
+        const unsigned row = row0 + tile_row + i / 4 * 32 + i % 4;
+        if (row >= m) continue;
+#pragma unroll
+        for (unsigned g = 0; g < TN / 4; ++g) {
+            const unsigned col = col0 + tile_col + g * 16;
+            const float* v = acc[i] + 4 * g;
+            float* target = c + (size_t)row * n + col;
+            if (WIDE) {
+                if (col < n)
+                    *reinterpret_cast<float4*>(target) = make_float4(v[0], v[1], v[2], v[3]);
+            } else {
+#pragma unroll
+                for (unsigned j = 0; j < 4; ++j)
+                    if (col + j < n) target[j] = v[j];
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(
+    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
+    extern __shared__ __align__(16) float ring[];
+    if (n % 4 == 0) {
+        multiply_tile<true>(ring, a, b, c, m, k, n);
+    } else {
+        multiply_tile<false>(ring, a, b, c, m, k, n);
+    }
+}
