@@ -48,14 +48,15 @@ const int MAX_GUARDED_WORKERS = 16;  // guard pages count against the kernel's l
 
 // ------------------------------------------------------------------ switching stacks
 
+extern "C" void cudalab_fiber_main();  // where a fiber's stack begins
+extern "C" void cudalab_block_main();  // where a block's stack begins
+
 #if CUDALAB_FAST_SWITCH
 
 typedef void* Context;  // the stack pointer; what must survive lies on the stack
 
 extern "C" {
 #pragma GCC visibility push(hidden)
-void cudalab_fiber_main();
-void cudalab_block_main();
 void cudalab_switch(Context* from, Context to);
 void cudalab_fiber_start();
 void cudalab_block_start();
