@@ -97,6 +97,14 @@ def test_a_lock_excludes_the_other_threads(device):
     assert device.to_host(counter)[0] == 20 * 70
 
 
+def test_stacks_are_aligned(device):
+    addresses = device.to_device(np.zeros(2 * 64, np.uint64))
+    launch(device, "stacks.cu", "local_address", 1, 64, addresses)
+    found = device.to_host(addresses)
+    assert (found > 0).all()
+    assert (found % 16 == 0).all()
+
+
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads):
     done = run_python(

@@ -84,7 +84,7 @@ asm(".text\n.p2align 4\n"
     "jmpq *%rcx\n"
     FUNCTION("cudalab_fiber_start") "call " SYMBOL("cudalab_fiber_main") "\nud2\n"
     FUNCTION("cudalab_block_start") "call " SYMBOL("cudalab_block_main") "\nud2\n");
-const int FRAME_WORDS = 8, ENTRY_WORD = 6;  // saved registers, entry, padding
+const int FRAME_WORDS = 9, ENTRY_WORD = 6;  // saved registers, entry, padding to 16 bytes
 #else
 asm(".text\n.p2align 4\n"
     FUNCTION("cudalab_switch")
