@@ -128,7 +128,7 @@ class Distribution(click.Choice):  # type: ignore[type-arg] # generic only since
         return known + colon + parameter
 
 
-def case_options(lab: Lab) -> list[click.Parameter]:
+def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
     """The options that choose what a lab computes; None in the case where one is not given."""
     options: list[click.Parameter] = []
     for axis, values in lab.axes.items():
@@ -147,11 +147,15 @@ def case_options(lab: Lab) -> list[click.Parameter]:
                 click.Option([f"--{axis}"], type=choice, help=f"{values[0]} by default.")
             )
     for option in lab.options:
-        flag = {"is_flag": True} if option.type is bool else {"type": option.type}
+        if option.runs_only and not runs:
+            continue
+        kind: dict[str, Any] = {"is_flag": True} if option.type is bool else {"type": option.type}
+        if option.bare is not None:
+            kind |= {"is_flag": False, "flag_value": option.bare}
         shown = option.default if option.default is not None else False
         options.append(
             click.Option(
-                [option.name], default=option.default, show_default=shown, help=option.help, **flag
+                [option.name], default=option.default, show_default=shown, help=option.help, **kind
             )
         )
     return options
@@ -208,12 +212,14 @@ RUN_OPTIONS: list[click.Parameter] = [
 
 def lab_command(lab: Lab) -> click.Command:
     """`cudalab LAB`: run it."""
+    from inspect import getdoc
+
     return click.Command(
         lab.name,
         callback=partial(run_lab, lab),
-        params=[*case_options(lab), *RUN_OPTIONS],
+        params=[*case_options(lab, runs=True), *RUN_OPTIONS],
         short_help=labs.summary(lab.name),
-        help=f"{labs.summary(lab.name)}.\n\n{type(lab).__doc__}",
+        help=f"{labs.summary(lab.name)}.\n\n{getdoc(type(lab))}",
         epilog=paragraph(
             "Example",
             f"cudalab gen {lab.name} --n 1000 > in.bin",
@@ -297,11 +303,12 @@ def compute(
         registry.check_features(variant, backend.name, backend.features)
         timed = TimedBackend(backend)
         used = timed.as_backend() if time else backend
-        answer, notes = run(lab, variant, used, inputs, case, watch=watch)
-        for note in notes:
+        answer = run(lab, variant, used, inputs, case, watch=watch)
+        for note in answer.notes:
             click.echo(note, err=True)
         with watch("write"):
-            write_all(target[0], watch.pieces(answer, "to host"), target[1])
+            write_all(target[0], watch.pieces(answer.pieces(), "to host"), target[1])
+        lab.finish(answer.array, case)
         if stream.trailing_bytes():
             click.echo(
                 f"warning: {stream.name}: ignored the bytes after the {stream.offset:,} "
@@ -537,8 +544,8 @@ def verify_answer(lab: Lab, *, input: Path, answer: Path, **case: Any) -> None: 
     from cudalab.verify import verify
 
     with open_input(input) as source, open_input(answer) as given:
-        arrays = verify(lab, InputStream(*source), InputStream(*given), lab.complete(case))
-    click.echo("correct: " + ", ".join(f"{a.size:,} {name}" for name, a in arrays.items()))
+        right = verify(lab, InputStream(*source), InputStream(*given), lab.complete(case))
+    click.echo(f"correct: {right.size:,} element" + ("s" if right.size != 1 else ""))
 
 
 @cli.group(

@@ -74,15 +74,16 @@ def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> st
 
 def picture(bars: Bars, path: Path) -> None:
     """Write a bar chart; the suffix of `path` chooses the format."""
-    figure_type = _matplotlib()
+    mpl, figure_type = _matplotlib()
     figure = figure_type(figsize=(9, 4.5), layout="constrained")
     axes = figure.add_subplot()
     axes.stairs(bars.counts, bars.firsts, fill=True)
     axes.set(title=bars.title, xlabel=bars.axis, ylabel="count", xlim=(0, bars.firsts[-1]))
+    # No date and no random names inside: the same histogram gives the same file.
+    metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
     try:
-        # No date inside: the same histogram gives the same file.
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
-        figure.savefig(path, dpi=150, metadata=metadata)
+        with mpl.rc_context({"svg.hashsalt": "cudalab"}):
+            figure.savefig(path, dpi=150, metadata=metadata)
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -122,13 +123,14 @@ def _can_encode(characters: str, encoding: str) -> bool:
     return True
 
 
-def _matplotlib() -> Any:
-    """The Figure of matplotlib; without pyplot it needs no display."""
+def _matplotlib() -> tuple[Any, Any]:
+    """The module and its Figure, which needs no display (pyplot would look for one)."""
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
+        import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to import
+        from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise NoDeviceError(
             "a picture is drawn by matplotlib, which is not installed",
             hint="pip install 'cudalab[plot]', or --plot without a file name",
         ) from None
-    return Figure
+    return mpl, Figure

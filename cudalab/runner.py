@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from cudalab import registry, source
@@ -13,23 +14,29 @@ from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from cudalab.backends.base import Backend, Timer
-    from cudalab.labs.base import Case, Inputs, Lab, Step
+    from cudalab.labs.base import Array, Case, Inputs, Lab, Step
     from cudalab.registry import Variant
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run has computed; it may still be on the device."""
+
+    pieces: Callable[[], Iterator[memoryview]]  # its bytes, in order
+    array: Callable[[], Array]
+    notes: list[str]  # what the step has to say
 
 
 def run(
     lab: Lab, variant: Variant, backend: Backend, inputs: Inputs, case: Case, *, watch: Stopwatch
-) -> tuple[Iterator[memoryview], list[str]]:
-    """Compute once; when this returns every kernel has succeeded.
-
-    Returns the answer's bytes, piece by piece, and what the step has to say.
-    """
+) -> Answer:
+    """Compute once; when this returns every kernel has succeeded."""
     empty = lab.empty_answer(inputs, case)
     if empty is not None:
-        return iter([as_bytes(empty)]), []
+        return Answer(lambda: iter([as_bytes(empty)]), lambda: empty, [])
     try:
         step = prepare(lab, variant, backend, inputs, case, watch=watch)
         with watch("kernels"):
@@ -39,7 +46,7 @@ def run(
         if type(error) is CudalabError:  # a kernel is missing, or has other parameters
             error.hint = "\n".join(filter(None, (error.hint, contract(lab, variant))))
         raise
-    return backend.chunks(step.out), step.notes
+    return Answer(lambda: backend.chunks(step.out), lambda: backend.to_host(step.out), step.notes)
 
 
 def prepare(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Array, Case, Lab
 
 
-def verify(lab: Lab, source: InputStream, answer: InputStream, case: Case) -> dict[str, Array]:
-    """Return the input's arrays when `answer` is right. WrongAnswer tells what differs."""
+def verify(lab: Lab, source: InputStream, answer: InputStream, case: Case) -> Array:
+    """Return the answer when it is right. WrongAnswer tells what differs."""
     announced = lab.read(source, case)
     header_bytes = source.offset
     arrays = {name: in_memory(data) for name, data in announced.arrays.items()}
@@ -41,7 +41,7 @@ def verify(lab: Lab, source: InputStream, answer: InputStream, case: Case) -> di
     found = lab.compare(got, inputs, case)
     if found is not None:
         raise WrongAnswer(f"{answer.name}: wrong: {found}")
-    return arrays
+    return got
 
 
 def in_memory(data: Array | Payload) -> Array:

@@ -651,7 +651,7 @@ def test_gen_run_verify(dist, tmp_path):
     assert paths[0].stat().st_size == 4 + 4 * 1000
     expect(sort(*args, "-i", paths[0], "-o", paths[1], stdin=subprocess.DEVNULL), 0)
     done = run("verify", "radixsort", *paths, *args)
-    expect(done, 0, stdout=b"correct: 1,000 keys\n")
+    expect(done, 0, stdout=b"correct: 1,000 elements\n")
 
 
 @pytest.mark.parametrize("args", [["--n", "3x4"], ["--n", "3", "--dist", "few:2"]], ids=" ".join)
@@ -676,8 +676,8 @@ def judge(tmp_path, answer, stream=INPUT):
 
 
 def test_right_answer(tmp_path):
-    expect(judge(tmp_path, ANSWER), 0, stdout=b"correct: 7 keys\n")
-    expect(judge(tmp_path, b"", struct.pack("<i", 0)), 0, stdout=b"correct: 0 keys\n")
+    expect(judge(tmp_path, ANSWER), 0, stdout=b"correct: 7 elements\n")
+    expect(judge(tmp_path, b"", struct.pack("<i", 0)), 0, stdout=b"correct: 0 elements\n")
 
 
 def test_wrong_answer(tmp_path):

@@ -38,16 +38,17 @@ def launch(device, file, kernel, grid, block, *args):
         (
             "divergent_barrier",
             (
-                "kernel divergent_barrier, block (0,0,0): divergent barrier: thread (0,0,0) waits at "
-                "__syncthreads in misbehaving.cu:5, thread (40,0,0) at the one in misbehaving.cu:7"
+                "kernel divergent_barrier, block (0,0,0): divergent barrier: thread (0,0,0) waits "
+                "at __syncthreads in misbehaving.cu:5, thread (40,0,0) at the one in "
+                "misbehaving.cu:7"
             ),
         ),
         (
             "warp_against_block",
             (
                 "kernel warp_against_block, block (0,0,0): deadlock: thread (0,0,0) waits at "
-                "__syncwarp (misbehaving.cu:14) with mask 0xffffffff, while thread (10,0,0) waits at "
-                "__syncthreads (misbehaving.cu:16)"
+                "__syncwarp (misbehaving.cu:14) with mask 0xffffffff, while thread (10,0,0) waits "
+                "at __syncthreads (misbehaving.cu:16)"
             ),
         ),
         (
@@ -61,8 +62,8 @@ def launch(device, file, kernel, grid, block, *args):
         (
             "not_in_mask",
             (
-                "kernel not_in_mask, block (0,0,0): thread (16,0,0) is not in the mask 0x0000ffff of "
-                "the warp operation it calls (misbehaving.cu:27)"
+                "kernel not_in_mask, block (0,0,0): thread (16,0,0) is not in the mask 0x0000ffff "
+                "of the warp operation it calls (misbehaving.cu:27)"
             ),
         ),
         (

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudalab import labs
+from cudalab.errors import UsageError
 from cudalab.formats import InputStream
 from cudalab.labs.base import Inputs
 from cudalab.labs.radixsort import draw, from_ordered_bits, ordered_bits
@@ -47,8 +48,8 @@ FLOAT64_LADDER = [
 ]
 
 
-def case(dtype: str) -> dict[str, str]:
-    return {"dtype": dtype}
+def case(dtype: str, layout: str = "keys") -> dict[str, str]:
+    return LAB.complete({"dtype": dtype, "layout": layout})
 
 
 def sort(keys: np.ndarray) -> np.ndarray:
@@ -256,3 +257,72 @@ def test_the_comparison_writes_neither_side():
     got = np.array([3, 2, 1], np.uint32)
     LAB.compare(got, Inputs({"keys": keys}, {"n": 3}), case("uint32"))
     assert (keys.tolist(), got.tolist()) == ([3, 1, 2], [3, 2, 1])
+
+
+# Pairs -----------------------------------------------------------------------------------------
+
+
+def paired(keys, values, dtype="uint32"):
+    """Keys and values as a stream holds them: two rows of one array."""
+    rows = [np.array(keys, dtype).view(np.uint32), np.array(values, np.uint32)]
+    return np.stack(rows).view(dtype)
+
+
+def pair_inputs(pairs):
+    return Inputs({"keys and values": pairs}, {"n": pairs.shape[1]})
+
+
+def pair_verdict(got, pairs):
+    found = LAB.compare(got, pair_inputs(pairs), case("uint32", "pairs"))
+    return None if found is None else str(found)
+
+
+words = st.integers(0, 2**32 - 1)
+
+
+@given(
+    st.sampled_from(["uint32", "int32", "float32"]),
+    st.lists(st.tuples(st.one_of(words, st.integers(0, 2)), words), max_size=40),
+)
+def test_pairs_against_python_s_stable_sort(dtype, pairs):
+    keys = np.array([key for key, _ in pairs], np.uint32).view(dtype)
+    rows = paired(keys, [value for _, value in pairs], dtype)
+    order = sorted(range(len(pairs)), key=lambda i: ordered_bits(keys)[i])
+    answer = LAB.reference(pair_inputs(rows), case(dtype, "pairs"))
+    assert answer.view(np.uint32).T.tolist() == [list(pairs[i]) for i in order]
+
+
+def test_pairs_are_generated_and_read_back(tmp_path):
+    path = tmp_path / "in.bin"
+    path.write_bytes(b"".join(LAB.generate(case("float32", "pairs"), 100, "few", 1)))
+    assert path.read_bytes()[:404] == b"".join(LAB.generate(case("float32"), 100, "few", 1))
+    with path.open("rb") as file:
+        inputs = LAB.read(InputStream(file.fileno()), case("float32", "pairs"))
+        rows = inputs.arrays["keys and values"].array()
+    assert rows.shape == (2, 100)
+    assert rows[1].view(np.uint32).tolist() == list(range(100))
+
+
+def test_no_pairs_give_no_bytes():
+    assert LAB.empty_answer(Inputs({}, {"n": 0}), case("uint32", "pairs")).size == 0
+
+
+@pytest.mark.parametrize("dtype", ["uint64", "float64"])
+def test_pairs_have_keys_as_wide_as_values(dtype):
+    with pytest.raises(UsageError, match=f"--pairs sorts keys of 4 bytes, not {dtype}"):
+        case(dtype, "pairs")
+
+
+def test_pairs_define_a_macro():
+    assert LAB.kernel_defines(case("int32")) == {"T": "int", "PAIRS": 0}
+    assert LAB.kernel_defines(case("int32", "pairs")) == {"T": "int", "PAIRS": 1}
+
+
+def test_verdicts_on_pairs():
+    pairs = paired([2, 1, 2, 1], [10, 11, 12, 13])
+    assert pair_verdict(paired([1, 1, 2, 2], [11, 13, 10, 12]), pairs) is None
+    assert "equal keys changed order" in pair_verdict(paired([1, 1, 2, 2], [13, 11, 10, 12]), pairs)
+    assert "values went astray" in pair_verdict(paired([1, 1, 2, 2], [11, 12, 10, 13]), pairs)
+    assert pair_verdict(paired([1, 2, 1, 2], [11, 13, 10, 12]), pairs).startswith(
+        "2 of 4 elements differ\nthe keys are wrong; values were not compared\nnot sorted"
+    )

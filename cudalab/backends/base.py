@@ -14,6 +14,7 @@ from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import DTypeLike
 
@@ -43,6 +44,8 @@ class Buffer(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
     @property
     def nbytes(self) -> int: ...
+    @property
+    def address(self) -> int: ...  # for libraries that work on the same memory
 
 
 class Kernel(Protocol):
@@ -74,6 +77,15 @@ class Timer(Protocol):
     @property
     def ms(self) -> float:
         """Milliseconds between start and stop; waits until the device has passed stop."""
+        ...
+
+
+class Hold(Protocol):
+    """A stretch of launches that the device begins only when all of them are enqueued."""
+
+    @property
+    def expired(self) -> bool:
+        """Whether the device waited too long and began before; known after `synchronize`."""
         ...
 
 
@@ -140,6 +152,29 @@ class Backend(Protocol):
 
     def properties(self) -> dict[str, str | int | float]:
         """The course's device table: label to value, in display order."""
+        ...
+
+    # What measuring needs.
+
+    def flush(self) -> None:
+        """Drive everything that kernels have read or written out of the device's caches."""
+        ...
+
+    def held(self) -> AbstractContextManager[Hold]:
+        """Begin what is launched inside the block when the block ends.
+
+        So the device never waits for the host in the middle. A block that waits for the device is
+        let go after a while: `Hold.expired`. Where launches end before they return, nothing is
+        held.
+        """
+        ...
+
+    def clock_mhz(self) -> float | None:
+        """The clock of a multiprocessor under way, measured; None where there is no such clock."""
+        ...
+
+    def bandwidth(self) -> float:
+        """The device's own copy from memory to memory, measured: GB/s read plus written."""
         ...
 
     def __enter__(self) -> Self: ...

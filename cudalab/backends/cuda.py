@@ -8,6 +8,7 @@ that the stream is read, or written, while the piece before it travels.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import operator
 import re
 import shutil
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from cudalab import source as sources
 from cudalab.backends import nvcc
 from cudalab.backends.base import check_arguments, dim3, missing_kernel
 from cudalab.errors import (
@@ -50,6 +52,14 @@ MAX_THREADS_PER_BLOCK = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 DEFAULT_SHARED_BYTES = 48 << 10  # what a block may use without opting in
+
+# Measuring. A held stream must be let go before the driver's queue of about 1024 launches is full
+# for good; filling it takes the host 10 ms. Copies are long beside their launch.
+HOLD_LIMIT_NS = 100_000_000
+CLOCK_NS = 20_000
+COPY_BYTES = 512 << 20
+COPIES = 10
+SWEEP_THREADS = 256
 
 # NumPy's character of a scalar's type, which is also the one of PyCUDA's prepared calls.
 SCALAR_TYPES = frozenset("?bBhHiIlLqQfd")
@@ -193,6 +203,41 @@ class CudaTimer:
             return float(self._stop.time_since(self._start))
 
 
+class CudaHold:
+    """The stream waits in a kernel for the host to write the hold's ticket."""
+
+    def __init__(self, flags: np.ndarray[Any, Any], ticket: int) -> None:
+        """`flags`: the ticket that may pass, and the last one that did not wait for it."""
+        self._flags = flags
+        self._ticket = ticket
+
+    def release(self) -> None:
+        """Let the stream go on."""
+        self._flags[0] = self._ticket
+
+    @property
+    def expired(self) -> bool:
+        """Whether the kernel gave up waiting; known after `synchronize`."""
+        return bool(self._flags[1] == self._ticket)
+
+
+class _Measuring:
+    """The kernels of measure.cu and the memory they need, for as long as the context lives."""
+
+    def __init__(self, backend: CudaBackend, driver: Any, l2_bytes: int) -> None:
+        self.kernels = backend.compile(
+            sources.load(Path(__file__).with_name("measure.cu"), "measure.cu"), {}
+        )
+        flags = driver.host_alloc_flags.DEVICEMAP
+        self.flags: np.ndarray[Any, Any] = driver.pagelocked_zeros(2, np.uint32, mem_flags=flags)
+        address = int(self.flags.base.get_device_pointer())
+        self.flags_buffer = CudaBuffer((2,), self.flags.dtype, self.flags, address)
+        self.tickets = 0
+        self.cycles_and_ns = backend.empty(2, np.uint64)
+        # Twice the cache: its lines are replaced at random, more or less.
+        self.sweep = backend.empty((max(2 * l2_bytes, 32 << 20) // 16, 4), np.uint32)
+
+
 class _Bounce:
     """A pinned buffer and the event after which it may be used again."""
 
@@ -224,6 +269,7 @@ class CudaBackend:
         self._dead = False  # a kernel crashed: the context answers nothing but errors
         self._last_launched: str | None = None
         self._bounces: list[_Bounce] = []
+        self._measuring: _Measuring | None = None
 
     def __enter__(self) -> Self:
         """Retain the primary context and make it current in this thread."""
@@ -249,6 +295,7 @@ class CudaBackend:
         context, self._context = self._context, None
         atexit.unregister(self._leave)
         self._bounces.clear()
+        self._measuring = None
         if self._dead:
             # Detached, PyCUDA knows that it is gone and frees none of its memory one by one,
             # which would print a warning for each piece.
@@ -566,6 +613,64 @@ class CudaBackend:
             "PyCUDA built for": "CUDA {}.{}".format(*self._driver.get_version()),
             "nvcc": _nvcc_version(),
         }
+
+    def _measure(self) -> _Measuring:
+        if self._measuring is None:
+            with self.errors_in_words():
+                l2_bytes = self._attribute("L2_CACHE_SIZE")
+                self._measuring = _Measuring(self, self._driver, l2_bytes)
+        return self._measuring
+
+    def flush(self) -> None:
+        """Write, then read, twice as much memory as the L2 cache holds."""
+        measure = self._measure()
+        _reset_persisting_lines()
+        n = measure.sweep.shape[0]
+        for kernel in ("write_words", "read_words"):
+            blocks = -(-n // SWEEP_THREADS)
+            self.launch(measure.kernels[kernel], blocks, SWEEP_THREADS, measure.sweep, np.uint32(n))
+
+    @contextmanager
+    def held(self) -> Iterator[CudaHold]:
+        """Keep the stream waiting in a kernel of one thread until the block ends."""
+        measure = self._measure()
+        measure.tickets += 1
+        hold = CudaHold(measure.flags, measure.tickets)
+        kernel = measure.kernels["hold_stream"]
+        numbers = np.uint32(measure.tickets), np.uint64(HOLD_LIMIT_NS)
+        self.launch(kernel, 1, 1, measure.flags_buffer, *numbers)
+        try:
+            yield hold
+        finally:
+            hold.release()
+
+    def clock_mhz(self) -> float | None:
+        """Clock cycles of a multiprocessor by the nanoseconds they took, over 20 microseconds."""
+        measure = self._measure()
+        kernel = measure.kernels["measure_clock"]
+        self.launch(kernel, 1, 1, measure.cycles_and_ns, np.uint64(CLOCK_NS))
+        cycles, ns = self.to_host(measure.cycles_and_ns).tolist()
+        return 1e3 * float(cycles) / float(ns)
+
+    def bandwidth(self) -> float:
+        """The best of ten copies of 512 MiB, or of what fits a quarter of the free memory."""
+        with self.errors_in_words():
+            free, _ = self._driver.mem_get_info()
+        nbytes = min(COPY_BYTES, free // 4)
+        source, target = self.empty(nbytes, np.uint8), self.empty(nbytes, np.uint8)
+        self.copy(source, target)  # the first touches the memory
+        timers = [self.timer() for _ in range(COPIES)]
+        for timer in timers:
+            timer.start()
+            self.copy(source, target)
+            timer.stop()
+        best_ms = min(timer.ms for timer in timers)
+        return float(2 * nbytes / 1e6 / best_ms)
+
+
+def _reset_persisting_lines() -> None:
+    """Lines of the L2 cache that were marked to stay would survive a flush."""
+    ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
 
 
 def _features(capability: int) -> frozenset[str]:

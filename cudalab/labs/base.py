@@ -33,6 +33,8 @@ class Option:
     type: type  # bool makes a flag
     help: str
     default: Any = None
+    bare: Any = None  # its value when it is given without one
+    runs_only: bool = False  # gen and verify have no use for it
 
 
 @dataclass
@@ -108,6 +110,10 @@ class Lab:
         """The variant for these inputs when none is named; None leaves it to the headers."""
         del inputs, case, device
         return None
+
+    def finish(self, answer: Callable[[], Array], case: Case) -> None:
+        """Do what the case asks for besides the answer, when that has been written."""
+        del answer, case
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Read the header, announce the arrays. InputError for anything the format forbids."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from cudalab import plots
 from cudalab.compare import Mismatches, compare_exact
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step
-from cudalab.plots import Bars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,13 @@ class Histogram(Lab):
     derived: ClassVar = frozenset({"classes"})
     options = (
         Option("--bins", int, "Classes: up to 256 of bytes, 65536 of uint32.", 256),
-        Option("--plot", str, "Draw the histogram: in a .png or .svg FILE, else on stderr."),
+        Option(
+            "--plot",
+            str,
+            "Draw the histogram: in a .png or .svg FILE, else on stderr.",
+            bare=plots.TERMINAL,
+            runs_only=True,
+        ),
     )
     distributions = (
         "uniform",
@@ -70,6 +76,8 @@ class Histogram(Lab):
                 f"--bins {bins}: {dtype} elements have 1 to {MAX_BINS[dtype]:,} classes",
                 hint="--dtype uint32 has up to 65,536 classes" if dtype == "uint8" else None,
             )
+        if "plot" in case:
+            plots.check_target(case["plot"])
         classes = str(bins) if bins in (64, 256) else "few" if bins <= SHARED_BINS else "many"
         return case | {"bins": bins, "classes": classes}
 
@@ -80,8 +88,8 @@ class Histogram(Lab):
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n elements of the case's dtype."""
         (n,) = stream.header("n")
-        payload = stream.payload("data", case["dtype"], n)
-        return Inputs({"data": payload}, {"n": n, "stream": stream.name})
+        payload = stream.payload("elements", case["dtype"], n)
+        return Inputs({"elements": payload}, {"n": n, "stream": stream.name})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """One count a class."""
@@ -112,7 +120,7 @@ class Histogram(Lab):
 
     def reference(self, inputs: Inputs, case: Case) -> Array:
         """NumPy's bincount, piece by piece. InputError for an element that is no class."""
-        data, bins = inputs.arrays["data"], case["bins"]
+        data, bins = inputs.arrays["elements"], case["bins"]
         assert isinstance(data, np.ndarray)
         of_bytes = case["dtype"] == "uint8"
         counts = np.zeros(BYTE_VALUES if of_bytes else bins, np.int64)
@@ -140,7 +148,12 @@ class Histogram(Lab):
             )
         return found
 
-    def show(self, counts: Array, case: Case) -> Bars:
+    def finish(self, answer: Callable[[], Array], case: Case) -> None:
+        """Draw what `--plot` asks for."""
+        if "plot" in case:
+            plots.draw(self.show(answer(), case), case["plot"])
+
+    def show(self, counts: Array, case: Case) -> plots.Bars:
         """What a drawing of the answer `counts` shows."""
         bins = case["bins"]
         if case["dtype"] == "uint8":
@@ -150,9 +163,9 @@ class Histogram(Lab):
             firsts = list(range(bins + 1))
         total = int(counts.sum(dtype=np.uint64))
         title = f"{total:,} elements in {bins:,} class" + ("es" if bins > 1 else "")
-        return Bars(title, "byte" if case["dtype"] == "uint8" else "class", counts, firsts)
+        return plots.Bars(title, "byte" if case["dtype"] == "uint8" else "class", counts, firsts)
 
-    # Launch plans. `data` is the input, T its element type, NUM_BINS the number of classes;
+    # Launch plans. `data` are the elements, T is their type, NUM_BINS the number of classes;
     # n < 2^31. FirstBad is unsigned long long: index << 32 | value of the first element that is no
     # class, all ones where there is none (always, for bytes).
 
@@ -167,7 +180,7 @@ class Histogram(Lab):
         thread, but no more than MAX_BLOCKS where the header has it. With RANGE_BINS the grid has
         a row of such blocks for each RANGE_BINS classes.
         """
-        backend, data = job.backend, job.buffers["data"]
+        backend, data = job.backend, job.buffers["elements"]
         n, bins = job.params["n"], job.case["bins"]
         threads = job.define("THREADS_PER_BLOCK")
         blocks = _blocks(n, threads * job.define("ITEMS_PER_THREAD"))
@@ -192,7 +205,7 @@ class Histogram(Lab):
         merge_partials(const unsigned *partials, unsigned *counts, unsigned num_partials)
             counts[bin] = their sum over the blocks; a block of MERGE_THREADS threads a class
         """
-        backend, data = job.backend, job.buffers["data"]
+        backend, data = job.backend, job.buffers["elements"]
         n, bins = job.params["n"], job.case["bins"]
         threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
         blocks = _blocks(n, 4 * threads * job.define("WORDS_PER_THREAD"))
@@ -218,7 +231,7 @@ class Histogram(Lab):
             counts[bin] = the sum over all tables; blocks of MERGE_THREADS threads, one a class
         run_items is a multiple of 16, at least MIN_RUN_ITEMS, and as many as MAX_RUNS runs need.
         """
-        backend, data = job.backend, job.buffers["data"]
+        backend, data = job.backend, job.buffers["elements"]
         n, bins = job.params["n"], job.case["bins"]
         threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
         run_items = max(_blocks(n, job.define("MAX_RUNS")), job.define("MIN_RUN_ITEMS"))
@@ -417,6 +430,8 @@ def _zipf(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
 def _equal(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
     """equal:VALUE; by default one at random."""
     (value,) = parameters.take(Decimal(chosen), least=-1, most=values - 1)
+    if value != int(value):
+        raise parameters.error(f"{value} is not a whole number")
     return [Decimal(int(v == value)) for v in range(values)]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cudalab.formats import InputStream
 
 MAX_GRID_Y = 65_535
+FEW_TILES = 120  # of 128 x 256 elements: less than one for each multiprocessor of a large GPU
 UNIT = 2.0**-24  # u: half the distance from 1 to the next float32
 SMALLEST = 2.0**-149  # the least positive float32
 
@@ -31,7 +32,7 @@ class MatMul(Lab):
     """
 
     name = "matmul"
-    axes: ClassVar = {"product": ("ab", "aat", "abt")}
+    axes: ClassVar = {"product": ("ab", "aat", "abt"), "dtype": ("float32",)}
     flags = frozenset({"product"})
     options = (Option("--shape", bool, "The header is m, k, n (with --aat: m, k)."),)
     distributions = ("uniform", "integers", "positive", "wide", "cancelling")
@@ -39,6 +40,14 @@ class MatMul(Lab):
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """T, and B_TRANSPOSED: 1 where b is stored n x k (with --aat it is a itself)."""
         return {"T": "float", "B_TRANSPOSED": int(case["product"] != "ab")}
+
+    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+        """On a GPU: pieces along k where C has too few large tiles to keep it busy."""
+        del case
+        m, k, n = (inputs.params[name] for name in "mkn")
+        tiles = _blocks(m, 128) * _blocks(n, 256)
+        few = device == "cuda" and tiles < FEW_TILES and k >= 128
+        return "split_k" if few else None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header n, or the shape; then A, and B unless the product is A times its transpose."""
@@ -71,7 +80,7 @@ class MatMul(Lab):
         """Square matrices of order n, or with --shape those of (m, k, n), with --aat (m, k)."""
         one_matrix = case["product"] == "aat"
         if isinstance(n, int):
-            m, k, n = n, n, n
+            m = k = n
         else:
             wanted = 2 if one_matrix else 3
             if not case.get("shape") or len(n) != wanted:
@@ -166,6 +175,42 @@ class MatMul(Lab):
         )
         shared = int(job.defines.get("SHARED_BYTES", 0))
         return _multiply(job, grid, job.define("THREADS_PER_BLOCK"), shared)
+
+    def dispatch_split_k(self, job: Job) -> Step:
+        """Several blocks a tile of C, each a piece of the sums; then the pieces are added.
+
+        multiply_piece(const float *a, const float *b, float *partials,
+                       unsigned m, unsigned k, unsigned n, unsigned piece_k)
+            partials[piece] (m x n) = columns piece * piece_k, … of a times those rows of b (its
+            columns where B_TRANSPOSED is 1); blockIdx.x counts the tiles of BM x BN elements row by
+            row, blockIdx.y the pieces; piece_k is a multiple of BK
+        add_partials(const float *partials, float *c, unsigned long long num_elements,
+                     unsigned pieces)
+            c = the sum over the pieces; any number of blocks
+        Blocks have THREADS_PER_BLOCK threads. There are about BLOCKS blocks, but no piece below
+        MIN_PIECE numbers along k.
+        """
+        backend, a = job.backend, job.buffers["a"]
+        b = job.buffers.get("b", a)
+        m, k, n = (job.params[name] for name in "mkn")
+        threads = job.define("THREADS_PER_BLOCK")
+        tiles = _blocks(m, job.define("BM")) * _blocks(n, job.define("BN"))
+        wanted = max(1, min(job.define("BLOCKS") // tiles, k // job.define("MIN_PIECE")))
+        bk = job.define("BK")
+        piece_k = _blocks(_blocks(k, wanted), bk) * bk
+        pieces = _blocks(k, piece_k)
+        partials = backend.empty((pieces, m, n), np.float32)
+        c = backend.empty((m, n), np.float32)
+        multiply, add = job.kernels["multiply_piece"], job.kernels["add_partials"]
+        sizes = (np.uint32(m), np.uint32(k), np.uint32(n), np.uint32(piece_k))
+        add_blocks = min(_blocks(m * n, threads), 8 * job.define("BLOCKS"))
+
+        def run() -> None:
+            backend.launch(multiply, (tiles, pieces), threads, a, b, partials, *sizes)
+            count = np.uint64(m * n)
+            backend.launch(add, add_blocks, threads, partials, c, count, np.uint32(pieces))
+
+        return Step(run, c)
 
 
 LAB = MatMul()

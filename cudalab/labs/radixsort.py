@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
 
+VALUE_BYTES = 4  # of a pair; its key has as many
+
 
 class KeySort(Lab):
     """What all labs that sort keys have in common: everything but the launch plans."""
@@ -243,8 +245,6 @@ class RadixSort(KeySort):
 
 
 LAB = RadixSort()
-
-VALUE_BYTES = 4
 
 
 def _blocks(items: int, per_block: int) -> int:

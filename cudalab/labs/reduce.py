@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 FLOATS = ("float32", "float64")
 # Of nothing these have no value; the others give their identity.
 UNDEFINED_WHEN_EMPTY = {"min": "minimum", "max": "maximum", "mean": "mean"}
-# An answer may come from a chain of this many operations, and each adds its rounding error. No
-# variant needs as many for 2^31 items, and 2^17 float32 roundings are still less than 1 %.
+# An answer may come from a chain of this many operations, and each adds its rounding error. The
+# defaults need far fewer for 2^31 items; 2^17 float32 roundings are less than 1 % of sum|x|.
 MAX_CHAIN = 2**17
 
 Parts = tuple[Array, Array]  # an unevaluated sum: the leading part and what it lacks
@@ -111,7 +111,7 @@ class Reduce(Lab):
         return np.full(results, 1 if case["op"] == "prod" else 0, case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """n items; rows x cols items, or an n x n matrix, for rows and columns."""
+        """For all: n items. For rows and columns: a matrix, rows x cols or of order n."""
         shaped = case["along"] != "all"
         shape = (n,) if isinstance(n, int) else n
         shape = shape * 2 if shaped and len(shape) == 1 else shape
@@ -257,7 +257,7 @@ class Reduce(Lab):
         two that is not less than cols, MAX_LANES at most. Where the header has no
         ITEMS_PER_SEGMENT, a segment is a row.
         """
-        rows, cols = job.params.get("rows", 1), job.params.get("cols", job.params.get("n"))
+        rows, cols = job.params.get("rows", 1), job.params.get("cols", job.params.get("n", 0))
         per_segment = int(job.defines.get("ITEMS_PER_SEGMENT", cols))
         kernel, threads = job.kernels["reduce_rows"], job.define("THREADS_PER_BLOCK")
         widths = [cols, _blocks(cols, per_segment)]
@@ -289,14 +289,14 @@ class Reduce(Lab):
         return _one_launch(job, "reduce_rows", job.params["rows"], job.define("ROWS_PER_BLOCK"))
 
     def dispatch_cols(self, job: Job) -> Step:
-        """One launch, a thread for each COLS_PER_THREAD columns.
+        """One launch, a thread for each column.
 
         reduce_cols(const T *x, T *out, unsigned rows, unsigned cols, unsigned count)
             out[col] = the column's items combined; count = rows, by which a mean divides
         Blocks of THREADS_PER_BLOCK threads.
         """
-        per_block = job.define("THREADS_PER_BLOCK") * job.define("COLS_PER_THREAD")
-        return _one_launch(job, "reduce_cols", job.params["cols"], per_block)
+        threads = job.define("THREADS_PER_BLOCK")
+        return _one_launch(job, "reduce_cols", job.params["cols"], threads)
 
     def dispatch_col_segments(self, job: Job) -> Step:
         """Rows are grouped into segments, whose results are rows again, until one row is left.
@@ -418,10 +418,10 @@ def _sum(x: Array, y: Array | None, axis: int, op: str) -> tuple[Array, Array]:
 
     Whatever the order, |computed - exact| <= (n - 1) u sum|x| for a sum and <= n u sum|x y| for a
     dot product, u half an epsilon, without higher terms and for any n (Jeannerod and Rump, 2013);
-    fused multiply-adds and trees only round less. In a tree of height h, h takes the place of n - 1;
-    chains of more than MAX_CHAIN operations are not expected. Products below the smallest
-    normal number lose up to half a subnormal each. A mean rounds twice more: n itself, the
-    quotient. A sum is only sure where no order overflows: sum|x| must be in range.
+    fused multiply-adds only round less. Chains of more than MAX_CHAIN operations are not expected:
+    in a tree of height h, h takes the place of n - 1. Products below the smallest normal number
+    lose up to half a subnormal each. A mean rounds twice more: n itself, and the quotient. A sum
+    is only sure where no order of additions overflows: sum|x| must be in range.
     """
     limits, n = np.finfo(x.dtype), x.shape[axis]
     terms, rest = _terms(x, y, op)
@@ -546,15 +546,14 @@ def _likely_mistakes(got: Array, x: Array, y: Array | None, case: Case) -> Itera
     """The wrong answers that forgotten items give, recognised by their value."""
     n = x.size
     for block in (32, 64, 128, 256, 512, 1024, 2048):
-        whole = n - n % block
-        for kept, words in (
-            (whole, f"the answer without the last {n - whole} items: is the tail left out?"),
-            (block, f"the answer of the first {block} items: are all blocks' results combined?"),
-        ):
+        for kept in (n - n % block, block):
             if 0 < kept < n:
                 part = _expected(x[:kept], None if y is None else y[:kept], None, case)[0]
                 if got.tobytes() == part.astype(got.dtype).tobytes():
-                    yield words
+                    yield (
+                        f"the answer for the first {kept:,} of {n:,} items: "
+                        "is the tail left out, or are the blocks' results not combined?"
+                    )
                     return
 
 
@@ -588,8 +587,8 @@ def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:
 
 
 def _bits(raw: np.random.PCG64, dtype: np.dtype[Any], count: int) -> Array:
-    words = -(-count * dtype.itemsize // 8)
-    return raw.random_raw(words).astype("<u8").view(f"<u{dtype.itemsize}")[:count]
+    words: Array = raw.random_raw(-(-count * dtype.itemsize // 8)).astype("<u8")
+    return words.view(f"<u{dtype.itemsize}")[:count]
 
 
 def _uniform(raw: np.random.PCG64, dtype: np.dtype[Any], count: int) -> Array:
@@ -599,7 +598,8 @@ def _uniform(raw: np.random.PCG64, dtype: np.dtype[Any], count: int) -> Array:
         return bits.view(dtype)
     digits = np.finfo(dtype).nmant
     signed = bits.view(f"i{dtype.itemsize}") >> (8 * dtype.itemsize - digits - 1)
-    return np.ldexp(signed.astype(dtype), -digits)
+    fractions: Array = np.ldexp(signed.astype(dtype), -digits)
+    return fractions
 
 
 def _draw_one(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str) -> Array:
@@ -626,7 +626,8 @@ def _draw_one(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str)
 
 
 def _odd_integers(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str) -> Array:
-    return _draw_one(raw, dtype, count, dist) | dtype.type(1)
+    values: Array = _draw_one(raw, dtype, count, dist) | dtype.type(1)
+    return values
 
 
 def _float_factors(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str) -> Array:
@@ -636,7 +637,7 @@ def _float_factors(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist:
     2^±12: 2^96 at most, whatever is multiplied first.
     """
     closeness = min(count.bit_length(), np.finfo(dtype).nmant - 1)
-    values = np.ldexp(_uniform(raw, dtype, count), -closeness) + dtype.type(1)
+    values: Array = np.ldexp(_uniform(raw, dtype, count), -closeness) + dtype.type(1)
     values[_bits(raw, dtype, count) & 1 == 1] *= -1
     if dist == "cancelling":
         factors = np.tile(np.array([2, 0.5], dtype), min(count // 2, 48))

@@ -8,6 +8,7 @@ import numpy as np
 
 from cudalab.backends.base import C_TYPES
 from cudalab.compare import SHOWN, Mismatches, show
+from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
 
@@ -65,7 +66,11 @@ class Scan(Lab):
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Integers from all of their type; floats around 1, see `draw`."""
-        assert isinstance(n, int)
+        if not isinstance(n, int) or dist not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no data of size {n} with distribution {dist}",
+                hint=f"one number, and a distribution of {', '.join(self.distributions)}",
+            )
         yield np.array([n], "<i4").tobytes()
         raw = np.random.PCG64(seed)
         for start in range(0, n, PIECE_ITEMS):
@@ -84,7 +89,8 @@ class Scan(Lab):
     def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
         """Exact for integers, min and max; sums of floats within the bound of `_tolerance`."""
         items = _array(inputs)
-        count, first, excess, worst = 0, [], 1.0, -1
+        count, excess, worst = 0, 1.0, -1
+        first: list[tuple[int, str, str]] = []
         for piece, expected, tolerance in _expected(items, case):
             ours = got[piece]
             wrong = np.flatnonzero(~_agree(ours, expected, tolerance))
@@ -140,8 +146,7 @@ class Scan(Lab):
         def run() -> None:
             backend.launch(scan_blocks, sizes[0], threads, items, out, sums[0], np.uint32(n))
             for level in range(1, len(sizes)):
-                size = np.uint32(sizes[level - 1])
-                args = (sums[level - 1], sums[level], size)
+                args = (sums[level - 1], sums[level], np.uint32(sizes[level - 1]))
                 backend.launch(scan_sums, sizes[level], threads, *args)
             for level in reversed(range(len(sizes) - 1)):
                 data, size = (sums[level - 1], sizes[level - 1]) if level else (out, n)
@@ -368,7 +373,7 @@ def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
     if dist == "wide-range":
         if dtype.kind != "f":
             drawn = top.astype(f"<u{dtype.itemsize}").view(dtype)
-            return np.right_shift(drawn, (bits & np.uint64(size - 1)).astype(dtype))
+            return np.asarray(drawn >> (bits & np.uint64(size - 1)).astype(dtype))
         digits, half = np.finfo(dtype).nmant, 32 if size == 32 else 128
         spread = (bits & np.uint64(2 * half - 1)) + np.uint64(2 ** (size - digits - 2) - 1 - half)
         sign_and_digits = top & np.uint64((1 << (size - 1)) | ((1 << digits) - 1))
@@ -378,12 +383,10 @@ def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
 
 
 def _cancelling(dtype: np.dtype[Any], bits: Array) -> Array:
-    rows = np.zeros(_blocks(len(bits), 64) * 64, np.uint64)
-    rows[: len(bits)] = bits
-    rows = rows.reshape(-1, 64)
+    rows = np.zeros((_blocks(len(bits), 64), 64), np.uint64)
+    rows.reshape(-1)[: len(bits)] = bits
     digits = np.finfo(dtype).nmant if dtype.kind == "f" else 8 * dtype.itemsize - 8
-    rows[:, :32] >>= np.uint64(64 - digits)
-    whole = rows[:, :32].astype(np.int64)
+    whole = (rows[:, :32] >> np.uint64(64 - digits)).astype(np.int64)
     values = np.concatenate([whole, -whole[:, ::-1]], axis=1).reshape(-1)[: len(bits)]
     if dtype.kind == "f":
         return np.asarray(values * 2.0**-digits, dtype)

@@ -8,7 +8,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 256
 // ITEMS_PER_THREAD  = 64    # at least; more where MAX_BLOCKS bounds the grid
-// MAX_BLOCKS        = 792   # six on each of 132 multiprocessors: 32 KB of tables each
+// MAX_BLOCKS        = 660   # five on each of 132 multiprocessors: 48 registers a thread
 // LOADS             = 4     # 16-byte loads under way together
 // ///
 //

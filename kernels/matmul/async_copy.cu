@@ -2,6 +2,7 @@
 // summary  = "128 x 256 tiles, asynchronous copies into a ring of stages"
 // order    = 12
 // dispatch = "tiles"
+// default  = ["cuda"]
 //
 // [defines]
 // BM                = 128

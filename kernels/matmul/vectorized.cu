@@ -64,32 +64,37 @@ struct Tiles {
 };
 
 // A matrix whose rows run along k: thread t takes row t / 2, four of a tile's eight elements.
-__device__ inline Tiles tiles_along_k(const float* source, unsigned row0, unsigned rows,
-                                      unsigned k) {
-    const unsigned row = row0 + threadIdx.x / 2, p = threadIdx.x % 2 * 4;
-    return {source + (size_t)row * k + p, BK, 0, row < rows ? (int)(k - p) : 0, true, k % 4 == 0};
+__device__ inline Tiles tiles_along_k(const float* source, unsigned row0, unsigned rows, unsigned k,
+                                      unsigned k_begin, unsigned k_end) {
+    const unsigned row = row0 + threadIdx.x / 2, p = k_begin + threadIdx.x % 2 * 4;
+    const int rest = row < rows ? (int)(k_end - p) : 0;
+    return {source + (size_t)row * k + p, BK, 0, rest, true, k % 4 == 0};
 }
 // B itself: thread t takes row t / 32 of a tile, four of its 128 elements.
-__device__ inline Tiles tiles_across(const float* b, unsigned col0, unsigned n, unsigned k) {
-    const unsigned p = threadIdx.x / 32, col = col0 + threadIdx.x % 32 * 4;
-    return {
-        b + (size_t)p * n + col, (size_t)BK * n, (int)(n - col), (int)(k - p), false, n % 4 == 0};
+__device__ inline Tiles tiles_across(const float* b, unsigned col0, unsigned n, unsigned k_begin,
+                                     unsigned k_end) {
+    const unsigned p = k_begin + threadIdx.x / 32, col = col0 + threadIdx.x % 32 * 4;
+    const int room = (int)(n - col), rest = (int)(k_end - p);
+    return {b + (size_t)p * n + col, (size_t)BK * n, room, rest, false, n % 4 == 0};
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply(
-    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
+// One tile of C, row0 and col0 its first element, from the part k_begin to k_end of the sums;
+// k_begin is a multiple of BK.
+__device__ inline void multiply_tile(const float* a, const float* b, float* c, unsigned m,
+                                     unsigned k, unsigned n, unsigned k_begin, unsigned k_end) {
     __shared__ __align__(16) float As[2][BK][LD];
     __shared__ __align__(16) float Bs[2][BK][LD];
     const unsigned tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     const unsigned tiles_in_row = (n + BN - 1) / BN;
     const unsigned row0 = blockIdx.x / tiles_in_row * BM, col0 = blockIdx.x % tiles_in_row * BN;
-    Tiles tiles_a = tiles_along_k(a, row0, m, k);
-    Tiles tiles_b = B_TRANSPOSED ? tiles_along_k(b, col0, n, k) : tiles_across(b, col0, n, k);
+    Tiles tiles_a = tiles_along_k(a, row0, m, k, k_begin, k_end);
+    Tiles tiles_b = B_TRANSPOSED ? tiles_along_k(b, col0, n, k, k_begin, k_end)
+                                 : tiles_across(b, col0, n, k_begin, k_end);
 
     float acc[TM][TN] = {};
     float4 next_a = tiles_a.fetch(), next_b = tiles_b.fetch();
-    unsigned stage = 0;
-    for (unsigned p0 = 0; p0 < k; p0 += BK, stage ^= 1) {
+    for (unsigned steps = (k_end - k_begin + BK - 1) / BK; steps > 0; --steps) {
+        const unsigned stage = steps % 2;
         tiles_a.store(As[stage], next_a);
         tiles_b.store(Bs[stage], next_b);
         // The tiles are complete. Those of the step before may still be read: the step after this
@@ -134,4 +139,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply(
             }
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply(
+    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
+    multiply_tile(a, b, c, m, k, n, 0, k);
 }

@@ -2,14 +2,15 @@
 // summary  = "A thread a column, straight from global memory: coalesced as it is"
 // order    = 21
 // dispatch = "cols"
-// defines  = { THREADS_PER_BLOCK = 256, COLS_PER_THREAD = 1 }
+// defines  = { THREADS_PER_BLOCK = 256 }
 // applies  = { along = ["cols"] }
 // ///
 //
 // Thread c walks down column c and combines its items in a register. At each step a warp reads 32
 // neighbours of one row, so what rows_global does wrong is right here without any shared memory.
 //
-// Limits: no more threads than columns, each with one load under way: 1000 columns are four blocks.
+// Limits: no more threads than columns, 1000 columns are four blocks. A column is one chain of
+// additions: rounding errors of floats grow with its length.
 #include "common/reduce_ops.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_cols(const T* x, T* out,

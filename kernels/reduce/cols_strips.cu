@@ -1,46 +1,52 @@
 // /// cudalab
-// summary  = "A thread takes a strip of neighbouring columns and keeps a value for each"
+// summary  = "A thread takes a strip of 32 columns and keeps a value for each: a core's loop"
 // order    = 23
-// dispatch = "cols"
-// defines  = { THREADS_PER_BLOCK = 4, COLS_PER_THREAD = 32 }
+// dispatch = "col_segments"
+// defines  = { THREADS_PER_BLOCK = 1, ITEMS_PER_BLOCK = 65536 }
 // applies  = { along = ["cols"] }
 // default  = ["cpu"]
 // ///
 //
-// A thread walks down COLS_PER_THREAD neighbouring columns at once.
+// A block is one thread. It walks down a segment of rows of its strip, up to STRIP neighbouring
+// columns at once; further launches reduce the segments' results, as in cols_shared.
 //
-// On a CPU that is what a cache line and vector registers want: each row of the strip is read
-// whole, and the values of its columns are independent chains. One column a thread would fetch a
-// line for every item. On a GPU the lanes of a warp read 32 strips, a transaction each, and there
-// are too few threads.
+// On a CPU that is what cache lines and vector registers want: each row of the strip is read whole,
+// and the values of its columns are independent chains. A column at a time would fetch a cache line
+// for every item. On a GPU one lane of 32 works, and its neighbours' strips come from other warps.
 #include "common/reduce_ops.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_cols(const T* x, T* out,
-                                                                            unsigned rows,
-                                                                            unsigned cols,
-                                                                            unsigned count) {
-    const unsigned first = (blockIdx.x * THREADS_PER_BLOCK + threadIdx.x) * COLS_PER_THREAD;
-    if (first >= cols) return;
+constexpr unsigned STRIP = 32;  // the widest strip the launch plan asks for
 
-    T values[COLS_PER_THREAD];
+// `here` columns of the strip that begins at x, down to row `rows`. Inlined with here = STRIP the
+// loop has a constant length, which is what a compiler can vectorise.
+__device__ __forceinline__ void combine_rows(T (&values)[STRIP], const T* x, size_t rows,
+                                             size_t cols, unsigned here, int level) {
+    for (size_t row = 0; row < rows; ++row) {
 #pragma unroll
-    for (unsigned k = 0; k < COLS_PER_THREAD; ++k) values[k] = identity();
-    if (first + COLS_PER_THREAD <= cols) {
-        for (unsigned row = 0; row < rows; ++row) {
-            const size_t start = (size_t)row * cols + first;
-#pragma unroll
-            for (unsigned k = 0; k < COLS_PER_THREAD; ++k)
-                values[k] = combine(values[k], load(x, x, start + k, 0));
-        }
-    } else {  // the last strip may be narrower
-        for (unsigned row = 0; row < rows; ++row) {
-            const size_t start = (size_t)row * cols + first;
-#pragma unroll
-            for (unsigned k = 0; k < COLS_PER_THREAD; ++k)
-                if (first + k < cols) values[k] = combine(values[k], load(x, x, start + k, 0));
+        for (unsigned k = 0; k < STRIP; ++k) {
+            if (k == here) break;
+            values[k] = combine(values[k], load(x, x, row * cols + k, level));
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_cols(
+    const T* x, T* out, unsigned rows, unsigned cols, unsigned width, int level, unsigned count) {
+    const unsigned strips = (cols + width - 1) / width;
+    const unsigned strip = blockIdx.x % strips, segment = blockIdx.x / strips;
+    const unsigned col = strip * width, here = min(cols - col, width);
+    const unsigned segment_rows = ITEMS_PER_BLOCK / width, row = segment * segment_rows;
+    const unsigned height = min(rows - row, segment_rows);
+    const T* first = x + (size_t)row * cols + col;
+
+    T values[STRIP];
 #pragma unroll
-    for (unsigned k = 0; k < COLS_PER_THREAD; ++k)
-        if (first + k < cols) out[first + k] = finish(values[k], count);
+    for (unsigned k = 0; k < STRIP; ++k) values[k] = identity();
+    if (here == STRIP)
+        combine_rows(values, first, height, cols, STRIP, level);
+    else
+        combine_rows(values, first, height, cols, here, level);
+#pragma unroll
+    for (unsigned k = 0; k < STRIP; ++k)
+        if (k < here) out[(size_t)segment * cols + col + k] = finish(values[k], count);
 }

@@ -11,7 +11,8 @@
 // diverge at the last levels only, and there is no modulo.
 //
 // Limits: neighbouring threads read 2 s words apart. With 32 banks that is a 2-way conflict at
-// s = 1 and twice as many at each level, up to 16-way (at s = 8; beyond, fewer threads are left).
+// s = 1, 4-way at s = 2 and 8-way at s = 4; from there on fewer threads work, on fewer banks: 8-way
+// until s = 16.
 #include "common/reduce_ops.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,

@@ -10,7 +10,8 @@
 //
 // Limits: at each step the 32 lanes of a warp read 32 places `cols` items apart, in as many
 // transactions of 32 bytes, of which each uses one word; the next steps find the other words in L1
-// only while 256 rows of them fit. And there are no more threads than rows.
+// only while those of all rows fit. There are no more threads than rows; and a row is one chain of
+// additions, so that rounding errors of floats grow with its length.
 #include "common/reduce_ops.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_rows(

@@ -20,8 +20,9 @@
 // Each published value has a status word: {flag, value} in 64 bits for items of 4 bytes, written
 // and read whole, so that no fence is needed; for items of 8 bytes the word is the flag, and a
 // fence stands between flag and value. The flag is the number of the run: statuses never need
-// clearing, and a launch finds them as the one before left them. Limits: a chain of one hop for
-// every 1024 tiles remains.
+// clearing, and a launch finds them as the one before left them.
+//
+// Limits: a chain of one hop for every 1024 tiles remains.
 #include "common/scan_tile.cuh"
 
 using Word = unsigned long long;

@@ -11,6 +11,8 @@ import os
 import platform
 import re
 import time
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -34,6 +36,9 @@ MAX_THREADS = 1024
 MAX_DYNAMIC_SHARED = 227 << 10
 MAX_GRID = (2**31 - 1, 65_535, 65_535)
 MAX_BLOCK = (1024, 1024, 64)
+RUN_WORDS = 1 << 15  # of a block that measures: 256 KiB
+COPY_BYTES = 256 << 20
+COPIES = 5
 
 _DYNAMIC_SHARED = re.compile(
     r"\bextern\s+__shared__\s+(?P<align>(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?)"
@@ -105,6 +110,12 @@ class CpuTimer:
         self.ms = (time.perf_counter() - self._began) * 1e3
 
 
+class NotHeld:
+    """What `held` gives here: a launch has ended when it returns."""
+
+    expired = False
+
+
 class CpuBackend:
     """Runs kernels on the host's cores."""
 
@@ -115,6 +126,7 @@ class CpuBackend:
         """Use `threads` OS threads; None takes every core this process may use."""
         self.threads = threads or usable_cores()
         self._runtime: ctypes.CDLL | None = None
+        self._measuring: tuple[CpuModule, CpuBuffer] | None = None
 
     def __enter__(self) -> Self:
         """Fail early when there is no compiler."""
@@ -238,6 +250,48 @@ class CpuBackend:
             "Grid dimensions, at most": " x ".join(map(str, MAX_GRID)),
             "Dynamic shared memory per block, bytes": MAX_DYNAMIC_SHARED,
         }
+
+    def _measure(self) -> tuple[CpuModule, CpuBuffer]:
+        """The kernels of measure.cu, and more memory than the caches hold."""
+        if self._measuring is None:
+            path = Path(__file__).with_name("measure.cu")
+            kernels = self.compile(sources.load(path, "measure.cu"), {})
+            words = self.empty(2 * last_level_cache() // 8, np.uint64)
+            words.array.fill(0)  # its pages exist
+            self._measuring = kernels, words
+        return self._measuring
+
+    def flush(self) -> None:
+        """Add to every word of more memory than the caches hold, on all cores."""
+        kernels, words = self._measure()
+        n = words.array.size
+        sizes = np.uint64(n), np.uint64(RUN_WORDS)
+        self.launch(kernels["write_words"], -(-n // RUN_WORDS), 1, words, *sizes)
+
+    def held(self) -> AbstractContextManager[NotHeld]:
+        """Nothing is held: a launch has ended when it returns."""
+        return nullcontext(NotHeld())
+
+    def clock_mhz(self) -> float | None:
+        """A host has many clocks: None."""
+        return None
+
+    def bandwidth(self) -> float:
+        """The best of five copies of 256 MiB by all cores, or of a quarter of the free memory."""
+        kernels, _ = self._measure()
+        n = min(COPY_BYTES, available_memory() // 4) // 8
+        source, target = self.empty(n, np.uint64), self.empty(n, np.uint64)
+        source.array.fill(1)
+        target.array.fill(0)
+        sizes = np.uint64(n), np.uint64(RUN_WORDS)
+        best = float("inf")
+        for _ in range(COPIES):
+            timer = self.timer()
+            timer.start()
+            self.launch(kernels["copy_words"], -(-n // RUN_WORDS), 1, source, target, *sizes)
+            timer.stop()
+            best = min(best, timer.ms)
+        return 16 * n / 1e6 / best
 
     def _load_runtime(self) -> ctypes.CDLL:
         if self._runtime is None:
@@ -439,6 +493,23 @@ def available_memory() -> int:
     except OSError:
         pass
     return total_memory()
+
+
+def last_level_cache() -> int:
+    """The bytes of the last caches of all cores that this process may run on; 64 MiB if unknown."""
+    caches: dict[str, int] = {}
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    for core in cores:
+        levels = Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")
+        try:
+            found = {int((path / "level").read_text()): path for path in levels}
+            last = found[max(found)]
+            size = (last / "size").read_text().strip()  # such as 32768K
+            shared = (last / "shared_cpu_list").read_text()
+            caches[shared] = int(size.removesuffix("K")) << 10
+        except (OSError, ValueError):
+            continue
+    return sum(caches.values()) or 64 << 20
 
 
 def processor_name() -> str:

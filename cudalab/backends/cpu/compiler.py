@@ -32,7 +32,7 @@ RUNTIME = Path(__file__).parent / "runtime"
 
 FLAGS = (
     "-std=c++17",
-    "-O2",
+    "-O3",
     "-march=native" if platform.machine() == "x86_64" else "-mcpu=native",
     "-fPIC",
     "-fvisibility=hidden",

@@ -1,0 +1,109 @@
+"""The statistics of samples. Medians and quartiles: a few slow samples must not move a figure.
+
+Resampling takes its random numbers from PCG64's raw output, so that the same samples give the same
+interval everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Array = np.ndarray[Any, Any]
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+# Quartiles of a normal distribution lie 1.349 standard deviations apart, and the median of n
+# samples of it scatters by sqrt(pi / 2) standard deviations / sqrt(n).
+QUARTILES_APART = 1.349
+MEDIAN_SCATTER = 1.2533
+# The modified Z-score above which a sample is an outlier: 0.6745 * 20 * |x - median| / MAD would
+# be usual for noise that is normal; timings have a heavy tail to one side.
+OUTLIER_SCORE = 14.0
+MIN_PAIRS = 5  # rounds in which both were sampled, from which pairs say more than two sets
+
+
+def median(samples: Sequence[float]) -> float:
+    """The middle one, or the mean of the two in the middle."""
+    return float(np.median(samples))
+
+
+def noise(samples: Sequence[float]) -> float:
+    """The standard deviation as the quartiles tell it, relative to the median."""
+    if len(samples) < 2:
+        return float("inf")
+    low, middle, high = np.quantile(samples, [0.25, 0.5, 0.75])
+    return float((high - low) / QUARTILES_APART / middle) if middle > 0 else 0.0
+
+
+def error(samples: Sequence[float]) -> float:
+    """The standard error of the median, relative to it."""
+    return MEDIAN_SCATTER * noise(samples) / len(samples) ** 0.5 if samples else float("inf")
+
+
+def outliers(samples: Sequence[float]) -> list[int]:
+    """Indices of the samples that have little to do with the others."""
+    if len(samples) < 3:
+        return []
+    distances = np.abs(np.asarray(samples) - np.median(samples))
+    typical = float(np.median(distances))
+    if typical == 0:  # most samples are equal; a timer's step is about this much of a short time
+        typical = 0.005 * float(np.median(samples))
+    return [int(i) for i in np.flatnonzero(0.6745 * distances > OUTLIER_SCORE * typical)]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times longer one takes than the other, and between which bounds that is known."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether one of the two is faster: the interval does not include 1."""
+        return not self.low <= 1 <= self.high
+
+    def inverse(self) -> Ratio:
+        """The same, seen from the other one."""
+        return Ratio(1 / self.value, 1 / self.high, 1 / self.low)
+
+
+def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
+    """The ratio of the medians with its bootstrap interval; samples by round.
+
+    Where both were sampled in the same rounds, rounds are resampled: what slowed both down in one
+    of them, a clock for example, is in both medians and cancels.
+    """
+    rounds = sorted(of.keys() & to.keys())
+    if len(rounds) >= MIN_PAIRS:
+        one = np.array([of[r] for r in rounds])
+        two = np.array([to[r] for r in rounds])
+        pick = _picks(len(rounds), 0)
+        ratios = np.median(one[pick], axis=1) / np.median(two[pick], axis=1)
+    else:
+        one, two = np.array(list(of.values())), np.array(list(to.values()))
+        first, second = _picks(len(one), 0), _picks(len(two), 1)
+        ratios = np.median(one[first], axis=1) / np.median(two[second], axis=1)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(ratios, [tail, 1 - tail])
+    value = float(np.median(one) / np.median(two))
+    return Ratio(value, min(float(low), value), max(float(high), value))
+
+
+def independent_ratio(of: Sequence[float], to: Sequence[float]) -> Ratio:
+    """The same for samples that have nothing to do with each other, as of two runs."""
+    shifted = {-1 - i: ms for i, ms in enumerate(to)}
+    return ratio(dict(enumerate(of)), shifted)
+
+
+def _picks(n: int, seed: int) -> Array:
+    """RESAMPLES rows of n indices below n."""
+    raw = np.random.PCG64(seed).random_raw(RESAMPLES * n)
+    return ((raw >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)).astype(np.intp).reshape(-1, n)

@@ -1,0 +1,115 @@
+"""Systems of linear equations to try a solver on: the same seed gives the same bytes everywhere.
+
+Random numbers are PCG64's raw output. Whatever is computed from them is exact, or a sequence of
+single IEEE operations in a fixed order; no library function decides a bit.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.errors import UsageError
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+DISTRIBUTIONS = ("dominant", "spd", "random", "pivot", "wilkinson", "singular", "tridiagonal")
+DEFAULT_CONDITION = 100.0
+BITS = 23  # of a random number, with its sign 24: float32 holds it exactly
+TINY = 2.0**-40  # a leading element that is no good pivot, beside numbers up to 1
+
+
+def draw(n: int, dist: str, seed: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Return A (n x n) and f (n)."""
+    name, _, parameter = dist.partition(":")
+    if parameter and name != "spd":
+        raise UsageError(f"distribution {name} takes no parameter, got {dist!r}")
+    raw = np.random.PCG64(seed)
+    match name:
+        case "random":
+            a = _uniform(raw, n * n).reshape(n, n)
+        case "dominant":
+            a = _dominant(raw, n)
+        case "spd":
+            a = _positive_definite(raw, n, _condition(parameter, dtype))
+        case "pivot":
+            a = _needs_pivoting(raw, n)
+        case "wilkinson":
+            a = np.eye(n) - np.tri(n, k=-1)
+            a[:, n - 1 :] = 1
+        case "singular":  # the last row is half the first; of order 1: zero
+            a = _uniform(raw, n * n).reshape(n, n)
+            a[:1, :1] = 1  # no number is greater, so row 0 is the first pivot: the rest is exact
+            a[n - 1 :] = a[:1] / 2 if n > 1 else 0
+        case "tridiagonal":
+            a = np.diag(np.full(n, -2.0))
+            a += np.diag(np.ones(max(n - 1, 0)), 1)[:n, :n]
+            a += np.diag(np.ones(max(n - 1, 0)), -1)[:n, :n]
+        case _:
+            raise ValueError(f"unknown distribution {dist!r}")
+    f = np.ones(n) if name == "tridiagonal" else _uniform(raw, n)
+    return a.astype(dtype), f.astype(dtype)
+
+
+def _uniform(raw: np.random.PCG64, count: int) -> Array:
+    """Multiples of 2^-23 in [-1, 1)."""
+    words = (raw.random_raw(count) >> np.uint64(63 - BITS)).astype(np.int64)
+    numbers: Array = (words - 2**BITS) / 2.0**BITS
+    return numbers
+
+
+def _dominant(raw: np.random.PCG64, n: int) -> Array:
+    """The diagonal is twice the sum of the magnitudes beside it: rows of multiples of 2^-23."""
+    a = _uniform(raw, n * n).reshape(n, n)
+    np.fill_diagonal(a, 0)
+    # Whole multiples of 2^-23 below 2^53 of them: the sum is exact in any order.
+    np.fill_diagonal(a, 2 * np.abs(a).sum(axis=1) + (n == 1))
+    return a
+
+
+def _needs_pivoting(raw: np.random.PCG64, n: int) -> Array:
+    """A dominant matrix with its rows moved on by one: zeros and tiny numbers on the diagonal."""
+    a = np.roll(_dominant(raw, n), -1, axis=0)
+    if n > 1:
+        np.fill_diagonal(a, np.where(np.arange(n) % 2, TINY, 0))
+    return a
+
+
+def _condition(parameter: str, dtype: np.dtype[Any]) -> float:
+    """The number after `spd:`; the rounded matrix must still be positive definite."""
+    highest = 1e6 if dtype.itemsize == 4 else 1e14
+    try:
+        value = float(parameter) if parameter else DEFAULT_CONDITION
+    except ValueError:
+        value = math.nan
+    if not 1 <= value <= highest:
+        raise UsageError(
+            f"spd:{parameter}: the condition number must be 1 to {highest:g} in {dtype.name}",
+            hint="for example --dist spd:1e4",
+        )
+    return value
+
+
+def _positive_definite(raw: np.random.PCG64, n: int, cond: float) -> Array:
+    """H D H: D the geometric sequence from 1 to 1 / cond, H a Householder reflection.
+
+    H = I - b v v', so H D H = D - v w' - w v' with w = b (D v - (b v'D v / 2) v): elementwise
+    operations, and two sums that math.fsum rounds correctly.
+    """
+    with localcontext() as context:
+        context.prec = 30  # exp and ln are rounded correctly, so no digit depends on a library
+        logarithm = Decimal(cond).ln()
+        spectrum = [float((-logarithm * i / max(n - 1, 1)).exp()) for i in range(n)]
+    d = np.array(spectrum, np.float64)
+    v = _uniform(raw, n) / 4 + 0.5  # no zeros: the matrix is full
+    b = 2 / math.fsum(v * v) if n else 0.0
+    half = b * math.fsum(v * v * d) / 2
+    w = b * (d * v - half * v)
+    mixed = v[:, None] * w[None, :]
+    a: Array = -(mixed + mixed.T)  # the sum of two numbers has no order: symmetric to the last bit
+    np.fill_diagonal(a, d + np.diagonal(a))
+    return a

@@ -1,0 +1,60 @@
+// /// cudalab
+// summary  = "Gauss-Jordan with pivots searched in the whole matrix"
+// order    = 8
+// dispatch = "gauss_jordan"
+// defines  = { SEARCH_THREADS = 256 }
+// ///
+//
+// As `gauss_jordan`, with the greatest number of all rows and columns that had no pivot yet as the
+// next one. Pivots from one column can let the numbers double at every step, as in Wilkinson's
+// matrix (1 on the diagonal and in the last column, -1 below), until nothing is left of the
+// original ones; with complete pivoting no matrix is known where they grow much.
+//
+// find_row_candidates leaves each row's greatest number, choose_pivot takes the greatest of these
+// and prepares the step, eliminate makes it. The other methods turn to this one when refinement
+// cannot bring their error down.
+// Limits: the search reads the whole matrix once more in every step.
+#include "common/gauss_jordan.cuh"
+#include "common/residual.cuh"
+#include "common/scaled_rows.cuh"
+
+// One warp a row. taken[i] of n rows, then of n columns: there was a pivot.
+extern "C" __global__ void find_row_candidates(const T* work, const T* relative,
+                                               const unsigned char* taken, T* sizes,
+                                               unsigned* columns, unsigned n, unsigned ld) {
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (row >= n) return;
+    Candidate own = {-1, row, 0};
+    if (!taken[row]) {
+        const T* line = work + (size_t)row * ld;
+        for (unsigned j = lane; j < n; j += 32) {
+            const T size = (line[j] < 0 ? -line[j] : line[j]) * relative[row];
+            // Within a lane columns ascend; between lanes the lower column wins below.
+            if (!taken[n + j] && (size > own.size || size != size)) own = {size, row, j};
+        }
+    }
+    // The order between equal sizes is that of `row`: let the column take its place.
+    const Candidate best = best_in_warp({own.size, own.column, own.column});
+    if (lane == 0) {
+        sizes[row] = best.size;
+        columns[row] = best.column;
+    }
+}
+
+// One block.
+extern "C" __global__ void __launch_bounds__(SEARCH_THREADS) choose_pivot(
+    const T* work, const T* sizes, const unsigned* columns, unsigned char* taken, T* pivot_row,
+    T* multipliers, unsigned* pivot, unsigned* row_of_column, double* status, double threshold,
+    unsigned n, unsigned ld, unsigned step) {
+    Candidate own = {-1, 0, 0};
+    for (unsigned row = threadIdx.x; row < n; row += SEARCH_THREADS)
+        if (!taken[row]) own = better(own, {sizes[row], row, columns[row]});
+    const Candidate best = best_in_block(own);
+    prepare_step(work, pivot_row, multipliers, best.row, best.column, n, ld);
+    if (threadIdx.x == 0) {
+        taken[best.row] = 1;
+        taken[n + best.column] = 1;
+        record_pivot(best, pivot, row_of_column, status, threshold, step);
+    }
+}

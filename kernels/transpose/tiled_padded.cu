@@ -1,0 +1,39 @@
+// /// cudalab
+// summary  = "Tiles with a padding column: no bank conflicts"
+// order    = 3
+// dispatch = "tiles"
+// default  = ["cuda"]
+// defines  = { TILE_DIM = 32, BLOCK_ROWS = 8 }
+// ///
+//
+// out[c][r] = in[r][c]. As `tiled`, with an unused column: in a tile of [32][33] the elements of a
+// column lie 33 words apart, one bank on at each step, so a column takes 32 different banks, as a
+// row does. (Elements of 8 bytes: half a warp at a time, 16 banks of their width, 33 % 16 = 1.)
+// Limits: a thread has four elements under way; with 16-byte loads it could have more.
+
+constexpr unsigned TILE_WIDTH = TILE_DIM + 1;  // the last column is padding
+
+// Tiles are numbered row by row: a grid of one dimension may have 2^31 - 1 blocks, the others only
+// 65 535. size_t: a matrix may have more than 2^32 elements.
+extern "C" __global__ void __launch_bounds__(TILE_DIM* BLOCK_ROWS) transpose(const T* in, T* out,
+                                                                             unsigned rows,
+                                                                             unsigned cols) {
+    __shared__ T tile[TILE_DIM][TILE_WIDTH];
+    const unsigned tiles_across = (cols + TILE_DIM - 1) / TILE_DIM;
+    const unsigned first_row = blockIdx.x / tiles_across * TILE_DIM;
+    const unsigned first_col = blockIdx.x % tiles_across * TILE_DIM;
+
+    // A warp reads part of a row of `in` ...
+#pragma unroll
+    for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {
+        const unsigned r = first_row + k, c = first_col + threadIdx.x;
+        if (r < rows && c < cols) tile[k][threadIdx.x] = in[(size_t)r * cols + c];
+    }
+    __syncthreads();  // the columns are read by other warps than those that wrote the rows
+    // ... and writes part of a row of `out`, a column of the tile.
+#pragma unroll
+    for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {
+        const unsigned r = first_row + threadIdx.x, c = first_col + k;
+        if (r < rows && c < cols) out[(size_t)c * rows + r] = tile[threadIdx.x][k];
+    }
+}
