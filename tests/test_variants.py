@@ -89,7 +89,7 @@ def check(backend, lab, variant, case, n, dist):
 
 def read(lab, case, n, dist):
     with tempfile.TemporaryFile() as file:
-        for piece in lab.generate(case, n, dist, seed=n + 1):
+        for piece in lab.generate(case, n, dist, seed=np.prod(n, dtype=int) + 1):
             file.write(piece)
         file.flush()
         file.seek(0)

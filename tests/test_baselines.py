@@ -1,0 +1,421 @@
+"""The baselines: right answers on the same buffers, and reasons where there is none.
+
+What needs a GPU is marked; the rest checks NumPy's answers, the choice of CUB and its compilation.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cudalab import bench, labs
+from cudalab.backends import nvcc
+from cudalab.baselines import NAMES, baselines, cub, operations, through_cupy, why_not
+from cudalab.errors import NoDeviceError, UsageError
+
+SIZES = {"matmul": 70, "solve": 40, "transpose": 50, "reduce": 1000}
+CUDA = pytest.mark.cuda
+
+
+def cases(lab):
+    """Every case of a lab."""
+    offered = {axis: values for axis, values in lab.axes.items() if axis not in lab.derived}
+    for values in product(*offered.values()):
+        try:
+            yield lab.complete(dict(zip(offered, values, strict=True)))
+        except UsageError:
+            continue
+
+
+def every_case():
+    for name in labs.names():
+        for case in cases(labs.get(name)):
+            said = "-".join(str(case[axis]) for axis in labs.get(name).axes)
+            yield pytest.param(name, case, id=f"{name}-{said}")
+
+
+def size_of(lab, case):
+    n = SIZES.get(lab.name, 5000)
+    return (60, 70) if lab.name == "reduce" and case["along"] != "all" else n
+
+
+def data(lab, case, backend, folder, *, dist=None, n=None):
+    n = size_of(lab, case) if n is None else n
+    return bench.make_data(lab, case, n, dist or lab.distributions[0], 5, backend, folder)
+
+
+def found(lab, case, backend, made, *names):
+    return baselines(lab, backend, made.inputs, case, made.buffers, names)
+
+
+def check(lab, case, backend, made, candidate):
+    """Poisoned, run twice, right both times; the inputs are as they were."""
+    judge = bench.Judge(lab, made.inputs, case, backend, made.buffers)
+    for _ in range(2):
+        candidate.poison()
+        poisoned = np.ascontiguousarray(candidate.answer()).reshape(-1).view(np.uint8)
+        assert (poisoned == bench.POISON).all()
+        candidate.run()
+        assert judge.mistake(candidate) is None
+    assert judge.modified() is None
+
+
+# NumPy -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "case"), list(every_case()))
+def test_numpy_is_right(backend, tmp_path, name, case):
+    lab = labs.get(name)
+    made = data(lab, case, backend, tmp_path)
+    (candidate,) = found(lab, case, backend, made, "numpy")
+    assert (candidate.name, candidate.kind, candidate.device) == ("numpy", "baseline", "cpu")
+    assert not candidate.reads_back
+    assert candidate.notes[0].startswith("NumPy ")
+    check(lab, case, backend, made, candidate)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "dist", "n"),
+    [
+        ("radixsort", {"dtype": "float32"}, "few", 3000),
+        ("radixsort", {"dtype": "int32", "layout": "pairs"}, "equal", 3000),
+        ("radixsort", {"dtype": "float32", "layout": "pairs"}, "few", 3000),
+        ("histogram", {"bins": 7}, "zipf", 3000),
+        ("histogram", {"bins": 1}, "uniform", 3000),
+        ("histogram", {"dtype": "uint32", "bins": 65_536}, "uniform", 3000),
+        ("scan", {}, "all-ones", 3_000_000),
+        ("scan", {"kind": "inclusive"}, "wide-range", 300_000),
+        ("reduce", {"op": "prod", "dtype": "float64"}, "uniform", 1),
+        ("matmul", {"shape": True}, "uniform", (3, 50, 7)),
+        ("matmul", {"shape": True, "product": "abt"}, "uniform", (3, 50, 7)),
+        ("matmul", {"shape": True, "product": "aat"}, "uniform", (3, 50)),
+        ("transpose", {}, "index", (3, 50)),
+        ("table", {"accuracy": "fast"}, "step", 3000),
+    ],
+)
+def test_numpy_at_the_edges(backend, tmp_path, name, given, dist, n):
+    lab = labs.get(name)
+    case = lab.complete(given)
+    made = data(lab, case, backend, tmp_path, dist=dist, n=n)
+    (candidate,) = found(lab, case, backend, made, "numpy")
+    check(lab, case, backend, made, candidate)
+
+
+def test_numpy_says_how_it_adds(backend, tmp_path):
+    lab = labs.get("scan")
+    case = lab.complete({})
+    (candidate,) = found(lab, case, backend, data(lab, case, backend, tmp_path), "numpy")
+    assert candidate.notes[1:] == ["adds in float64"]
+
+
+@pytest.mark.parametrize("bins", [1, 2, 7, 64, 100, 255, 256])
+def test_classes_of_bytes(bins):
+    firsts = operations.classes_of_bytes(bins)
+    byte = np.arange(256)
+    of_byte = np.searchsorted(firsts, byte, "right") - 1
+    np.testing.assert_array_equal(of_byte, byte * bins >> 8)
+
+
+# Reasons -----------------------------------------------------------------------------------------
+
+
+def test_a_name_that_is_none(backend, tmp_path):
+    lab = labs.get("reduce")
+    case = lab.complete({})
+    with pytest.raises(UsageError, match="no baseline is called thrust") as caught:
+        found(lab, case, backend, data(lab, case, backend, tmp_path), "thrust")
+    assert caught.value.hint == "one of numpy, cupy, cub"
+
+
+@pytest.mark.parametrize(
+    ("name", "lab", "given", "device", "reason"),
+    [
+        ("cub", "matmul", {}, "cuda", "cub has no matmul"),
+        ("cub", "reduce", {}, "cpu", "cub runs on the CUDA device"),
+        ("cupy", "matmul", {}, "cpu", "cupy runs on the CUDA device"),
+        ("cupy", "scan", {"op": "max"}, "cuda", "cupy scans sums, not max"),
+        ("cub", "scan", {"op": "max"}, "cuda", None),
+        (
+            "cub",
+            "reduce",
+            {"along": "rows"},
+            "cuda",
+            "cub is compared on whole arrays, not on rows",
+        ),
+        ("numpy", "reduce", {"along": "rows"}, "cuda", None),
+        ("cupy", "reduce", {"along": "cols"}, "cuda", None),
+    ],
+)
+def test_why_not(name, lab, given, device, reason):
+    lab = labs.get(lab)
+    assert why_not(name, lab, lab.complete(given), device) == reason
+
+
+def test_every_lab_is_compared_with_something():
+    assert all(why_not("numpy", labs.get(name), {}, "cpu") is None for name in labs.names())
+
+
+def test_what_does_not_apply_gives_no_candidate(backend, tmp_path):
+    lab = labs.get("matmul")
+    case = lab.complete({})
+    assert found(lab, case, backend, data(lab, case, backend, tmp_path), "cub") == []
+
+
+def test_without_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(NoDeviceError, match="needs CuPy") as caught:
+        through_cupy.load()
+    assert caught.value.hint == "pip install 'cudalab[baselines]'"
+
+
+def test_nothing_heavy_is_loaded_before_it_is_asked_for():
+    code = (
+        "import sys, cudalab.baselines as b; print({'numpy', 'cupy', 'ctypes'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+# CUB ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    try:
+        return nvcc.find_nvcc()
+    except NoDeviceError as error:
+        pytest.skip(error.message)
+
+
+def cub_operations():
+    """Each distinct library that a case needs, with the first case that needs it."""
+    seen = []
+    for name in labs.names():
+        lab = labs.get(name)
+        for case in cases(lab):
+            if why_not("cub", lab, case, "cuda") is None:
+                defines = cub.operation(name, case, np.dtype(case["dtype"]))
+                if defines not in seen:
+                    seen.append(defines)
+                    yield pytest.param(defines, id="-".join(defines.values()))
+
+
+FEW = [
+    {"ELEMENT": "unsigned int", "OPERATION": "sort_pairs"},
+    {"ELEMENT": "double", "OPERATION": "sort_keys"},
+    {"ELEMENT": "unsigned char", "OPERATION": "histogram"},
+    {"ELEMENT": "int", "OPERATION": "reduce", "OP": "Max"},
+    {"ELEMENT": "float", "OPERATION": "reduce", "OP": "Mean"},
+    {"ELEMENT": "float", "OPERATION": "scan", "OP": "Min", "INCLUSIVE": "0"},
+]
+
+
+@pytest.mark.parametrize("defines", FEW, ids=lambda defines: "-".join(defines.values()))
+def test_cub_compiles_and_loads(compiler, tmp_path, monkeypatch, defines):
+    """With the toolkit's CUB; the rest of the operations with --device cuda."""
+    monkeypatch.setattr(cub, "FLAGS", (*cub.FLAGS, "-Werror", "all-warnings"))
+    (headers, *_) = cub.installed(compiler)
+    path = tmp_path / "cub.so"
+    cub.build(compiler, headers, defines, "sm_90", path)
+    library = cub.Library(path)
+    assert library.version() == headers.version
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("lab", "given", "expected"),
+    [
+        ("radixsort", {}, "unsigned int sort_keys"),
+        ("radixsort", {"layout": "pairs", "dtype": "int32"}, "int sort_pairs"),
+        ("bitonic", {}, "int sort_keys"),
+        ("reduce", {"op": "dot"}, "float reduce Dot"),
+        ("scan", {"kind": "inclusive", "op": "min"}, "float scan Min 1"),
+        ("scan", {}, "float scan Sum 0"),
+        ("histogram", {}, "unsigned char histogram"),
+    ],
+)
+def test_the_operation_of_a_case(lab, given, expected):
+    case = labs.get(lab).complete(given)
+    defines = cub.operation(lab, case, np.dtype(case["dtype"]))
+    assert " ".join(defines.values()) == expected
+
+
+def package_of(tmp_path, monkeypatch, version, below="cu13/include/cccl"):
+    """An installed nvidia-cuda-cccl with that CUB."""
+    folder = tmp_path / "nvidia" / below / "cub"
+    folder.mkdir(parents=True)
+    (folder / "version.cuh").write_text(f"// text\n#define CUB_VERSION {version} // more\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+    return folder.parent
+
+
+@pytest.mark.parametrize("below", ["cu13/include/cccl", "cu13/include", "cuda_cccl/include"])
+def test_a_newer_cub_is_a_second_candidate(tmp_path, monkeypatch, below):
+    folder = package_of(tmp_path, monkeypatch, 300502, below)
+    monkeypatch.setattr(cub, "of_toolkit", lambda _: cub.Headers((3, 0, 1)))
+    own, packaged = cub.installed(tmp_path / "nvcc")
+    assert (own.name, packaged.name) == ("cub", "cub (CCCL 3.5)")
+    assert packaged == cub.Headers((3, 5, 2), folder)
+
+
+def test_an_older_cub_is_none(tmp_path, monkeypatch):
+    package_of(tmp_path, monkeypatch, 300001)
+    monkeypatch.setattr(cub, "of_toolkit", lambda _: cub.Headers((3, 0, 1)))
+    assert [headers.name for headers in cub.installed(tmp_path / "nvcc")] == ["cub"]
+
+
+def test_without_cub(tmp_path, monkeypatch):
+    monkeypatch.setattr(cub, "of_toolkit", lambda _: None)
+    monkeypatch.setattr(cub, "of_package", lambda: None)
+    with pytest.raises(NoDeviceError, match="needs CUB's headers") as caught:
+        cub.installed(tmp_path / "nvcc")
+    assert "cudalab[baselines]" in caught.value.hint
+
+
+def test_the_toolkit_s_cub_is_found(compiler):
+    headers = cub.of_toolkit(compiler)
+    assert headers is None or headers.version >= (2, 0, 0)
+
+
+def test_a_cache_entry_for_each_thing_that_decides_it(tmp_path):
+    compiler = tmp_path / "nvcc"
+    compiler.write_text("")
+    toolkit, newer = cub.Headers((3, 0, 1)), cub.Headers((3, 5, 0), tmp_path)
+    keys = {"OPERATION": "sort_keys", "ELEMENT": "int"}
+    entries = {
+        cub.library_path(compiler, headers, defines, arch)
+        for headers in (toolkit, newer)
+        for defines in (keys, keys | {"ELEMENT": "float"})
+        for arch in ("sm_90", "sm_100")
+    }
+    assert len(entries) == 8
+
+
+def test_architecture_of_the_device():
+    assert cub.architecture(frozenset({"sm_75", "sm_90", "sm_90a", "clusters"})) == "sm_90"
+    with pytest.raises(NoDeviceError):
+        cub.architecture(frozenset())
+
+
+class ScriptedMeter:
+    """Samples of `ms`, in turn."""
+
+    def __init__(self, times):
+        self.times = {name: list(ms) for name, ms in times.items()}
+        self.asked = []
+
+    def sample(self, candidate, cache, number):
+        self.asked.append((candidate, cache, number))
+        return bench.Sample(number, self.times[candidate].pop(0))
+
+
+def test_the_faster_width_is_taken():
+    slow, fast = [9, 4, 4, 4, 4, 50, 4, 4], [90, 2, 2, 2, 2, 2, 2, 60]
+    meter = ScriptedMeter({"narrow": slow, "wide": fast})
+    assert cub.faster(("narrow", "wide"), meter) == ("wide", 2)
+    assert meter.asked[:4] == [
+        ("narrow", bench.COLD, -1),
+        ("wide", bench.COLD, -1),
+        ("narrow", bench.COLD, 0),
+        ("wide", bench.COLD, 0),
+    ]
+    assert not any(meter.times.values())
+
+
+class Placed:
+    """A buffer as far as its address matters."""
+
+    def __init__(self, address, shape, itemsize=4):
+        self.address, self.shape = address, shape
+        self.nbytes = int(np.prod(shape)) * itemsize
+
+
+def test_addresses():
+    keys, pairs = Placed(1000, (10,)), Placed(1000, (2, 10))
+    assert cub.addresses([keys], Placed(5000, (10,))) == (1000, 1000, 5000, 5000)
+    assert cub.addresses([pairs], Placed(5000, (2, 10))) == (1000, 1040, 5000, 5040)
+    two = [Placed(1000, (10,)), Placed(2000, (10,))]
+    assert cub.addresses(two, Placed(5000, (1,))) == (1000, 2000, 5000, 0)
+
+
+# On a GPU ----------------------------------------------------------------------------------------
+
+
+@CUDA
+@pytest.mark.parametrize("defines", list(cub_operations()))
+def test_every_operation_of_cub_compiles(compiler, tmp_path, defines):
+    for number, headers in enumerate(cub.installed(compiler)):
+        cub.build(compiler, headers, defines, "sm_90", tmp_path / f"{number}.so")
+
+
+def installed_or_skip(name, backend):
+    try:
+        if name == "cupy":
+            pytest.importorskip("cupy")
+        else:
+            cub.installed(nvcc.find_nvcc())
+    except NoDeviceError as error:
+        pytest.skip(error.message)
+    if backend.name != "cuda":
+        pytest.skip("runs on the CUDA device")
+
+
+@CUDA
+@pytest.mark.parametrize("library", ["cupy", "cub"])
+@pytest.mark.parametrize(("name", "case"), list(every_case()))
+def test_the_vendor_s_libraries_are_right(backend, tmp_path, name, case, library):
+    installed_or_skip(library, backend)
+    lab = labs.get(name)
+    reason = why_not(library, lab, case, "cuda")
+    if reason:
+        pytest.skip(reason)
+    made = data(lab, case, backend, tmp_path, n=size_of(lab, case))
+    candidates = found(lab, case, backend, made, library)
+    assert candidates
+    for candidate in candidates:
+        assert candidate.name.startswith(library)
+        assert (candidate.kind, candidate.device) == ("baseline", "cuda")
+        assert candidate.notes
+        check(lab, case, backend, made, candidate)
+
+
+@CUDA
+def test_cholesky_where_the_matrix_is_positive_definite(backend, tmp_path):
+    installed_or_skip("cupy", backend)
+    lab = labs.get("solve")
+    case = lab.complete({})
+    names = {}
+    for dist in lab.distributions:
+        made = data(lab, case, backend, tmp_path, dist=dist, n=64)
+        names[dist] = [c.name for c in found(lab, case, backend, made, "cupy")]
+        a = made.inputs.arrays["a"].astype(np.float64)
+        definite = (a == a.T).all() and np.linalg.eigvalsh(a).min() > 1e-3
+        assert ("cupy (Cholesky)" in names[dist]) >= definite
+    assert any(len(of_dist) == 1 for of_dist in names.values())
+
+
+@CUDA
+def test_libraries_use_the_device_s_memory_and_stream(backend, tmp_path):
+    """What a held stream keeps waiting has not been computed yet."""
+    installed_or_skip("cupy", backend)
+    lab = labs.get("reduce")
+    case = lab.complete({})
+    made = data(lab, case, backend, tmp_path)
+    for candidate in found(lab, case, backend, made, "cupy", "cub"):
+        candidate.poison()
+        backend.synchronize()
+        with backend.held() as hold:
+            candidate.run()
+        backend.synchronize()
+        assert not hold.expired
+        assert not candidate.reads_back
+        assert bench.Judge(lab, made.inputs, case, backend, made.buffers).mistake(candidate) is None
+
+
+def test_names():
+    assert NAMES == ("numpy", "cupy", "cub")

@@ -1,0 +1,305 @@
+"""The matmul lab: its streams, its data, its bound, and that every variant keeps to it."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cudalab import labs, registry, runner
+from cudalab.errors import InputError, UsageError
+from cudalab.formats import InputStream
+from cudalab.labs.base import Inputs
+from cudalab.labs.matmul import UNIT, draw, factors
+
+LAB = labs.get("matmul")
+PRODUCTS = LAB.axes["product"]
+VARIANTS = registry.variants(LAB)
+# Edges of every tile in use, k shorter than a tile, one row, one column, more rows than columns.
+SHAPES = [(1, 1, 1), (1, 9, 130), (130, 1, 3), (17, 15, 16), (5, 300, 130), (257, 33, 31)]
+COVERED = [(variant, p) for variant in VARIANTS for p in PRODUCTS if variant.computes(
+    {"product": p, "dtype": "float32"}
+)]  # fmt: skip
+
+
+def case(which="ab", **options):
+    return LAB.complete({"product": which, **options})
+
+
+def make(which, m, k, n, dist="uniform", seed=1):
+    """Inputs with the matrices of `draw`, B as the product wants it stored."""
+    a, b = draw(m, k, n, dist, seed)
+    if which == "aat":
+        return Inputs({"a": a}, {"m": m, "k": k, "n": m})
+    b = b if which == "ab" else np.ascontiguousarray(b.T)
+    return Inputs({"a": a, "b": b}, {"m": m, "k": k, "n": n})
+
+
+def compute(backend, variant, inputs, which):
+    missing = variant.missing(backend.features)
+    if missing:
+        pytest.skip(f"requires {', '.join(missing)}")
+    watch = runner.Stopwatch()
+    step = runner.prepare(LAB, variant, backend, inputs, case(which), watch=watch)
+    step()
+    return backend.to_host(step.out)
+
+
+def read(stream, which="ab", *, shape=False, tmp_path):
+    path = tmp_path / "in.bin"
+    path.write_bytes(stream)
+    with path.open("rb") as file:
+        inputs = LAB.read(InputStream(file.fileno()), case(which, shape=shape))
+        arrays = {name: data.array() for name, data in inputs.arrays.items()}
+    return Inputs(arrays, inputs.params)
+
+
+# Streams ----------------------------------------------------------------------------------------
+
+
+def test_the_header_is_n_and_b_follows_a(tmp_path):
+    stream = np.int32(2).tobytes() + np.arange(8, dtype="<f4").tobytes()
+    inputs = read(stream, tmp_path=tmp_path)
+    assert inputs.params == {"m": 2, "k": 2, "n": 2}
+    assert inputs.arrays["a"].tolist() == [[0, 1], [2, 3]]
+    assert inputs.arrays["b"].tolist() == [[4, 5], [6, 7]]
+
+
+@pytest.mark.parametrize(
+    ("which", "header", "shapes"),
+    [
+        ("ab", [2, 3, 4], {"a": (2, 3), "b": (3, 4)}),
+        ("abt", [2, 3, 4], {"a": (2, 3), "b": (4, 3)}),
+        ("aat", [2, 3], {"a": (2, 3)}),
+    ],
+)
+def test_a_shape_in_the_header(tmp_path, which, header, shapes):
+    size = sum(rows * cols for rows, cols in shapes.values())
+    stream = np.array(header, "<i4").tobytes() + np.zeros(size, "<f4").tobytes()
+    inputs = read(stream, which, shape=True, tmp_path=tmp_path)
+    assert {name: data.shape for name, data in inputs.arrays.items()} == shapes
+    assert inputs.params == {"m": 2, "k": 3, "n": 2 if which == "aat" else 4}
+
+
+@pytest.mark.parametrize("which", PRODUCTS)
+def test_a_stream_cut_at_any_byte_is_refused(tmp_path, which):
+    matrices = 1 if which == "aat" else 2
+    whole = np.int32(2).tobytes() + np.arange(4 * matrices, dtype="<f4").tobytes()
+    for length in range(len(whole)):
+        with pytest.raises(InputError, match=f"byte {length}"):
+            read(whole[:length], which, tmp_path=tmp_path)
+    read(whole, which, tmp_path=tmp_path)
+
+
+@pytest.mark.parametrize("which", PRODUCTS)
+@pytest.mark.parametrize("sizes", [(0, 2, 3), (2, 3, 0), (2, 0, 3)])
+def test_matrices_without_elements(which, sizes):
+    m, k, n = sizes
+    inputs = make(which, m, k, n)
+    empty = LAB.empty_answer(inputs, case(which))
+    n = m if which == "aat" else n
+    if 0 in (m, k, n):
+        assert empty.shape == (m, n)
+        assert not empty.any()
+    else:
+        assert empty is None
+
+
+# Data -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", PRODUCTS)
+@pytest.mark.parametrize("dist", LAB.distributions)
+@pytest.mark.parametrize("n", [0, 1, 2, 33, (3, 5, 4)])
+def test_generated_streams_are_read_back(tmp_path, which, dist, n):
+    shape = isinstance(n, tuple)
+    if shape and which == "aat":
+        n = n[:2]
+    options = case(which, shape=shape)
+    inputs = read(
+        b"".join(LAB.generate(options, n, dist, 7)), which, shape=shape, tmp_path=tmp_path
+    )
+    m, k, columns = (*n, n[0])[:3] if shape else (n, n, n)
+    assert inputs.params == {"m": m, "k": k, "n": columns}
+    a, b = draw(m, k, columns, dist, 7)
+    x, y = factors(inputs, options)
+    np.testing.assert_array_equal(x, a)
+    np.testing.assert_array_equal(y, a.T if which == "aat" else b)
+
+
+@pytest.mark.parametrize(("shape", "n"), [(False, (2, 3, 4)), (True, (2, 3)), (True, (2, 3, 4, 5))])
+def test_a_size_that_does_not_fit_the_options(shape, n):
+    with pytest.raises(UsageError, match="dimensions"):
+        next(iter(LAB.generate(case(shape=shape), n, "uniform", 0)))
+
+
+def test_distributions_are_what_they_promise():
+    a, b = draw(40, 64, 30, "uniform", 3)
+    assert -1 <= a.min() < -0.9
+    assert 0.9 < b.max() < 1
+    assert draw(40, 64, 30, "positive", 3)[0].min() >= 0
+    integers, _ = draw(40, 64, 30, "integers", 3)
+    assert set(np.unique(integers)) == set(range(-8, 8))
+    wide, _ = draw(40, 64, 30, "wide", 3)
+    assert np.ptp(np.frexp(wide[wide != 0])[1]) > 30
+    left, right = (part.astype(np.float64) for part in draw(40, 64, 30, "cancelling", 3))
+    assert np.abs(left @ right).max() < 1e-3 * (np.abs(left) @ np.abs(right)).max()
+
+
+DIGESTS = {
+    ("uniform", "ab"): "d2f647786f704a8de9ec9ead9a108d2395e59e3e90309a68516c8e88fbacbd5c",
+    ("uniform", "aat"): "1769b0d2d1a03c9367f3d120c14386846cd3b1fe886e6a15624040b10bf0fad9",
+    ("uniform", "abt"): "cf0daf9de2e04e3b2c2306d998c5c75c1808637e1d1b1b2fb5a6c49ec8f0a16a",
+    ("integers", "ab"): "4fc2819791b77a377e3441e6ecbfb1954fbc2a5a16f5e988ca4d1dd6d7dd2048",
+    ("positive", "ab"): "f68b672dec1fcfff7ed06580f0acef8198f66289032e317b866fb14196ec736b",
+    ("wide", "ab"): "4bd8bcde800075a6402953db5439f343dee9a2461b7201abb94c9384a13c93d6",
+    ("cancelling", "ab"): "8b8f5e0b4fb9e19e8d9ad968b912265190c0f4ffa80ac9bba3d920414428a6db",
+}
+
+
+@pytest.mark.parametrize(("dist", "which", "digest"), [(*key, d) for key, d in DIGESTS.items()])
+def test_same_seed_same_bytes(dist, which, digest):
+    stream = b"".join(LAB.generate(case(which), 33, dist, 42))
+    assert hashlib.sha256(stream).hexdigest() == digest
+
+
+# The bound --------------------------------------------------------------------------------------
+
+
+def test_the_reference_against_exact_integers():
+    inputs = make("ab", 9, 33, 7, "integers")
+    a, b = (inputs.arrays[name].astype(np.int64).tolist() for name in "ab")
+    exact = [[sum(x * y for x, y in zip(row, col, strict=True)) for col in zip(*b, strict=True)]
+             for row in a]  # fmt: skip
+    assert LAB.reference(inputs, case()).tolist() == exact
+    assert LAB.compare(np.array(exact, np.float32), inputs, case()) is None
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.tuples(*[st.integers(1, 12)] * 3),
+    dist=st.sampled_from(LAB.distributions),
+    seed=st.integers(0, 99),
+)
+def test_any_order_of_float32_additions_is_within_the_bound(sizes, dist, seed):
+    inputs = make("ab", *sizes, dist, seed)
+    a, b = inputs.arrays["a"], inputs.arrays["b"]
+    order = np.random.default_rng(seed).permutation(sizes[1])
+    total = np.zeros((sizes[0], sizes[2]), np.float32)
+    for p in order:
+        total += np.outer(a[:, p], b[p])
+    assert LAB.compare(total, inputs, case()) is None
+
+
+def test_a_missing_product_and_reduced_precision_are_found():
+    inputs = make("ab", 40, 65, 40)
+    a, b = factors(inputs, case())
+    without_last = (a[:, :-1] @ b[:-1]).astype(np.float32)
+    found = LAB.compare(without_last, inputs, case())
+    assert found.count > 1500
+    assert "times what (k + 2) 2^-24 |A||B| allows, k = 65" in str(found)
+    # TF32 keeps ten bits of a factor: 8192 times coarser than float32's.
+    coarse = [np.round(part * 2**10) / 2**10 for part in (a, b)]
+    assert LAB.compare((coarse[0] @ coarse[1]).astype(np.float32), inputs, case()).count > 1000
+
+
+def test_the_first_wrong_element_is_named():
+    inputs = make("ab", 3, 4, 5, "integers")
+    wrong = LAB.reference(inputs, case()).astype(np.float32)
+    expected = wrong[1, 2]
+    wrong[1, 2] += 1
+    found = LAB.compare(wrong, inputs, case())
+    assert (found.count, found.total) == (1, 15)
+    assert found.first[0][0] == 7
+    assert f"expected {expected:.1f}, got {expected + 1:.1f}" in str(found)
+    assert "row 1, column 2" in str(found)
+
+
+def test_nans_and_infinities_are_strict():
+    inputs = make("ab", 2, 2, 2, "integers")
+    inputs.arrays["a"][0, 0] = np.inf
+    inputs.arrays["b"][:] = [[1, 0], [1, 1]]
+    right = np.array([[np.inf, np.nan], LAB.reference(inputs, case())[1]], np.float32)
+    assert LAB.compare(right, inputs, case()) is None
+    for place, value in [((0, 0), -np.inf), ((0, 0), np.nan), ((0, 1), 0), ((1, 0), np.nan)]:
+        wrong = right.copy()
+        wrong[place] = value
+        assert LAB.compare(wrong, inputs, case()).count == 1
+
+
+# Variants ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
+def test_shapes_that_are_not_square(backend, variant, which):
+    for number, (m, k, n) in enumerate(SHAPES):
+        inputs = make(which, m, k, n, LAB.distributions[number % len(LAB.distributions)])
+        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        assert found is None, f"{m} x {k} x {n}: {found}"
+
+
+@pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
+def test_random_signs_keep_to_the_closer_bound(backend, variant, which):
+    inputs = make(which, 96, 256, 96)
+    got = compute(backend, variant, inputs, which)
+    a, b = factors(inputs, case(which))
+    error = np.abs(got - a @ b) / (np.abs(a) @ np.abs(b))
+    assert error.max() <= 4 * np.sqrt(256) * UNIT
+
+
+@pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
+def test_special_values_stay_where_they_belong(backend, variant, which):
+    inputs = make(which, 20, 19, 18)
+    inputs.arrays["a"][3, 5] = np.nan
+    inputs.arrays["a"][7, 18] = np.inf
+    found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+    assert found is None, found
+
+
+@pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
+def test_more_rows_than_a_grid_has_blocks_in_y(backend, variant, which):
+    if which == "aat":
+        pytest.skip("the answer has as many columns as rows")
+    m = 16 * 65_535 + 5
+    a = (np.arange(m, dtype=np.float32) % 1021).reshape(m, 1)
+    b = np.array([[3]], np.float32)
+    inputs = Inputs({"a": a, "b": b}, {"m": m, "k": 1, "n": 1})
+    np.testing.assert_array_equal(compute(backend, variant, inputs, which), 3 * a)
+
+
+def test_every_row_of_the_ladder_is_there():
+    ladder = [
+        "naive", "coalesced", "tiled", "aat_conflict", "aat_padded", "aat_padded_32",
+        "abt_conflict", "abt_padded", "register_tiled_1d", "register_tiled_2d", "vectorized",
+    ]  # fmt: skip
+    assert [variant.name for variant in VARIANTS[: len(ladder)]] == ladder
+
+
+def test_small_products_are_summed_in_pieces_on_a_gpu():
+    for n, device, expected in [
+        (1024, "cuda", "split_k"),
+        (4096, "cuda", None),
+        (1024, "cpu", None),
+        (16, "cuda", None),
+    ]:
+        params = dict.fromkeys("mkn", n)
+        assert LAB.choose(Inputs({}, params), case(), device) == expected
+
+
+def test_products_of_the_course():
+    a = np.array([[1, 2], [3, 4]], np.float32)
+    b = np.array([[5, 6], [7, 8]], np.float32)
+    params = dict.fromkeys("mkn", 2)
+    expected = {
+        "ab": [[19, 22], [43, 50]],
+        "aat": [[5, 11], [11, 25]],
+        "abt": [[17, 23], [39, 53]],
+    }
+    for which, dtype in product(PRODUCTS, LAB.axes["dtype"]):
+        inputs = Inputs({"a": a} if which == "aat" else {"a": a, "b": b}, params)
+        got = LAB.reference(inputs, case(which, dtype=dtype))
+        assert got.tolist() == expected[which]
