@@ -13,24 +13,33 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cudalab import registry, runner, source, stats
-from cudalab.errors import CudalabError, KernelCompileError, KernelError, UsageError
+from cudalab.errors import (
+    CudalabError,
+    ExitCode,
+    KernelCompileError,
+    KernelError,
+    UsageError,
+)
 from cudalab.formats import InputStream, as_bytes, write_all
 from cudalab.labs.base import Inputs, Job
 from cudalab.verify import in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from cudalab.backends.base import Backend, Buffer
     from cudalab.labs.base import Array, Case, Lab, Size, Step
     from cudalab.registry import Variant
     from cudalab.work import Bound
+
+    Tell = Callable[[float, Sequence["Entry"]], None]
 
 POISON = 0xA5
 MIN_SAMPLES = 5  # of every row, whatever they cost
@@ -47,6 +56,8 @@ COMPARED_BYTES = 1 << 26
 END_TO_END_RUNS = 3
 
 COLD, HOT = "cold", "hot"
+WRONG = int(ExitCode.WRONG_ANSWER)
+NOT_HELD = "it waits for the device, or launches more than a queue holds: the host's clock"
 
 
 @dataclass
@@ -164,12 +175,16 @@ class Meter:
             ms = self._by_host(candidate)
         else:
             timer = self.backend.timer()
-            with self.backend.held():  # until all is enqueued: launches cost the host time
+            with self.backend.held() as hold:  # until all is enqueued: launches cost the host time
                 self._prepare(candidate, cache)
                 timer.start()
                 candidate.run()
                 timer.stop()
             ms = timer.ms
+            if hold.expired:
+                candidate.reads_back = True
+                candidate.notes.append(NOT_HELD)
+                return self.sample(candidate, cache, number)
         mhz = self.backend.clock_mhz()
         self.best_mhz = max(self.best_mhz, mhz or 0.0)
         return Sample(number, ms, mhz)
@@ -236,32 +251,32 @@ def _equal(one: Array, two: Array) -> bool:
 
 # The loop ----------------------------------------------------------------------------------------
 
-Tell = "Callable[[float, Sequence[Entry]], None]"
-
 
 def measure(
     entries: Sequence[Entry],
     meter: Meter,
     judge: Judge,
     plan: Plan,
-    tell: Callable[[float, Sequence[Entry]], None] = lambda _done, _entries: None,
+    tell: Tell = lambda _done, _entries: None,
 ) -> None:
     """Check, sample in turn, check again; every entry's row has its status in the end.
 
     `tell` is called after each check and round with the part of the work that is done.
     """
     for number, entry in enumerate(entries):
-        _guarded(entry, meter, lambda entry=entry: _check_before(entry, judge))  # type: ignore[misc]
+        _guarded(entry, meter, partial(_check_before, entry, judge))
         tell(0.1 * (number + 1) / len(entries), entries)
     _sample_in_turn([entry for entry in entries if entry.alive], meter, plan, tell, entries)
     changed = judge.modified()
     living = [entry for entry in entries if entry.alive]
     for entry in living:
-        _guarded(entry, meter, lambda entry=entry: _check_after(entry, meter, judge))  # type: ignore[misc]
+        _guarded(entry, meter, partial(_check_after, entry, meter, judge))
     if changed and not any(entry.row.status is Status.WRONG for entry in living):
         for entry in living:
             entry.row.refuse(
-                Status.INVALID, f"a kernel changed the input {changed} while times were taken", 3
+                Status.INVALID,
+                f"a kernel changed the input {changed} while times were taken",
+                WRONG,
             )
     for entry in entries:
         finish(entry.row, meter.best_mhz, plan)
@@ -281,7 +296,7 @@ def _guarded(entry: Entry, meter: Meter, work: Callable[[], None]) -> None:
 
 def refuse_for(row: Row, error: CudalabError) -> None:
     """Crashes and compiler errors are failures; what a method says of its inputs is not."""
-    failed = isinstance(error, KernelError | KernelCompileError) or type(error) is TypeError
+    failed = isinstance(error, KernelError | KernelCompileError)
     own = getattr(error, "exit_code", 1) if failed else 0
     row.refuse(Status.FAILED if failed else Status.SKIPPED, error.message, int(own))
 
@@ -292,7 +307,6 @@ def _check_before(entry: Entry, judge: Judge) -> None:
     candidate.poison()
     candidate.run()
     _verdict(entry, judge, "")
-    entry.row.notes = list(dict.fromkeys(candidate.notes))
 
 
 def _check_after(entry: Entry, meter: Meter, judge: Judge) -> None:
@@ -306,12 +320,13 @@ def _check_after(entry: Entry, meter: Meter, judge: Judge) -> None:
 
 def _verdict(entry: Entry, judge: Judge, when: str) -> None:
     assert entry.candidate is not None
+    entry.row.notes = list(dict.fromkeys(entry.candidate.notes))
     mistake = judge.mistake(entry.candidate)
     changed = judge.modified()
     if changed:
-        entry.row.refuse(Status.WRONG, f"{when}it modified its input {changed}", 3)
+        entry.row.refuse(Status.WRONG, f"{when}it modified its input {changed}", WRONG)
     elif mistake:
-        entry.row.refuse(Status.WRONG, when + mistake, 3)
+        entry.row.refuse(Status.WRONG, when + mistake, WRONG)
     if entry.row.status is Status.WRONG:
         entry.row.samples.clear()
 
@@ -320,7 +335,7 @@ def _sample_in_turn(
     living: list[Entry],
     meter: Meter,
     plan: Plan,
-    tell: Callable[[float, Sequence[Entry]], None],
+    tell: Tell,
     entries: Sequence[Entry],
 ) -> None:
     """Rounds of one sample each until all have settled or have spent their share of the time."""
@@ -339,7 +354,7 @@ def _sample_in_turn(
         if all(entry.settled() for entry in active):
             return
         for entry in active:
-            _guarded(entry, meter, lambda entry=entry: _take(entry, meter, number))  # type: ignore[misc]
+            _guarded(entry, meter, partial(_take, entry, meter, number))
         number += 1
         spent = sum(entry.spent_s for entry in living) / plan.time_limit_s
         tell(0.1 + 0.85 * min(spent, 1.0), entries)
@@ -350,7 +365,14 @@ def _take(entry: Entry, meter: Meter, number: int) -> None:
     began = meter.now()
     sample = meter.sample(entry.candidate, entry.row.cache, number)
     entry.row.samples.append(sample)
+    entry.row.clock = clock_of(entry.candidate, meter.backend.name)
     entry.spent_s += meter.now() - began
+
+
+def clock_of(candidate: Candidate, device: str) -> str:
+    """Whose clock times the candidate on `device`."""
+    by_host = candidate.reads_back or "cpu" in (candidate.device, device)
+    return "host" if by_host else "device"
 
 
 # Verdicts ----------------------------------------------------------------------------------------
@@ -358,61 +380,48 @@ def _take(entry: Entry, meter: Meter, number: int) -> None:
 
 def finish(row: Row, best_mhz: float, plan: Plan) -> None:
     """Discard throttled samples, refuse impossible times, warn of doubtful ones."""
-    row.discarded = throttled(row.samples, best_mhz)
+    low = low_clocks(row.samples, best_mhz)
+    row.discarded = low if len(row.samples) - len(low) >= MIN_SAMPLES else []
     if row.status is not Status.UNFINISHED or not row.samples:
         return
-    kept = list(row.kept().values())
-    middle = stats.median(kept)
+    middle = stats.median(list(row.kept().values()))
     if middle <= 0:
-        row.refuse(Status.INVALID, f"{middle:g} ms: nothing was timed", 3)
+        row.refuse(Status.INVALID, f"{middle:g} ms: nothing was timed", WRONG)
     elif row.bound and middle < BOUND_SLACK * row.bound.ms - BOUND_SLACK_MS:
         row.refuse(
             Status.INVALID,
             f"{middle:.4g} ms cannot be true: at least {row.bound.ms:.4g} ms for "
             f"{row.bound.reason}",
-            3,
+            WRONG,
         )
     else:
         row.status = Status.OK
-        row.warnings = warnings(row, plan)
+        row.warnings = warnings(row, plan, low=bool(low))
 
 
-def throttled(samples: Sequence[Sample], best_mhz: float) -> list[int]:
-    """Samples at a low clock; none where too few would be left."""
-    slow = [i for i, s in enumerate(samples) if s.mhz is not None and s.mhz < THROTTLED * best_mhz]
-    return slow if len(samples) - len(slow) >= MIN_SAMPLES else []
+def low_clocks(samples: Sequence[Sample], best_mhz: float) -> list[int]:
+    """Indices of the samples that were taken at a low clock."""
+    least = THROTTLED * best_mhz
+    return [i for i, sample in enumerate(samples) if sample.mhz is not None and sample.mhz < least]
 
 
-def warnings(row: Row, plan: Plan) -> list[str]:
+def warnings(row: Row, plan: Plan, *, low: bool = False) -> list[str]:
     """What makes the row's time doubtful, with advice that was not followed already."""
     kept = list(row.kept().values())
     said = []
-    slow = [s for s in row.samples if s.mhz is not None]
-    if row.discarded:
+    if low:
         said.append(
-            f"{len(row.discarded)} of {len(row.samples)} samples discarded: the clock was below "
-            f"{100 * THROTTLED:.0f} % of the best"
+            f"the clock was below {100 * THROTTLED:.0f} % of the best in some samples: "
+            + ("they are discarded" if row.discarded else "none is discarded, too few were left")
         )
-    elif slow and len(throttled_any(slow, row)) > 0:
-        said.append("the clock was low in most samples, and none is discarded: is the GPU hot?")
     away = stats.outliers(kept)
-    first_alone = away == [0] and kept[0] > stats.median(kept)
-    if first_alone:
-        said.append(
-            f"the first sample was slow ({kept[0]:.4g} ms, the median is {stats.median(kept):.4g})"
-            + ": something was still being loaded"
-        )
+    if away == [0] and kept[0] > stats.median(kept):
+        said.append("the first sample was slow; the median hardly knows of it")
     elif len(away) > max(1, len(kept) // 20):
-        said.append(f"{len(away)} of {len(kept)} samples are outliers: {_advice(row, plan)}")
+        said.append(f"many outliers: {_advice(row, plan)}")
     elif stats.noise(kept) > NOISY:
-        said.append(f"noise of {100 * stats.noise(kept):.0f} %: {_advice(row, plan)}")
+        said.append(f"noisy: {_advice(row, plan)}")
     return said
-
-
-def throttled_any(samples: Iterable[Sample], row: Row) -> list[Sample]:
-    """Samples far below the best clock of the row itself."""
-    best = max((s.mhz or 0.0 for s in row.samples), default=0.0)
-    return [s for s in samples if (s.mhz or 0.0) < THROTTLED * best]
 
 
 def _advice(row: Row, plan: Plan) -> str:
@@ -466,13 +475,12 @@ def variant_candidate(
         if type(error) is CudalabError:  # a kernel is missing
             raise KernelError(error.message, runner.contract(lab, variant)) from None
         raise
-    poison = np.full(step.out.nbytes, POISON, np.uint8)
     return Candidate(
         variant.name,
         "variant",
         step.run,
         lambda: backend.to_host(step.out),
-        lambda: backend.copy(poison, step.out),
+        lambda: backend.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out),
         step.reads_back,
         backend.name,
         step.notes,

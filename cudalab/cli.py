@@ -298,7 +298,9 @@ def compute(
         if variant is None:
             chosen = lab.choose(inputs, case, backend.name)
             variant = (
-                registry.find(lab, chosen) if chosen else registry.default(lab, case, backend.name)
+                registry.find(lab, chosen)
+                if chosen
+                else registry.default(lab, case, backend.name, backend.features)
             )
         registry.check_features(variant, backend.name, backend.features)
         timed = TimedBackend(backend)
@@ -504,7 +506,8 @@ def gen_command(lab: Lab) -> click.Command:
         help=f"Write an input for {lab.name}, drawn at random.",
         epilog=paragraph(
             "Example",
-            f"cudalab gen {lab.name} --n 1e6 --dist {lab.distributions[-1]} --seed 7 > in.bin",
+            f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} "
+            "--seed 7 > in.bin",
         ),
     )
 
@@ -566,3 +569,8 @@ def gen() -> None:
 )
 def verify_group() -> None:
     """Judge an answer: exit status 0 if it is right, 3 if not."""
+
+
+from cudalab.cli_bench import bench  # noqa: E402 - it takes the parsers above when it runs
+
+cli.add_command(bench)

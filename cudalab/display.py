@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
 
+    from cudalab.grids import Grid
+
+_BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 WIDTH = 100  # of a file or a pipe, where COLUMNS does not say
 
 
@@ -48,3 +56,116 @@ def properties(title: str, values: Mapping[str, str | int | float]) -> None:
 def cuda_source(text: str) -> None:
     """Print highlighted CUDA C++, with line numbers."""
     console().print(Syntax(text, "cuda", line_numbers=True, word_wrap=True))
+
+
+# bench -------------------------------------------------------------------------------------------
+
+
+def lines(texts: Iterable[str]) -> None:
+    """Print text as it is; a long line goes on below."""
+    for text in texts:
+        console().print(Text(text))
+
+
+def grid(found: Grid) -> None:
+    """Print a table of results: what does not fit the width is left out, least important first."""
+    target = console()
+    kept, left_out = columns_that_fit(found, target.width)
+    shown = Table(header_style="bold")
+    for i in kept:
+        column = found.columns[i]
+        shown.add_column(
+            Text(column.title),
+            justify="right" if column.right else "left",
+            no_wrap=True,
+            overflow="fold" if i == 0 else "ellipsis",
+        )
+    for number, row in enumerate(found.rows):
+        style = "dim" if number in found.faint else ""
+        shown.add_row(
+            *(Text(row[i], style="bold" if (number, i) in found.best else "") for i in kept),
+            style=style,
+        )
+    target.print(Text(found.title, style="bold"))
+    target.print(shown)
+    notes = list(found.notes)
+    if left_out:
+        notes.append(f"no room for: {', '.join(left_out)} (--csv FILE has everything)")
+    for note in notes:
+        for number, line in enumerate(note.splitlines()):
+            indent = "  " if number == 0 else "      "
+            target.print(Text(fill(line, target.width, initial_indent=indent, **_BELOW)))
+    target.print()
+
+
+def columns_that_fit(found: Grid, width: int) -> tuple[list[int], list[str]]:
+    """The columns that fit into `width`, and the titles of the others."""
+    widths = [
+        max(cell_len(text) for text in (column.title, *(row[i] for row in found.rows)))
+        for i, column in enumerate(found.columns)
+    ]
+    kept = list(range(len(widths)))
+    droppable = sorted(
+        (i for i in kept if found.columns[i].keep < 9), key=lambda i: (found.columns[i].keep, -i)
+    )
+    for i in droppable:
+        if sum(widths[k] + 3 for k in kept) + 1 <= width:  # a space on both sides, and a line
+            break
+        kept.remove(i)
+    return kept, [column.title for i, column in enumerate(found.columns) if i not in kept]
+
+
+class BenchProgress:
+    """What bench is doing, on stderr: a bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+        self._live: Progress | None = None
+        if self._console.is_terminal:
+            self._live = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=24),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[estimate]}", markup=False),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._live.add_task("", total=1.0, estimate="")
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.hide()
+
+    def begin(self, what: str) -> None:
+        """Say what is measured next."""
+        if self._live:
+            self._live.reset(self._task, description=what, completed=0, estimate="")
+            self._live.start()
+        else:
+            self._console.print(Text(what), soft_wrap=True)
+
+    def update(self, done: float, estimate: str) -> None:
+        """Show how far the table is, and the estimate at hand."""
+        if self._live:
+            self._live.update(self._task, completed=done, estimate=estimate)
+
+    def step(self, what: str) -> None:
+        """Say what is done within the table."""
+        if self._live:
+            self._live.update(self._task, estimate=what)
+        else:
+            self._console.print(Text(f"  {what}"), soft_wrap=True)
+
+    def hide(self) -> None:
+        """Clear the bar, so that a table can be printed."""
+        if self._live:
+            self._live.stop()

@@ -1,11 +1,16 @@
-"""Bars of counts: as text for a terminal, as a picture by matplotlib. Neither is needed to run."""
+"""Drawings: bars of counts as text for a terminal; bars, ladders and times over n by matplotlib.
+
+The only module that imports matplotlib, and only when a picture is drawn.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +35,51 @@ class Bars:
     axis: str  # what the classes are classes of
     counts: Array
     firsts: list[int]  # the first value of each class, then the end of the last
+
+
+@dataclass(frozen=True)
+class Line:
+    """Times of one way to compute something, over its size."""
+
+    label: str
+    x: list[float]
+    y: list[float]
+    spread: list[float]  # standard deviations, in the unit of y
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class OverSizes:
+    """Times over n, or over the sizes of a launch, to draw on logarithmic scales."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: list[Line]
+    floor: Line | None = None  # below it no time is possible, or expected
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A bar of a ladder; without a value only its text is shown."""
+
+    label: str
+    value: float | None
+    text: str
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Rates to draw as bars, from the first rung on top to the last, and the ceiling above all."""
+
+    title: str
+    x_label: str
+    rungs: list[Rung]
+    ceiling: tuple[float, str] | None = None  # and what it is
+
+
+Chart = OverSizes | Ladder
 
 
 def check_target(target: str) -> None:
@@ -86,6 +136,128 @@ def picture(bars: Bars, path: Path) -> None:
             figure.savefig(path, dpi=150, metadata=metadata)
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+# Charts of results ------------------------------------------------------------------------------
+
+# On paper without colours lines differ by their marks and dashes, bars by their hatching.
+MARKS = "os^vDPX*<>phd8"
+DASHES = ("-", "--", "-.", ":")
+VARIANT_COLOR, BASELINE_COLOR = "#4477aa", "#ddddcc"
+INK = "#222222"
+WIDE_RANGE = 30  # between the least and the greatest bar: from there on a logarithmic scale
+CHART_WIDTH = 9.0  # inches
+TITLE_CHARACTERS = 90  # of a line that fits the width
+LEGEND_LINES = 14  # that fit beside a chart of the usual height
+
+
+def bench_picture(document: dict[str, Any], path: Path) -> None:
+    """Draw the results of bench into a file: time over n, and a ladder for each lab and case."""
+    from cudalab.charts import charts  # noqa: PLC0415 - a lab that only draws bars has no results
+
+    write_charts(charts(document), path)
+
+
+def write_charts(charts: list[Chart], path: Path) -> None:
+    """All charts in one picture, one below the other; the suffix of `path` chooses the format."""
+    picture = chart_bytes(charts, path.suffix.lower().removeprefix("."))
+    try:
+        path.write_bytes(picture)
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def chart_bytes(charts: list[Chart], kind: str) -> bytes:
+    """The same as the bytes of a `kind` of file, png or svg: the same charts, the same bytes."""
+    if not charts:
+        raise CudalabError("there is nothing to draw", hint="no row has a time")
+    mpl, figure_type = _matplotlib()
+    heights = [_height(chart) for chart in charts]
+    metadata = {"Date": None} if kind == "svg" else None
+    with mpl.rc_context({"svg.hashsalt": "cudalab", "hatch.linewidth": 0.6}):
+        figure = figure_type(figsize=(CHART_WIDTH, sum(heights)), layout="constrained")
+        all_axes = figure.subplots(len(charts), squeeze=False, height_ratios=heights)
+        for axes, chart in zip(all_axes[:, 0], charts, strict=True):
+            if isinstance(chart, Ladder):
+                _draw_ladder(axes, chart)
+            else:
+                _draw_over_sizes(axes, chart)
+        target = BytesIO()
+        figure.savefig(target, format=kind, dpi=150, metadata=metadata)
+    return target.getvalue()
+
+
+def _height(chart: Chart) -> float:
+    """Inches: room for every bar, or for the legend."""
+    if isinstance(chart, Ladder):
+        return 1.2 + 0.3 * len(chart.rungs)
+    return 4.2 + 0.22 * max(len(chart.lines) - LEGEND_LINES, 0)
+
+
+def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
+    axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
+    axes.set(xscale="log", yscale="log", xlabel=chart.x_label, ylabel=chart.y_label)
+    for number, line in enumerate(chart.lines):
+        axes.errorbar(
+            line.x,
+            line.y,
+            # A logarithmic scale has no place for what is not above zero.
+            yerr=[[min(s, 0.9 * y) for s, y in zip(line.spread, line.y, strict=True)], line.spread],
+            label=line.label,
+            marker=MARKS[number % len(MARKS)],
+            linestyle=DASHES[number % len(DASHES)],
+            markerfacecolor="white" if line.baseline else None,
+            markersize=5,
+            linewidth=1.2,
+            capsize=2,
+        )
+    if chart.floor:
+        axes.plot(
+            chart.floor.x, chart.floor.y, label=chart.floor.label, color=INK, linestyle=(0, (1, 2))
+        )
+    axes.grid(which="major", linewidth=0.4, alpha=0.6)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)
+
+
+def _draw_ladder(axes: Any, chart: Ladder) -> None:
+    values = [rung.value for rung in chart.rungs if rung.value]
+    most = max([*values, *([chart.ceiling[0]] if chart.ceiling else [])], default=1.0)
+    least = min(values, default=most)
+    wide = least * WIDE_RANGE < most
+    start = least / 2 if wide else 0.0
+    for place, rung in enumerate(chart.rungs):
+        value = rung.value or start
+        axes.barh(
+            place,
+            value - start,
+            left=start,
+            height=0.7,
+            color=BASELINE_COLOR if rung.baseline else VARIANT_COLOR,
+            edgecolor=INK,
+            linewidth=0.8,
+            hatch="///" if rung.baseline else None,
+        )
+        axes.annotate(
+            rung.text,
+            (value, place),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        )
+    axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
+    axes.set_yticks(range(len(chart.rungs)), [rung.label for rung in chart.rungs])
+    axes.invert_yaxis()  # the first rung on top
+    if wide:
+        axes.set_xscale("log")
+    room = most * (most / start) ** 0.25 if wide else 1.2 * most  # for the texts
+    label = chart.x_label
+    if chart.ceiling:
+        limit, name = chart.ceiling
+        axes.axvline(limit, color=INK, linestyle="--", linewidth=1.2)
+        label += f"; dashed: {name}"
+    axes.set(xlabel=label, xlim=(start, room))
 
 
 def stderr_width() -> int:

@@ -93,10 +93,15 @@ def find(lab: Lab, name: str) -> Variant:
     )
 
 
-def default(lab: Lab, case: Mapping[str, Any], device: str) -> Variant:
-    """The variant that `device` takes for `case` when none is named."""
-    for variant in variants(lab):
-        if device in variant.default and variant.computes(case):
+def default(
+    lab: Lab, case: Mapping[str, Any], device: str, features: frozenset[str] = frozenset()
+) -> Variant:
+    """The variant that `device` takes for `case` when none is named.
+
+    Of several defaults, the last in teaching order whose requirements the device's `features` meet.
+    """
+    for variant in reversed(variants(lab)):
+        if device in variant.default and variant.computes(case) and not variant.missing(features):
             return variant
     wanted = ", ".join(f"{axis} {value}" for axis, value in case.items())
     raise UsageError(
@@ -285,15 +290,17 @@ class _Validator:
 
 
 def _check_defaults(lab: Lab, found: list[Variant]) -> None:
-    """HeaderError when two variants are the default for one case of one device."""
+    """HeaderError when two variants that require the same are the default for one case."""
     axes = lab.axes
     for device in DEVICES:
         candidates = [variant for variant in found if device in variant.default]
         for values in product(*axes.values()):
             case = dict(zip(axes, values, strict=True))
-            covering = [variant for variant in candidates if variant.computes(case)]
-            if len(covering) > 1:
-                one, two = covering[:2]
+            found_for: dict[tuple[str, ...], Variant] = {}
+            for two in (variant for variant in candidates if variant.computes(case)):
+                one = found_for.setdefault(two.requires, two)
+                if one is two:
+                    continue
                 wanted = ", ".join(f"{axis} {value}" for axis, value in case.items())
                 raise _Header(two.path, two.label).error(
                     "default",

@@ -46,7 +46,15 @@ def run(
         if type(error) is CudalabError:  # a kernel is missing, or has other parameters
             error.hint = "\n".join(filter(None, (error.hint, contract(lab, variant))))
         raise
-    return Answer(lambda: backend.chunks(step.out), lambda: backend.to_host(step.out), step.notes)
+
+    def array() -> Array:
+        return backend.to_host(step.out)
+
+    def pieces() -> Iterator[memoryview]:
+        encoded = lab.encode(array, case)
+        return backend.chunks(step.out) if encoded is None else iter([memoryview(encoded)])
+
+    return Answer(pieces, array, step.notes)
 
 
 def prepare(

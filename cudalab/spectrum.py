@@ -42,7 +42,11 @@ class Interval:
         return f"[{self.low:.4g}, {self.high:.4g}] ({self.source})"
 
 
-class NoStepError(CudalabError):
+class RefusalError(CudalabError):
+    """A method gives no answer to a system, and says why: better than one that is wrong."""
+
+
+class NoStepError(RefusalError):
     """No step makes the iteration converge, or none is known to."""
 
 

@@ -17,7 +17,16 @@ from cudalab.errors import UsageError
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
-DISTRIBUTIONS = ("dominant", "spd", "random", "pivot", "wilkinson", "singular", "tridiagonal")
+DISTRIBUTIONS = (
+    "dominant",  # diagonally dominant by a factor of two, symmetric: every method solves it
+    "unsymmetric",  # diagonally dominant by a factor of two
+    "spd",  # symmetric, positive definite, of a chosen condition: spd:1e4
+    "random",
+    "pivot",  # zeros and tiny numbers on the diagonal
+    "wilkinson",  # pivots from one column double at every step
+    "singular",
+    "tridiagonal",  # 1, -2, 1
+)
 DEFAULT_CONDITION = 100.0
 BITS = 23  # of a random number, with its sign 24: float32 holds it exactly
 TINY = 2.0**-40  # a leading element that is no good pivot, beside numbers up to 1
@@ -33,7 +42,10 @@ def draw(n: int, dist: str, seed: int, dtype: np.dtype[Any]) -> tuple[Array, Arr
         case "random":
             a = _uniform(raw, n * n).reshape(n, n)
         case "dominant":
-            a = _dominant(raw, n)
+            lower = np.tril(_uniform(raw, n * n).reshape(n, n), -1)
+            a = _dominant(lower + lower.T)
+        case "unsymmetric":
+            a = _dominant(_uniform(raw, n * n).reshape(n, n))
         case "spd":
             a = _positive_definite(raw, n, _condition(parameter, dtype))
         case "pivot":
@@ -62,18 +74,17 @@ def _uniform(raw: np.random.PCG64, count: int) -> Array:
     return numbers
 
 
-def _dominant(raw: np.random.PCG64, n: int) -> Array:
-    """The diagonal is twice the sum of the magnitudes beside it: rows of multiples of 2^-23."""
-    a = _uniform(raw, n * n).reshape(n, n)
+def _dominant(a: Array) -> Array:
+    """The diagonal becomes twice the sum of the magnitudes beside it (1 if there is nothing)."""
     np.fill_diagonal(a, 0)
-    # Whole multiples of 2^-23 below 2^53 of them: the sum is exact in any order.
-    np.fill_diagonal(a, 2 * np.abs(a).sum(axis=1) + (n == 1))
+    # Whole multiples of 2^-23, fewer than 2^53 of them: the sum is exact in any order.
+    np.fill_diagonal(a, 2 * np.abs(a).sum(axis=1) + (len(a) == 1))
     return a
 
 
 def _needs_pivoting(raw: np.random.PCG64, n: int) -> Array:
     """A dominant matrix with its rows moved on by one: zeros and tiny numbers on the diagonal."""
-    a = np.roll(_dominant(raw, n), -1, axis=0)
+    a = np.roll(_dominant(_uniform(raw, n * n).reshape(n, n)), -1, axis=0)
     if n > 1:
         np.fill_diagonal(a, np.where(np.arange(n) % 2, TINY, 0))
     return a

@@ -141,28 +141,21 @@ def bound(work: Work, flops: int, limits: Peaks, *, hot: bool, tensor_cores: boo
     if not hot and work.read_bytes > limits.l2_bytes:
         cached = 0
     memory_bytes = work.read_bytes - cached + max(work.write_bytes - limits.l2_bytes, 0)
-    bounds = [
-        Bound(
-            1e-6 * memory_bytes / limits.dram_gbs,
-            f"{memory_bytes:,} bytes at the memory's peak of {limits.dram_gbs:,.0f} GB/s",
-        )
-    ]
-    if limits.l2_gbs:
-        bounds.append(
-            Bound(
-                1e-6 * work.bytes / limits.l2_gbs,
-                f"{work.bytes:,} bytes at no more than {limits.l2_gbs:,.0f} GB/s from L2",
-            )
-        )
     rate = limits.tensor_flops if tensor_cores else limits.flops
-    units = "tensor cores" if tensor_cores else "units for float32"
-    bounds.append(
-        Bound(
-            1e3 * flops / rate,
-            f"{flops:,} operations on {units} that do {rate / 1e12:,.1f} TFLOP/s at most",
-        )
+    units = "tensor cores" if tensor_cores else "the units for float32"
+    parts = [
+        (memory_bytes, 1e9 * limits.dram_gbs, "bytes at the memory's peak of", "GB/s", 1e9),
+        (work.bytes, 1e9 * limits.l2_gbs, "bytes from L2 at no more than", "GB/s", 1e9),
+        (flops, rate, f"operations on {units}, at most", "TFLOP/s", 1e12),
+    ]
+    return max(
+        (
+            Bound(1e3 * amount / peak, f"{amount:,} {text} {peak / factor:,.0f} {unit}")
+            for amount, peak, text, unit, factor in parts
+            if peak > 0  # a driver may not tell
+        ),
+        key=lambda one: one.ms,
     )
-    return max(bounds, key=lambda one: one.ms)
 
 
 def own_flops(variant: Variant, inputs: Inputs) -> int:

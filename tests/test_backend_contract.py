@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cudalab import source
-from cudalab.backends import open_backend
+from cudalab.backends import cuda, nvcc, open_backend
 from cudalab.backends.base import C_TYPES, Backend
 from cudalab.cache import cache_dir
 from cudalab.errors import (
@@ -875,3 +875,116 @@ def test_close_functions(backend, arithmetic):
     bound = relative * np.maximum(np.abs(np.stack(expected, axis=1)), 1.0)
     bound[:, [0, 15]] = relative[0] * np.abs(np.stack(expected, axis=1))[:, [0, 15]]
     assert (error <= bound).all(), np.argwhere(error > bound)[:5]
+
+
+# Measuring
+
+
+def test_flush_changes_nothing(backend):
+    array = random_ints(100_000)
+    buffer = backend.to_device(array)
+    for _ in range(3):
+        backend.flush()
+    np.testing.assert_array_equal(backend.to_host(buffer), array)
+
+
+def test_held_launches_are_done_in_order(backend, launches):
+    n = 1000
+    one, two = backend.to_device(random_ints(n)), backend.empty(n, "i4")
+    timer = backend.timer()
+    for _ in range(3):  # a second hold waits for its own end, not for the first one's
+        with backend.held() as hold:
+            timer.start()
+            backend.launch(launches["scale"], 4, 256, one, two, np.uint32(n))
+            backend.launch(launches["scale"], 4, 256, two, two, np.uint32(n))
+            timer.stop()
+        backend.synchronize()
+        assert not hold.expired
+        assert timer.ms > 0
+        np.testing.assert_array_equal(backend.to_host(two), 9 * random_ints(n))
+        backend.copy(np.zeros(n, np.int32), two)
+
+
+def test_flush_inside_a_hold(backend):
+    with backend.held() as hold:
+        backend.flush()
+    backend.synchronize()
+    assert not hold.expired
+
+
+def test_a_hold_cannot_hang(backend, launches, device_name):
+    """Reading back in the middle waits for the device, which waits for the end: it gives up."""
+    array = random_ints(1000)
+    buffer = backend.to_device(array)
+    with backend.held() as hold:
+        backend.launch(launches["scale"], 4, 256, buffer, buffer, np.uint32(1000))
+        np.testing.assert_array_equal(backend.to_host(buffer), 3 * array)
+        backend.launch(launches["scale"], 4, 256, buffer, buffer, np.uint32(1000))
+    np.testing.assert_array_equal(backend.to_host(buffer), 9 * array)
+    assert hold.expired == (device_name == "cuda")
+
+
+def test_more_launches_than_the_device_queues(backend, launches):
+    buffer = backend.to_device(np.ones(1, np.int32))
+    count = 3000
+    with backend.held():
+        for _ in range(count):
+            backend.launch(launches["scale"], 1, 1, buffer, buffer, np.uint32(1))
+    assert backend.to_host(buffer)[0] == np.int32(np.uint32(pow(3, count, 2**32)))
+
+
+def test_an_error_ends_a_hold(backend, launches):
+    buffer = backend.to_device(np.ones(1, np.int32))
+    holds = []
+
+    def fail_in_the_middle():
+        with backend.held() as hold:
+            holds.append(hold)
+            backend.launch(launches["scale"], 1, 1, buffer, buffer, np.uint32(1))
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fail_in_the_middle()
+    assert backend.to_host(buffer)[0] == 3
+    assert not holds[0].expired
+
+
+def test_clock(backend, device_name):
+    measured = backend.clock_mhz()
+    if device_name == "cpu":
+        assert measured is None
+    else:
+        # At rest the clock is lower; no device runs at a tenth of what it declares, or at twice.
+        assert 0.1 < measured / backend.properties()["clock (MHz)"] < 2
+
+
+def test_bandwidth(backend):
+    measured = backend.bandwidth()
+    assert 0 < measured < 1e5
+    peak = backend.properties().get("peak memory bandwidth (GB/s)", math.inf)
+    assert measured < 1.05 * peak
+
+
+def test_the_device_is_free_again_after_measuring(device_name):
+    with open_backend(device_name) as opened:
+        opened.flush()
+        with opened.held():
+            pass
+        opened.clock_mhz()
+    with open_backend(device_name) as opened:
+        opened.flush()
+
+
+def test_the_gpu_s_measuring_kernels_compile(tmp_path):
+    """Without a GPU, too."""
+    try:
+        compiler = nvcc.find_nvcc()
+    except CudalabError as error:
+        pytest.skip(error.message)
+    kernels = Path(cuda.__file__).with_name("measure.cu")
+    for target in ("sm_75", "sm_90"):
+        out = tmp_path / f"{target}.cubin"
+        flags = [*nvcc.FLAGS, *nvcc.include_flags(compiler), "-Werror", "all-warnings"]
+        command = [compiler, "-cubin", f"-arch={target}", *flags, kernels, "-o", out]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

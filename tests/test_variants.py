@@ -16,6 +16,7 @@ import pytest
 from cudalab import labs, registry, runner
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Inputs
+from cudalab.spectrum import RefusalError
 from cudalab.verify import in_memory
 
 MATRIX_LABS = {"matmul", "solve", "transpose"}  # their size is an order, not a length
@@ -77,7 +78,10 @@ def check(backend, lab, variant, case, n, dist):
     answers = []
     for _ in range(2):
         backend.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
-        step()
+        try:
+            step()
+        except RefusalError:  # which method must not refuse what: see test_solve.py
+            return
         answers.append(backend.to_host(step.out))
         found = lab.compare(answers[-1], inputs, case)
         assert found is None, f"{where}: {found}"

@@ -233,6 +233,7 @@ class _Measuring:
         address = int(self.flags.base.get_device_pointer())
         self.flags_buffer = CudaBuffer((2,), self.flags.dtype, self.flags, address)
         self.tickets = 0
+        self.holding = False
         self.cycles_and_ns = backend.empty(2, np.uint64)
         # Twice the cache: its lines are replaced at random, more or less.
         self.sweep = backend.empty((max(2 * l2_bytes, 32 << 20) // 16, 4), np.uint32)
@@ -624,7 +625,8 @@ class CudaBackend:
     def flush(self) -> None:
         """Write, then read, twice as much memory as the L2 cache holds."""
         measure = self._measure()
-        _reset_persisting_lines()
+        if not measure.holding:  # it may wait for the device
+            _reset_persisting_lines()
         n = measure.sweep.shape[0]
         for kernel in ("write_words", "read_words"):
             blocks = -(-n // SWEEP_THREADS)
@@ -634,7 +636,9 @@ class CudaBackend:
     def held(self) -> Iterator[CudaHold]:
         """Keep the stream waiting in a kernel of one thread until the block ends."""
         measure = self._measure()
+        _reset_persisting_lines()
         measure.tickets += 1
+        measure.holding = True
         hold = CudaHold(measure.flags, measure.tickets)
         kernel = measure.kernels["hold_stream"]
         numbers = np.uint32(measure.tickets), np.uint64(HOLD_LIMIT_NS)
@@ -643,6 +647,7 @@ class CudaBackend:
             yield hold
         finally:
             hold.release()
+            measure.holding = False
 
     def clock_mhz(self) -> float | None:
         """Clock cycles of a multiprocessor by the nanoseconds they took, over 20 microseconds."""

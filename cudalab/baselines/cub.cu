@@ -2,10 +2,13 @@
 //
 // Macros choose it, so that a library holds what is needed and compiles in seconds:
 //     OPERATION   sort_keys, sort_pairs, reduce, scan or histogram
-//     T           the type of the keys, items or elements
+//     ELEMENT     the type of the keys, items or elements
 //     OP          of reduce: Sum, Prod, Min, Max, Sumsq, Mean, Dot; of scan: Sum, Min, Max
 //     INCLUSIVE   of scan: 0 or 1
 // All work is enqueued on the default stream.
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_output_iterator.h>
+
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
@@ -13,8 +16,6 @@
 #include <cuda/functional>
 #include <cuda/std/functional>
 #include <cuda/std/limits>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_output_iterator.h>
 
 #ifndef OP
 #define OP Sum
@@ -23,7 +24,9 @@
 #define INCLUSIVE 0
 #endif
 
-namespace {
+namespace cudalab {
+
+using T = ELEMENT;
 
 struct Arguments {
     void* temp;  // null: only say in temp_bytes how much is needed
@@ -107,9 +110,9 @@ cudaError_t reduce(const Arguments& a, N n, Mean) {
 
 template <class N>
 cudaError_t reduce(const Arguments& a, N n, Dot) {
-    return cub::DeviceReduce::TransformReduce(a.temp, *a.temp_bytes, thrust::counting_iterator<N>(0),
-                                              static_cast<T*>(a.out), n, ::cuda::std::plus<T>{},
-                                              ProductAt{a.in, a.in2}, T(0));
+    return cub::DeviceReduce::TransformReduce(
+        a.temp, *a.temp_bytes, thrust::counting_iterator<N>(0), static_cast<T*>(a.out), n,
+        ::cuda::std::plus<T>{}, ProductAt{a.in, a.in2}, T(0));
 }
 
 template <class N>
@@ -135,8 +138,8 @@ cudaError_t scan(const Arguments& a, N n, Op) {
     T* out = static_cast<T*>(a.out);
     if (INCLUSIVE)
         return cub::DeviceScan::InclusiveScan(a.temp, *a.temp_bytes, a.in, out, combine, n);
-    return cub::DeviceScan::ExclusiveScan(a.temp, *a.temp_bytes, a.in, out, combine,
-                                          Op::identity(), n);
+    return cub::DeviceScan::ExclusiveScan(a.temp, *a.temp_bytes, a.in, out, combine, Op::identity(),
+                                          n);
 }
 
 template <class N>
@@ -155,9 +158,8 @@ cudaError_t scan(const Arguments& a, N n) {
 template <class N>
 cudaError_t histogram(const Arguments& a, N n) {
     const int upper = sizeof(T) == 1 ? 256 : a.bins;
-    return cub::DeviceHistogram::HistogramEven(a.temp, *a.temp_bytes, a.in,
-                                               static_cast<unsigned*>(a.out), a.bins + 1, 0, upper,
-                                               n);
+    return cub::DeviceHistogram::HistogramEven(
+        a.temp, *a.temp_bytes, a.in, static_cast<unsigned*>(a.out), a.bins + 1, 0, upper, n);
 }
 
 template <class N>
@@ -165,16 +167,24 @@ cudaError_t run(const Arguments& a, N n) {
     return OPERATION(a, n);
 }
 
-}  // namespace
+}  // namespace cudalab
 
 extern "C" int cudalab_cub_run(void* temp, size_t* temp_bytes, const void* in, const void* in2,
                                void* out, void* out2, int bins, long long n, int wide) {
-    const Arguments arguments{
-        temp, temp_bytes, static_cast<const T*>(in), static_cast<const T*>(in2), out, out2, bins};
-    return wide ? run<long long>(arguments, n) : run<int>(arguments, static_cast<int>(n));
+    const cudalab::Arguments arguments{temp,
+                                       temp_bytes,
+                                       static_cast<const cudalab::T*>(in),
+                                       static_cast<const cudalab::T*>(in2),
+                                       out,
+                                       out2,
+                                       bins};
+    return wide ? cudalab::run<long long>(arguments, n)
+                : cudalab::run<int>(arguments, static_cast<int>(n));
 }
 
-extern "C" int cudalab_cub_version() { return CUB_VERSION; }
+extern "C" int cudalab_cub_version() {
+    return CUB_VERSION;
+}
 
 extern "C" const char* cudalab_cub_error(int error) {
     return cudaGetErrorString(static_cast<cudaError_t>(error));

@@ -87,6 +87,7 @@ class Lab:
     derived: ClassVar[frozenset[str]] = frozenset()
     options: ClassVar[tuple[Option, ...]] = ()
     distributions: ClassVar[tuple[str, ...]]
+    example_size: ClassVar[str] = "1e6"  # of the examples in the help
 
     def dispatches(self) -> list[str]:
         """The launch plans a variant's header may name."""
@@ -109,6 +110,11 @@ class Lab:
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
         """The variant for these inputs when none is named; None leaves it to the headers."""
         del inputs, case, device
+        return None
+
+    def encode(self, answer: Callable[[], Array], case: Case) -> bytes | None:
+        """The answer as text or the like where the case asks for it; None for its own bytes."""
+        del answer, case
         return None
 
     def finish(self, answer: Callable[[], Array], case: Case) -> None:

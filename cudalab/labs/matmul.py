@@ -8,7 +8,7 @@ import numpy as np
 
 from cudalab.compare import SHOWN, Mismatches, show
 from cudalab.errors import UsageError
-from cudalab.formats import as_bytes
+from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class MatMul(Lab):
     axes: ClassVar = {"product": ("ab", "aat", "abt"), "dtype": ("float32",)}
     flags = frozenset({"product"})
     options = (Option("--shape", bool, "The header is m, k, n (with --aat: m, k)."),)
+    example_size = "500"
     distributions = ("uniform", "integers", "positive", "wide", "cancelling")
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
@@ -74,7 +75,11 @@ class MatMul(Lab):
         """C when it has no elements, or when they are sums of nothing (k = 0)."""
         del case
         m, k, n = (inputs.params[name] for name in "mkn")
-        return None if m and k and n else np.zeros((m, n), np.float32)
+        if m and k and n:
+            return None
+        for name, data in inputs.arrays.items():  # one factor may have elements all the same
+            inputs.arrays[name] = data.array() if isinstance(data, Payload) else data
+        return np.zeros((m, n), np.float32)
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Square matrices of order n, or with --shape those of (m, k, n), with --aat (m, k)."""
@@ -118,10 +123,10 @@ class MatMul(Lab):
             expected = a @ b
             magnitude = np.abs(a) @ np.abs(b)
             allowed = (k + 2) * UNIT * magnitude + k * SMALLEST
-            right = np.abs(got - expected) <= allowed
+            finite = np.isfinite(expected)
+            right = finite & (np.abs(got - expected) <= allowed)
         # Elements that are no numbers: the same NaN or infinity. A sum whose terms do not fit
         # float32 may become infinite on the way, or NaN when it does in both directions.
-        finite = np.isfinite(expected)
         right |= np.isnan(expected) & np.isnan(got)
         right |= np.isinf(expected) & (got == expected)
         right |= finite & ~np.isfinite(got) & (magnitude >= (1 - k * UNIT) * 2.0**128)

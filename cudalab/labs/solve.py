@@ -16,7 +16,7 @@ from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
@@ -50,6 +50,14 @@ class Solve(Lab):
         Option("--text", bool, "Text in and out: n, the rows of A, f; answers as %.10e, float64."),
     )
     distributions = systems.DISTRIBUTIONS
+
+    example_size = "500"
+
+    def encode(self, answer: Callable[[], Array], case: Case) -> bytes | None:
+        """With --text a line for each unknown."""
+        if not case.get("text"):
+            return None
+        return "".join(f"{value:.10e}\n" for value in answer().tolist()).encode()
 
     def complete(self, given: Case) -> Case:
         """The text form is float64. UsageError for numbers that mean nothing."""
@@ -158,7 +166,7 @@ class Solve(Lab):
             return None
         a = inputs.arrays["a"]
         if isinstance(a, Payload):
-            a = inputs.arrays["a"] = a.array()
+            a = inputs.arrays["a"] = _in_memory(a)
         variant, reason = quick_iteration(a, _target(case, n))
         inputs.params["policy"] = f"auto: {variant or 'lu_partial_pivot'}: {reason}"
         return variant
@@ -277,7 +285,7 @@ class Solve(Lab):
             notes.append(f"{name}: {count} iterations, {now}")
 
         def run() -> None:
-            notes[:] = [policy] if policy else []
+            notes[:] = _opening(job)
             try:
                 converge()
             except (_NotSolvedError, spectrum.NoStepError) as error:
@@ -285,10 +293,8 @@ class Solve(Lab):
                     raise
                 notes.append(f"{error.message}: turning to lu_partial_pivot")
                 self._other_method(job, "lu_partial_pivot", notes, out)
-            _write_text(job, step, out)
 
-        step = Step(run, out, reads_back=True, notes=notes)
-        return step
+        return Step(run, out, reads_back=True, notes=notes)
 
     def _refine(self, job: Job, name: str, method: _Direct) -> Step:
         """Factorize, solve, and solve again for what is left, as long as that helps."""
@@ -296,7 +302,6 @@ class Solve(Lab):
         out = job.backend.empty(n, dtype)
         meter, zero = _Meter(job), np.zeros(n, dtype)
         target, wanted = _target(job.case, n), _target(job.case, n, margin=0.5)
-        policy = job.params.get("policy")
         notes: list[str] = []
 
         def solve() -> None:
@@ -320,7 +325,7 @@ class Solve(Lab):
             notes.append(f"{name}: {_refinements(solutions)}, {now}")
 
         def run() -> None:
-            notes[:] = [policy] if policy else []
+            notes[:] = _opening(job)
             try:
                 solve()
             except _NotSolvedError as error:
@@ -329,10 +334,8 @@ class Solve(Lab):
                     raise
                 notes.append(f"{error.message}: turning to complete_pivot")
                 self._other_method(job, "complete_pivot", notes, out)
-            _write_text(job, step, out)
 
-        step = Step(run, out, reads_back=True, notes=notes)
-        return step
+        return Step(run, out, reads_back=True, notes=notes)
 
     def _other_method(self, job: Job, name: str, notes: list[str], out: Buffer) -> None:
         """Solve the same system, which is on the device already, by the variant `name`."""
@@ -355,11 +358,11 @@ class Solve(Lab):
 LAB = Solve()
 
 
-class SingularError(CudalabError):
+class SingularError(spectrum.RefusalError):
     """There is no unique solution, or none can be told from rounding errors."""
 
 
-class _NotSolvedError(CudalabError):
+class _NotSolvedError(spectrum.RefusalError):
     """A method ended with an answer that is not good enough."""
 
     def __init__(self, what: str, now: Measurement) -> None:
@@ -781,7 +784,7 @@ def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
         bounds = spectrum.circles(diagonal, beside)
         needed["conjugate_gradient"] = math.sqrt(spectrum.condition(bounds)) / 2 * digits
     # An iteration of conjugate gradients has three launches, one of Jacobi's has one.
-    weight = {"jacobi": 1.0, "conjugate_gradient": 1.5}
+    weight = {"jacobi": 1.0, "conjugate_gradient": 2.0}
     variant = min(needed, key=lambda name: needed[name] * weight[name])
     iterations = math.ceil(needed[variant])
     about = f"A is diagonally dominant by a factor of {1 / max(factor, 1e-300):.3g}"
@@ -872,6 +875,14 @@ def _warps(rows: int) -> int:
     return _blocks(rows, THREADS // 32)
 
 
+def _in_memory(payload: Payload) -> Array:
+    try:
+        return payload.array()
+    except CudalabError as error:
+        error.hint = error.hint or "the stream starts with n as a binary int32, not text"
+        raise
+
+
 def _host(inputs: Inputs, name: str) -> Array:
     array = inputs.arrays[name]
     assert isinstance(array, np.ndarray)
@@ -934,12 +945,10 @@ def _all_bytes(stream: InputStream) -> bytes:
     return b"".join(pieces)
 
 
-def _write_text(job: Job, step: Step, x: Buffer) -> None:
-    """With --text the answer of the step becomes lines of text, whose length x decides."""
-    if not job.case.get("text"):
-        return
-    if job.params.get("extra_numbers"):
-        step.notes.append(f"warning: ignored {job.params['extra_numbers']} numbers after f")
-    lines = "".join(f"{value:.10e}\n" for value in job.backend.to_host(x).tolist())
-    answer = job.backend.to_device(np.frombuffer(lines.encode(), np.uint8))
-    object.__setattr__(step, "out", answer)  # a step is frozen for all who use it
+def _opening(job: Job) -> list[str]:
+    """What there is to say before a method begins."""
+    policy, extra = job.params.get("policy"), job.params.get("extra_numbers")
+    notes = [policy] if policy else []
+    if extra:
+        notes.append(f"warning: ignored {extra} numbers after f")
+    return notes

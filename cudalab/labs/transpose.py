@@ -27,6 +27,7 @@ class Transpose(Lab):
 
     name = "transpose"
     axes: ClassVar = {"dtype": ("float32", "int32", "float64")}
+    example_size = "500"
     distributions = ("uniform", "index")
 
     def read(self, stream: InputStream, case: Case) -> Inputs:

@@ -140,7 +140,8 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     const unsigned tile_row = warp % 2 * 64 + lane / 4 * 4, tile_col = warp / 2 * 64 + lane % 4 * 4;
     const float* As = ring + tile_row;
     const float* Bs = ring + BK * LDA + tile_col;
-    float acc[TM][TN] = {}, left[2][TM], right[2][TN];
+    float acc[TM][TN] = {};
+    __align__(16) float left[2][TM], right[2][TN];
     auto read_step = [&](unsigned buffer, unsigned p) {
 #pragma unroll
         for (unsigned g = 0; g < TM / 4; ++g)

@@ -3,6 +3,7 @@
 // order    = 13
 // dispatch = "tiles"
 // requires = ["sm_90"]
+// default  = ["cuda"]
 //
 // [defines]
 // BM                = 128

@@ -105,7 +105,7 @@ __device__ inline void multiply_tile(const float* a, const float* b, float* c, u
 
 #pragma unroll
         for (unsigned p = 0; p < BK; ++p) {
-            float left[TM], right[TN];
+            __align__(16) float left[TM], right[TN];
 #pragma unroll
             for (unsigned half = 0; half < 2; ++half) {
                 *reinterpret_cast<float4*>(left + 4 * half) =

@@ -31,8 +31,9 @@
 
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
-// Rows of 32 keys for each warp. With pairs half as many: a key's places take registers as well.
-constexpr unsigned ROWS = KEYS_PER_THREAD * 4 / sizeof(T) / (PAIRS ? 2 : 1);
+constexpr unsigned ROWS = KEYS_PER_THREAD * 4 / sizeof(T);  // of 32 keys, for each warp
+// A block less on a multiprocessor, when values need registers as well.
+constexpr unsigned RESIDENT_BLOCKS = PAIRS ? BLOCKS_PER_SM - 1 : BLOCKS_PER_SM;
 constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
 
 static_assert(THREADS_PER_BLOCK % 32 == 0 && THREADS_PER_BLOCK >= RADIX, "a thread for each digit");
@@ -52,6 +53,12 @@ __device__ inline unsigned same_digit_lanes(Bits bits, int shift) {
         lanes &= one ? ones : ~ones;
     }
     return lanes;
+}
+
+// Have `value` in a register from here on. Left alone, the compiler packs late and keeps both
+// halves.
+__device__ inline void pin(unsigned& value) {
+    asm volatile("" : "+r"(value));
 }
 
 // counts[digit * num_tiles + tile]
@@ -94,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) c
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) scatter(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BLOCKS) scatter(
     const T* in, T* out, const unsigned* offsets, unsigned n, int shift) {
     __shared__ Bits staged[CHUNK_ITEMS];
     __shared__ unsigned counters[WARPS][RADIX];  // counts of a warp, then its places in `staged`
@@ -154,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
         // Rank. The digits are taken anew, by a shift that the compiler cannot know: it would keep
         // those of the count until here, in as many registers as the keys.
         const int same_shift = hidden_shift;
-        unsigned places[ROWS];
+        unsigned places[PAIRS ? ROWS / 2 : 1];  // two to a register, for the values
 #pragma unroll
         for (unsigned row = 0; row < ROWS; ++row) {
             unsigned& counter = counters[warp][digit_at(bits[row], same_shift, RADIX_BITS)];
@@ -163,33 +170,43 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
             __syncwarp();  // all lanes have read before the lowest writes
             if (below == 0) counter = first + __popc(lanes);
             __syncwarp();  // it has written before the next row reads
-            places[row] = first + below;
-            staged[places[row]] = bits[row];
+            const unsigned place = first + below;
+            staged[place] = bits[row];
+            if constexpr (PAIRS) {
+                places[row / 2] = row % 2 ? places[row / 2] | place << 16 : place;
+                pin(places[row / 2]);
+            }
         }
         __syncthreads();  // the chunk is in digit order
 
         if constexpr (PAIRS) {
             // A value follows its key: to the same place in `staged`, then to the same in `out`.
             T* staged_values = reinterpret_cast<T*>(staged);
-            unsigned targets[ROWS];
+            unsigned digits[ROWS / 4];  // four to a register, of the keys this thread writes
 #pragma unroll
             for (unsigned row = 0; row < ROWS; ++row) {
                 const unsigned place = row * THREADS_PER_BLOCK + threadIdx.x;
                 const Bits key = staged[place];
-                targets[row] = output_shift[digit_at(key, shift, RADIX_BITS)] + place;
-                if (place < chunk_items) out[targets[row]] = from_ordered_bits<T>(key);
+                const unsigned digit = digit_at(key, shift, RADIX_BITS);
+                digits[row / 4] = row % 4 ? digits[row / 4] | digit << row % 4 * 8 : digit;
+                pin(digits[row / 4]);
+                if (place < chunk_items)
+                    out[output_shift[digit] + place] = from_ordered_bits<T>(key);
             }
             __syncthreads();  // all keys are written: their room is free for the values
 #pragma unroll
             for (unsigned row = 0; row < ROWS; ++row) {
-                const bool inside = first_place + row * 32 < chunk_items;
-                if (inside) staged_values[places[row]] = first_key[n + row * 32];
+                const unsigned place = places[row / 2] >> row % 2 * 16 & 0xffff;
+                if (first_place + row * 32 < chunk_items)
+                    staged_values[place] = first_key[n + row * 32];
             }
             __syncthreads();  // the values are in the order of the keys
 #pragma unroll
             for (unsigned row = 0; row < ROWS; ++row) {
                 const unsigned place = row * THREADS_PER_BLOCK + threadIdx.x;
-                if (place < chunk_items) out[n + targets[row]] = staged_values[place];
+                const unsigned digit = digits[row / 4] >> row % 4 * 8 & 0xff;
+                if (place < chunk_items)
+                    out[n + output_shift[digit] + place] = staged_values[place];
             }
             continue;
         }

@@ -273,7 +273,7 @@ extern "C" __global__ void __launch_bounds__(256) update_trailing(T* lu, unsigne
     T acc[EACH][EACH] = {};
 #pragma unroll 4
     for (unsigned k = 0; k < PANEL; ++k) {
-        T left[EACH], right[EACH];
+        __align__(16) T left[EACH], right[EACH];
 #pragma unroll
         for (unsigned i = 0; i < EACH; ++i) left[i] = Ls[k][ty * EACH + i];
 #pragma unroll

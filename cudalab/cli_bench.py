@@ -1,0 +1,457 @@
+"""The command `bench`: its options, its output. Nothing heavy is imported before it runs."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudalab.labs.base import Lab, Size
+    from cudalab.results import Comparison, Json
+    from cudalab.suite import Request
+
+ALL = "all"
+BASELINES = ("numpy", "cupy", "cub")
+KILL_AFTER_S = 600.0  # of a student's file, whose kernel may never end
+MOST_SIZES = 64
+CASE_HELP = (
+    "With one lab its own options (--op, --rows, --aat, --bins, ...) choose the case: "
+    "`cudalab bench LAB --help`."
+)
+EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW = click.Path(dir_okay=False, path_type=Path)
+
+
+class Sizes(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
+    """Sizes and ranges of them: 1Mi,2^24 or 2^16:2^28:x4 or 300x200."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[Size]:
+        """Expand the ranges."""
+        from cudalab.cli import shape
+
+        if isinstance(value, list):
+            return value
+        sizes: list[Size] = []
+        for part in value.split(","):
+            if ":" in part:
+                sizes += self._range(part, param, ctx)
+            else:
+                sizes.append(shape(part))
+        if any(d < 1 for one in sizes for d in (one if isinstance(one, tuple) else (one,))):
+            self.fail(f"{value!r}: a size to measure is 1 or more", param, ctx)
+        return sizes
+
+    def _range(
+        self, text: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[int]:
+        from cudalab.cli import size
+
+        match = re.fullmatch(r"([^:]+):([^:]+)(?::([x+])([^:]+))?", text)
+        if match is None:
+            self.fail(f"{text!r} is no range such as 2^16:2^28:x4 or 1000:5000:+1000", param, ctx)
+        first, last, step = size(match[1]), size(match[2]), size(match[4] or "2")
+        adds = match[3] == "+"
+        if first < 1 or last < first or step < (1 if adds else 2):
+            self.fail(f"{text!r}: a range goes up from 1 or more", param, ctx)
+        sizes = [first]
+        while (following := sizes[-1] + step if adds else sizes[-1] * step) <= last:
+            sizes.append(following)
+            if len(sizes) > MOST_SIZES:
+                self.fail(f"{text!r} has more than {MOST_SIZES} sizes", param, ctx)
+        return sizes
+
+
+class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
+    """NAME=VALUE,VALUE: 32,64,…,1024 goes on as it began; see `suite.combinations`."""
+
+    name = "sweep"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, list[str]]:
+        """Fill in what the dots leave out."""
+        name, equals, text = value.partition("=")
+        values = [part.strip() for part in text.split(",")]
+        if not (re.fullmatch(r"[A-Za-z_]\w*", name) and equals and all(values)):
+            self.fail(f"{value!r} is not NAME=VALUE,VALUE,...", param, ctx)
+        for dots in ("…", "..."):
+            if dots in values:
+                values = self._filled(values, values.index(dots), param, ctx)
+        return name, list(dict.fromkeys(values))
+
+    def _filled(
+        self,
+        values: list[str],
+        dots: int,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> list[str]:
+        around = [*values[max(dots - 2, 0) : dots], *values[dots + 1 : dots + 2]]
+        if len(around) != 3 or not all(text.isdecimal() for text in around):
+            self.fail("two numbers stand before the dots and one after them", param, ctx)
+        one, two, last = map(int, around)
+        steps = [two]
+        doubles = one > 0 and two % one == 0 and two // one > 1 and (last // two) * two == last
+        factor = two // one if doubles else 0
+        while steps[-1] < last:
+            steps.append(steps[-1] * factor if factor else steps[-1] + max(two - one, 1))
+            if len(steps) > MOST_SIZES:
+                break
+        if steps[-1] != last:
+            self.fail(f"{one}, {two}, ... does not come to {last}", param, ctx)
+        return [*values[: dots - 1], *map(str, steps), *values[dots + 2 :]]
+
+
+class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
+    """Names of a list, between commas."""
+
+    name = "names"
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        """Allow the names in `known`."""
+        self.known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Check each."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
+        for name in names:
+            if name not in self.known:
+                self.fail(f"{name!r} is none of {', '.join(self.known)}", param, ctx)
+        return names
+
+
+class BenchCommand(click.Command):
+    """Knows the options of a lab when it is the only one named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look for the lab before anything is parsed."""
+        named = {arg for arg in args if arg in labs.names()}
+        if len(named) == 1 and ALL not in args:
+            ctx.meta[__name__] = labs.get(named.pop())
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own, then those that choose the lab's case."""
+        own = super().get_params(ctx)
+        lab: Lab | None = ctx.meta.get(__name__)
+        if lab is None:
+            return own
+        from cudalab.cli import case_options
+
+        theirs = case_options(lab)
+        replaced = {name for option in theirs for name in option.opts}
+        own = [param for param in own if not replaced & set(param.opts) or param.name != "dtype"]
+        taken = {name for param in own for name in param.opts}
+        return [*own, *(option for option in theirs if not taken & set(option.opts))]
+
+
+def lines(title: str, *texts: str) -> str:
+    """Lines that help shows as they are."""
+    return "\n".join(["\b", f"{title}:", *(f"  {text}" for text in texts)])
+
+
+@click.command(
+    "bench",
+    cls=BenchCommand,
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab bench",
+                "cudalab bench reduce --variants all --n 2^16:2^28:x4 --baseline numpy,cupy",
+                "cudalab bench reduce --op max --rows --kernel my.cu --json new.json",
+                "cudalab bench matmul --variants tiled --sweep TILE=8,16,32",
+                "cudalab bench reduce --variants all --sweep THREADS_PER_BLOCK=32,64,...,1024 \\",
+                "    --sweep ITEMS_PER_BLOCK=~THREADS_PER_BLOCK",
+                "cudalab bench --compare old.json new.json",
+            ),
+            CASE_HELP,
+        ]
+    ),
+)
+@click.argument("names", nargs=-1, type=click.Choice([*labs.names(), ALL]), metavar="[LAB...|all]")
+@click.option(
+    "--variants",
+    metavar="all|NAMES",
+    help="All that compute the case, or names with commas. By default the first rung of the ladder "
+    "and the device's default.",
+)
+@click.option(
+    "--n",
+    "sizes",
+    type=Sizes(),
+    metavar="SIZES",
+    help="1Mi, 1e6, 2^20, 300x200; several with commas; 2^16:2^28:x4 is a range. By default a size "
+    "for each lab and device.",
+)
+@click.option("--dtype", metavar="TYPE", help="For the labs that have it; each lab's own default.")
+@click.option("--dist", metavar="NAME", help="What the data look like; the lab's first by default.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="auto takes the GPU where there is one. On the CPU device times are emulated.",
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
+)
+@click.option(
+    "--baseline",
+    "baselines",
+    type=Names(BASELINES),
+    default=(),
+    metavar="NAMES",
+    help="Measure in the same run: numpy, cupy (the vendor's libraries), cub.",
+)
+@click.option(
+    "--kernel", type=EXISTING, metavar="FILE.cu", help="Your own file, beside the others."
+)
+@click.option(
+    "--sweep",
+    type=SweepOption(),
+    multiple=True,
+    metavar="DEFINE=VALUES",
+    help="Over a define of the header: 32,64,...,1024; 2*OTHER; ~OTHER: in proportion to it. "
+    "Several make a grid.",
+)
+@click.option("--hot", is_flag=True, help="Caches as the run before leaves them, not flushed.")
+@click.option("--cold", is_flag=True, help="With --hot: both, side by side.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Of sampling for each table: a budget, no failure. By default 1 to 10.",
+)
+@click.option(
+    "--kill-after",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help=f"End the run as an error. With --kernel {KILL_AFTER_S:g} by default.",
+)
+@click.option("--json", "json_path", type=NEW, metavar="FILE", help="Every sample.")
+@click.option("--csv", "csv_path", type=NEW, metavar="FILE", help="A line a row.")
+@click.option("--markdown", "markdown_path", type=NEW, metavar="FILE", help="The tables.")
+@click.option("--plot", "plot_path", type=NEW, metavar="FILE.png|svg", help="Time over n; ladders.")
+@click.option("--against", type=EXISTING, metavar="OLD.json", help="Compare with an earlier run.")
+@click.option(
+    "--compare",
+    "compared",
+    type=EXISTING,
+    nargs=2,
+    metavar="OLD.json NEW.json",
+    help="Compare two files, measure nothing.",
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="A smaller change is none; a regression exits 3.",
+)
+def bench(
+    *,
+    names: tuple[str, ...],
+    kernel: Path | None,
+    kill_after: float | None,
+    against: Path | None,
+    compared: tuple[Path, Path] | None,
+    threshold: float,
+    json_path: Path | None,
+    csv_path: Path | None,
+    markdown_path: Path | None,
+    plot_path: Path | None,
+    **options: Any,
+) -> int:
+    """Measure variants side by side: right answers first, then times that can be trusted."""
+    from cudalab import results
+
+    if compared:
+        if names or kernel or against:
+            raise UsageError("--compare measures nothing", hint="leave out labs and other options")
+        old, new = map(results.load, compared)
+        return verdicts(old, new, threshold)
+    before = results.load(against) if against else None
+    if kernel:
+        kill_after = kill_after or KILL_AFTER_S
+    files = Files(json_path, csv_path, markdown_path, plot_path)
+    work = partial(
+        run,
+        names=names,
+        kernel=kernel,
+        before=before,
+        threshold=threshold,
+        files=files,
+        **options,
+    )
+    if kill_after is None:
+        return work()
+    from cudalab.cli import in_words
+    from cudalab.supervise import supervise
+
+    return supervise(partial(in_words, work), kill_after)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where results go besides stdout."""
+
+    json: Path | None
+    csv: Path | None
+    markdown: Path | None
+    plot: Path | None
+
+    def check(self) -> None:
+        """Find out before anything is measured that a picture cannot be drawn."""
+        if self.plot:
+            from cudalab.plots import check_target
+
+            check_target(str(self.plot))
+
+    def save(self, document: Json) -> None:
+        """Keep every sample that there is so far."""
+        from cudalab import results
+
+        if self.json:
+            results.save(self.json, results.as_json(document))
+
+    def finish(self, document: Json) -> None:
+        """Write what is made of all samples."""
+        from cudalab import grids, results
+
+        self.save(document)
+        if self.csv:
+            results.save(self.csv, grids.csv_text(document))
+        if self.markdown:
+            results.save(self.markdown, grids.markdown(document))
+        if self.plot:
+            from cudalab.plots import bench_picture
+
+            bench_picture(document, self.plot)
+
+
+def run(
+    *,
+    names: tuple[str, ...],
+    device: str,
+    threads: int | None,
+    files: Files,
+    before: Json | None,
+    threshold: float,
+    **options: Any,
+) -> int:
+    """Measure, and print each table when it is there."""
+    from cudalab import display, exclusive, grids, results
+    from cudalab.backends import choose_device, open_backend
+    from cudalab.suite import Suite, exit_code
+
+    files.check()
+    device = choose_device() if device == "auto" else device
+    if before is not None:
+        results.check_comparable(before, device)
+    asked = request(names, **options)
+    busy: list[str] = []
+    with ExitStack() as stack:
+        if device == "cuda":
+            gpu = exclusive.visible_gpu()
+            stack.enter_context(exclusive.alone(gpu))
+            busy = exclusive.other_processes(gpu)
+        backend = stack.enter_context(open_backend(device, threads))
+        progress = stack.enter_context(display.BenchProgress())
+        progress.begin("device")
+        suite = Suite(backend, asked, progress, files.save, busy)
+        progress.hide()
+        display.lines(grids.device_lines(suite.document["environment"]))
+        for table in suite.tables():
+            progress.hide()
+            for found in grids.of_table(table, suite.document["environment"]):
+                display.grid(found)
+    for found in grids.summaries(suite.document):
+        display.grid(found)
+    files.finish(suite.document)
+    if before is not None:
+        suite.exit_codes.add(verdicts(before, suite.document, threshold))
+    return exit_code(suite.exit_codes)
+
+
+def request(names: tuple[str, ...], **options: Any) -> Request:
+    """What the options ask for. UsageError for what no lab here can do."""
+    from cudalab import suite
+    from cudalab.bench import COLD, HOT
+
+    hot, cold = options.pop("hot"), options.pop("cold")
+    dtype = options.pop("dtype", None)
+    fixed = {
+        name: options.pop(name)
+        for name in ("sizes", "variants", "kernel", "dist", "seed", "baselines", "time_limit")
+    }
+    sweep = dict(options.pop("sweep"))
+    everything = not names or ALL in names
+    chosen = labs.names() if everything else tuple(dict.fromkeys(names))
+    if fixed["kernel"] and len(chosen) != 1:
+        raise UsageError("--kernel is a file of one lab", hint="cudalab bench LAB --kernel FILE.cu")
+    found = [labs.get(name) for name in chosen]
+    if dtype is not None:
+        found = [lab for lab in found if dtype in lab.axes.get("dtype", ())]
+        if not found:
+            raise UsageError(
+                f"--dtype {dtype}: {', '.join(chosen)}: no such type",
+                hint="`cudalab LAB --help` lists a lab's types",
+            )
+    _check_dist(found, fixed["dist"])
+    given: Mapping[str, Any] = options | ({"dtype": dtype} if dtype is not None else {})
+    return suite.Request(
+        [(lab, suite.case_of(lab, given)) for lab in found],
+        fixed["sizes"],
+        fixed["variants"],
+        fixed["kernel"],
+        fixed["dist"],
+        fixed["seed"],
+        fixed["baselines"],
+        sweep,
+        (COLD, HOT) if hot and cold else (HOT,) if hot else (COLD,),
+        fixed["time_limit"],
+    )
+
+
+def _check_dist(found: list[Lab], dist: str | None) -> None:
+    if dist is None:
+        return
+    name = dist.partition(":")[0]
+    for lab in found:
+        if name not in lab.distributions:
+            raise UsageError(
+                f"{lab.name} has no distribution '{name}'",
+                hint=f"one of {', '.join(lab.distributions)}",
+            )
+
+
+def verdicts(old: Json, new: Json, threshold: float) -> int:
+    """Print what became of each row; 3 for a regression."""
+    from cudalab import display, grids, results
+
+    found: Comparison = results.compare(old, new, threshold / 100)
+    display.grid(grids.comparison_grid(found))
+    return ExitCode.WRONG_ANSWER if found.regressions else ExitCode.OK

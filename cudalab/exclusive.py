@@ -1,0 +1,96 @@
+"""One measurement at a time on a GPU, and who else uses it."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import os
+import re
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.errors import CudalabError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ASK_SECONDS = 10.0
+
+
+class BusyError(CudalabError):
+    """Another measurement is under way on the same device."""
+
+
+@contextmanager
+def alone(gpu: str) -> Iterator[None]:
+    """Hold the lock of `gpu` in the block. BusyError says who holds it.
+
+    The lock ends with the process, however it ends; the file stays.
+    """
+    name = re.sub(r"[^\w.-]+", "-", gpu)
+    path = Path(tempfile.gettempdir()) / f"cudalab-bench-{name}.lock"
+    fd = _open(path)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            raise BusyError(
+                f"another `cudalab bench` is measuring on GPU {gpu}"
+                + (f" (process {holder})" if holder else ""),
+                hint="two at a time would slow each other down: wait for it; "
+                f"or --device cpu; the lock is {path}",
+            ) from None
+        _sign(fd)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _open(path: Path) -> int:
+    """For anyone: a file that another user made can be locked, but not written."""
+    try:
+        return os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except PermissionError:
+        fd = os.open(path, os.O_RDONLY)
+    return fd
+
+
+def _sign(fd: int) -> None:
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, str(os.getpid()).encode(), 0)
+    except OSError:  # another user's file: the lock holds, only the number is missing
+        pass
+
+
+def visible_gpu() -> str:
+    """The GPU that will be used, by its UUID where nvidia-smi tells it, else by its number."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip() or "0"
+    answer = _ask(first, "--query-gpu=uuid")
+    return answer[0][0] if answer else first
+
+
+def other_processes(gpu: str) -> list[str]:
+    """Processes that compute on `gpu`; ask before this one does. Empty where nobody tells."""
+    rows = _ask(gpu, "--query-compute-apps=pid,process_name")
+    own = str(os.getpid())
+    return [f"{Path(row[1]).name} ({row[0]})" for row in rows if len(row) == 2 and row[0] != own]
+
+
+def _ask(gpu: str, query: str) -> list[list[str]]:
+    """The rows that nvidia-smi answers; none where it is missing or fails."""
+    command = ["nvidia-smi", "-i", gpu, query, "--format=csv,noheader"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=ASK_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    rows = csv.reader(done.stdout.splitlines(), skipinitialspace=True)
+    return [[cell.strip() for cell in row] for row in rows if row]
