@@ -243,6 +243,53 @@ class RadixSort(KeySort):
 
         return Step(run, _last_of(ping, pong, passes))
 
+    def dispatch_onesweep(self, job: Job) -> Step:
+        """All digits are counted in one read; then a pass a digit reads and writes the keys once.
+
+        Word is unsigned long long; there are passes = 8 * sizeof(T) / RADIX_BITS digits.
+
+        clear_words(Word *words, unsigned n)
+            zeros, once, before the first run
+        count_all_digits(const T *keys, unsigned *counts, unsigned n)
+            adds to counts[pass * 2^RADIX_BITS + digit]; at most COUNT_BLOCKS blocks
+        place_digits(unsigned *counts, unsigned *digit_starts)
+            a block of 2^RADIX_BITS threads for each pass: the exclusive scan of its counts, which
+            become zero again
+        sweep(const T *in, T *out, const unsigned *digit_starts, Word *statuses, Word *ticket,
+              unsigned n, int shift)
+            stable; the pass is shift / RADIX_BITS; a block a tile, taken by ticket; a status for
+            each tile and digit. Statuses and ticket are zero before the first launch and the
+            kernel's own from then on.
+        A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys for each of THREADS_PER_BLOCK threads.
+        """
+        backend, keys = job.backend, _keys(job)
+        n, itemsize = job.params["n"], keys.dtype.itemsize
+        threads, radix_bits = job.define("THREADS_PER_BLOCK"), job.define("RADIX_BITS")
+        passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
+        tiles = _blocks(n, threads * job.define("KEYS_PER_THREAD") * 4 // itemsize)
+        count_blocks = min(_blocks(n * itemsize, 16 * threads), job.define("COUNT_BLOCKS"))
+        count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
+        sweep = job.kernels["sweep"]
+        counts = backend.empty(passes * radix, np.uint32)
+        starts = backend.empty(passes * radix, np.uint32)
+        statuses, ticket = backend.empty(tiles * radix, np.uint64), backend.empty(1, np.uint64)
+        ping, pong = _two_buffers(job)
+        for words, size in ((statuses, tiles * radix), (ticket, 1)):
+            clear = job.kernels["clear_words"]
+            backend.launch(clear, _blocks(size, threads), threads, words, np.uint32(size))
+        backend.copy(np.zeros(passes * radix, np.uint32), counts)
+
+        def run() -> None:
+            backend.launch(count, count_blocks, threads, keys, counts, np.uint32(n))
+            backend.launch(place, passes, radix, counts, starts)
+            source, target = keys, ping
+            for digit in range(passes):
+                args = (starts, statuses, ticket, np.uint32(n), np.int32(digit * radix_bits))
+                backend.launch(sweep, tiles, threads, source, target, *args)
+                source, target = target, pong if target is ping else ping
+
+        return Step(run, _last_of(ping, pong, passes))
+
 
 LAB = RadixSort()
 

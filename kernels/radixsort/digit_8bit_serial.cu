@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Each thread ranks its own run of consecutive keys: no cooperation, no coalescing"
-// order    = 4
+// order    = 5
 // dispatch = "digits"
 // default  = ["cpu"]
 //

@@ -1,0 +1,147 @@
+// /// cudalab
+// summary  = "One sweep a digit: tiles look back for their offsets instead of reading keys twice"
+// order    = 4
+// dispatch = "onesweep"
+// default  = ["cuda"]
+//
+// [defines]
+// THREADS_PER_BLOCK = 256
+// BLOCKS_PER_SM     = 4      # leaves a thread 64 registers: its keys fit without spills
+// KEYS_PER_THREAD   = 32     # in registers, for keys of 4 bytes
+// RADIX_BITS        = 8
+// COUNT_BLOCKS      = 1056   # eight for each of 132 multiprocessors
+// ///
+//
+// `digit_8bit` reads the keys twice a pass, because a tile must know how many keys of each digit
+// lie in the tiles before it. How often a digit occurs at all does not depend on the order of the
+// keys, so one read counts the digits of all passes. For the rest a tile looks back: it publishes
+// its counts, adds up those of the tiles before it until it meets one that knows its own prefix,
+// and publishes its prefix in turn. Keys are read once and written once a pass.
+//
+// Thread d looks back for digit d, while other threads still rank. Tiles are taken by ticket, so a
+// tile only waits for tiles that running blocks have taken. A status word holds the number of the
+// launch, a flag and a count in 64 bits, written and read whole: no fence is needed, and nothing
+// has to be cleared between launches. A tile is KEYS_PER_THREAD keys of 4 bytes for each thread, or
+// half as many of 8 bytes.
+// Limits: a tile's look-back is a chain of dependent reads.
+#include "common/scatter_digits.cuh"
+
+using Word = unsigned long long;
+
+constexpr unsigned PASSES = 8 * sizeof(T) / RADIX_BITS;
+constexpr unsigned VECTOR_ITEMS = 16 / sizeof(T);
+constexpr unsigned COPIES = 16 / sizeof(T);  // of each counter: lanes that meet in one are fewer
+
+struct __align__(16) Vector {
+    T items[VECTOR_ITEMS];
+};
+
+// volatile: each read goes to memory that other blocks write, each write becomes visible there.
+__device__ inline Word load(const Word* word) {
+    return *(const volatile Word*)word;
+}
+__device__ inline void store(Word* word, Word value) {
+    *(volatile Word*)word = value;
+}
+
+// Status words and ticket are zero before the first launch.
+extern "C" __global__ void clear_words(Word* words, unsigned n) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) words[i] = 0;
+}
+
+// counts[pass * RADIX + digit] += the occurrences of the digit; zero before the first launch.
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_all_digits(const T* keys,
+                                                                                 unsigned* counts,
+                                                                                 unsigned n) {
+    __shared__ unsigned counters[PASSES * RADIX * COPIES];
+    for (unsigned i = threadIdx.x; i < PASSES * RADIX * COPIES; i += THREADS_PER_BLOCK)
+        counters[i] = 0;
+    __syncthreads();  // nobody counts before all is zero
+
+    const unsigned copy = threadIdx.x % COPIES;
+    const auto count = [&](T key) {
+        const Bits bits = ordered_bits(key);
+#pragma unroll
+        for (unsigned pass = 0; pass < PASSES; ++pass) {
+            const unsigned digit = digit_at(bits, pass * RADIX_BITS, RADIX_BITS);
+            atomicAdd(&counters[(pass * RADIX + digit) * COPIES + copy], 1u);  // shared by lanes
+        }
+    };
+    const unsigned vectors = n / VECTOR_ITEMS, stride = gridDim.x * THREADS_PER_BLOCK;
+    const unsigned first = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
+    for (unsigned v = first; v < vectors; v += stride) {
+        const Vector vector = reinterpret_cast<const Vector*>(keys)[v];
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR_ITEMS; ++k) count(vector.items[k]);
+    }
+    const unsigned rest = vectors * VECTOR_ITEMS + first;
+    if (rest < n) count(keys[rest]);
+    __syncthreads();  // all have counted
+
+    for (unsigned i = threadIdx.x; i < PASSES * RADIX; i += THREADS_PER_BLOCK) {
+        unsigned sum = 0;
+        for (unsigned c = 0; c < COPIES; ++c) sum += counters[i * COPIES + c];
+        if (sum > 0) atomicAdd(&counts[i], sum);  // blocks meet in one counter
+    }
+}
+
+// A block for each pass: where each digit begins in the pass's output. The counts are zero again.
+extern "C" __global__ void __launch_bounds__(RADIX) place_digits(unsigned* counts,
+                                                                 unsigned* digit_starts) {
+    const unsigned i = blockIdx.x * RADIX + threadIdx.x;
+    const unsigned count = counts[i];
+    unsigned total;
+    digit_starts[i] = exclusive_scan_block<RADIX>(count, total);
+    counts[i] = 0;
+}
+
+// A status: bits 63 to 33 are the launch's number, bit 32 says whether the tiles before are
+// included, bits 31 to 0 are the count.
+struct LookBack {
+    Word* statuses;  // [tile][digit]
+    unsigned tile, run, digit_start;
+
+    __device__ void publish(unsigned digit, unsigned count) {
+        store(&statuses[(size_t)tile * RADIX + digit], (Word)run << 33 | count);
+    }
+    __device__ unsigned first(unsigned digit, unsigned count) {
+        unsigned before = 0;
+        for (unsigned t = tile; t > 0; --t) {
+            Word status;
+            do {
+                status = load(&statuses[(size_t)(t - 1) * RADIX + digit]);
+            } while (status >> 33 != run);
+            before += (unsigned)status;
+            if (status >> 32 & 1) break;
+        }
+        store(&statuses[(size_t)tile * RADIX + digit],
+              (Word)run << 33 | 1ull << 32 | (before + count));
+        return digit_start + before;
+    }
+};
+
+// ticket: the launch's number in the high half, the next tile in the low half.
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BLOCKS) sweep(
+    const T* in, T* out, const unsigned* digit_starts, Word* statuses, Word* ticket, unsigned n,
+    int shift) {
+    __shared__ int hidden_shift;
+    __shared__ Word block_ticket;
+
+    // Who takes the last ticket leaves it for the next launch: no other block will look again.
+    if (threadIdx.x == 0) {
+        hidden_shift = shift;
+        block_ticket = atomicAdd(ticket, 1ull);
+        if ((unsigned)block_ticket == gridDim.x - 1)
+            store(ticket, ((block_ticket >> 32) + 1) << 32);
+    }
+    __syncthreads();  // the ticket is there for all
+    const unsigned tile = (unsigned)block_ticket;
+    const unsigned start = tile * CHUNK_ITEMS;
+    const unsigned tile_items = n - start < CHUNK_ITEMS ? n - start : CHUNK_ITEMS;
+    // Launches count from 1: a word that is zero holds nothing.
+    LookBack places{
+        statuses, tile, (unsigned)(block_ticket >> 32) + 1,
+        threadIdx.x < RADIX ? digit_starts[shift / RADIX_BITS * RADIX + threadIdx.x] : 0};
+    scatter_chunk(in, out, n, start, tile_items, shift, hidden_shift, places);
+}
