@@ -23,7 +23,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout that is measured
 
-from cudalab import source  # noqa: E402
+from cudalab import labs, registry, source  # noqa: E402
 from cudalab.backends import open_backend  # noqa: E402
 from cudalab.backends.cpu import usable_cores  # noqa: E402
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 COMMAND = [sys.executable, "-m", "cudalab"]
-MIB = 1 << 20
 RUNS = 5
+KERNELS = f"sum of the kernels, as `--time` tells them, median of {RUNS}"
 
 
 def main(device: str) -> None:
@@ -106,6 +106,25 @@ def cpu_figures() -> Iterator[Figure]:
         keys = generated(folder, "radixsort", 1_000_000)
         split = [*sort, "--variant", "split_1bit"]
         yield "`split_1bit`, n = 1,000,000", "≤ 15", seconds(split, keys), "s", how
+        for lab, n, limit in (
+            ("reduce", 100_000_000, 1.5),
+            ("scan", 10_000_000, 1),
+            ("histogram", 100_000_000, 1.5),
+            ("solve", 1000, 1),
+        ):
+            data = generated(folder, lab, n)
+            name = f"`cudalab {lab}`, n = {n:,}"
+            yield name, f"≤ {limit}", seconds([lab, "--device", "cpu"], data), "s", how
+            data.unlink()
+        data = generated(folder, "matmul", 512)
+        tiled = ["matmul", "--device", "cpu", "--variant", "tiled"]
+        yield (
+            "`cudalab matmul --variant tiled`, n = 512, kernels",
+            "≤ 250",
+            median(kernel_ms(tiled, data) for _ in range(RUNS)),
+            "ms",
+            KERNELS,
+        )
 
 
 def cuda_figures() -> Iterator[Figure]:
@@ -120,14 +139,13 @@ def cuda_figures() -> Iterator[Figure]:
         yield f"{name}, file to file", "≤ 1.5", seconds(sort, keys), "s", how
         piped = [timed_pipe(sort, keys) for _ in range(RUNS)]
         yield f"{name}, pipe to pipe", "", median(piped), "s", f"{how}, between two `cat`"
-        variants = ("split_1bit", "digit_4bit", "digit_8bit", "digit_8bit_serial")
-        for variant in variants:
+        for variant in registry.variants(labs.get("radixsort")):
             yield (
-                f"`{variant}`, n = {n:,}, kernels",
-                "≤ 15" if variant == "digit_8bit" else "",
-                median(kernel_ms([*sort, "--variant", variant], keys) for _ in range(RUNS)),
+                f"`{variant.name}`, n = {n:,}, kernels",
+                "≤ 15" if variant.name == "digit_8bit" else "",
+                median(kernel_ms([*sort, "--variant", variant.name], keys) for _ in range(RUNS)),
                 "ms",
-                f"sum of the kernels of `cudalab radixsort --time`, median of {RUNS}",
+                KERNELS,
             )
 
 
