@@ -146,7 +146,9 @@ class BenchCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for the lab before anything is parsed."""
         named = {arg for arg in args if arg in labs.names()}
-        if len(named) == 1 and ALL not in args:
+        before = ["", *args]  # `--variants all` is not the argument `all`
+        everything = any(arg == ALL and not before[i].startswith("-") for i, arg in enumerate(args))
+        if len(named) == 1 and not everything:
             ctx.meta[__name__] = labs.get(named.pop())
         return super().parse_args(ctx, args)
 
@@ -206,7 +208,9 @@ def lines(title: str, *texts: str) -> str:
 )
 @click.option("--dtype", metavar="TYPE", help="For the labs that have it; each lab's own default.")
 @click.option("--dist", metavar="NAME", help="What the data look like; the lab's first by default.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
+)
 @click.option(
     "--device",
     type=click.Choice(["auto", "cuda", "cpu"]),

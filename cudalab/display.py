@@ -7,6 +7,7 @@ import sys
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -14,15 +15,22 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from cudalab.explain.parts import Commands, Drawing, Heading
+from cudalab.explain.parts import Table as Columns
+from cudalab.explain.parts import Text as Prose
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
+    from cudalab.explain.parts import Part
     from cudalab.grids import Grid
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 WIDTH = 100  # of a file or a pipe, where COLUMNS does not say
+PROSE = 80  # columns of text that reads well
+_PLAIN = str.maketrans("─└·", "-+.")
 
 
 def console() -> Console:
@@ -58,6 +66,53 @@ def cuda_source(text: str) -> None:
     console().print(Syntax(text, "cuda", line_numbers=True, word_wrap=True))
 
 
+# explain -----------------------------------------------------------------------------------------
+
+
+def explanation(title: str, parts: Iterable[Part]) -> None:
+    """Print a topic's page: text to the screen's width, or PROSE; drawings as they are."""
+    target = console()
+    width = min(target.width, PROSE)
+    for part in (Heading(title + "\n"), *parts):
+        if isinstance(part, Columns):
+            shown = Table(box=SIMPLE_HEAD, header_style="bold", show_edge=False)
+            for column in part.columns:
+                shown.add_column(column, overflow="fold")
+            for row in part.rows:
+                shown.add_row(*map(Text, row))
+            target.print(shown, width=width)
+        else:
+            for line in _lines_of(part, width):
+                line.plain = _encodable(line.plain)
+                target.print(line, soft_wrap=True)
+        if not isinstance(part, Heading):  # what it is above follows at once
+            target.print()
+
+
+def _lines_of(part: Heading | Prose | Drawing | Commands, width: int) -> list[Text]:
+    match part:
+        case Heading(heading):
+            end = "\n" if heading.endswith("\n") else ""
+            return [Text(fill(heading, width, break_long_words=False) + end, style="bold")]
+        case Prose(paragraphs):
+            filled = [fill(each, width, break_long_words=False) for each in paragraphs]
+            return [Text("\n\n".join(filled))]
+        case Drawing(lines):
+            return [Text(line) for line in lines]
+        case Commands(lines):
+            return [Text("See it happen", style="bold"), *(Text(f"  {line}") for line in lines)]
+
+
+def _encodable(text: str) -> str:
+    """The text itself, or without what stdout's encoding has no characters for."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
+    return text
+
+
 # bench -------------------------------------------------------------------------------------------
 
 
@@ -86,11 +141,11 @@ def grid(found: Grid) -> None:
             *(Text(row[i], style="bold" if (number, i) in found.best else "") for i in kept),
             style=style,
         )
-    target.print(Text(found.title, style="bold"))
+    target.print(Text(fill(found.title, target.width, break_long_words=False), style="bold"))
     target.print(shown)
     notes = list(found.notes)
     if left_out:
-        notes.append(f"no room for: {', '.join(left_out)} (--csv FILE has everything)")
+        notes.append(f"no room here for: {', '.join(left_out)}")
     for note in notes:
         for number, line in enumerate(note.splitlines()):
             indent = "  " if number == 0 else "      "
@@ -129,6 +184,7 @@ class BenchProgress:
                 TextColumn("{task.fields[estimate]}", markup=False),
                 console=self._console,
                 transient=True,
+                refresh_per_second=4,  # it must not disturb what is measured
             )
             self._task = self._live.add_task("", total=1.0, estimate="")
 
@@ -148,7 +204,8 @@ class BenchProgress:
     def begin(self, what: str) -> None:
         """Say what is measured next."""
         if self._live:
-            self._live.reset(self._task, description=what, completed=0, estimate="")
+            lab = what.partition(":")[0]  # a line has no room for more
+            self._live.reset(self._task, description=lab, completed=0, estimate="")
             self._live.start()
         else:
             self._console.print(Text(what), soft_wrap=True)

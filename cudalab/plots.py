@@ -147,6 +147,7 @@ VARIANT_COLOR, BASELINE_COLOR = "#4477aa", "#ddddcc"
 INK = "#222222"
 WIDE_RANGE = 30  # between the least and the greatest bar: from there on a logarithmic scale
 CHART_WIDTH = 9.0  # inches
+MOST_TICKS = 10  # sizes that are named one by one
 TITLE_CHARACTERS = 90  # of a line that fits the width
 LEGEND_LINES = 14  # that fit beside a chart of the usual height
 
@@ -215,8 +216,18 @@ def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
         axes.plot(
             chart.floor.x, chart.floor.y, label=chart.floor.label, color=INK, linestyle=(0, (1, 2))
         )
+    places = sorted({x for line in chart.lines for x in line.x})
+    if len(places) <= MOST_TICKS:
+        axes.set_xticks(places, [_size_text(x) for x in places])
+        axes.set_xticks([], minor=True)
     axes.grid(which="major", linewidth=0.4, alpha=0.6)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)
+
+
+def _size_text(x: float) -> str:
+    """Large powers of two as powers."""
+    n = int(x)
+    return f"$2^{{{n.bit_length() - 1}}}$" if n >= 4096 and n & (n - 1) == 0 else f"{n:,}"
 
 
 def _draw_ladder(axes: Any, chart: Ladder) -> None:

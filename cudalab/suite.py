@@ -154,7 +154,10 @@ class Suite:
             self.progress.update(done, entries.estimate())
             self.keep(entries)
 
-        bench.measure(entries.found, self.meter, judge, self.plan, tell)
+        try:
+            bench.measure(entries.found, self.meter, judge, self.plan, tell)
+        finally:
+            self.keep(entries, now=True)
 
     def _end_to_end(self, lab: Lab, case: Case, entries: _Entries, data: Data) -> Json | None:
         """Of the device's default, where it is in the table, else of the fastest."""
@@ -348,7 +351,7 @@ def choose(
     able: list[Variant] = []
     why: dict[str, list[str]] = {}
     for variant in everything:
-        reason = _left_out(variant, case, backend)
+        reason = left_out(variant, case, backend)
         if reason:
             why.setdefault(reason, []).append(variant.name)
         else:
@@ -361,7 +364,8 @@ def choose(
     return ends, [f"{others} more with --variants all"] if others else []
 
 
-def _left_out(variant: Variant, case: Case, backend: Backend) -> str | None:
+def left_out(variant: Variant, case: Case, backend: Backend) -> str | None:
+    """Why `all` leaves the variant out, in words; None where it does not."""
     for axis, values in variant.applies.items():
         if case.get(axis) not in values:
             return f"computes {axis} {', '.join(values)} only"

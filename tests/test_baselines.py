@@ -5,17 +5,21 @@ What needs a GPU is marked; the rest checks NumPy's answers, the choice of CUB a
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import re
 import subprocess
 import sys
+import types
 from itertools import product
 
 import numpy as np
 import pytest
 
 from cudalab import bench, labs
-from cudalab.backends import nvcc
+from cudalab.backends import nvcc, open_backend
 from cudalab.baselines import NAMES, baselines, cub, operations, through_cupy, why_not
-from cudalab.errors import NoDeviceError, UsageError
+from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError, UsageError
 
 SIZES = {"matmul": 70, "solve": 40, "transpose": 50, "reduce": 1000}
 CUDA = pytest.mark.cuda
@@ -103,6 +107,16 @@ def test_numpy_at_the_edges(backend, tmp_path, name, given, dist, n):
     made = data(lab, case, backend, tmp_path, dist=dist, n=n)
     (candidate,) = found(lab, case, backend, made, "numpy")
     check(lab, case, backend, made, candidate)
+
+
+def test_numpy_cannot_solve_what_is_singular(backend, tmp_path):
+    lab = labs.get("solve")
+    case = lab.complete({})
+    made = data(lab, case, backend, tmp_path, n=4)
+    made.inputs.arrays["a"] = np.zeros((4, 4), np.float32)
+    (candidate,) = found(lab, case, backend, made, "numpy")
+    with pytest.raises(CudalabError, match="NumPy: Singular matrix"):
+        candidate.run()
 
 
 def test_numpy_says_how_it_adds(backend, tmp_path):
@@ -206,9 +220,7 @@ def cub_operations():
 
 FEW = [
     {"ELEMENT": "unsigned int", "OPERATION": "sort_pairs"},
-    {"ELEMENT": "double", "OPERATION": "sort_keys"},
     {"ELEMENT": "unsigned char", "OPERATION": "histogram"},
-    {"ELEMENT": "int", "OPERATION": "reduce", "OP": "Max"},
     {"ELEMENT": "float", "OPERATION": "reduce", "OP": "Mean"},
     {"ELEMENT": "float", "OPERATION": "scan", "OP": "Min", "INCLUSIVE": "0"},
 ]
@@ -341,6 +353,192 @@ def test_addresses():
     assert cub.addresses([pairs], Placed(5000, (2, 10))) == (1000, 1040, 5000, 5040)
     two = [Placed(1000, (10,)), Placed(2000, (10,))]
     assert cub.addresses(two, Placed(5000, (1,))) == (1000, 2000, 5000, 0)
+
+
+@pytest.fixture(scope="module")
+def host():
+    """The CPU device, whatever the tests run on."""
+    with open_backend("cpu") as opened:
+        yield opened
+
+
+class FakeLibrary:
+    """CUB's sort on the host's memory."""
+
+    def __init__(self):
+        self.widths = []
+
+    def temp_bytes(self, pointers, bins, n, *, wide):
+        del pointers, bins, n
+        return 100 + wide
+
+    def run(self, temp, size, pointers, bins, n, *, wide):
+        del bins
+        assert temp
+        assert size == 101
+        source, _, target, _ = pointers
+        memory_at(target, n, np.uint32)[:] = np.sort(memory_at(source, n, np.uint32))
+        self.widths.append(wide)
+
+
+def memory_at(address, n, dtype):
+    memory = (ctypes.c_uint8 * (n * np.dtype(dtype).itemsize)).from_address(address)
+    return np.frombuffer(memory, dtype)
+
+
+def test_a_candidate_of_cub(host, tmp_path, monkeypatch):
+    """All but the library itself."""
+    lab = labs.get("radixsort")
+    case = lab.complete({})
+    library = FakeLibrary()
+    headers = cub.Headers((3, 0, 1))
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: "nvcc")
+    monkeypatch.setattr(cub, "installed", lambda _: [headers])
+    monkeypatch.setattr(cub, "load", lambda *_: library)
+    monkeypatch.setattr(cub, "architecture", lambda _: "sm_90")
+    made = data(lab, case, host, tmp_path)
+    (candidate,) = cub.candidates("radixsort", host, made.inputs, case, made.buffers)
+    assert (candidate.name, candidate.kind, candidate.device) == ("cub", "baseline", "cpu")
+    assert re.fullmatch(
+        r"CUB 3\.0\.1, n of (32|64) bits: \d\.\d\d x as fast as with (32|64)", candidate.notes[0]
+    )
+    assert library.widths == [False, True] * (1 + cub.TRIALS)
+    check(lab, case, host, made, candidate)
+
+
+# CuPy --------------------------------------------------------------------------------------------
+
+
+class FakeCupy(types.ModuleType):
+    """NumPy, with what CuPy has besides, on the CPU device's memory."""
+
+    __version__ = "0"
+
+    def __init__(self, monkeypatch):
+        super().__init__("cupy")
+        self.freed = 0
+        self.compute_types = {}
+        nothing = types.SimpleNamespace(use=lambda: None)
+        self.cuda = types.SimpleNamespace(
+            Stream=types.SimpleNamespace(null=nothing),
+            UnownedMemory=lambda address, nbytes, owner, _: (address, nbytes, owner),
+            MemoryPointer=lambda memory, offset: (*memory, offset),
+            cub=types.SimpleNamespace(device_histogram=self._histogram),
+        )
+        routines = types.ModuleType("_routines_linalg")
+        routines.COMPUTE_TYPE_FP32 = "full"
+        routines.set_compute_type = self.compute_types.__setitem__
+        core = types.ModuleType("cupy._core")
+        core._routines_linalg = routines
+        self.cublas = types.ModuleType("cupy.cublas")
+        self.cublas.geam = self._geam
+        extra = types.ModuleType("cupyx")
+        extra.errstate = lambda **_: contextlib.nullcontext()
+        extra.lapack = types.SimpleNamespace(gesv=self._gesv, posv=self._posv)
+        modules = {"cupy": self, "cupy._core": core, "cupy.cublas": self.cublas, "cupyx": extra}
+        for name, module in modules.items():
+            monkeypatch.setitem(sys.modules, name, module)
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def get_default_memory_pool(self):
+        self.freed += 1
+        return types.SimpleNamespace(free_all_blocks=lambda: None)
+
+    @staticmethod
+    def ndarray(shape, dtype, pointer):
+        address, nbytes, _, offset = pointer
+        assert offset == 0
+        array = memory_at(address, nbytes // np.dtype(dtype).itemsize, dtype)
+        return array.reshape(shape)
+
+    @staticmethod
+    def _histogram(x, y, levels):
+        y[...] = np.bincount(x, minlength=levels - 1)
+        return y
+
+    @staticmethod
+    def _geam(transa, transb, alpha, a, beta, b, out):
+        assert (transa, transb, alpha, beta) == ("N", "N", 1.0, 0.0)
+        assert a is b
+        assert a.shape == out.shape
+        assert out.flags.f_contiguous
+        out[...] = a
+
+    @staticmethod
+    def _gesv(a, b):
+        b[...] = np.linalg.solve(a, b)
+        a[...] = 0  # it is overwritten
+
+    @staticmethod
+    def _posv(a, b):
+        np.linalg.cholesky(a)
+        return np.linalg.solve(a, b)
+
+
+@pytest.mark.parametrize(("name", "case"), list(every_case()))
+def test_what_is_asked_of_cupy(host, tmp_path, monkeypatch, name, case):
+    """Not the libraries, but how they are called: with NumPy in their place."""
+    lab = labs.get(name)
+    if why_not("cupy", lab, case, "cuda"):
+        pytest.skip("cupy has nothing for this case")
+    fake = FakeCupy(monkeypatch)
+    made = data(lab, case, host, tmp_path)
+    candidates = through_cupy.candidates(name, host, made.inputs, case, made.buffers)
+    assert fake.freed == 1
+    assert candidates[0].name == "cupy"
+    assert ("float32" in map(str, map(np.dtype, fake.compute_types))) == (name == "matmul")
+    for candidate in candidates:
+        assert (candidate.kind, candidate.device) == ("baseline", "cpu")
+        assert candidate.notes[0].startswith("CuPy 0")
+        with np.errstate(all="ignore"):
+            check(lab, case, host, made, candidate)
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [(RuntimeError("CUBLAS_STATUS_INTERNAL"), CudalabError), (MemoryError("x"), DeviceMemoryError)],
+)
+def test_what_cupy_cannot_do_is_said(host, tmp_path, monkeypatch, raised, expected):
+    FakeCupy(monkeypatch)
+    lab = labs.get("reduce")
+    case = lab.complete({})
+    made = data(lab, case, host, tmp_path)
+    (candidate,) = through_cupy.candidates("reduce", host, made.inputs, case, made.buffers)
+
+    def fail(*_args, **_options):
+        raise raised
+
+    monkeypatch.setitem(sys.modules["cupy"].__dict__, "sum", fail)
+    with pytest.raises(expected, match=f"cupy: {raised}"):
+        through_cupy.candidates("reduce", host, made.inputs, case, made.buffers)
+    candidate.run()  # planned before
+
+
+@pytest.mark.parametrize("bins", [1, 7, 64, 255, 256])
+def test_classes_through_cupy(host, tmp_path, monkeypatch, bins):
+    FakeCupy(monkeypatch)
+    lab = labs.get("histogram")
+    case = lab.complete({"bins": bins})
+    made = data(lab, case, host, tmp_path)
+    (candidate,) = through_cupy.candidates("histogram", host, made.inputs, case, made.buffers)
+    check(lab, case, host, made, candidate)
+
+
+def test_cholesky_is_offered_where_it_works(host, tmp_path, monkeypatch):
+    FakeCupy(monkeypatch)
+    lab = labs.get("solve")
+    case = lab.complete({})
+    offered = {}
+    for dist in set(lab.distributions) - {"singular"}:
+        made = data(lab, case, host, tmp_path, dist=dist, n=8)
+        found = through_cupy.candidates("solve", host, made.inputs, case, made.buffers)
+        offered[dist] = "cupy (Cholesky)" in [candidate.name for candidate in found]
+        a = made.inputs.arrays["a"].astype(np.float64)
+        definite = bool((a == a.T).all()) and np.linalg.eigvalsh(a).min() > 1e-6
+        assert offered[dist] >= definite
+    assert set(offered.values()) == {True, False}
 
 
 # On a GPU ----------------------------------------------------------------------------------------

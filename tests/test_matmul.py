@@ -271,6 +271,103 @@ def test_more_rows_than_a_grid_has_blocks_in_y(backend, variant, which):
     np.testing.assert_array_equal(compute(backend, variant, inputs, which), 3 * a)
 
 
+# Parts of bfloat16 hold neither infinities nor very large or small numbers. Each of these meets a
+# limit of the range in which they do, of the numbers themselves or of their products.
+def scaled(power, size):
+    """Numbers with 24 significant bits, of random sign, in 2^power * [1, 2)."""
+    bits = np.random.PCG64(size[0] + size[1]).random_raw(size[0] * size[1]).reshape(size)
+    mantissas = 2**23 + (bits >> np.uint64(41)).astype(np.int64)
+    signs = np.where(bits & np.uint64(1), -1.0, 1.0)
+    return np.ldexp(signs * mantissas, power - 23).astype(np.float32)
+
+
+SCALES = {
+    "ordinary": (0, 0),
+    "beyond-the-largest-in-parts": (127, -90),
+    "largest-in-parts": (126, -100),
+    "smallest-in-parts": (20, -100),
+    "below-the-smallest-in-parts": (20, -101),
+    "subnormal-factor": (20, -130),
+    "subnormal-products": (-67, -67),
+    "smallest-products": (-55, -55),
+    "below-the-smallest-products": (-55, -56),
+    "largest-products": (59, 59),
+    "nearly-infinite-products": (60, 60),
+    "infinite-products": (126, 126),
+}
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("which", PRODUCTS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_tensor_cores_at_the_limits_of_the_range(backend, which, scale):
+    variant = registry.find(LAB, "tensor_cores_bf16x6")
+    for m, k, n in [(130, 33, 140), (20, 16, 130), (1, 1, 1), (65, 200, 3)]:
+        power_a, power_b = SCALES[scale]
+        a, b = scaled(power_a, (m, k)), scaled(power_b, (k, n))
+        if which == "aat":
+            inputs = Inputs({"a": a}, {"m": m, "k": k, "n": m})
+        else:
+            stored = b if which == "ab" else np.ascontiguousarray(b.T)
+            inputs = Inputs({"a": a, "b": stored}, {"m": m, "k": k, "n": n})
+        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        assert found is None, f"{m} x {k} x {n}: {found}"
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("which", ["ab", "abt"])
+def test_tensor_cores_with_scales_along_k(backend, which):
+    """Large numbers of A meet small ones of B: sums of products that are all alike."""
+    variant = registry.find(LAB, "tensor_cores_bf16x6")
+    for spread in (20, 60, 120):
+        inputs = make(which, 130, 200, 70)
+        scales = np.arange(200) * 37 % (2 * spread) - spread
+        b = inputs.arrays["b"] if which == "ab" else inputs.arrays["b"].T
+        inputs.arrays["a"][:] = np.ldexp(inputs.arrays["a"], scales)
+        b[:] = np.ldexp(b, -scales[:, None])
+        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        assert found is None, f"2^-{spread} to 2^{spread}: {found}"
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("which", PRODUCTS)
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38, 1e38, 1e-38, 1e-45])
+def test_tensor_cores_keep_a_special_number_to_its_tiles(backend, which, value):
+    variant = registry.find(LAB, "tensor_cores_bf16x6")
+    inputs = make(which, 300, 70, 200)
+    without = compute(backend, variant, inputs, which)
+    inputs.arrays["a"][5, 69] = value
+    got = compute(backend, variant, inputs, which)
+    assert LAB.compare(got, inputs, case(which)) is None
+    untouched = np.s_[128:, 128:]  # by the first row of tiles, and with --aat the first column
+    np.testing.assert_array_equal(got[untouched], without[untouched])
+    if which != "aat":
+        inputs.arrays["b"].reshape(-1)[-1] = value
+        assert LAB.compare(compute(backend, variant, inputs, which), inputs, case(which)) is None
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("which", PRODUCTS)
+@pytest.mark.parametrize("dist", LAB.distributions)
+def test_tensor_cores_in_many_tiles_and_stages(backend, which, dist):
+    """More tile rows than a band, more blocks along k than stages, tails in all directions."""
+    variant = registry.find(LAB, "tensor_cores_bf16x6")
+    for m, k, n in [(2_100, 37, 261), (131, 517, 258), (128, 128, 128)]:
+        inputs = make(which, m, k, n, dist)
+        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        assert found is None, f"{m} x {k} x {n}: {found}"
+
+
+@pytest.mark.cuda
+def test_no_product_of_parts_is_missing(backend):
+    """Without any of the six, some of these sums would be off by more than 50 units."""
+    variant = registry.find(LAB, "tensor_cores_bf16x6")
+    inputs = make("ab", 384, 32, 384)
+    got = compute(backend, variant, inputs, "ab")
+    a, b = factors(inputs, case())
+    assert (np.abs(got - a @ b) / (np.abs(a) @ np.abs(b))).max() <= 4 * np.sqrt(32) * UNIT
+
+
 def test_every_row_of_the_ladder_is_there():
     ladder = [
         "naive", "coalesced", "tiled", "aat_conflict", "aat_padded", "aat_padded_32",

@@ -620,6 +620,10 @@ class CudaBackend:
             with self.errors_in_words():
                 l2_bytes = self._attribute("L2_CACHE_SIZE")
                 self._measuring = _Measuring(self, self._driver, l2_bytes)
+            # The first launch of a kernel loads it, which may wait for the device: not in a hold.
+            self.flush()
+            self.clock_mhz()
+            self._hold(self._measuring, ticket=0)
         return self._measuring
 
     def flush(self) -> None:
@@ -640,14 +644,16 @@ class CudaBackend:
         measure.tickets += 1
         measure.holding = True
         hold = CudaHold(measure.flags, measure.tickets)
-        kernel = measure.kernels["hold_stream"]
-        numbers = np.uint32(measure.tickets), np.uint64(HOLD_LIMIT_NS)
-        self.launch(kernel, 1, 1, measure.flags_buffer, *numbers)
+        self._hold(measure, measure.tickets)
         try:
             yield hold
         finally:
             hold.release()
             measure.holding = False
+
+    def _hold(self, measure: _Measuring, ticket: int) -> None:
+        numbers = np.uint32(ticket), np.uint64(HOLD_LIMIT_NS)
+        self.launch(measure.kernels["hold_stream"], 1, 1, measure.flags_buffer, *numbers)
 
     def clock_mhz(self) -> float | None:
         """Clock cycles of a multiprocessor by the nanoseconds they took, over 20 microseconds."""
@@ -674,8 +680,13 @@ class CudaBackend:
 
 
 def _reset_persisting_lines() -> None:
-    """Lines of the L2 cache that were marked to stay would survive a flush."""
-    ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
+    """Lines of the L2 cache that were marked to stay would survive a flush. PyCUDA has no call."""
+    _libcuda().cuCtxResetPersistingL2Cache()
+
+
+@lru_cache(maxsize=1)
+def _libcuda() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
 
 
 def _features(capability: int) -> frozenset[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cudalab.baselines import operations
 from cudalab.bench import POISON, Candidate
+from cudalab.errors import CudalabError, DeviceMemoryError
 
 if TYPE_CHECKING:
     from cudalab.baselines.operations import Compute
@@ -28,7 +29,12 @@ def candidates(lab: str, inputs: Inputs, case: Case) -> list[Candidate]:
 
     def run() -> None:
         with np.errstate(all="ignore"):  # infinities and NaNs are values like others
-            compute()
+            try:
+                compute()
+            except np.linalg.LinAlgError as error:
+                raise CudalabError(f"NumPy: {error}") from None
+            except MemoryError as error:
+                raise DeviceMemoryError(f"NumPy: out of host memory: {error}") from None
 
     return [
         Candidate(

@@ -11,7 +11,7 @@ import numpy as np
 
 from cudalab.baselines import operations
 from cudalab.bench import POISON, Candidate
-from cudalab.errors import NoDeviceError
+from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Backend, Buffer
@@ -54,9 +54,18 @@ def array_over(cupy: Any, buffer: Buffer) -> Any:
 
 
 def _candidate(
-    backend: Backend, name: str, run: Compute, out: Buffer, notes: list[str]
+    backend: Backend, name: str, compute: Compute, out: Buffer, notes: list[str]
 ) -> Candidate:
     """Run twice, so that all is compiled and allocated; then see whether it waits in the middle."""
+
+    def run() -> None:
+        try:
+            compute()
+        except MemoryError as error:
+            raise DeviceMemoryError(f"{name}: {error}") from None
+        except RuntimeError as error:  # of CUDA and of all its libraries
+            raise CudalabError(f"{name}: {error}") from None
+
     run()
     run()
     backend.synchronize()

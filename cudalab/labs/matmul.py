@@ -217,6 +217,51 @@ class MatMul(Lab):
 
         return Step(run, c)
 
+    def dispatch_split_bf16(self, job: Job) -> Step:
+        """Parts of the factors in scratch memory, then sums of products of parts.
+
+        Lines are the rows of a and the columns of b. A block covers BM of them (BN of b's; the
+        same number) and BK numbers along k, the last ones less; blocks are counted tile row by
+        tile row, along k inside. A block of parts has three times BM x BK bfloat16.
+
+        split_factors(const float *a, const float *b, uint4 *a_parts, uint4 *b_parts,
+                      uint2 *a_ranges, uint2 *b_ranges, unsigned m, unsigned k, unsigned n)
+            writes each block's parts, and what multiply_parts has to know of its numbers' range;
+            blockIdx.x counts the blocks of a, then those of b, of SPLIT_THREADS threads. With
+            --aat there are only those of a, and b's pointers are a's
+        multiply_parts(const uint4 *a_parts, const uint4 *b_parts, const uint2 *a_ranges,
+                       const uint2 *b_ranges, const float *a, const float *b, float *c,
+                       unsigned m, unsigned k, unsigned n)
+            c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1), from the parts, or
+            from a and b where parts would not do; a block of THREADS_PER_BLOCK threads a tile of
+            BM x BN elements. Dynamic shared memory: SHARED_BYTES
+        """
+        backend, a = job.backend, job.buffers["a"]
+        b = job.buffers.get("b", a)
+        m, k, n = (job.params[name] for name in "mkn")
+        bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
+        k_blocks = _blocks(k, bk)
+        a_blocks, b_blocks = _blocks(m, bm) * k_blocks, _blocks(n, bn) * k_blocks
+        a_parts = b_parts = backend.empty((a_blocks, 3, bm, bk), np.uint16)
+        a_ranges = b_ranges = backend.empty((a_blocks, 2), np.uint32)
+        blocks = a_blocks
+        if b is not a:
+            b_parts = backend.empty((b_blocks, 3, bn, bk), np.uint16)
+            b_ranges = backend.empty((b_blocks, 2), np.uint32)
+            blocks += b_blocks
+        c = backend.empty((m, n), np.float32)
+        split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts"]
+        split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
+        tiles, shared = _blocks(m, bm) * _blocks(n, bn), job.define("SHARED_BYTES")
+        scratch = (a_parts, b_parts, a_ranges, b_ranges)
+        sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
+
+        def run() -> None:
+            backend.launch(split, blocks, split_threads, a, b, *scratch, *sizes)
+            backend.launch(multiply, tiles, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
+
+        return Step(run, c)
+
 
 LAB = MatMul()
 

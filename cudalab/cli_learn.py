@@ -1,0 +1,93 @@
+"""The commands `explain` and `exercises`. Nothing heavy is imported before they run."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from cudalab import explain
+from cudalab.cli_bench import Sizes, lines
+
+if TYPE_CHECKING:
+    from cudalab.labs.base import Size
+
+
+@click.command("explain", epilog=lines("Example", "cudalab explain", "cudalab explain banks"))
+@click.argument("topic", required=False, type=click.Choice(explain.TOPICS), metavar="[TOPIC]")
+def explain_topic(topic: str | None) -> None:
+    """Explain a topic of the course, with computed drawings and the commands that show it."""
+    from cudalab import display
+
+    if topic is None:
+        display.table(
+            "cudalab explain TOPIC",
+            ["topic", "summary"],
+            [[each, explain.summary(each)] for each in explain.TOPICS],
+        )
+    else:
+        display.explanation(explain.summary(topic), explain.page(topic))
+
+
+@click.command(
+    "exercises",
+    epilog=lines(
+        "Example",
+        "cudalab exercises",
+        "cudalab exercises --size 1000,2000 --size 300x5000 --device cpu",
+    ),
+)
+@click.option(
+    "--size",
+    "sizes",
+    type=Sizes(),
+    multiple=True,
+    metavar="SIZES",
+    help="n of a vector and the order of a matrix, or 300x200 of a matrix; several with commas. "
+    "By default the hand-out's 1000, and a large one.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="auto takes the GPU where there is one. On the CPU device times are emulated.",
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
+)
+def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads: int | None) -> int:
+    """Compute the hand-out's exercises from global and from shared memory, side by side.
+
+    Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
+    that agree, and times. Exit status 3 when one does not agree.
+    """
+    from cudalab import display, exclusive, suite
+    from cudalab import exercises as course
+    from cudalab.backends import choose_device, open_backend
+
+    device = choose_device() if device == "auto" else device
+    asked = [size for group in sizes for size in group] or None
+    with ExitStack() as stack:
+        if device == "cuda":
+            stack.enter_context(exclusive.alone(exclusive.visible_gpu()))
+        backend = stack.enter_context(open_backend(device, threads))
+        progress = stack.enter_context(display.BenchProgress())
+        current = ""
+
+        def tell(what: str, done: float) -> None:
+            nonlocal current
+            if what != current:
+                progress.begin(what)
+                current = what
+            progress.update(done, "")
+
+        results = list(course.run(backend, asked, seed, tell))
+        name = course.device_name(backend)
+    display.grid(course.grid(results, device, name))
+    return suite.exit_code(course.exit_codes(results))

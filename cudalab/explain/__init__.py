@@ -1,0 +1,41 @@
+"""The topics of `cudalab explain`, one module each, in the order in which the course needs them.
+
+A topic's figures and drawings are computed by small functions when it is asked for; its module's
+first line is its summary, and `page` its text.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.explain.parts import Part
+
+TOPICS = (
+    "memory",
+    "coalescing",
+    "banks",
+    "divergence",
+    "matmul",
+    "reduction",
+    "scan",
+    "histogram",
+    "radixsort",
+    "convergence",
+)
+
+
+def summary(topic: str) -> str:
+    """The first line of the topic's module, read without importing it."""
+    with (Path(__file__).parent / f"{topic}.py").open(encoding="utf-8") as module:
+        return module.readline().strip().strip('"')
+
+
+def page(topic: str) -> Iterator[Part]:
+    """What is to be shown of `topic`, one of TOPICS."""
+    parts: Iterator[Part] = import_module(f"cudalab.explain.{topic}").page()
+    return parts

@@ -1,0 +1,172 @@
+"""The banks of shared memory: conflicts, broadcast, padding; the rules then and now"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudalab.explain.parts import Heading, commands, drawing, row, table, text
+from cudalab.explain.rules import BANKS, BANKS_THEN, WARP, WORD, conflicts, steps_then, wavefronts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.explain.parts import Part
+
+MEASURED_ON = "an H100 with ncu"
+COLUMN_OF = 5  # the column that the drawings read
+
+
+class Measured(NamedTuple):
+    """One request of a warp, and the wavefronts counted for it."""
+
+    title: str
+    addresses: list[int]  # bytes, of the 32 lanes
+    size: int  # bytes a lane
+    wavefronts: int
+
+
+def strided(size: int, stride: int) -> list[int]:
+    """Lane t reads item `stride * t` of `size` bytes."""
+    return [size * stride * t for t in range(WARP)]
+
+
+def tile_rows(pitch: int, width: int) -> list[int]:
+    """The first warp of a block of `width` threads a row stores a tile row by row."""
+    return [WORD * (t // width * pitch + t % width) for t in range(WARP)]
+
+
+def tile_column(pitch: int, width: int) -> list[int]:
+    """The same warp reads one column, s[x][p] with x = threadIdx.x: A times its transpose."""
+    return [WORD * (t % width * pitch + COLUMN_OF) for t in range(WARP)]
+
+
+def tile_transposed(pitch: int, width: int) -> list[int]:
+    """The same warp reads s[x][y]: as many columns as it has rows of the block."""
+    return [WORD * (t % width * pitch + t // width) for t in range(WARP)]
+
+
+MEASURED = (
+    *(Measured(f"float, stride {k}", strided(4, k), 4, n) for k, n in ((1, 1), (2, 2), (4, 4))),
+    Measured("float, stride 32", strided(4, 32), 4, 32),
+    *(Measured(f"double, stride {k}", strided(8, k), 8, n) for k, n in ((1, 2), (2, 4), (4, 8))),
+    Measured("double, stride 16", strided(8, 16), 8, 32),
+    *(Measured(f"float4, stride {k}", strided(16, k), 16, n) for k, n in ((1, 4), (2, 8), (4, 16))),
+    Measured("float4, stride 8", strided(16, 8), 16, 32),
+    Measured("char, stride 1", strided(1, 1), 1, 1),
+    Measured("char, stride 4", strided(1, 4), 1, 1),
+    Measured("short, stride 1", strided(2, 1), 2, 1),
+    Measured("short, stride 2", strided(2, 2), 2, 1),
+    Measured("all lanes one float", [0] * WARP, 4, 1),
+    Measured("[16][16], store s[y][x]", tile_rows(16, 16), 4, 1),
+    Measured("[16][16], load s[x][y]", tile_transposed(16, 16), 4, 8),
+    Measured("[16][17], store s[y][x]", tile_rows(17, 16), 4, 2),
+    Measured("[16][17], load s[x][y]", tile_transposed(17, 16), 4, 2),
+)
+TILES = ((16, 16), (16, 17), (32, 32), (32, 33))  # width, and words from row to row
+
+
+ACCESSES = (tile_rows, tile_column, tile_transposed)
+
+
+def then_and_now() -> list[tuple[str, str, str]]:
+    """Lane t reads item t of each type: the steps of a half-warp, and of a warp."""
+    kinds = (
+        ("float s[], s[t]", strided(4, 1)),
+        ("short s[], s[t]", strided(2, 1)),
+        ("char s[], s[t]", strided(1, 1)),
+        ("char s[], s[4 * t]", strided(1, 4)),
+        ("float s[], s[2 * t]", strided(4, 2)),
+        ("float s[], s[3 * t]", strided(4, 3)),
+        ("float s[], s[16 * t]", strided(4, 16)),
+        ("float s[], s[32 * t]", strided(4, 32)),
+        ("float s[], s[0]", [0] * WARP),
+    )
+    return [(title, degree(steps_then(at)), degree(wavefronts(at))) for title, at in kinds]
+
+
+def degree(steps: int) -> str:
+    """2 steps are a 2-way conflict."""
+    return "none" if steps == 1 else f"{steps}-way"
+
+
+def bank_map(pitch: int, rows: int, banks: int) -> list[str]:
+    """The banks of the first words of a tile's rows, the column COLUMN_OF marked."""
+    lines = []
+    for r in range(rows):
+        cells = [
+            f"[{(r * pitch + c) % banks}]" if c == COLUMN_OF else f"{(r * pitch + c) % banks} "
+            for c in range(10)
+        ]
+        lines.append(row(f"row {r}", cells, 6) + "  ...")
+    return lines
+
+
+def page() -> Iterator[Part]:
+    """The rule, the two generations, padding, what was measured."""
+    yield text(
+        f"""
+        Shared memory is made of banks that work at the same time. Word i (4 bytes) lies in bank
+        i % {BANKS}. Lanes of a warp that want words of different banks are served at once; lanes
+        that want the same word too (broadcast); different words of one bank come one after the
+        other. The number of turns ("wavefronts") is the most words that any bank must give: a
+        2-way, 8-way, 32-way conflict.
+
+        The course's GPUs had {BANKS_THEN} banks, and a request was a half-warp of 16 threads. One
+        word could be broadcast in a step; lanes that wanted different bytes of another word had to
+        wait for each other. So the same access had other conflicts:
+        """
+    )
+    yield table(
+        ("lane t reads", f"then: {BANKS_THEN} banks, half-warp", f"now: {BANKS} banks, warp"),
+        then_and_now(),
+    )
+    yield Heading(f"Padding: banks of a tile of floats, column {COLUMN_OF} marked, {BANKS} banks")
+    yield drawing(["float s[16][16]", *bank_map(16, 4, BANKS)])
+    yield drawing(["float s[16][17]", *bank_map(17, 4, BANKS)])
+    yield text(
+        f"""
+        With [16][16] a column alternates between two banks, 8 words in each. On {BANKS_THEN} banks
+        it was one bank for all 16. An unused word at the end of each row moves the next row on
+        by one bank, and a column has a bank for each row.
+
+        On {BANKS} banks a warp spans two rows of a tile that is 16 wide. In [16][17] they begin 17
+        words apart, so the last word of the second row has the bank of the first word of the
+        first: row stores are 2-way, and so are reads of two columns at a time, s[x][y]. [32][33],
+        one row a warp, is clean in every direction.
+        """
+    )
+    yield Heading("Wavefronts of a warp by that rule; x = threadIdx.x, y = threadIdx.y")
+    yield table(
+        ("tile", "store s[y][x]", "load s[x][p]", "load s[x][y]"),
+        [
+            (f"[{width}][{pitch}]", *(wavefronts(at(pitch, width)) for at in ACCESSES))
+            for width, pitch in TILES
+        ],
+    )
+    yield Heading(f"Computed by the rule, and counted on {MEASURED_ON}: one request of a warp")
+    yield table(
+        ("access", "wavefronts", "of them conflicts", "counted"),
+        [
+            (m.title, wavefronts(m.addresses, m.size), conflicts(m.addresses, m.size), m.wavefronts)
+            for m in MEASURED
+        ],
+    )
+    yield text(
+        """
+        Items of 8 bytes are served half a warp at a time, items of 16 bytes a quarter: 2 and 4
+        wavefronts are no conflict there. (Lanes that share such items are merged further: pairs
+        with one double each took 1 wavefront, fours with one float4 took 2.)
+
+        Atomic additions: by all lanes to one word 1, merged by the hardware; to 32 words of one
+        bank 32; to 32 words of 32 banks 1.
+
+        A pad needs room in the declaration, and parentheses in a macro: i + i >> 5 is (i + i) >> 5.
+        """
+    )
+    yield commands(
+        "cudalab show matmul aat_padded   # what its comment says of both generations",
+        "cudalab bench matmul --aat --variants aat_conflict,aat_padded,aat_padded_32",
+        "cudalab bench transpose --variants tiled,tiled_padded",
+        "cudalab bench reduce --rows --variants rows_shared,rows_shared_padded",
+        "cudalab bench scan --variants blelloch,blelloch_padded",
+    )

@@ -1,0 +1,56 @@
+"""The kinds of memory: who can use them, how long they last, how fast they are, where they lie"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.explain.parts import commands, table, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.explain.parts import Part
+
+COLUMNS = ("kind", "access", "scope", "lasts", "speed", "place")
+KINDS = (
+    ("register", "read, write", "a thread", "the thread", "high", "multiprocessor"),
+    ("local", "read, write", "a thread", "the thread", "low", "device memory"),
+    ("shared", "read, write", "a block", "the block", "high", "multiprocessor"),
+    ("global", "read, write", "all, and the host", "the program", "low", "device memory"),
+    ("constant", "read", "all, and the host", "the program", "cached", "device memory"),
+    ("texture", "read", "all, and the host", "the program", "cached", "device memory"),
+)
+WRITTEN = (
+    ("register", "float sum;", "what a thread computes with"),
+    ("local", "float a[100]; a[i]", "arrays with indices known only at run time; spills"),
+    ("shared", "__shared__ float tile[16][17];", "what threads of a block pass to each other"),
+    ("global", "const float* a", "inputs and outputs"),
+    ("constant", "__constant__ float step;", "what all threads read at the same place"),
+    ("texture", "tex2D<float>(t, x, y)", "pictures: neighbours in two dimensions"),
+)
+
+
+def page() -> Iterator[Part]:
+    """The course's table, and what has changed since."""
+    yield table(COLUMNS, KINDS)
+    yield text(
+        """
+        "Device memory" is the memory of the graphics card. Local memory is local in scope only: it
+        lies there too, and a kernel that uses it because registers ran out ("spills") pays for
+        every access. Constant memory is fast when all lanes of a warp read the same place: the
+        cache then broadcasts it; different places come one after the other.
+
+        What has changed: global and local memory were not cached on compute capability 1.x; now
+        a multiprocessor keeps lines of both in its L1 cache, which shares its space with shared
+        memory and texture, and all multiprocessors share an L2 cache. Shared memory is still the
+        only fast one in which a program decides what lies where.
+        """
+    )
+    yield table(("kind", "in a kernel", "good for"), WRITTEN)
+    yield commands(
+        "cudalab device                   # how much of each there is",
+        "cudalab list matmul              # the same product from one kind after the other",
+        "cudalab show table accurate      # a step in constant memory",
+        "cudalab exercises                # global against shared memory",
+        "cudalab bench matmul --variants naive,tiled,register_tiled_2d",
+    )

@@ -1,0 +1,133 @@
+"""Radix sort: one bit a pass, split by a scan; the order of passes; keys that are floats"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from cudalab.explain.parts import Heading, commands, drawing, row, table, text
+from cudalab.explain.scan import exclusive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from cudalab.explain.parts import Part
+
+KEYS = (4, 1, 7, 2, 5, 0, 6, 3, 1, 2, 7)  # whose last bits are the course's example
+BITS = 3
+CELL = 5
+FLOATS = (-2.0, -1.0, -0.0, 0.0, 1.0, 2.0)
+
+
+def bits_of(keys: Iterable[int], bit: int) -> list[int]:
+    """The bit of each key."""
+    return [key >> bit & 1 for key in keys]
+
+
+def places(b: Sequence[int]) -> list[int]:
+    """Where each key goes: zeros to i - s[i], ones to Nz + s[i]."""
+    s, zeros = exclusive(b), len(b) - sum(b)
+    return [zeros + s[i] if one else i - s[i] for i, one in enumerate(b)]
+
+
+def split(keys: Sequence[int], bit: int) -> list[int]:
+    """A pass: zeros first, ones behind them, both in the order they had."""
+    moved = list(keys)
+    for key, place in zip(keys, places(bits_of(keys, bit)), strict=True):
+        moved[place] = key
+    return moved
+
+
+def passes(keys: Sequence[int], order: Iterable[int]) -> list[tuple[int, list[int]]]:
+    """(bit, keys after its pass)."""
+    steps, now = [], list(keys)
+    for bit in order:
+        now = split(now, bit)
+        steps.append((bit, now))
+    return steps
+
+
+def split_drawn() -> list[str]:
+    """One pass by bit 0, from the keys to their places."""
+    b = bits_of(KEYS, 0)
+    s, zeros = exclusive(b), len(b) - sum(b)
+    ones_before = [zeros + s[i] if one else "" for i, one in enumerate(b)]
+    zeros_before = ["" if one else i - s[i] for i, one in enumerate(b)]
+    return [
+        row("i", range(len(b)), CELL),
+        row("key", KEYS, CELL),
+        row("b", b, CELL),
+        row("s", s, CELL),
+        row("i - s", zeros_before, CELL),
+        row("Nz + s", ones_before, CELL),
+        row("moved", split(KEYS, 0), CELL),
+    ]
+
+
+def passes_drawn(order: Iterable[int]) -> list[str]:
+    """The keys in binary after each pass."""
+    lines = [row("keys", (f"{key:0{BITS}b}" for key in KEYS), CELL)]
+    for bit, now in passes(KEYS, order):
+        lines.append(row(f"bit {bit}", (f"{key:0{BITS}b}" for key in now), CELL))
+    return lines
+
+
+def float_bits(value: float) -> int:
+    """The pattern of a float32."""
+    bits: int = struct.unpack("<I", struct.pack("<f", value))[0]
+    return bits
+
+
+def flipped(bits: int) -> int:
+    """The unsigned number that has the float's place in the order."""
+    return bits ^ (0xFFFFFFFF if bits >> 31 else 0x80000000)
+
+
+def page() -> Iterator[Part]:
+    """A pass, all passes, the mistake, floats."""
+    yield text(
+        """
+        A pass looks at one bit b of each key. s, the exclusive scan of b, is the number of ones
+        before a key; so i - s[i] is the number of zeros before it, and that is where a zero goes.
+        Ones go behind all Nz zeros, to Nz + s[i]. Every thread can compute its key's place.
+        """
+    )
+    b = bits_of(KEYS, 0)
+    yield Heading(f"The pass of bit 0: {sum(b)} ones, Nz = {len(b) - sum(b)} zeros")
+    yield drawing(split_drawn())
+    yield Heading("All passes, the least significant bit first")
+    yield drawing(passes_drawn(range(BITS)))
+    sorted_ = passes(KEYS, range(BITS))[-1][1]
+    wrong = passes(KEYS, range(BITS - 1, -1, -1))[-1][1]
+    yield text(
+        f"""
+        A pass keeps the order of keys whose bits are equal (it is stable), so what the passes
+        before have sorted stays sorted within the zeros and within the ones: in the end
+        {" ".join(map(str, sorted_))}.
+
+        From the most significant bit down to bit 0 it does not work: the last pass sorts by bit 0
+        and keeps only what was in order among equal bits. The same keys become
+        {" ".join(map(str, wrong))}.
+        """
+    )
+    yield Heading("Keys of float32: flipped before the first pass, and back after the last")
+    yield table(
+        ("key", "bits", "sorted as"),
+        [(f, f"{float_bits(f):08x}", f"{flipped(float_bits(f)):08x}") for f in FLOATS],
+    )
+    yield text(
+        """
+        Floats are ordered like their patterns, except that the sign counts the wrong way, and
+        negative ones are in reverse order: all their bits are flipped, of the others the sign bit.
+        (Signed integers: the sign bit of all.)
+
+        32 passes read and write all keys 32 times. Digits of 4 or 8 bits take 8 or 4 passes; each
+        key then needs its rank among the keys with the same digit, not only among zeros or ones.
+        """
+    )
+    yield commands(
+        "cudalab show radixsort split_1bit",
+        "cudalab gen radixsort --n 8 --dtype float32 > in.bin",
+        "cudalab radixsort --dtype float32 --variant split_1bit --time < in.bin > out.bin",
+        "cudalab bench radixsort --variants split_1bit,digit_4bit,digit_8bit",
+    )

@@ -1,0 +1,239 @@
+"""The reduction ladder: who adds what at each step, with which lanes, conflicts and barriers"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudalab.explain.parts import IDLE, Heading, commands, drawing, row, table, text
+from cudalab.explain.rules import WARP, WORD, wavefronts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from cudalab.explain.parts import Part
+
+VALUES = (3, 1, 7, 0, 4, 1, 6, 3)
+MORE_VALUES = (2, 5, 1, 4, 0, 6, 2, 1)
+THREADS = 256  # of a block of the kernels
+CELL = 8
+
+
+class Add(NamedTuple):
+    """Thread `thread` does values[to] += values[by]."""
+
+    thread: int
+    to: int
+    by: int
+
+
+class Rung(NamedTuple):
+    """A variant's tree in shared memory, one item a thread."""
+
+    name: str
+    rule: str
+    strides: Callable[[int], list[int]]  # from the number of threads
+    adds: Callable[[int, int], list[Add]]  # from the number of threads and the stride
+
+
+class Level(NamedTuple):
+    """What one level of a tree asks of a block."""
+
+    stride: int
+    warps: int  # that run the branch
+    lanes: int  # of each that take part, at most
+    degree: int  # the worst bank conflict of a request
+
+
+def doubling(threads: int) -> list[int]:
+    """1, 2, 4, ... half the threads."""
+    return [1 << k for k in range((threads - 1).bit_length())]
+
+
+def halving(threads: int) -> list[int]:
+    """The same from the end."""
+    return doubling(threads)[::-1]
+
+
+def modulo(threads: int, s: int) -> list[Add]:
+    """Every 2s-th thread works at its own place."""
+    return [Add(t, t, t + s) for t in range(threads) if t % (2 * s) == 0]
+
+
+def strided(threads: int, s: int) -> list[Add]:
+    """The first threads work, at every 2s-th place."""
+    return [Add(t, 2 * s * t, 2 * s * t + s) for t in range(threads) if 2 * s * t < threads]
+
+
+def sequential(threads: int, s: int) -> list[Add]:
+    """The first threads work at their own places."""
+    return [Add(t, t, t + s) for t in range(threads) if t < s]
+
+
+LADDER = (
+    Rung("interleaved_modulo", "if (t % (2 * s) == 0) v[t] += v[t + s]", doubling, modulo),
+    Rung("interleaved_strided", "i = 2 * s * t; if (i < B) v[i] += v[i + s]", doubling, strided),
+    Rung("sequential", "if (t < s) v[t] += v[t + s]", halving, sequential),
+)
+
+
+def drawn(rung: Rung, values: Sequence[int]) -> list[str]:
+    """Thread, addition and result at each level; places that no longer matter are dots."""
+    now: list[int | str] = list(values)
+    lines = [row("place", range(len(values)), CELL), row("value", now, CELL)]
+    for s in rung.strides(len(values)):
+        who: list[str] = [""] * len(values)
+        sums: list[int | str] = [IDLE] * len(values)
+        for add in rung.adds(len(values), s):
+            who[add.to] = f"t{add.thread}:{add.to}+{add.by}"
+            sums[add.to] = int(now[add.to]) + int(now[add.by])
+        now = sums
+        lines += [row(f"s = {s}", who, CELL), row("", now, CELL)]
+    return lines
+
+
+def levels(rung: Rung, threads: int = THREADS) -> list[Level]:
+    """Warps, lanes and conflicts of each level of a block."""
+    found = []
+    for s in rung.strides(threads):
+        warps: dict[int, list[Add]] = {}
+        for add in rung.adds(threads, s):
+            warps.setdefault(add.thread // WARP, []).append(add)
+        requests = [
+            [WORD * place for place in places]
+            for adds in warps.values()
+            for places in ([add.to for add in adds], [add.by for add in adds])
+        ]
+        lanes = max(len(adds) for adds in warps.values())
+        found.append(Level(s, len(warps), lanes, max(map(wavefronts, requests))))
+    return found
+
+
+def on_load(values: Sequence[int], others: Sequence[int]) -> list[str]:
+    """Two items a thread, a block's width apart."""
+    width = len(values)
+    sums = [a + b for a, b in zip(values, others, strict=True)]
+    return [
+        row("thread", (f"t{t}" for t in range(width)), CELL),
+        row("loads", (f"x[{t}]" for t in range(width)), CELL),
+        row("", values, CELL),
+        row("and", (f"x[{t + width}]" for t in range(width)), CELL),
+        row("", others, CELL),
+        row("stores", sums, CELL),
+    ]
+
+
+def shuffled(values: Sequence[int]) -> list[str]:
+    """Lane t adds the register of lane t + s; what upper lanes get is not used."""
+    now: list[int | str] = list(values)
+    lines = [row("lane", range(len(values)), CELL), row("register", now, CELL)]
+    for s in halving(len(values)):
+        now = [int(now[t]) + int(now[t + s]) if t < s else IDLE for t in range(len(now))]
+        lines.append(row(f"down {s}", now, CELL))
+    return lines
+
+
+def widths(n: int, per_block: int) -> list[int]:
+    """How many values are left after each launch."""
+    left = [n]
+    while left[-1] > 1:
+        left.append(-(-left[-1] // per_block))
+    return left
+
+
+def barriers() -> list[tuple[str, int, int, int, int]]:
+    """Variant, items a block, barriers of a block of THREADS, of a warp, levels in shared memory.
+
+    One barrier when all values are stored, one after each level; the last warp's levels take two
+    barriers of the warp each. Warps that shuffle meet once.
+    """
+    everything = len(doubling(THREADS))
+    last_warp = len(doubling(2 * WARP))
+    whole = 1 + everything
+    return [
+        *((rung.name, THREADS, whole, 0, everything) for rung in LADDER),
+        ("first_add_on_load", 2 * THREADS, whole, 0, everything),
+        (
+            "unrolled_last_warp",
+            2 * THREADS,
+            whole - last_warp,
+            2 * last_warp,
+            everything,
+        ),
+        ("warp_shuffle", 2 * THREADS, 1, 0, 0),
+    ]
+
+
+def page() -> Iterator[Part]:
+    """The rungs one by one, drawn; then their costs in a whole block."""
+    yield text(
+        f"""
+        A block adds its items in a tree: {len(VALUES)} items take {len(doubling(len(VALUES)))}
+        levels, {THREADS} take {len(doubling(THREADS))}. The rungs of the ladder build the same
+        tree from other threads and places. In the drawings "t2:4+5" means that thread 2 adds the
+        value at place 5 to that at place 4; s is the stride.
+        """
+    )
+    for number, rung in enumerate(LADDER, 1):
+        yield Heading(f"{number}. {rung.name}: {rung.rule}")
+        yield drawing(drawn(rung, VALUES))
+    yield Heading(f"Those three in a block of {THREADS} threads")
+    found = [levels(rung) for rung in LADDER]
+    yield table(
+        ("level", *(rung.name for rung in LADDER)),
+        [
+            *(
+                (
+                    number,
+                    *(f"s={at.stride}: {at.warps} x {at.lanes}, {at.degree}-way" for at in level),
+                )
+                for number, level in enumerate(zip(*found, strict=True), 1)
+            ),
+            ("all", *(f"{sum(at.warps for at in each)} warps" for each in found)),
+        ],
+    )
+    yield text(
+        """
+        "8 x 16, 1-way": 8 warps run the branch, with up to 16 of their 32 lanes, and the worst
+        request to shared memory has no conflict. Rung 1 keeps all warps busy with fewer and fewer
+        lanes (`cudalab explain divergence`); rung 2 needs few warps, but its lanes meet in the
+        banks (`cudalab explain banks`); rung 3 has neither fault.
+        """
+    )
+    yield Heading("4. first_add_on_load: the first level while loading, 8 threads, 16 items")
+    yield drawing(on_load(VALUES, MORE_VALUES))
+    yield text(
+        """
+        The tree of rung 3 follows. In rung 3 half of the threads only load an item; here each adds
+        at least once, and half as many blocks are needed.
+        """
+    )
+    yield Heading("5. unrolled_last_warp: from 64 values on one warp, without the block")
+    yield text(
+        """
+        The additions are those of rung 3. The other warps leave, and the barriers of the block go;
+        the lanes need two barriers of their own a level (read, __syncwarp(), write, __syncwarp()):
+        lane t reads the value that lane t + s writes at the same level. Leaving them out, with a
+        volatile array, is a race on compute capability 7.0 and later, and so is one barrier a
+        level.
+        """
+    )
+    yield Heading("6. warp_shuffle: from register to register, drawn for 8 lanes")
+    yield drawing(shuffled(VALUES))
+    yield Heading(f"Barriers of a block of {THREADS} threads, {WARP} lanes a warp")
+    yield table(
+        ("variant", "items", "of the block", "of a warp", "levels in shared memory"), barriers()
+    )
+    one, two = (" -> ".join(f"{n:,}" for n in widths(10**6, k)) for k in (THREADS, 2 * THREADS))
+    yield text(
+        f"""
+        A block's result is one of many: they are reduced again in the same way until one is left.
+        A million items with {THREADS} a block: {one}; with {2 * THREADS}: {two}.
+        """
+    )
+    yield commands(
+        "cudalab list reduce",
+        "cudalab show reduce unrolled_last_warp",
+        "cudalab gen reduce --n 1Mi > in.bin",
+        "cudalab reduce --variant sequential --time < in.bin > out.bin",
+        "cudalab bench reduce --variants all",
+    )

@@ -1,0 +1,177 @@
+"""Scan: the trees of Hillis and Steele and of Blelloch, drawn with numbers"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.explain.parts import Heading, commands, drawing, links, row, table, text
+from cudalab.explain.rules import WARP, WORD, steps_then, wavefronts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from cudalab.explain.parts import Part
+
+VALUES = (3, 1, 7, 0, 4, 1, 6, 3)
+CELL = 7
+BLOCK = 1024  # items of a block of the kernels, two a thread
+
+
+def exclusive(values: Sequence[int]) -> list[int]:
+    """Each place gets the sum of all before it."""
+    sums = [0]
+    for value in values[:-1]:
+        sums.append(sums[-1] + value)
+    return sums
+
+
+def hillis_steele(values: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """(distance, all values after its step)."""
+    steps, now, distance = [], list(values), 1
+    while distance < len(now):
+        now = [v + (now[i - distance] if i >= distance else 0) for i, v in enumerate(now)]
+        steps.append((distance, now))
+        distance *= 2
+    return steps
+
+
+def pairs(n: int, stride: int) -> list[tuple[int, int]]:
+    """The places (left, right) at a level of the tree."""
+    return [(right - stride, right) for right in range(2 * stride - 1, n, 2 * stride)]
+
+
+def up_sweep(values: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """(stride, the tree after its level): the right one of a pair becomes the sum of both."""
+    tree, steps, stride = list(values), [], 1
+    while stride < len(tree):
+        for left, right in pairs(len(tree), stride):
+            tree[right] += tree[left]
+        steps.append((stride, list(tree)))
+        stride *= 2
+    return steps
+
+
+def down_sweep(tree: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """The same from the root, which is cleared: left takes right, right adds left."""
+    now, steps, stride = [*tree[:-1], 0], [], len(tree) // 2
+    while stride:
+        for left, right in pairs(len(now), stride):
+            now[left], now[right] = now[right], now[right] + now[left]
+        steps.append((stride, list(now)))
+        stride //= 2
+    return steps
+
+
+def hillis_steele_drawn() -> list[str]:
+    """Each step: what is added, and the sums."""
+    lines = [row("place", range(len(VALUES)), CELL), row("value", VALUES, CELL)]
+    before: Sequence[int] = VALUES
+    for d, now in hillis_steele(VALUES):
+        added = [f"+ {before[i - d]}" if i >= d else "" for i in range(len(now))]
+        lines += [row(f"d = {d}", added, CELL), row("", now, CELL)]
+        before = now
+    return [*lines, row("shifted", [0, *before[:-1]], CELL)]
+
+
+def blelloch_drawn() -> list[str]:
+    """The tree upwards, the root cleared, the tree downwards."""
+    n = len(VALUES)
+    lines = [row("place", range(n), CELL), row("value", VALUES, CELL)]
+    tree: list[int] = list(VALUES)
+    for stride, tree in up_sweep(VALUES):
+        lines += [links(pairs(n, stride), CELL, "└", "+"), row(f"up {stride}", tree, CELL)]
+    lines += ["", row("clear", [*tree[:-1], 0], CELL)]
+    for stride, now in down_sweep(tree):
+        lines += [links(pairs(n, stride), CELL, "<", "+"), row(f"down {stride}", now, CELL)]
+    return lines
+
+
+def padded(i: int) -> int:
+    """An unused place after every 32 items."""
+    return i + (i >> 5)
+
+
+def unpadded(i: int) -> int:
+    """Items without gaps."""
+    return i
+
+
+def degree(stride: int, place: Callable[[int], int], rule: Callable[[list[int]], int]) -> int:
+    """The worst request of a level in a block of BLOCK items, a thread for each pair."""
+    tree = pairs(BLOCK, stride)
+    warps = [tree[first : first + WARP] for first in range(0, len(tree), WARP)]
+    return max(
+        rule([WORD * place(pair[side]) for pair in warp]) for warp in warps for side in (0, 1)
+    )
+
+
+def conflict_rows() -> list[tuple[int, int, int, int, int]]:
+    """Stride, pairs, conflicts of 16 banks, of 32, of 32 with padding."""
+    strides = [1 << k for k in range(BLOCK.bit_length() - 1)]
+    return [
+        (
+            s,
+            len(pairs(BLOCK, s)),
+            degree(s, unpadded, steps_then),
+            degree(s, unpadded, wavefronts),
+            degree(s, padded, wavefronts),
+        )
+        for s in strides
+    ]
+
+
+def additions(n: int) -> tuple[int, int]:
+    """Of Hillis and Steele, and of Blelloch (both sweeps)."""
+    strides = [1 << k for k in range(n.bit_length() - 1)]
+    return sum(n - d for d in strides), 2 * sum(len(pairs(n, s)) for s in strides)
+
+
+def page() -> Iterator[Part]:
+    """Both trees, their work, their conflicts, many blocks."""
+    yield text(
+        f"""
+        An exclusive scan gives each place the sum of all before it:
+        {" ".join(map(str, VALUES))} becomes {" ".join(map(str, exclusive(VALUES)))}.
+        """
+    )
+    yield Heading("Hillis and Steele: everyone adds what is 1, 2, 4, ... places to the left")
+    yield drawing(hillis_steele_drawn())
+    yield text(
+        """
+        That is inclusive, with the item itself; moved on by one place it is exclusive. The values
+        added are those from before the step: two copies, or two barriers.
+        """
+    )
+    yield Heading("Blelloch: a tree of sums, upwards and downwards")
+    yield drawing(blelloch_drawn())
+    yield text(
+        """
+        Upwards the right one of a pair (+) becomes the sum of both. The root, the sum of all, is
+        kept elsewhere and cleared. Downwards every pair hands on what lies to its left: the left
+        one (<) takes the value of the right one, and the right one (+) adds what the left one had.
+        """
+    )
+    yield Heading("Additions")
+    yield table(
+        ("items", "Hillis and Steele", "Blelloch"),
+        [(n, *(f"{count:,}" for count in additions(n))) for n in (len(VALUES), 512, BLOCK)],
+    )
+    yield Heading(f"Bank conflicts of Blelloch's tree, {BLOCK} items: ways, at each level")
+    yield table(("stride", "pairs", "16 banks", "32 banks", "32 banks, padded"), conflict_rows())
+    yield text(
+        f"""
+        Lanes touch every 2s-th item, so that more and more of them meet in a bank. An unused place
+        after every 32 items, CONFLICT_FREE_OFFSET(i) = i >> 5, moves each row of 32 on by one
+        bank. That is enough up to {BLOCK} items; beyond it some levels are 2-way again.
+
+        More items than a block has: each block scans its own and writes its sum; the sums are
+        scanned in the same way, level by level; and each block adds what came before it.
+        """
+    )
+    yield commands(
+        "cudalab show scan blelloch_padded",
+        "cudalab gen scan --n 1e6 > in.bin",
+        "cudalab scan --variant blelloch --time < in.bin > out.bin",
+        "cudalab bench scan --variants hillis_steele,blelloch,blelloch_padded",
+        "cudalab bench scan --variants all",
+    )

@@ -1,0 +1,303 @@
+// /// cudalab
+// summary  = "Tensor cores, emulated fp32: numbers in three bfloat16 parts, six products of parts"
+// order    = 16
+// dispatch = "split_bf16"
+// requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
+//
+// [defines]
+// BM                = 128
+// BN                = 128
+// BK                = 32
+// STAGES            = 4
+// THREADS_PER_BLOCK = 384
+// SPLIT_THREADS     = 256
+// SHARED_BYTES      = 196672  # STAGES * (BM + BN) * 3 * 64 + 2 * STAGES * 8
+// ///
+//
+// Tensor cores multiply narrow numbers many times faster than the other units multiply floats.
+// bfloat16 has a float's exponents and 8 bits of its 24, so that a float is the exact sum of three
+// of them: x = x0 + x1 + x2, each the rounded rest. Of the nine products of parts the six large
+// ones are summed; x1 y2, x2 y1 and x2 y2 together are below 2^-24 |x y|.
+//
+// split_factors writes the parts of A and B, by blocks of 128 lines (rows of A, columns of B) and
+// 32 numbers along k, zeros beyond the edges, each block as multiply_parts wants it in shared
+// memory: one stage is two contiguous copies without any edge. It notes the range of exponents a
+// block has.
+//
+// multiply_parts: a block computes 128 x 128 elements. Thread 256 keeps a ring of STAGES filled;
+// two warpgroups of 128 threads compute 64 rows each. Tensor cores cut sums off instead of rounding
+// them, so they sum only one stage, small products first; float additions sum the stages.
+//
+// Parts of numbers that are very small, very large, infinite or NaN do not hold them, and products
+// may leave the range of floats on the way. Tiles that meet such numbers are computed in ordinary
+// float arithmetic by the same block, much as in `register_tiled_2d`; the others do not notice.
+//
+// It improves on `async_copy_deep`, which the rate of float multiplications limits.
+// Limits: the parts take 1.5 times the memory of the matrices, and time to write, which small
+// matrices do not repay; sums are made in another order, so that the last bits differ.
+#include "common/wgmma.cuh"
+
+constexpr unsigned LINES = 128, PARTS = 3;
+constexpr unsigned PART = LINES * CHUNKS;  // 16-byte chunks in one part of a block
+constexpr unsigned BLOCK = PARTS * PART;   // in a block of parts, which is contiguous
+constexpr unsigned STAGE = 2 * BLOCK;      // A's block, then B's
+constexpr unsigned CONSUMERS = 256;        // two warpgroups; the third one fills the stages
+constexpr unsigned BAND = 16;              // tile rows
+
+static_assert(BM == LINES && BN == LINES && BK * 2 == LINE_BYTES, "a block's lines are 64 bytes");
+static_assert(THREADS_PER_BLOCK == CONSUMERS + 128, "whole warpgroups");
+static_assert(SHARED_BYTES == STAGES * (STAGE * 16 + 2 * sizeof(Barrier)), "ring and barriers");
+
+// The ranges in which sums of products of parts are as good as those of floats, in exponents as
+// floats store them (127 more than the power of two). All numbers but 0:
+constexpr unsigned MAX_EXPONENT = 253;  // below 2^127: no first part is rounded to infinity
+constexpr unsigned MIN_EXPONENT = 27;   // from 2^-100: no part is below the normal numbers
+// Exponents of two factors added up. A sum of k products below 2^126 stays finite with all its
+// partial sums. Tensor cores have subnormal numbers too, so that what they cut off below 2^-149 is
+// nothing beside a product from 2^-110 on.
+constexpr unsigned MAX_SUM = 2 * 126 + 126;
+constexpr unsigned MIN_SUM = 2 * 127 - 110;
+// What is cut off and left out may come near 3 units of 2^-24 |x y|: the most that k = 1 is
+// allowed.
+constexpr unsigned MIN_K = 16;
+
+// ---- Splitting ---------------------------------------------------------------------------------
+
+// Write the parts of the 8 numbers of a chunk, and widen `range` by their magnitudes' bits.
+__device__ inline void split_chunk(float (&x)[8], uint4* target, uint2& range) {
+#pragma unroll
+    for (unsigned i = 0; i < 8; ++i) {
+        const unsigned magnitude = __float_as_uint(x[i]) & 0x7FFFFFFF;
+        range.x = max(range.x, magnitude);
+        if (magnitude) range.y = min(range.y, magnitude);
+    }
+#pragma unroll
+    for (unsigned part = 0; part < PARTS; ++part) {
+        unsigned pairs[4];
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) {
+            pairs[i] = round_to_bf16(x[2 * i], x[2 * i + 1]);
+            x[2 * i] -= __uint_as_float(pairs[i] << 16);  // exact: what the rounding took away
+            x[2 * i + 1] -= __uint_as_float(pairs[i] & 0xFFFF0000);
+        }
+        target[part * PART] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+    }
+}
+
+// 8 numbers along k of a matrix that is stored so; zeros outside of it.
+__device__ inline void read_along(float (&x)[8], const float* source, unsigned line, unsigned p,
+                                  unsigned lines, unsigned k) {
+    const float* from = source + (size_t)line * k + p;
+    if (line < lines && p + 8 <= k && k % 4 == 0) {  // all inside, at a multiple of 16 bytes
+        const float4 low = reinterpret_cast<const float4*>(from)[0];
+        const float4 high = reinterpret_cast<const float4*>(from)[1];
+        x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+        x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+    } else {
+#pragma unroll
+        for (unsigned i = 0; i < 8; ++i) x[i] = line < lines && p + i < k ? from[i] : 0;
+    }
+}
+
+// Blocks of parts of A first, tile row by tile row, along k; then those of B. A block's range: the
+// exponents of its largest number and of its smallest one but 0 (255 where there is none).
+extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
+    const float* a, const float* b, uint4* a_parts, uint4* b_parts, uint2* a_ranges,
+    uint2* b_ranges, unsigned m, unsigned k, unsigned n) {
+    constexpr unsigned WARPS = SPLIT_THREADS / 32, LINES_A_PASS = SPLIT_THREADS / CHUNKS;
+    // One word more than a row has: chunks c of lines l, l + 1, … 7 are read from banks 8c + l.
+    __shared__ float tile[BK][LINES + 1];
+    __shared__ uint2 ranges[WARPS];
+    const unsigned t = threadIdx.x, chunk = t % CHUNKS;
+    const unsigned k_blocks = (k + BK - 1) / BK, a_blocks = (m + LINES - 1) / LINES * k_blocks;
+    const bool of_a = blockIdx.x < a_blocks;
+    const unsigned block = of_a ? blockIdx.x : blockIdx.x - a_blocks;
+    const unsigned line0 = block / k_blocks * LINES, p0 = block % k_blocks * BK;
+    uint4* parts = (of_a ? a_parts : b_parts) + (size_t)block * BLOCK;
+
+    // Columns of B lie across memory: read along rows, pick up by columns.
+    const bool along = of_a || B_TRANSPOSED;
+    if (!along) {
+#pragma unroll
+        for (unsigned i = 0; i < BK * LINES / SPLIT_THREADS; ++i) {
+            const unsigned p = (t + i * SPLIT_THREADS) / LINES, line = t % LINES;
+            const bool inside = p0 + p < k && line0 + line < n;
+            tile[p][line] = inside ? b[(size_t)(p0 + p) * n + line0 + line] : 0;
+        }
+        __syncthreads();  // the tile is complete
+    }
+
+    uint2 range = make_uint2(0, 255u << 23);
+#pragma unroll
+    for (unsigned line = t / CHUNKS; line < LINES; line += LINES_A_PASS) {
+        float x[8];
+        if (along) {
+            read_along(x, of_a ? a : b, line0 + line, p0 + 8 * chunk, of_a ? m : n, k);
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < 8; ++i) x[i] = tile[8 * chunk + i][line];
+        }
+        split_chunk(x, parts + swizzled(line, chunk), range);
+    }
+
+    range.x = __reduce_max_sync(0xFFFFFFFF, range.x);
+    range.y = __reduce_min_sync(0xFFFFFFFF, range.y);
+    if (t % 32 == 0) ranges[t / 32] = range;
+    __syncthreads();  // the warps' ranges are there
+    if (t > 0) return;
+    for (unsigned i = 1; i < WARPS; ++i) {
+        range.x = max(range.x, ranges[i].x);
+        range.y = min(range.y, ranges[i].y);
+    }
+    (of_a ? a_ranges : b_ranges)[block] = make_uint2(range.x >> 23, range.y >> 23);
+}
+
+// ---- The product -------------------------------------------------------------------------------
+
+// Whether sums of k products, k up to 2^log_k, may go wrong between blocks with these ranges.
+__device__ inline bool out_of_range(uint2 a, uint2 b, unsigned log_k) {
+    return max(a.x, b.x) > MAX_EXPONENT || min(a.y, b.y) < MIN_EXPONENT ||
+           a.x + b.x + log_k > MAX_SUM || a.y + b.y < MIN_SUM;
+}
+
+// The tile at row0, col0 in float arithmetic: all threads load, the first 256 have 8 x 8 elements.
+__device__ inline void multiply_floats(float* shared, const float* a, const float* b, float* c,
+                                       unsigned m, unsigned k, unsigned n, unsigned row0,
+                                       unsigned col0) {
+    // Rows of 132 words keep the reads of four columns at multiples of 16 bytes.
+    constexpr unsigned LD = LINES + 4;
+    float *As = shared, *Bs = shared + BK * LD;  // [p][line]
+    const unsigned t = threadIdx.x, tile_row = t / 16 * 8, tile_col = t % 16 * 8;
+    float acc[8][8] = {};
+    for (unsigned p0 = 0; p0 < k; p0 += BK) {
+        for (unsigned e = t; e < BK * LINES; e += THREADS_PER_BLOCK) {
+            const unsigned line = e / BK, p = e % BK;
+            const bool inside = p0 + p < k;
+            As[p * LD + line] =
+                inside && row0 + line < m ? a[(size_t)(row0 + line) * k + p0 + p] : 0;
+            if (B_TRANSPOSED)
+                Bs[p * LD + line] =
+                    inside && col0 + line < n ? b[(size_t)(col0 + line) * k + p0 + p] : 0;
+        }
+        for (unsigned e = t; !B_TRANSPOSED && e < BK * LINES; e += THREADS_PER_BLOCK) {
+            const unsigned p = e / LINES, col = e % LINES;
+            const bool inside = p0 + p < k && col0 + col < n;
+            Bs[p * LD + col] = inside ? b[(size_t)(p0 + p) * n + col0 + col] : 0;
+        }
+        __syncthreads();  // the tiles are complete
+        for (unsigned p = 0; t < CONSUMERS && p < BK; ++p) {
+            float left[8], right[8];
+#pragma unroll
+            for (unsigned i = 0; i < 8; ++i) left[i] = As[p * LD + tile_row + i];
+#pragma unroll
+            for (unsigned j = 0; j < 8; ++j) right[j] = Bs[p * LD + tile_col + j];
+#pragma unroll
+            for (unsigned i = 0; i < 8; ++i)
+#pragma unroll
+                for (unsigned j = 0; j < 8; ++j) acc[i][j] += left[i] * right[j];
+        }
+        __syncthreads();  // the tiles may be overwritten
+    }
+    if (t >= CONSUMERS) return;
+#pragma unroll
+    for (unsigned i = 0; i < 8; ++i) {
+        const unsigned row = row0 + tile_row + i, col = col0 + tile_col;
+#pragma unroll
+        for (unsigned j = 0; j < 8; ++j)
+            if (row < m && col + j < n) c[(size_t)row * n + col + j] = acc[i][j];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_parts(
+    const uint4* a_parts, const uint4* b_parts, const uint2* a_ranges, const uint2* b_ranges,
+    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
+    extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
+    Barrier* filled = reinterpret_cast<Barrier*>(ring + STAGES * STAGE);  // one for each stage
+    Barrier* emptied = filled + STAGES;
+    const unsigned t = threadIdx.x;
+
+    // Tiles in bands of BAND tile rows, column by column: blocks that run together read a nearly
+    // square part of A and B, which the second-level cache holds.
+    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
+    const unsigned band = blockIdx.x / (BAND * tile_cols), place = blockIdx.x % (BAND * tile_cols);
+    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
+    const unsigned tile_row = band * BAND + place % rows_in_band, tile_col = place / rows_in_band;
+    const unsigned k_blocks = (k + BK - 1) / BK;
+    const size_t a_first = (size_t)tile_row * k_blocks, b_first = (size_t)tile_col * k_blocks;
+
+    if (t == 0) {
+        for (unsigned stage = 0; stage < STAGES; ++stage) {
+            init_barrier(filled + stage, 1);   // the thread that starts the copies
+            init_barrier(emptied + stage, 2);  // one thread of each warpgroup
+        }
+        publish_barriers();
+    }
+    bool doubtful = k < MIN_K;
+    const unsigned log_k = 32 - __clz((int)(k - 1));
+    for (unsigned i = t; i < k_blocks; i += THREADS_PER_BLOCK)
+        doubtful |= out_of_range(a_ranges[a_first + i], b_ranges[b_first + i], log_k);
+    // Also for the barriers: nobody may use them earlier.
+    if (__syncthreads_or(doubtful)) {
+        multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_row * BM,
+                        tile_col * BN);
+        return;
+    }
+
+    if (t >= CONSUMERS) {
+        if (t > CONSUMERS) return;
+        for (unsigned i = 0; i < k_blocks; ++i) {
+            const unsigned stage = i % STAGES, round = i / STAGES;
+            wait_for_phase(emptied + stage, (round + 1) % 2);  // the first round need not wait
+            arrive_expecting(filled + stage, STAGE * 16);
+            uint4* target = ring + stage * STAGE;
+            copy_bulk(target, a_parts + (a_first + i) * BLOCK, BLOCK * 16, filled + stage);
+            copy_bulk(target + BLOCK, b_parts + (b_first + i) * BLOCK, BLOCK * 16, filled + stage);
+        }
+        return;
+    }
+
+    // Which part of A is multiplied by which part of B, the smallest products first.
+    constexpr unsigned LEFT[] = {1, 0, 2, 0, 1, 0}, RIGHT[] = {1, 2, 0, 1, 0, 0};
+    const unsigned warpgroup = t / 128;
+    float sum[64] = {}, acc[64] = {};
+    for (unsigned i = 0; i < k_blocks; ++i) {
+        const unsigned stage = i % STAGES, round = i / STAGES;
+        wait_for_phase(filled + stage, round % 2);
+        const unsigned left = shared_address(ring + stage * STAGE) + warpgroup * 64 * LINE_BYTES;
+        const unsigned right = shared_address(ring + stage * STAGE + BLOCK);
+        begin_products();
+#pragma unroll
+        for (unsigned q = 0; q < 6; ++q) {
+#pragma unroll
+            for (unsigned half = 0; half < 2; ++half)  // 16 numbers along k, 32 bytes of a line
+                start_product(acc, describe(left + LEFT[q] * PART * 16 + half * 32),
+                              describe(right + RIGHT[q] * PART * 16 + half * 32), q + half > 0);
+        }
+        finish_products(acc);
+        // The tensor core has read the stage for the whole warpgroup: it may be filled again.
+        if (t % 128 == 0) arrive(emptied + stage);
+#pragma unroll
+        for (unsigned e = 0; e < 64; ++e) sum[e] += acc[e];
+    }
+
+    // Element 4j + 2h + e of a lane: see common/wgmma.cuh.
+    const unsigned first_row = tile_row * BM + warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4;
+    const unsigned first_col = tile_col * BN + t % 4 * 2;
+#pragma unroll
+    for (unsigned h = 0; h < 2; ++h) {
+        const unsigned row = first_row + 8 * h;
+        if (row >= m) continue;
+#pragma unroll
+        for (unsigned j = 0; j < BN / 8; ++j) {
+            const unsigned col = first_col + 8 * j;
+            float* target = c + (size_t)row * n + col;
+            const float x = sum[4 * j + 2 * h], y = sum[4 * j + 2 * h + 1];
+            if (n % 2 == 0) {  // both inside or neither, at a multiple of 8 bytes
+                if (col < n) *reinterpret_cast<float2*>(target) = make_float2(x, y);
+            } else {
+                if (col < n) target[0] = x;
+                if (col + 1 < n) target[1] = y;
+            }
+        }
+    }
+}
