@@ -573,7 +573,9 @@ def verify_group() -> None:
 
 from cudalab.cli_bench import bench  # noqa: E402 - it takes the parsers above when it runs
 from cudalab.cli_learn import exercises, explain_topic  # noqa: E402 - as above
+from cudalab.cli_report import report  # noqa: E402 - as above
 
 cli.add_command(bench)
 cli.add_command(explain_topic)
 cli.add_command(exercises)
+cli.add_command(report)

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Size
 
 
-@click.command("explain", epilog=lines("Example", "cudalab explain", "cudalab explain banks"))
+@click.command(
+    "explain",
+    short_help="Explain a topic of the course, with drawings.",
+    epilog=lines("Example", "cudalab explain", "cudalab explain banks"),
+)
 @click.argument("topic", required=False, type=click.Choice(explain.TOPICS), metavar="[TOPIC]")
 def explain_topic(topic: str | None) -> None:
     """Explain a topic of the course, with computed drawings and the commands that show it."""
@@ -33,6 +37,7 @@ def explain_topic(topic: str | None) -> None:
 
 @click.command(
     "exercises",
+    short_help="The hand-out's exercises, global against shared memory.",
     epilog=lines(
         "Example",
         "cudalab exercises",

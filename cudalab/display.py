@@ -76,8 +76,8 @@ def explanation(title: str, parts: Iterable[Part]) -> None:
     for part in (Heading(title + "\n"), *parts):
         if isinstance(part, Columns):
             shown = Table(box=SIMPLE_HEAD, header_style="bold", show_edge=False)
-            for column in part.columns:
-                shown.add_column(column, overflow="fold")
+            for number, column in enumerate(part.columns):
+                shown.add_column(column, overflow="fold", no_wrap=number == 0)
             for row in part.rows:
                 shown.add_row(*map(Text, row))
             target.print(shown, width=width)

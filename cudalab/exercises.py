@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 PLAN = Plan(time_limit_s=1.0)  # of sampling, for all variants of an exercise and size
 MOST_ELEMENTS = 2**31 - 1  # of a matrix: what its order asks for is a slip of the keyboard beyond
 EQUAL = "equal"
+LEAST_SHOWN = 0.1  # of the unit of time: the shortest times keep two digits
 _DIFFERENCES = (
-    "answers: the largest difference of two variants; reference: that of a variant and the exact "
-    "result; 1 is what an answer may differ from the exact result"
+    "apart: the largest difference of two variants; error: that of a variant and the exact "
+    "result; both as parts of what an answer may differ from the exact result"
 )
 
 
@@ -42,17 +43,24 @@ class Result:
     between: float | None  # the largest difference of two answers / the bound; None: equal bytes
     to_reference: float | None  # that of an answer and the exact one; None: no difference
 
-    def ratio(self, kind: str) -> stats.Ratio | None:
-        """How many times faster `kind` is than the first; None where one of them has no time."""
-        first, other = next(iter(self.rows.values())), self.rows.get(kind)
-        if other is None or other is first or not (timed(first) and timed(other)):
+    def ratio(self) -> stats.Ratio | None:
+        """Of the first time to the best of the others; None where there are none."""
+        first, *others = self.rows.values()
+        right = [row for row in others if timed(row)]
+        if not timed(first) or not right:
             return None
-        return stats.ratio(first.kept(), other.kept())
+        best = min(right, key=median)
+        return stats.ratio(first.kept(), best.kept())
 
 
 def timed(row: Row) -> bool:
     """Whether the row's answer is right and its time is known."""
     return row.status is Status.OK
+
+
+def median(row: Row) -> float:
+    """Milliseconds of a row that is timed."""
+    return stats.median(list(row.kept().values()))
 
 
 def run(
@@ -95,9 +103,9 @@ def fits(exercise: Exercise, size: Size) -> bool:
 def shown_size(exercise: Exercise, size: Size) -> str:
     """n, or rows x cols."""
     if isinstance(size, int) and exercise.case["along"] == "all":
-        return f"{size:,}"
+        return str(size)
     rows, cols = size if isinstance(size, tuple) else (size, size)
-    return f"{rows:,} x {cols:,}"
+    return f"{rows}x{cols}"
 
 
 def _measured(
@@ -152,25 +160,24 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
     """All results in one table; `device` is "cuda" or "cpu", `name` that of the hardware."""
     kinds = list(dict.fromkeys(kind for result in results for kind in result.rows))
     rows = [row for result in results for row in result.rows.values()]
-    medians = [stats.median(list(row.kept().values())) for row in rows if timed(row)]
-    factor, unit = grids.unit_for(medians)
+    medians = [median(row) for row in rows if timed(row)]
+    factor, unit = grids.unit_for(ms / LEAST_SHOWN for ms in medians)
     where = grids.device_text({"device_name": name, "emulated": device == "cpu"})
-    others = kinds[1:]
     columns = [
         Column("exercise", right=False),
         Column("size"),
         *(Column(_short(kind)) for kind in kinds),
-        *(Column(f"× {_short(kind)}", 8) for kind in others),  # noqa: RUF001 - a sign
-        Column("answers", 7),
-        Column("reference", 7),
+        Column("ratio", 8),
+        Column("apart"),
+        Column("error", 7),
     ]
     cells = [
         [
             result.title,
             result.size,
             *(_time(result.rows.get(kind), factor) for kind in kinds),
-            *(_ratio(result.ratio(kind)) for kind in others),
-            *(EQUAL if d is None else f"{d:.2g}" for d in (result.between, result.to_reference)),
+            _ratio(result.ratio()),
+            *(_part(difference) for difference in (result.between, result.to_reference)),
         ]
         for result in results
     ]
@@ -179,7 +186,7 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
         f"Exercises of the hand-out, {unit}; {where}",
         columns,
         cells,
-        [*_legend(kinds, runs), *_failures(results)],
+        [*_legend(kinds, runs), *_verdict(results)],
     )
 
 
@@ -192,13 +199,17 @@ def _time(row: Row | None, factor: float) -> str:
         return ""
     if not timed(row):
         return str(row.status)
-    return grids.figure(stats.median(list(row.kept().values())) / factor)
+    return grids.figure(median(row) / factor)
 
 
 def _ratio(found: stats.Ratio | None) -> str:
     if found is None:
         return ""
-    return f"{found.value:.2f}" if found.decided else "no winner"
+    return grids.figure(found.value) if found.decided else "≈ 1"
+
+
+def _part(difference: float | None) -> str:
+    return EQUAL if difference is None else f"{difference:.1g}"
 
 
 def _legend(kinds: Sequence[str], runs: Sequence[int]) -> list[str]:
@@ -206,18 +217,26 @@ def _legend(kinds: Sequence[str], runs: Sequence[int]) -> list[str]:
     return [
         f"times: the median of {few}" + (f" to {many}" if many > few else "") + " runs, each right "
         "after another one of the same kernels",
-        f"× {_short(kinds[1])}: how many times as fast as {kinds[0]}",  # noqa: RUF001
+        f"ratio: the time of {kinds[0]} / that of the faster of the others; ≈ 1: undecided",
         _DIFFERENCES,
     ]
 
 
-def _failures(results: Sequence[Result]) -> list[str]:
-    return [
+def _verdict(results: Sequence[Result]) -> list[str]:
+    """What is wrong, or how far the worst of the right answers is from the exact result."""
+    failures = [
         f"{result.title}, {result.size}: {row.name}: {row.status}: {row.reason}"
         for result in results
         for row in result.rows.values()
         if not timed(row)
     ]
+    if failures:
+        return failures
+    worst = max(results, key=lambda result: result.to_reference or 0.0)
+    if worst.to_reference is None:
+        return ["all answers are right: equal to the reference"]
+    part, where = _part(worst.to_reference), f"{worst.title}, {worst.size}"
+    return [f"all answers are right; the largest error is {part} of what it may be ({where})"]
 
 
 def exit_codes(results: Sequence[Result]) -> set[int]:

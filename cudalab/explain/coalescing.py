@@ -83,7 +83,8 @@ def page() -> Iterator[Part]:
         """
         "Then" is compute capability 1.0, that of the first GPUs with CUDA: a half-warp of 16
         threads got one transaction of 64 bytes if thread k read word k of an aligned segment, and
-        one transaction for each thread otherwise. Order and alignment no longer matter so much; distance does.
+        one transaction for each thread otherwise. Order and alignment no longer matter so much;
+        distance does.
 
         A matrix is stored row by row. Lanes that go along a row are coalesced. Lanes that each
         take a row of their own read places a row apart, x[1000 * t] above; such a kernel still

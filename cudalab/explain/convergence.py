@@ -197,7 +197,7 @@ def page() -> Iterator[Part]:
         "cudalab solve --variant richardson < in.bin > out.bin",
         "cudalab solve --variant richardson --alpha 0.3 < in.bin > out.bin",
         "cudalab solve --variant conjugate_gradient < in.bin > out.bin",
-        "printf '2 1 2 3 4 5 6' | cudalab solve --text --variant richardson",
+        "printf '2 1 2 3 4 5 6' | cudalab solve --text --variant richardson > x.txt",
         "cudalab show solve richardson",
     )
 

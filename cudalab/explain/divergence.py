@@ -101,5 +101,5 @@ def page() -> Iterator[Part]:
     yield commands(
         "cudalab show reduce interleaved_modulo",
         "cudalab show reduce sequential",
-        "cudalab bench reduce --variants interleaved_modulo,interleaved_strided,sequential",
+        "cudalab bench reduce --variants interleaved_modulo,sequential",
     )

@@ -58,7 +58,7 @@ def data_64() -> list[tuple[str, list[int]]]:
     return [
         ("all equal", [5] * WARP),
         ("lane t: class t", list(range(WARP))),
-        ("0, from lane 16 on 2", [0] * 16 + [2] * 16),
+        ("0, then 2 from lane 16 on", [0] * 16 + [2] * 16),
         ("random", [next(random) >> 2 for _ in range(WARP)]),
     ]
 
@@ -162,14 +162,21 @@ def page() -> Iterator[Part]:
         No two threads share a counter, so the only question is in which bank it lies. Counters of
         a thread together (linear): the data decide. Counters of a class together, with the bits of
         t permuted so that four neighbours do not share a word: thread t always has bank t & 15 of
-        {BANKS_THEN}, whatever it counts. For {BANKS} banks the same is done with 128 threads:
-        slot(t) = t >> 4 | (t & 15) << 2, slot32(t) = t >> 5 | (t & 31) << 2.
+        {BANKS_THEN}, whatever it counts. For {BANKS} banks the same is done with 128 threads. The
+        variants are per_thread_64_linear, per_thread_64 (slot) and per_thread_64_banks32 (slot32).
         """
     )
-    yield drawing(banks_drawn())
-    yield Heading("The worst request of a warp, for these data")
+    yield drawing(
+        [
+            "slot(t)   = t >> 4 | (t & 15) << 2",
+            "slot32(t) = t >> 5 | (t & 31) << 2",
+            "",
+            *banks_drawn(),
+        ]
+    )
+    yield Heading("What the warp's accesses to its counters cost, then / now")
     yield table(
-        ("a warp counts", *(layout.variant for layout in LAYOUTS)),
+        ("a warp counts", "linear", "slot", "slot32"),
         [(title, *conflict_cells(classes)) for title, classes in data_64()],
     )
     yield text(
@@ -213,7 +220,7 @@ def page() -> Iterator[Part]:
     yield commands(
         "cudalab gen histogram --n 1e6 --dist binomial > in.bin",
         "cudalab histogram --plot < in.bin > out.bin",
-        "cudalab histogram --bins 64 --variant per_thread_64_linear --time < in.bin > out.bin",
+        "cudalab histogram --bins 64 --variant per_thread_64_linear < in.bin > out.bin",
         "cudalab show histogram warp_tagged",
         "cudalab bench histogram --variants all --dist equal",
         "cudalab bench histogram --variants all --bins 64",

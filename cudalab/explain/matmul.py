@@ -76,9 +76,9 @@ def page() -> Iterator[Part]:
         """
     )
     yield drawing(picture(64, 16))
-    yield Heading(f"What is read for each element of C, n = {N}")
+    yield Heading(f"Reads from global memory an element, from shared memory a product, n = {N}")
     yield table(
-        ("variant", "tile", "of a thread", "global reads", "flop a byte", "shared reads a product"),
+        ("variant", "block", "thread", "global reads", "flop a byte", "shared reads"),
         [
             (
                 each.variant,

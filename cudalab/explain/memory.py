@@ -49,7 +49,7 @@ def page() -> Iterator[Part]:
     yield table(("kind", "in a kernel", "good for"), WRITTEN)
     yield commands(
         "cudalab device                   # how much of each there is",
-        "cudalab list matmul              # the same product from one kind after the other",
+        "cudalab list matmul              # from global memory to registers",
         "cudalab show table accurate      # a step in constant memory",
         "cudalab exercises                # global against shared memory",
         "cudalab bench matmul --variants naive,tiled,register_tiled_2d",

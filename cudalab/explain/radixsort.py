@@ -128,6 +128,6 @@ def page() -> Iterator[Part]:
     yield commands(
         "cudalab show radixsort split_1bit",
         "cudalab gen radixsort --n 8 --dtype float32 > in.bin",
-        "cudalab radixsort --dtype float32 --variant split_1bit --time < in.bin > out.bin",
+        "cudalab radixsort --dtype float32 --variant split_1bit < in.bin > out.bin",
         "cudalab bench radixsort --variants split_1bit,digit_4bit,digit_8bit",
     )

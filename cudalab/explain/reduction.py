@@ -219,10 +219,8 @@ def page() -> Iterator[Part]:
     )
     yield Heading("6. warp_shuffle: from register to register, drawn for 8 lanes")
     yield drawing(shuffled(VALUES))
-    yield Heading(f"Barriers of a block of {THREADS} threads, {WARP} lanes a warp")
-    yield table(
-        ("variant", "items", "of the block", "of a warp", "levels in shared memory"), barriers()
-    )
+    yield Heading(f"{THREADS} threads: barriers, and levels of the tree in shared memory")
+    yield table(("variant", "items", "of the block", "of a warp", "levels"), barriers())
     one, two = (" -> ".join(f"{n:,}" for n in widths(10**6, k)) for k in (THREADS, 2 * THREADS))
     yield text(
         f"""

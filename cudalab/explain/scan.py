@@ -96,9 +96,11 @@ def unpadded(i: int) -> int:
     return i
 
 
-def degree(stride: int, place: Callable[[int], int], rule: Callable[[list[int]], int]) -> int:
-    """The worst request of a level in a block of BLOCK items, a thread for each pair."""
-    tree = pairs(BLOCK, stride)
+def degree(
+    stride: int, place: Callable[[int], int], rule: Callable[[list[int]], int], n: int = BLOCK
+) -> int:
+    """The worst request of a level in a block of n items, a thread for each pair."""
+    tree = pairs(n, stride)
     warps = [tree[first : first + WARP] for first in range(0, len(tree), WARP)]
     return max(
         rule([WORD * place(pair[side]) for pair in warp]) for warp in warps for side in (0, 1)
@@ -118,6 +120,12 @@ def conflict_rows() -> list[tuple[int, int, int, int, int]]:
         )
         for s in strides
     ]
+
+
+def conflicts_of_padded(n: int) -> list[int]:
+    """The conflicts that padding leaves in a block of n items, level by level."""
+    strides = [1 << k for k in range(n.bit_length() - 1)]
+    return [ways for s in strides if (ways := degree(s, padded, wavefronts, n)) > 1]
 
 
 def additions(n: int) -> tuple[int, int]:
@@ -158,11 +166,13 @@ def page() -> Iterator[Part]:
     )
     yield Heading(f"Bank conflicts of Blelloch's tree, {BLOCK} items: ways, at each level")
     yield table(("stride", "pairs", "16 banks", "32 banks", "32 banks, padded"), conflict_rows())
+    left = conflicts_of_padded(2 * BLOCK)
     yield text(
         f"""
         Lanes touch every 2s-th item, so that more and more of them meet in a bank. An unused place
         after every 32 items, CONFLICT_FREE_OFFSET(i) = i >> 5, moves each row of 32 on by one
-        bank. That is enough up to {BLOCK} items; beyond it some levels are 2-way again.
+        bank. That is enough up to {BLOCK} items; with {2 * BLOCK}, {len(left)} levels conflict
+        again, {max(left)}-way at most.
 
         More items than a block has: each block scans its own and writes its sum; the sums are
         scanned in the same way, level by level; and each block adds what came before it.
