@@ -175,6 +175,7 @@ def lines(title: str, *texts: str) -> str:
 @click.command(
     "bench",
     cls=BenchCommand,
+    short_help="Measure variants side by side.",
     epilog="\n\n".join(
         [
             lines(

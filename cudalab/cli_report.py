@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.command(
     "report",
     cls=BenchCommand,
-    short_help="Write a lab report: tables and pictures filled in, conclusions blank.",
+    short_help="Write a lab report, measurements filled in.",
     epilog="\n\n".join(
         [
             lines(
@@ -69,9 +69,13 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "json_path", type=NEW, metavar="FILE", help="Keep what is measured.")
 @click.option("--n", "sizes", type=Sizes(), metavar="SIZES", help="As for bench; three by default.")
-@click.option("--variants", default="all", show_default=True, metavar="all|NAMES")
+@click.option(
+    "--variants", default="all", show_default=True, metavar="all|NAMES", help="What to measure."
+)
 @click.option("--dist", metavar="NAME", help="What the data look like; the lab's first by default.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
+)
 @click.option(
     "--baseline",
     "baselines",
@@ -88,7 +92,11 @@ if TYPE_CHECKING:
     help="Launch shapes, as for bench. By default block or tile sizes of one or two variants.",
 )
 @click.option(
-    "--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="auto takes the GPU when there is one.",
 )
 @click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."

@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     OK = 0, "the answer is complete"
     ERROR = 1, "bad input, out of memory, or a kernel that crashed"
     USAGE = 2, "wrong command line"
-    WRONG_ANSWER = 3, "`verify`: the answer differs"
+    WRONG_ANSWER = 3, "judged and found wrong: an answer, a kernel, a speed"
     NO_DEVICE = 4, "no such device, no compiler, or a feature that the device lacks"
     COMPILE_ERROR = 5, "the compiler rejected a kernel"
     TIME_LIMIT = 6, "ended by `--kill-after`"

@@ -39,7 +39,7 @@ def alone(gpu: str) -> Iterator[None]:
         except BlockingIOError:
             holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
             raise BusyError(
-                f"another `cudalab bench` is measuring on GPU {gpu}"
+                f"another cudalab is measuring on GPU {gpu}"
                 + (f" (process {holder})" if holder else ""),
                 hint="two at a time would slow each other down: wait for it; "
                 f"or --device cpu; the lock is {path}",

@@ -136,8 +136,7 @@ def differences(
 
     Both as a share of what an answer may differ from the exact result; None where there is none.
     """
-    arrays = reduce._arrays(inputs, case)  # noqa: SLF001 - the bound is the lab's own
-    exact, bound = reduce._expected(*arrays, case)  # noqa: SLF001
+    exact, bound = reduce.expected_and_bound(*reduce.operands(inputs, case), case)
     allowed = np.zeros(len(exact)) if bound is None else bound
     wide = [answer.reshape(-1).astype(np.float64) for answer in answers]
     equal = len({answer.tobytes() for answer in answers}) == 1

@@ -322,8 +322,8 @@ def sweep_grids(table: Json, environment: Json) -> list[Grid]:
                 (list(lines), columns),
                 {
                     (row["defines"][down] if down else _base(row), row["defines"][across]): row
-                    for row in members
-                },
+                    for row in sorted(members, key=lambda row: bool(row["statistics"]))
+                },  # of two rows for one cell, one with times is shown
                 factor,
                 best_of_row=down is None,
             )

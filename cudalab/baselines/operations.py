@@ -111,9 +111,14 @@ def reduce(
             target[...] = xp.einsum(subscripts, x, x)
 
         return sum_squares
-    if op in ("min", "max"):
-        extreme = xp.min if op == "min" else xp.max
-        return lambda: extreme(x, axis=axis, out=target)
+    if op == "max":
+        return lambda: xp.max(x, axis=axis, out=target)
+    if op == "min":  # CuPy 14.2 takes `out` of its own `min` for a dtype
+
+        def minimum() -> None:
+            target[...] = xp.min(x, axis=axis)
+
+        return minimum
     combine = {"sum": xp.sum, "prod": xp.prod, "mean": xp.mean}[op]
     return lambda: combine(x, axis=axis, dtype=dtype, out=target)
 

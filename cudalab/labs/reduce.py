@@ -127,13 +127,13 @@ class Reduce(Lab):
 
     def reference(self, inputs: Inputs, case: Case) -> Array:
         """Integers exactly, in their type; floats as the float64 next to the exact result."""
-        x, y, axis = _arrays(inputs, case)
-        return _expected(x, y, axis, case)[0]
+        x, y, axis = operands(inputs, case)
+        return expected_and_bound(x, y, axis, case)[0]
 
     def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
-        """Integers exactly, minima and maxima by value, other floats within `_expected`'s bound."""
-        x, y, axis = _arrays(inputs, case)
-        expected, bound = _expected(x, y, axis, case)
+        """Integers exactly, minima and maxima by value, other floats within the bound."""
+        x, y, axis = operands(inputs, case)
+        expected, bound = expected_and_bound(x, y, axis, case)
         if bound is None:
             found = compare_exact(got, expected)
         else:
@@ -372,13 +372,13 @@ def _counts(params: dict[str, Any], case: Case) -> tuple[int, int]:
 # The reference -----------------------------------------------------------------------------------
 
 
-def _arrays(inputs: Inputs, case: Case) -> tuple[Array, Array | None, int | None]:
+def operands(inputs: Inputs, case: Case) -> tuple[Array, Array | None, int | None]:
     """x, y of a dot product, and the axis that is reduced (None: everything)."""
     arrays = cast("dict[str, Array]", inputs.arrays)
     return arrays["x"], arrays.get("y"), {"all": None, "rows": 1, "cols": 0}[case["along"]]
 
 
-def _expected(
+def expected_and_bound(
     x: Array, y: Array | None, axis: int | None, case: Case
 ) -> tuple[Array, Array | None]:
     """The answer and, for floats, how far one may be from it: infinitely where nothing is sure."""
@@ -548,7 +548,7 @@ def _likely_mistakes(got: Array, x: Array, y: Array | None, case: Case) -> Itera
     for block in (32, 64, 128, 256, 512, 1024, 2048):
         for kept in (n - n % block, block):
             if 0 < kept < n:
-                part = _expected(x[:kept], None if y is None else y[:kept], None, case)[0]
+                part = expected_and_bound(x[:kept], None if y is None else y[:kept], None, case)[0]
                 if got.tobytes() == part.astype(got.dtype).tobytes():
                     yield (
                         f"the answer for the first {kept:,} of {n:,} items: "

@@ -1,0 +1,119 @@
+"""What an instrumented run saw: counts by source line, and findings. Plain data, no device.
+
+The CPU device's check mode (backends/cpu/check.py) and Nsight Compute (backends/ncu.py) both end
+in these classes; `profile.py` and `sanitize.py` turn them into reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Space = Literal["global", "shared", "constant", "local"]
+Kind = Literal["load", "store", "atomic"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a source file, as `#line` names it (1-based)."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One thread of a grid: blockIdx and threadIdx."""
+
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Consecutive requests of one access, between two block barriers, with the same cost."""
+
+    requests: int
+    conflict_degree: float  # wavefronts a request, beyond what its width needs: 1 is none
+    sectors: float  # 32-byte sectors a request (global memory)
+
+
+@dataclass(frozen=True)
+class Access:
+    """One memory instruction of the source: all its requests, over the warps that were traced.
+
+    A request is one instruction of one warp. Its wavefronts are the passes over the banks that it
+    takes; `ideal_wavefronts` is what the same bytes take without a conflict. Its sectors are the
+    distinct 32-byte pieces of memory it touches; `ideal_sectors` is what its bytes would fill.
+    """
+
+    place: Place
+    space: Space
+    kind: Kind
+    bytes_per_lane: int
+    requests: int
+    lanes: int  # active lanes, summed over the requests
+    sectors: int = 0
+    ideal_sectors: int = 0
+    wavefronts: int = 0
+    ideal_wavefronts: int = 0
+    conflict_degree_max: int = 0  # 1: none; 0: not shared memory
+    conflict_degree_mean: float = 0.0
+    same_address_max: int = 0  # atomics: most lanes of one request that hit one word
+    same_address_mean: float = 0.0
+    steps: tuple[Step, ...] = ()  # in the order of execution, of the first block traced
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A conditional of the source: how often a warp reached it, and how often it split there."""
+
+    place: Place
+    executions: int  # by warps
+    divergent: int  # of them, those that split
+    lanes_first: int  # lanes that took the less frequent side, summed over divergent executions
+    lanes_second: int  # lanes that took the other side
+
+
+@dataclass(frozen=True)
+class LaunchTrace:
+    """One launch of a kernel in check mode."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    blocks: int
+    blocks_traced: int
+    warps_traced: int
+    accesses: tuple[Access, ...]
+    branches: tuple[Branch, ...] = ()
+    barriers: dict[Place, int] = field(default_factory=dict)  # __syncthreads, by blocks
+    warp_operations: dict[Place, int] = field(default_factory=dict)  # shuffles, votes, by warps
+    operations: dict[str, int] = field(default_factory=dict)  # such as {"float": …}, by lanes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong in a kernel, as the instrument saw it. `sanitize.py` explains it.
+
+    `kind` is one of sanitize.KINDS. The first place is where it happened; the second, if any, is
+    the other access of a race, the other barrier, or where the memory comes from.
+    """
+
+    kind: str
+    kernel: str
+    place: Place
+    thread: Thread
+    access: Kind | None = None
+    space: Space | None = None
+    bytes: int = 0
+    other_place: Place | None = None
+    other_thread: Thread | None = None
+    other_access: Kind | None = None
+    buffer: str | None = None  # its name: the kernel's parameter, or the shared array
+    index: int | None = None  # element of the buffer
+    beyond: int | None = None  # bytes past its end (>= 0) or before its start (< 0)
+    missing: str | None = None  # "__syncthreads" or "__syncwarp"
+    detail: str = ""  # what the fields cannot say, such as a mask
+    count: int = 1  # times it was seen
+    note: bool = False  # worth knowing, and no error
