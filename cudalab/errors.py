@@ -23,6 +23,7 @@ class ExitCode(IntEnum):
     NO_DEVICE = 4, "no such device, no compiler, or a feature that the device lacks"
     COMPILE_ERROR = 5, "the compiler rejected a kernel"
     TIME_LIMIT = 6, "ended by `--kill-after`"
+    RUN_FAILED = 125, "`run`: the program could not be started; else the program's own status"
     INTERRUPTED = 130, "interrupted (Ctrl-C)"
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DEVICES = ("cuda", "cpu")
 # What `requires` may name besides compute capabilities such as "sm_80" or "sm_90a".
-FEATURES = ("inline_ptx", "tensor_cores", "bulk_copy", "clusters")
+FEATURES = ("inline_ptx", "tensor_cores", "shared_96kb", "bulk_copy", "clusters")
 
 _BLOCK = re.compile(r"^// /// cudalab[ \t]*\n(?P<toml>(?://[^\n]*\n)*?)// ///[ \t]*$", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

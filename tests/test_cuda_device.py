@@ -50,7 +50,12 @@ def test_without_pycuda():
 @pytest.mark.parametrize(
     ("capability", "has", "lacks"),
     [
-        (75, {"sm_75", "tensor_cores", "inline_ptx"}, {"sm_80", "bulk_copy", "sm_75a"}),
+        (
+            75,
+            {"sm_75", "tensor_cores", "inline_ptx"},
+            {"sm_80", "shared_96kb", "bulk_copy", "sm_75a"},
+        ),
+        (86, {"sm_75", "sm_80", "shared_96kb"}, {"sm_90", "bulk_copy"}),
         (90, {"sm_75", "sm_80", "sm_90", "sm_90a", "clusters", "bulk_copy"}, {"sm_100"}),
         (120, {"sm_90", "sm_120", "sm_120a"}, {"sm_90a", "sm_121"}),
     ],

@@ -330,13 +330,22 @@ def test_floats_have_the_same_bits_at_every_run(backend, variant, dtype):
 def test_look_back_over_groups_and_super_groups(backend):
     """1026 tiles: the first that look back at a whole super-group are among them."""
     variant = registry.find(LAB, "decoupled_lookback")
-    tile = variant.defines["THREADS_PER_BLOCK"] * variant.defines["ITEMS_PER_THREAD"]
+    tile = variant.defines["THREADS_PER_BLOCK"] * variant.defines["WORDS_PER_THREAD"]
     items = drawn("int32", 1026 * tile - 3)
     step = prepared(backend, "decoupled_lookback", items, case("int32"))
     for _ in range(3):  # each run finds the statuses of the one before
         step()
         expected = np.cumsum(items, dtype=np.int32) - items
         np.testing.assert_array_equal(expected, backend.to_host(step.out))
+
+
+def test_long_arrays_are_scanned_by_large_tiles_on_a_gpu():
+    def chosen(n, device):
+        return LAB.choose(Inputs({}, {"n": n}), case("int32"), device)
+
+    assert chosen((32 << 20) // 4, "cuda") == "lookback_prefetch"
+    assert chosen((32 << 20) // 4 - 1, "cuda") is None
+    assert chosen(1 << 28, "cpu") is None
 
 
 @settings(max_examples=20, deadline=None)

@@ -141,3 +141,16 @@ def check(backend, variant, matrix):
     assert step.out.shape == matrix.shape[::-1]
     found = LAB.compare(backend.to_host(step.out), inputs(matrix), case(matrix))
     assert found is None, f"{matrix.shape} {matrix.dtype}: {found}"
+
+
+def test_a_gpu_moves_vectors_where_all_rows_begin_at_16_bytes():
+    def chosen(shape, dtype, device):
+        matrix = np.empty(shape, dtype)
+        return LAB.choose(inputs(matrix), case(matrix), device)
+
+    assert chosen((4, 8), np.float32, "cuda") is None
+    assert chosen((2, 6), np.float64, "cuda") is None
+    assert chosen((4, 6), np.float32, "cuda") == "tiled_padded"
+    assert chosen((6, 4), np.float32, "cuda") == "tiled_padded"
+    assert chosen((3, 2), np.float64, "cuda") == "tiled_padded"
+    assert chosen((5, 7), np.float32, "cpu") is None

@@ -695,6 +695,8 @@ def _features(capability: int) -> frozenset[str]:
     found.update(f"sm_{known}" for known in _CAPABILITIES if known <= capability)
     if capability >= 70:
         found.add("tensor_cores")
+    if capability >= 80:
+        found.add("shared_96kb")  # shared memory that a block may have
     if capability >= 90:
         found.update(("bulk_copy", "clusters", f"sm_{capability}a"))
     return frozenset(found)

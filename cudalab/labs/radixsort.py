@@ -216,7 +216,8 @@ class RadixSort(KeySort):
         scan_blocks, add_block_sums: as in the plan `split`, over the counts, with the same
             SCAN_THREADS and ITEMS_PER_BLOCK
         scatter(const T *in, T *out, const unsigned *offsets, unsigned n, int shift)
-            stable: offsets[digit * num_tiles + tile] is where the tile's first such key goes
+            stable: offsets[digit * num_tiles + tile] is where the tile's first such key goes;
+            KEYS_PER_THREAD words of dynamic shared memory a thread (0 without such a define)
         A tile is TILE_ITEMS keys; a block of THREADS_PER_BLOCK threads handles TILES_PER_BLOCK
         of them (1 where the header does not say).
         """
@@ -227,6 +228,7 @@ class RadixSort(KeySort):
         tiles = _blocks(n, tile)
         blocks = _blocks(tiles, int(job.defines.get("TILES_PER_BLOCK", 1)))
         count, scatter = job.kernels["count_digits"], job.kernels["scatter"]
+        staging = 4 * threads * int(job.defines.get("KEYS_PER_THREAD", 0))
         num_counts = tiles << radix_bits
         levels = _scan_levels(job, num_counts)
         ping, pong = _two_buffers(job)
@@ -238,7 +240,8 @@ class RadixSort(KeySort):
                 args = (np.uint32(n), np.int32(digit * radix_bits))
                 backend.launch(count, blocks, threads, source, levels[0], *args)
                 _scan_level(job, levels, 0, num_counts)
-                backend.launch(scatter, blocks, threads, source, target, levels[0], *args)
+                buffers = source, target, levels[0]
+                backend.launch(scatter, blocks, threads, *buffers, *args, shared_bytes=staging)
                 source, target = target, pong if target is ping else ping
 
         return Step(run, _last_of(ping, pong, passes))
@@ -259,7 +262,7 @@ class RadixSort(KeySort):
               unsigned n, int shift)
             stable; the pass is shift / RADIX_BITS; a block a tile, taken by ticket; a status for
             each tile and digit. Statuses and ticket are zero before the first launch and the
-            kernel's own from then on.
+            kernel's own from then on. A tile fits into the dynamic shared memory.
         A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys for each of THREADS_PER_BLOCK threads.
         """
         backend, keys = job.backend, _keys(job)
@@ -268,6 +271,7 @@ class RadixSort(KeySort):
         passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
         tiles = _blocks(n, threads * job.define("KEYS_PER_THREAD") * 4 // itemsize)
         count_blocks = min(_blocks(n * itemsize, 16 * threads), job.define("COUNT_BLOCKS"))
+        staging = 4 * threads * job.define("KEYS_PER_THREAD")
         count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
         sweep = job.kernels["sweep"]
         counts = backend.empty(passes * radix, np.uint32)
@@ -285,7 +289,8 @@ class RadixSort(KeySort):
             source, target = keys, ping
             for digit in range(passes):
                 args = (starts, statuses, ticket, np.uint32(n), np.int32(digit * radix_bits))
-                backend.launch(sweep, tiles, threads, source, target, *args)
+                buffers = source, target
+                backend.launch(sweep, tiles, threads, *buffers, *args, shared_bytes=staging)
                 source, target = target, pong if target is ping else ping
 
         return Step(run, _last_of(ping, pong, passes))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
 
+LONG_BYTES = 32 << 20  # about five tiles of `lookback_prefetch` for each of 132 multiprocessors
 OPERATORS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 PIECE_ITEMS = 1 << 20  # drawn and compared at a time, so that large n needs little memory
 ROW_ITEMS = 1 << 10  # the reference's own chains of additions are at most this long
@@ -50,6 +51,11 @@ class Scan(Lab):
             "OP": case["op"].capitalize(),
             "INCLUSIVE": inclusive,
         }
+
+    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+        """On a GPU: large tiles where the array has enough of them to keep it busy."""
+        long = inputs.params["n"] * np.dtype(case["dtype"]).itemsize >= LONG_BYTES
+        return "lookback_prefetch" if device == "cuda" and long else None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n elements of the case's dtype."""
@@ -116,6 +122,14 @@ class Scan(Lab):
         if len(head) > 1 and _agree(got[:HEAD_ITEMS], expected, tolerance).all():
             findings.append(f"this is the {other} scan: the {case['kind']} one is asked for")
         return Mismatches(count, len(items), first, findings)
+
+    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+        """For sums of floats: those of float64, and `_tolerance`."""
+        pieces = list(_expected(_array(inputs), case))
+        tolerances = [tolerance for _, _, tolerance in pieces if tolerance is not None]
+        if not tolerances:
+            return None
+        return np.concatenate([expected for _, expected, _ in pieces]), np.concatenate(tolerances)
 
     # Launch plans. `items` is the input, T its element type; n < 2^31. OP<T> is the operator of
     # common/operators.cuh; INCLUSIVE is 1 or 0.
@@ -193,11 +207,12 @@ class Scan(Lab):
             blocks take tiles by *ticket. words: one for each tile, then one for each 32 tiles, then
             one for each 1024; as many again where T has 8 bytes. Both are zero before the first
             launch, and whatever a launch leaves there before the next.
-        A tile is THREADS_PER_BLOCK * ITEMS_PER_THREAD items; a block of THREADS_PER_BLOCK threads
-        for each.
+        A tile is WORDS_PER_THREAD words of 4 bytes for each of the THREADS_PER_BLOCK threads of
+        its block.
         """
         backend, items, n = job.backend, job.buffers["items"], job.params["n"]
-        tiles = _blocks(n, _tile_items(job))
+        tile_words = job.define("THREADS_PER_BLOCK") * job.define("WORDS_PER_THREAD")
+        tiles = _blocks(n, tile_words * 4 // items.dtype.itemsize)
         nodes = tiles + _blocks(tiles, GROUP) + _blocks(tiles, GROUP * GROUP)
         out = backend.empty(n, items.dtype)
         words = _zeros(job, nodes * (items.dtype.itemsize // 4))

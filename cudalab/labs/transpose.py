@@ -70,6 +70,12 @@ class Transpose(Lab):
             else:
                 yield as_bytes(_uniform(dtype, raw.random_raw(count)))
 
+    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+        """On a GPU: single elements where rows do not begin at multiples of 16 bytes."""
+        itemsize = np.dtype(case["dtype"]).itemsize
+        row_bytes = [inputs.params[size] * itemsize for size in ("rows", "cols")]
+        return "tiled_padded" if device == "cuda" and any(b % 16 for b in row_bytes) else None
+
     def reference(self, inputs: Inputs, case: Case) -> Array:
         """NumPy's transpose, in C order."""
         del case
@@ -93,6 +99,15 @@ class Transpose(Lab):
 
     # Launch plans. `matrix` is the input, T its element type; rows and cols < 2^31.
 
+    def dispatch_vector_tiles(self, job: Job) -> Step:
+        """One launch of transpose, as in the plan `tiles`, by THREADS_ACROSS^2 threads a tile.
+
+        A tile is square; each of THREADS_ACROSS threads has 16 bytes of its row.
+        """
+        across = job.define("THREADS_ACROSS")
+        itemsize = job.buffers["matrix"].dtype.itemsize
+        return _tiled(job, across * 16 // itemsize, (across, across))
+
     def dispatch_tiles(self, job: Job) -> Step:
         """One launch, a block for each tile of TILE_DIM x TILE_DIM elements.
 
@@ -101,21 +116,26 @@ class Transpose(Lab):
         Tiles are numbered row by row of `in` by blockIdx.x. A block has THREADS_ACROSS x BLOCK_ROWS
         threads (TILE_DIM x BLOCK_ROWS where the header names no THREADS_ACROSS).
         """
-        backend, matrix = job.backend, job.buffers["matrix"]
-        rows, cols = job.params["rows"], job.params["cols"]
         dim = job.define("TILE_DIM")
-        block = int(job.defines.get("THREADS_ACROSS", dim)), job.define("BLOCK_ROWS")
-        tiles = -(-rows // dim) * -(-cols // dim)
-        out = backend.empty((cols, rows), matrix.dtype)
-        args = (matrix, out, np.uint32(rows), np.uint32(cols))
-
-        def run() -> None:
-            backend.launch(job.kernels["transpose"], tiles, block, *args)
-
-        return Step(run, out)
+        across = int(job.defines.get("THREADS_ACROSS", dim))
+        return _tiled(job, dim, (across, job.define("BLOCK_ROWS")))
 
 
 LAB = Transpose()
+
+
+def _tiled(job: Job, dim: int, block: tuple[int, int]) -> Step:
+    """One launch, a block for each tile of dim x dim elements."""
+    backend, matrix = job.backend, job.buffers["matrix"]
+    rows, cols = job.params["rows"], job.params["cols"]
+    tiles = -(-rows // dim) * -(-cols // dim)
+    out = backend.empty((cols, rows), matrix.dtype)
+    args = (matrix, out, np.uint32(rows), np.uint32(cols))
+
+    def run() -> None:
+        backend.launch(job.kernels["transpose"], tiles, block, *args)
+
+    return Step(run, out)
 
 
 def _uniform(dtype: np.dtype[Any], raw: Array) -> Array:

@@ -6,8 +6,6 @@
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
 constexpr unsigned ROWS = KEYS_PER_THREAD * 4 / sizeof(T);  // of 32 keys, for each warp
-// A block less on a multiprocessor, when values need registers as well.
-constexpr unsigned RESIDENT_BLOCKS = PAIRS ? BLOCKS_PER_SM - 1 : BLOCKS_PER_SM;
 constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
 
 static_assert(THREADS_PER_BLOCK % 32 == 0 && THREADS_PER_BLOCK >= RADIX, "a thread for each digit");
@@ -22,8 +20,23 @@ __device__ inline unsigned same_digit_lanes(Bits bits, int shift) {
 #pragma unroll
     for (int bit = 0; bit < RADIX_BITS; ++bit) {
         const bool one = (bits & Bits(1) << (shift + bit)) != 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+        // The same in four instructions: the compiler selects between `ones` and its complement.
+        asm volatile(
+            "{\n"
+            "  .reg .pred one;\n"
+            "  .reg .b32 ones;\n"
+            "  setp.ne.u32 one, %1, 0;\n"
+            "  vote.sync.ballot.b32 ones, one, 0xffffffff;\n"
+            "  @!one not.b32 ones, ones;\n"
+            "  and.b32 %0, %0, ones;\n"
+            "}"
+            : "+r"(lanes)
+            : "r"((unsigned)one));
+#else
         const unsigned ones = __ballot_sync(FULL_WARP, one);
         lanes &= one ? ones : ~ones;
+#endif
     }
     return lanes;
 }
@@ -42,7 +55,8 @@ template <class Places>
 __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned start,
                                      unsigned chunk_items, int shift, const int& hidden_shift,
                                      Places& places) {
-    __shared__ Bits staged[CHUNK_ITEMS];
+    extern __shared__ unsigned long long chunk_memory[];  // CHUNK_ITEMS * sizeof(T) bytes
+    Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
     __shared__ unsigned counters[WARPS][RADIX];  // counts of a warp, then its places in `staged`
     __shared__ unsigned output_shift[RADIX];     // from a place in `staged` to the place in `out`
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -59,12 +73,22 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
         bits[row] = inside ? ordered_bits(first_key[row * 32]) : ~Bits(0);
     }
 
-    // Count, in counters of the warp's own: warp barriers are enough.
+    // Rank within the warp's keys of the same digit: the counter says how many came in earlier
+    // rows, the lanes below come before this one, the lowest lane moves the counter on for all.
     for (unsigned digit = 0; digit < RADIX; digit += 32) counters[warp][digit + lane] = 0;
     __syncwarp();
+    unsigned ranks[ROWS / 2];  // two to a register
 #pragma unroll
-    for (unsigned row = 0; row < ROWS; ++row)
-        atomicAdd(&counters[warp][digit_at(bits[row], shift, RADIX_BITS)], 1u);
+    for (unsigned row = 0; row < ROWS; ++row) {
+        unsigned& counter = counters[warp][digit_at(bits[row], shift, RADIX_BITS)];
+        const unsigned lanes = same_digit_lanes(bits[row], shift);
+        const unsigned first = counter, below = __popc(lanes & lanes_below);
+        __syncwarp();  // all lanes have read before the lowest writes
+        if (below == 0) counter = first + __popc(lanes);
+        __syncwarp();  // it has written before the next row reads
+        ranks[row / 2] = row % 2 ? ranks[row / 2] | (first + below) << 16 : first + below;
+        pin(ranks[row / 2]);
+    }
     __syncthreads();  // all warps have counted, and have written out the chunk before
 
     // Thread d scans digit d: over the digits before it, then over the warps. A counter
@@ -87,23 +111,18 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     }
     __syncthreads();  // the places are there
 
-    // Rank. The digits are taken anew, by a shift that the compiler cannot know: it would keep
-    // those of the count until here, in as many registers as the keys.
+    // The digits are taken anew, by a shift that the compiler cannot know: it would keep those of
+    // the ranking until here, in as many registers as the keys.
     const int same_shift = hidden_shift;
-    unsigned staged_at[PAIRS ? ROWS / 2 : 1];  // two to a register, for the values
 #pragma unroll
     for (unsigned row = 0; row < ROWS; ++row) {
-        unsigned& counter = counters[warp][digit_at(bits[row], same_shift, RADIX_BITS)];
-        const unsigned lanes = same_digit_lanes(bits[row], shift);
-        const unsigned first = counter, below = __popc(lanes & lanes_below);
-        __syncwarp();  // all lanes have read before the lowest writes
-        if (below == 0) counter = first + __popc(lanes);
-        __syncwarp();  // it has written before the next row reads
-        const unsigned staged_place = first + below;
-        staged[staged_place] = bits[row];
-        if constexpr (PAIRS) {
-            staged_at[row / 2] = row % 2 ? staged_at[row / 2] | staged_place << 16 : staged_place;
-            pin(staged_at[row / 2]);
+        const unsigned rank = ranks[row / 2] >> row % 2 * 16 & 0xffff;
+        const unsigned place = counters[warp][digit_at(bits[row], same_shift, RADIX_BITS)] + rank;
+        staged[place] = bits[row];
+        if constexpr (PAIRS) {  // the values will need the place again
+            ranks[row / 2] = row % 2 ? (ranks[row / 2] & 0xffff) | place << 16
+                                     : (ranks[row / 2] & 0xffff0000) | place;
+            pin(ranks[row / 2]);
         }
     }
     if (threadIdx.x < RADIX)
@@ -126,7 +145,7 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
         __syncthreads();  // all keys are written: their room is free for the values
 #pragma unroll
         for (unsigned row = 0; row < ROWS; ++row) {
-            const unsigned place = staged_at[row / 2] >> row % 2 * 16 & 0xffff;
+            const unsigned place = ranks[row / 2] >> row % 2 * 16 & 0xffff;
             if (first_place + row * 32 < chunk_items)
                 staged_values[place] = first_key[n + row * 32];
         }

@@ -2,6 +2,7 @@
 // summary  = "Digits of eight bits, ranked by the votes of a warp"
 // order    = 3
 // dispatch = "digits"
+// default  = ["cuda"]
 //
 // [defines]
 // THREADS_PER_BLOCK = 256
@@ -27,6 +28,8 @@
 #include "common/scan_blocks.cuh"
 #include "common/scatter_digits.cuh"
 
+// A block less on a multiprocessor, when values need registers as well.
+constexpr unsigned RESIDENT_BLOCKS = PAIRS ? BLOCKS_PER_SM - 1 : BLOCKS_PER_SM;
 static_assert(TILE_ITEMS % CHUNK_ITEMS == 0, "whole chunks");
 
 // Where a tile's keys go, chunk after chunk: thread d keeps the place of the next with digit d.

@@ -3,12 +3,14 @@
 // order    = 4
 // dispatch = "onesweep"
 // default  = ["cuda"]
+// requires = ["shared_96kb"]
 //
 // [defines]
-// THREADS_PER_BLOCK = 256
-// BLOCKS_PER_SM     = 4      # leaves a thread 64 registers: its keys fit without spills
+// THREADS_PER_BLOCK = 512
+// BLOCKS_PER_SM     = 2      # leaves a thread 64 registers: keys and ranks fit without spills
 // KEYS_PER_THREAD   = 32     # in registers, for keys of 4 bytes
 // RADIX_BITS        = 8
+// TILES_AHEAD       = 100    # of the tile that is prefetched
 // COUNT_BLOCKS      = 1056   # eight for each of 132 multiprocessors
 // ///
 //
@@ -23,14 +25,16 @@
 // launch, a flag and a count in 64 bits, written and read whole: no fence is needed, and nothing
 // has to be cleared between launches. A tile is KEYS_PER_THREAD keys of 4 bytes for each thread, or
 // half as many of 8 bytes.
-// Limits: a tile's look-back is a chain of dependent reads.
+// Limits: a tile's look-back is a chain of dependent reads. Tiles of 64 KB make few hops of it, but
+// a short array has too few of them to keep the device busy.
+#include "common/prefetch.cuh"
 #include "common/scatter_digits.cuh"
 
 using Word = unsigned long long;
 
 constexpr unsigned PASSES = 8 * sizeof(T) / RADIX_BITS;
 constexpr unsigned VECTOR_ITEMS = 16 / sizeof(T);
-constexpr unsigned COPIES = 16 / sizeof(T);  // of each counter: lanes that meet in one are fewer
+constexpr unsigned COPIES = 32 / sizeof(T);  // of each counter: lanes that meet in one are fewer
 
 struct __align__(16) Vector {
     T items[VECTOR_ITEMS];
@@ -122,7 +126,7 @@ struct LookBack {
 };
 
 // ticket: the launch's number in the high half, the next tile in the low half.
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BLOCKS) sweep(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep(
     const T* in, T* out, const unsigned* digit_starts, Word* statuses, Word* ticket, unsigned n,
     int shift) {
     __shared__ int hidden_shift;
@@ -139,6 +143,11 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BLOCKS)
     const unsigned tile = (unsigned)block_ticket;
     const unsigned start = tile * CHUNK_ITEMS;
     const unsigned tile_items = n - start < CHUNK_ITEMS ? n - start : CHUNK_ITEMS;
+    if (threadIdx.x == 0 && TILES_AHEAD > 0 && n - start > (TILES_AHEAD + 1) * CHUNK_ITEMS) {
+        const T* ahead = in + start + TILES_AHEAD * CHUNK_ITEMS;
+        prefetch_to_l2(ahead, CHUNK_ITEMS * sizeof(T));
+        if (PAIRS) prefetch_to_l2(ahead + n, CHUNK_ITEMS * sizeof(T));
+    }
     // Launches count from 1: a word that is zero holds nothing.
     LookBack places{
         statuses, tile, (unsigned)(block_ticket >> 32) + 1,

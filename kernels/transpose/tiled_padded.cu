@@ -2,7 +2,6 @@
 // summary  = "Tiles with a padding column: no bank conflicts"
 // order    = 3
 // dispatch = "tiles"
-// default  = ["cuda"]
 // defines  = { TILE_DIM = 32, BLOCK_ROWS = 8 }
 // ///
 //

@@ -120,7 +120,7 @@ class CpuBackend:
     """Runs kernels on the host's cores."""
 
     name = "cpu"
-    features: frozenset[str] = frozenset({"sm_75"})
+    features: frozenset[str] = frozenset({"sm_75", "shared_96kb"})
 
     def __init__(self, threads: int | None = None) -> None:
         """Use `threads` OS threads; None takes every core this process may use."""

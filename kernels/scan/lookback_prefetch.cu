@@ -1,0 +1,27 @@
+// /// cudalab
+// summary  = "The same with large tiles, and a tile far ahead brought into the cache"
+// order    = 7
+// dispatch = "look_back"
+// defines  = { THREADS_PER_BLOCK = 128, WORDS_PER_THREAD = 96, TILES_AHEAD = 106 }
+// ///
+//
+// Blocks that wait for the sums before them leave the memory idle. More blocks at once would not
+// help: all of them wait for the same chain. Two things do: larger tiles, which make the chain
+// shorter, and a prefetch into the L2 cache of the tile that will be taken TILES_AHEAD tickets
+// from now, about 5 MB further on, which keeps the memory busy meanwhile. Farther ahead, lines
+// leave the cache before they are used.
+//
+// Limits: a short array has fewer tiles than the device has multiprocessors.
+#define ITEMS_PER_THREAD (WORDS_PER_THREAD * 4 / sizeof(T))
+#include "common/look_back.cuh"
+#include "common/prefetch.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_tiles(const T* in, T* out,
+                                                                           Word* words,
+                                                                           Word* ticket,
+                                                                           unsigned n) {
+    scan_next_tile(in, out, words, ticket, n, [](const T* tile, unsigned left) {
+        if (threadIdx.x == 0 && left > (TILES_AHEAD + 1) * TILE_ITEMS)
+            prefetch_to_l2(tile + TILES_AHEAD * TILE_ITEMS, TILE_ITEMS * sizeof(T));
+    });
+}
