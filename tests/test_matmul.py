@@ -14,7 +14,7 @@ from cudalab import labs, registry, runner
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs.base import Inputs
-from cudalab.labs.matmul import UNIT, draw, factors
+from cudalab.labs.matmul import UNIT, deal_squares, draw, factors
 
 LAB = labs.get("matmul")
 PRODUCTS = LAB.axes["product"]
@@ -366,6 +366,28 @@ def test_no_product_of_parts_is_missing(backend):
     got = compute(backend, variant, inputs, "ab")
     a, b = factors(inputs, case())
     assert (np.abs(got - a @ b) / (np.abs(a) @ np.abs(b))).max() <= 4 * np.sqrt(32) * UNIT
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 31, 32, 64])
+def test_every_square_of_a_symmetric_product_is_dealt_once(size):
+    dealt = deal_squares(size)
+    squares = [(row, col) for row, *columns in dealt.tolist() for col in columns if col >= 0]
+    assert sorted(tuple(sorted(pair)) for pair in squares) == [
+        (row, col) for row in range(size) for col in range(row, size)
+    ]
+    assert len(dealt) == -(-len(squares) // 2)  # nearly all in twos
+    assert (dealt[:, 1] >= 0).all()
+
+
+def test_a_symmetric_product_in_many_squares(backend):
+    """Squares side by side and apart, on the diagonal and alone; edges in both directions."""
+    variant = registry.find(LAB, "aat_symmetric")
+    for m, k in [(64, 7), (128, 8), (129, 33), (260, 5), (520, 9), (645, 21), (900, 3)]:
+        inputs = make("aat", m, k, m)
+        got = compute(backend, variant, inputs, "aat")
+        found = LAB.compare(got, inputs, case("aat"))
+        assert found is None, f"{m} x {k}: {found}"
+        np.testing.assert_array_equal(got, got.T)
 
 
 def test_every_row_of_the_ladder_is_there():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from itertools import pairwise
 
@@ -10,16 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cudalab import labs, registry, runner, spectrum, systems
+from cudalab import labs, registry, runner, source, spectrum, systems
 from cudalab.errors import CudalabError, InputError, UsageError
+from cudalab.factors import UNIT, BlockedFactors, Factors
 from cudalab.formats import InputStream
-from cudalab.labs.base import Inputs
+from cudalab.labs.base import Inputs, Job
 from cudalab.labs.solve import chebyshev_coefficients, quick_iteration
 
 LAB = labs.get("solve")
 DTYPES = LAB.axes["dtype"]
 VARIANTS = registry.variants(LAB)
-DIRECT = ("gauss_jordan", "lu_partial_pivot", "complete_pivot")
+DIRECT = ("gauss_jordan", "lu_partial_pivot", "lu_blocked_panel", "complete_pivot")
 ITERATIONS = ("richardson", "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient")
 SOLVABLE = tuple(name for name in LAB.distributions if name != "singular")
 COURSE = [[1, 2], [3, 4]]
@@ -399,6 +401,138 @@ def test_the_exact_answers_of_the_course(backend):
         assert x.tolist() == TRIDIAGONAL
 
 
+# Factors by panels ------------------------------------------------------------------------------
+
+# Elections of at most 64 rows (in double 32) at a time, and blocks of two panels (one).
+SMALL = {"MOST_THREADS": 128, "BLOCK": 64}
+
+
+def factorize(backend, name, method, inputs, options, **defines):
+    """The method after its factorization."""
+    variant = registry.find(LAB, name)
+    all_defines = {**variant.defines, **defines}
+    kernels = backend.compile(
+        source.load(variant.path, variant.label), {**LAB.kernel_defines(options), **all_defines}
+    )
+    buffers = {key: backend.to_device(array) for key, array in inputs.arrays.items()}
+    found = method(Job(backend, kernels, all_defines, buffers, inputs.params, options))
+    found.factorize()
+    return found
+
+
+def scaled_rows(backend, found, inputs):
+    """A as it was factorized, in float64: its rows scaled, and in the order of the pivots."""
+    n = found.n
+    scales = backend.to_host(found.scales)[:n].astype(np.float64)
+    order = backend.to_host(found.row_of)[: found.padded]
+    assert sorted(order.tolist()) == list(range(found.padded))
+    padded = np.eye(found.padded)
+    padded[:n, :n] = inputs.arrays["a"].astype(np.float64) * scales[:, None]
+    return padded[order]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("defines", [{}, SMALL, {**SMALL, "BLOCK": 128}], ids=str)
+def test_factors_multiply_to_the_matrix(backend, dtype, defines):
+    """Also where pivots are found in several rounds, and panels in several blocks."""
+    for n, dist in [(1, "random"), (33, "pivot"), (130, "random"), (257, "pivot"), (400, "random")]:
+        inputs = make(n, dist, dtype, seed=n)
+        found = factorize(
+            backend, "lu_blocked_panel", BlockedFactors, inputs, case(dtype), **defines
+        )
+        work = backend.to_host(found.work).astype(np.float64)
+        factors = work[: found.padded, : found.padded]
+        assert not work[found.padded :].any()
+        assert not work[:, found.padded :].any()
+        lower, upper = np.tril(factors, -1) + np.eye(found.padded), np.triu(factors)
+        # Each of up to n products of a sum is rounded, and so is each partial sum.
+        allowed = 2 * n * UNIT[dtype] * (np.abs(lower) @ np.abs(upper))
+        error = np.abs(lower @ upper - scaled_rows(backend, found, inputs))
+        assert (error <= allowed).all(), f"n = {n}: {(error / (allowed + 1e-300)).max()}"
+        # Partial pivoting keeps multipliers below 1 up to the scaling of rows by powers of two,
+        # the election of pivots in blocks below a small number.
+        assert np.abs(lower).max() < (2 if found.finds_greatest else 20)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_block_finds_the_pivots_that_a_search_of_the_column_finds(backend, dtype):
+    for n, dist in [(40, "pivot"), (100, "random"), (300, "random")]:
+        inputs = make(n, dist, dtype, seed=n)
+        one, other = (
+            backend.to_host(factorize(backend, name, method, inputs, case(dtype)).row_of)
+            for name, method in [
+                ("lu_blocked_panel", BlockedFactors),
+                ("lu_partial_pivot", Factors),
+            ]
+        )
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_upper_of_equal_rows_is_the_pivot(backend, dtype):
+    """Elections are the same in every run: ties are decided by place."""
+    n = 96
+    a = np.where(np.arange(n)[:, None] >= np.arange(n)[None, :], 1, -1).astype(dtype)
+    inputs = system(a, np.ones(n), dtype)
+    orders = [
+        backend.to_host(
+            factorize(
+                backend, "lu_blocked_panel", BlockedFactors, inputs, case(dtype), **SMALL
+            ).row_of
+        )[:n].tolist()
+        for _ in range(2)
+    ]
+    assert orders[0] == orders[1]
+    assert orders[0][0] == 0
+
+
+def test_elections_have_room_for_all_rows():
+    method = object.__new__(BlockedFactors)
+    for method.most_threads in (32, 384, 768):
+        for rows in (32, 64, 704, 768, 800, 4096, 16_384, 65_536):
+            blocks, threads = method.election(rows)
+            assert threads % 32 == 0
+            assert 32 <= threads <= method.most_threads
+            assert (blocks - 1) * threads < rows <= blocks * threads
+            assert blocks == 1 or rows > method.most_threads
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [*DIRECT, "small"])
+def test_a_permutation_is_undone_exactly(backend, name, dtype):
+    """Most rows are zero in all columns of a panel: an election must not lose the others."""
+    n = 230
+    order = np.random.default_rng(3).permutation(n)
+    inputs = system(np.eye(n)[order], np.arange(n), dtype)
+    variant = small_elections() if name == "small" else registry.find(LAB, name)
+    step = runner.prepare(LAB, variant, backend, inputs, case(dtype), watch=runner.Stopwatch())
+    step()
+    np.testing.assert_array_equal(backend.to_host(step.out)[order], np.arange(n))
+    assert "turning to" not in " ".join(step.notes)
+
+
+def small_elections():
+    variant = registry.find(LAB, "lu_blocked_panel")
+    return dataclasses.replace(variant, defines={**variant.defines, **SMALL})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elections_in_rounds_solve_and_refuse(backend, dtype):
+    small = small_elections()
+    for dist in (*SOLVABLE, "singular"):
+        inputs = make(230, dist, dtype)
+        step = runner.prepare(LAB, small, backend, inputs, case(dtype), watch=runner.Stopwatch())
+        if dist == "singular":
+            with pytest.raises(CudalabError, match="A is singular: in step 230 of 230"):
+                step()
+            # The verdict is that of a method that searches the whole column.
+            assert "turning to lu_partial_pivot" in step.notes[-1]
+        else:
+            step()
+            x = backend.to_host(step.out)
+            assert LAB.compare(x, inputs, case(dtype)) is None, dist
+
+
 # Growth, stopping, divergence --------------------------------------------------------------------
 
 
@@ -406,10 +540,10 @@ def test_the_exact_answers_of_the_course(backend):
 def test_growing_pivots_are_noticed_and_solved(backend, dtype):
     """Pivots from the column double 149 times: beyond float32's range, and beyond its digits."""
     inputs = make(150, "wilkinson", dtype)
-    for name in ("lu_partial_pivot", "gauss_jordan"):
+    for name in ("lu_partial_pivot", "lu_blocked_panel", "gauss_jordan"):
         x, notes = compute(backend, name, inputs, case(dtype))
         assert LAB.compare(x, inputs, case(dtype)) is None
-        if name == "lu_partial_pivot":
+        if name != "gauss_jordan":
             assert any("turning to complete_pivot" in note for note in notes)
 
 
@@ -585,7 +719,8 @@ def test_the_policy_keeps_its_promise_about_iterations(backend):
 
 
 def test_the_policy_says_what_it_did(backend):
-    for dist, variant in [("random", "lu_partial_pivot"), ("dominant", "jacobi")]:
+    direct = registry.default(LAB, case(), backend.name).name
+    for dist, variant in [("random", direct), ("dominant", "jacobi")]:
         inputs = make(200, dist)
         x, notes = compute(backend, None, inputs, case())
         assert LAB.compare(x, inputs, case()) is None
@@ -634,6 +769,6 @@ def test_a_step_can_be_repeated(backend):
 
 def test_every_row_of_the_ladder_is_there():
     assert [variant.name for variant in VARIANTS] == [
-        *ITERATIONS, "gauss_jordan", "lu_partial_pivot", "complete_pivot",
+        *ITERATIONS, "gauss_jordan", "lu_partial_pivot", "lu_blocked_panel", "complete_pivot",
     ]  # fmt: skip
     assert all(one.order < two.order for one, two in pairwise(VARIANTS))

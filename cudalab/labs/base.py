@@ -141,6 +141,14 @@ class Lab:
         """What differs between an answer and the reference; None when nothing does."""
         raise NotImplementedError
 
+    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+        """For floats that need not be exact: the right values, and how far an answer may be off.
+
+        NaN or infinity as a bound: nothing is promised there.
+        """
+        del inputs, case
+        return None
+
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
         """The answer when there is nothing to compute (n = 0), else None."""
         raise NotImplementedError

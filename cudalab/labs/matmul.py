@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_GRID_Y = 65_535
 FEW_TILES = 120  # of 128 x 256 elements: less than one for each multiprocessor of a large GPU
+BAND = 16  # rows of tiles that run together
+NO_SQUARE = 0xFFFFFFFF
 UNIT = 2.0**-24  # u: half the distance from 1 to the next float32
 SMALLEST = 2.0**-149  # the least positive float32
 
@@ -116,13 +118,10 @@ class MatMul(Lab):
         rounding of C64 to float32. Results below the normal range are rounded to multiples of
         2^-149: half of that for each operation, 2 k of them.
         """
-        a, b = factors(inputs, case)
         k = inputs.params["k"]
         got = got.reshape(inputs.params["m"], inputs.params["n"])
+        expected, magnitude, allowed = _within(inputs, case)
         with np.errstate(all="ignore"):
-            expected = a @ b
-            magnitude = np.abs(a) @ np.abs(b)
-            allowed = (k + 2) * UNIT * magnitude + k * SMALLEST
             finite = np.isfinite(expected)
             right = finite & (np.abs(got - expected) <= allowed)
         # Elements that are no numbers: the same NaN or infinity. A sum whose terms do not fit
@@ -146,6 +145,11 @@ class MatMul(Lab):
                 f"(k + 2) 2^-24 |A||B| allows, k = {k}"
             )
         return found
+
+    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+        """The product in float64, and the bound of `compare`."""
+        expected, _, allowed = _within(inputs, case)
+        return expected, allowed
 
     # Launch plans. Both launch one kernel,
     #     multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
@@ -217,6 +221,32 @@ class MatMul(Lab):
 
         return Step(run, c)
 
+    def dispatch_symmetric(self, job: Job) -> Step:
+        """The squares of BM x BM elements on one side of the diagonal, two a block.
+
+        multiply_symmetric(const float *a, float *c, const unsigned *squares, unsigned k,
+                           unsigned n)
+            c (n x n) = a (n x k) times its transpose; block i computes the squares that start in
+            row squares[3 i] and in the columns squares[3 i + 1] and squares[3 i + 2] (2^32 - 1: no
+            second square), and stores each also on the other side of the diagonal
+        Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES.
+        """
+        backend, a = job.backend, job.buffers["a"]
+        n, k = np.uint32(job.params["n"]), np.uint32(job.params["k"])
+        pairs = deal_squares(_blocks(job.params["n"], job.define("BM")))
+        squares = backend.to_device(
+            np.where(pairs < 0, NO_SQUARE, pairs * job.define("BM")).astype(np.uint32)
+        )
+        c = backend.empty((job.params["n"], job.params["n"]), np.float32)
+        kernel, threads = job.kernels["multiply_symmetric"], job.define("THREADS_PER_BLOCK")
+        shared = job.define("SHARED_BYTES")
+
+        def run() -> None:
+            blocks = len(pairs)
+            backend.launch(kernel, blocks, threads, a, c, squares, k, n, shared_bytes=shared)
+
+        return Step(run, c)
+
     def dispatch_split_bf16(self, job: Job) -> Step:
         """Parts of the factors in scratch memory, then sums of products of parts.
 
@@ -282,6 +312,28 @@ def _multiply(
     return Step(run, c)
 
 
+def deal_squares(size: int) -> Array:
+    """Every pair of numbers below `size` once, as (row, column, another column), int64.
+
+    A pair is a square of a symmetric matrix, and may stand in the row of either of its numbers: two
+    rows with an odd number of squares exchange one, so that in each row they come in twos; in one
+    row at most a square is left alone (another column: -1). The rows are in bands, within a band
+    column by column: neighbours in the list read the same rows of the factors.
+    """
+    rows = [list(range(row, size)) for row in range(size)]
+    odd = [row for row in range(size) if len(rows[row]) % 2]
+    for one, other in zip(odd[::2], odd[1::2], strict=False):
+        rows[one].remove(other)
+        rows[other].insert(0, one)
+    pairs = [
+        (row, columns[i], columns[i + 1] if i + 1 < len(columns) else -1)
+        for row, columns in enumerate(rows)
+        for i in range(0, len(columns), 2)
+    ]
+    pairs.sort(key=lambda pair: (pair[0] // BAND, pair[1], pair[0]))
+    return np.array(pairs, np.int64).reshape(-1, 3)
+
+
 def _blocks(items: int, per_block: int) -> int:
     return -(-items // per_block)
 
@@ -293,6 +345,15 @@ def factors(inputs: Inputs, case: Case) -> tuple[Array, Array]:
     assert isinstance(a, np.ndarray)
     assert isinstance(b, np.ndarray)
     return a.astype(np.float64), (b if case["product"] == "ab" else b.T).astype(np.float64)
+
+
+def _within(inputs: Inputs, case: Case) -> tuple[Array, Array, Array]:
+    """The product in float64, that of the magnitudes, and the bound that follows from it."""
+    a, b = factors(inputs, case)
+    k = inputs.params["k"]
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(a) @ np.abs(b)
+        return a @ b, magnitude, (k + 2) * UNIT * magnitude + k * SMALLEST
 
 
 def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:

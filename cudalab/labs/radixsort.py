@@ -1,4 +1,4 @@
-"""Sorts n keys by radix, least significant digit first"""
+"""Sorts n keys by their digits"""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from cudalab.formats import as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
 
 VALUE_BYTES = 4  # of a pair; its key has as many
+GROUP_BITS = 8  # by which a long array is split first
+GROUPS = 1 << GROUP_BITS
+COUNTER_BYTES = 32 << 10  # with which a block counts all digits of its keys
 
 
 class KeySort(Lab):
@@ -276,11 +279,8 @@ class RadixSort(KeySort):
         sweep = job.kernels["sweep"]
         counts = backend.empty(passes * radix, np.uint32)
         starts = backend.empty(passes * radix, np.uint32)
-        statuses, ticket = backend.empty(tiles * radix, np.uint64), backend.empty(1, np.uint64)
+        statuses, ticket = _cleared(job, tiles * radix), _cleared(job, 1)
         ping, pong = _two_buffers(job)
-        for words, size in ((statuses, tiles * radix), (ticket, 1)):
-            clear = job.kernels["clear_words"]
-            backend.launch(clear, _blocks(size, threads), threads, words, np.uint32(size))
         backend.copy(np.zeros(passes * radix, np.uint32), counts)
 
         def run() -> None:
@@ -295,8 +295,128 @@ class RadixSort(KeySort):
 
         return Step(run, _last_of(ping, pong, passes))
 
+    def dispatch_single_launch(self, job: Job) -> Step:
+        """A launch counts the digits and sweeps over the keys for each; Word as in `onesweep`.
+
+        clear_words: as in the plan `onesweep`
+        sweep_all(const T *in, T *spare, T *out, Progress *progress, Word *statuses, unsigned n)
+            sorts by way of `spare`, in at most MOST_BLOCKS blocks; a status for each tile and
+            digit. A tile fits into the dynamic shared memory, and so do 32 KB. Progress begins
+            with 3 words, then 4-byte words: one for each pass and two for each digit. It and the
+            statuses are zero before the first launch and the kernel's own from then on.
+        A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys for each of THREADS_PER_BLOCK threads.
+        """
+        spare, out = _two_buffers(job)
+        return Step(_sweep_all(job, "sweep_all", "KEYS_PER_THREAD", spare, out), out)
+
+    def dispatch_most_significant_first(self, job: Job) -> Step:
+        """Buckets by the top bits, one or two splits, a block a bucket; or sweeps, on the device.
+
+        Bits is unsigned. `words` are zero before the first launch and the kernels' own from then
+        on: 2 + 256 + 3 * 2^top_bits + 1, of which the first says whether buckets fit.
+
+        clear_words: as in the plan `onesweep`
+        count_buckets(const T *keys, unsigned *words, unsigned n, int top_bits)
+            at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory
+        split_into_buckets(const T *in, Bits *out, unsigned *words, unsigned n, int top_bits)
+            a block a tile of SHORT_KEYS_PER_THREAD keys a thread, all in shared memory
+        split_into_groups(const T *in, Bits *out, ...), split_groups(const Bits *in, Bits *out, ...)
+            instead of it for long arrays: by 8 bits, then by the rest; KEYS_PER_THREAD keys
+        sort_buckets(const Bits *in, T *out, unsigned *words, int top_bits, int bin_bits)
+            a block a bucket; shared memory for BUCKET_KEYS_PER_THREAD keys a thread and for
+            2^bin_bits bins of 2 bytes
+        sweep_all, sweep_all_short(const unsigned *words, ...)
+            as in the plan `single_launch`; return at once where words[0] is not 0. A tile is
+            KEYS_PER_THREAD or SHORT_KEYS_PER_THREAD keys a thread.
+        """
+        backend, keys, n = job.backend, _keys(job), job.params["n"]
+        threads, count_threads = job.define("THREADS_PER_BLOCK"), job.define("COUNT_THREADS")
+        bucket_items = threads * job.define("BUCKET_KEYS_PER_THREAD")
+        top_bits = top_bits_of(n, bucket_items)
+        short = top_bits <= GROUP_BITS
+        rows = "SHORT_KEYS_PER_THREAD" if short else "KEYS_PER_THREAD"
+        words = _cleared(job, _blocks(2 + GROUPS + (3 << top_bits) + 1, 2))
+        spare, out = _two_buffers(job)
+        safe = "sweep_all_short" if short else "sweep_all"
+        sweep = _sweep_all(job, safe, rows, spare, out, words)
+        # A count of 2^15 buckets takes 128 KB of shared memory.
+        if top_bits > (15 if "sm_90" in backend.features else 14):
+            return Step(sweep, out)
+
+        numbers = words, np.uint32(n), np.int32(top_bits)
+        tile_bytes = 4 * threads * job.define(rows)
+        tiles = _blocks(4 * n, tile_bytes)
+        splits = [("split_into_buckets", keys, spare)]
+        if not short:
+            splits = [("split_into_groups", keys, out), ("split_groups", out, spare)]
+        count, count_bytes = job.kernels["count_buckets"], 4 << top_bits
+        count_blocks = min(_blocks(n, 4 * count_threads), job.define("COUNT_BLOCKS"))
+        # About a bin a key.
+        bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
+        bits = np.int32(top_bits), np.int32(bin_bits)
+        sort, sort_bytes = job.kernels["sort_buckets"], 4 * bucket_items + (2 << bin_bits)
+
+        def run() -> None:
+            count_args = keys, *numbers
+            backend.launch(
+                count, count_blocks, count_threads, *count_args, shared_bytes=count_bytes
+            )
+            for name, *buffers in splits:
+                split = job.kernels[name]
+                backend.launch(split, tiles, threads, *buffers, *numbers, shared_bytes=tile_bytes)
+            sort_args = spare, out, words, *bits
+            backend.launch(sort, 1 << top_bits, threads, *sort_args, shared_bytes=sort_bytes)
+            sweep()
+
+        return Step(run, out)
+
 
 LAB = RadixSort()
+
+
+def top_bits_of(n: int, bucket_items: int) -> int:
+    """By how many bits n keys are split into buckets that fit: up to GROUP_BITS in one split.
+
+    Buckets are at most eight ninths full on average, which leaves room for those of random keys to
+    differ. Those of one split are smaller: some hundred of them keep a device busy.
+    """
+    least = (_blocks(9 * n, 8 * bucket_items) - 1).bit_length()
+    if least <= GROUP_BITS:
+        return min(max(n.bit_length() - 10, 2), GROUP_BITS)
+    return max(least, GROUP_BITS + 2)  # a scan takes four bins at a time
+
+
+def _sweep_all(
+    job: Job, kernel: str, rows: str, spare: Buffer, out: Buffer, *first: Buffer
+) -> Callable[[], None]:
+    """What launches `kernel`, whose tiles are `rows` keys of 4 bytes for each thread.
+
+    `first`: its parameters before those of the plan `single_launch`.
+    """
+    backend, keys, n = job.backend, _keys(job), job.params["n"]
+    threads, radix_bits = job.define("THREADS_PER_BLOCK"), job.define("RADIX_BITS")
+    tile_bytes = 4 * threads * job.define(rows)
+    tiles = _blocks(n * keys.dtype.itemsize, tile_bytes)
+    passes = 8 * keys.dtype.itemsize // radix_bits
+    progress = _cleared(job, 3 + _blocks(passes * (1 + (2 << radix_bits)), 2))
+    args = keys, spare, out, progress, _cleared(job, tiles << radix_bits), np.uint32(n)
+    blocks = min(tiles, job.define("MOST_BLOCKS"))
+    shared_bytes = max(tile_bytes, COUNTER_BYTES)
+
+    def run() -> None:
+        backend.launch(
+            job.kernels[kernel], blocks, threads, *first, *args, shared_bytes=shared_bytes
+        )
+
+    return run
+
+
+def _cleared(job: Job, words: int) -> Buffer:
+    """That many words of 8 bytes, zero."""
+    buffer, threads = job.backend.empty(words, np.uint64), job.define("THREADS_PER_BLOCK")
+    blocks = _blocks(words, threads)
+    job.backend.launch(job.kernels["clear_words"], blocks, threads, buffer, np.uint32(words))
+    return buffer
 
 
 def _blocks(items: int, per_block: int) -> int:

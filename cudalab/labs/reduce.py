@@ -142,6 +142,11 @@ class Reduce(Lab):
             found.findings.extend(_likely_mistakes(got, x, y, case))
         return found
 
+    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+        """For floats: the float64 next to the exact result, and the bound."""
+        expected, bound = expected_and_bound(*operands(inputs, case), case)
+        return None if bound is None else (expected, bound)
+
     def exercises(self) -> list[Exercise]:
         """The hand-out's tasks, each with a `global` and a `shared` variant."""
         vectors = {"global": "global_halving", "shared": "sequential"}

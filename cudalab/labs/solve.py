@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cudalab import spectrum, systems
+from cudalab import registry, spectrum, systems
 from cudalab.compare import SHOWN, Mismatches, show
 from cudalab.errors import CudalabError, InputError, UsageError
+from cudalab.factors import (
+    THREADS,
+    BlockedFactors,
+    Direct,
+    Factors,
+    Inverse,
+    SingularError,
+    blocks_for,
+    warp_blocks,
+)
 from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step
 
@@ -21,11 +31,8 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
 
-UNIT = {"float32": 2.0**-23, "float64": 2.0**-52}  # the distance from 1 to the next number
 PROMISE = {"float32": 1e-6, "float64": 1e-14}  # the backward error, over the square root of n
 TEXT_ROUNDING = 1e-10  # of an answer written with eleven digits
-THREADS = 256  # of the kernels that all variants share
-PANEL = 32
 REFINEMENTS = 10
 MAX_ITER = 10_000
 SMALL_N = 64  # up to here no iteration is worth looking for
@@ -151,24 +158,24 @@ class Solve(Lab):
         return found
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
-        """The policy `auto`: an iteration that provably converges quickly, else pivoted LU.
+        """The policy `auto`: an iteration that provably converges quickly, else the default.
 
         Leaves its reason in the inputs' parameter `policy`, from which the launch plans know that
         they may turn to another method.
         """
-        del device
+        direct = registry.default(self, case, device).name
         if case["alpha"] is not None:
             inputs.params["policy"] = None  # the user wants this iteration and no other
             return "richardson_coalesced"
         n = inputs.params["n"]
         if n <= SMALL_N:
-            inputs.params["policy"] = f"auto: lu_partial_pivot: {n} unknowns are few"
+            inputs.params["policy"] = f"auto: {direct}: {n} unknowns are few"
             return None
         a = inputs.arrays["a"]
         if isinstance(a, Payload):
             a = inputs.arrays["a"] = _in_memory(a)
         variant, reason = quick_iteration(a, _target(case, n))
-        inputs.params["policy"] = f"auto: {variant or 'lu_partial_pivot'}: {reason}"
+        inputs.params["policy"] = f"auto: {variant or direct}: {reason}"
         return variant
 
     # Launch plans. Every file includes common/residual.cuh, whose kernels measure the answer; all
@@ -232,10 +239,16 @@ class Solve(Lab):
         find_candidates, eliminate_column, permute_rows, solve_rows, update_trailing,
         substitute_lower, substitute_upper
             as lu_partial_pivot.cu describes them, with its defines
+        or, where the file defines choose_pivots
+        choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower,
+        substitute_upper
+            as lu_blocked_panel.cu describes them, with its defines
         Also: the kernels of common/scaled_rows.cuh and common/residual.cuh.
         """
         _no_alpha(job)
-        return self._refine(job, "lu_partial_pivot", _Factors(job))
+        if "choose_pivots" in job.kernels.source.kernels:
+            return self._refine(job, "lu_blocked_panel", BlockedFactors(job))
+        return self._refine(job, "lu_partial_pivot", Factors(job))
 
     def dispatch_gauss_jordan(self, job: Job) -> Step:
         """The inverse, one launch of eliminate a step; then refinement.
@@ -255,7 +268,7 @@ class Solve(Lab):
         _no_alpha(job)
         complete = "find_row_candidates" in job.kernels.source.kernels
         name = "complete_pivot" if complete else "gauss_jordan"
-        return self._refine(job, name, _Inverse(job, complete=complete))
+        return self._refine(job, name, Inverse(job, complete=complete))
 
     def _iterate(self, job: Job, name: str, method: _Iteration) -> Step:
         """Iterate from x = 0; measure from time to time, on the device, and decide on the host."""
@@ -296,7 +309,7 @@ class Solve(Lab):
 
         return Step(run, out, reads_back=True, notes=notes)
 
-    def _refine(self, job: Job, name: str, method: _Direct) -> Step:
+    def _refine(self, job: Job, name: str, method: Direct) -> Step:
         """Factorize, solve, and solve again for what is left, as long as that helps."""
         n, dtype = job.params["n"], job.case["dtype"]
         out = job.backend.empty(n, dtype)
@@ -328,18 +341,19 @@ class Solve(Lab):
             notes[:] = _opening(job)
             try:
                 solve()
-            except _NotSolvedError as error:
+            except (_NotSolvedError, SingularError) as error:
+                certain = isinstance(error, SingularError) and method.finds_greatest
                 # A file of one's own is judged by what it computes itself.
-                if name == "complete_pivot" or not _is_ours(job):
+                if certain or method.next_method is None or not _is_ours(job):
                     raise
-                notes.append(f"{error.message}: turning to complete_pivot")
-                self._other_method(job, "complete_pivot", notes, out)
+                notes.append(f"{error.message}: turning to {method.next_method}")
+                self._other_method(job, method.next_method, notes, out)
 
         return Step(run, out, reads_back=True, notes=notes)
 
     def _other_method(self, job: Job, name: str, notes: list[str], out: Buffer) -> None:
         """Solve the same system, which is on the device already, by the variant `name`."""
-        from cudalab import registry, source  # noqa: PLC0415 - only where the first method failed
+        from cudalab import source  # noqa: PLC0415 - only where the first method failed
 
         variant = registry.find(self, name)
         kernels = job.backend.compile(
@@ -356,10 +370,6 @@ class Solve(Lab):
 
 
 LAB = Solve()
-
-
-class SingularError(spectrum.RefusalError):
-    """There is no unique solution, or none can be told from rounding errors."""
 
 
 class _NotSolvedError(spectrum.RefusalError):
@@ -413,7 +423,7 @@ class _Meter:
         """The residual of x, which stays in `r`, and the norms."""
         a, f, n = self.job.buffers["a"], self.job.buffers["f"], np.uint32(self.n)
         launch, kernels = self.job.backend.launch, self.job.kernels
-        grid = _warps(self.n)
+        grid = warp_blocks(self.n)
         launch(kernels["residual"], grid, THREADS, a, x, f, self.r, self.row_sums, n)
         launch(kernels["find_norms"], 1, THREADS, self.r, self.row_sums, x, f, self.norms, n)
         self.last = Measurement(*map(float, self.job.backend.to_host(self.norms)))
@@ -428,7 +438,7 @@ class _Iteration:
         self.n = job.params["n"]
         self.element = np.dtype(job.case["dtype"]).type
         rows = job.define("ROWS_PER_BLOCK")
-        self.rows_grid, self.threads = _blocks(self.n, rows), job.define("THREADS_PER_BLOCK")
+        self.rows_grid, self.threads = blocks_for(self.n, rows), job.define("THREADS_PER_BLOCK")
         self.x, self._other = (job.backend.empty(self.n, self.element) for _ in range(2))
         self._circles: tuple[Array, Array] | None = None
 
@@ -456,7 +466,9 @@ class _Iteration:
             backend = self.job.backend
             centers, radii = (backend.empty(self.n, np.float64) for _ in range(2))
             kernel, a = self.job.kernels["find_circles"], self.job.buffers["a"]
-            backend.launch(kernel, _warps(self.n), THREADS, a, centers, radii, np.uint32(self.n))
+            backend.launch(
+                kernel, warp_blocks(self.n), THREADS, a, centers, radii, np.uint32(self.n)
+            )
             self._circles = backend.to_host(centers), backend.to_host(radii)
         return self._circles
 
@@ -464,18 +476,18 @@ class _Iteration:
         """Whether A equals its transpose, exactly."""
         backend = self.job.backend
         count = backend.to_device(np.zeros(1, np.uint32))
-        tiles = _blocks(self.n, 32)
+        tiles = blocks_for(self.n, 32)
         kernel, a = self.job.kernels["count_unsymmetric"], self.job.buffers["a"]
         backend.launch(kernel, (tiles, tiles), (32, 8), a, count, np.uint32(self.n))
         return int(backend.to_host(count)[0]) == 0
 
     def product(self, vector: Array) -> Array:
         """A times a vector of the host."""
-        return self._product("multiply", _warps(self.n), vector)
+        return self._product("multiply", warp_blocks(self.n), vector)
 
     def transposed(self, vector: Array) -> Array:
         """The transpose of A times a vector of the host."""
-        return self._product("multiply_transposed", _blocks(self.n, THREADS), vector)
+        return self._product("multiply_transposed", blocks_for(self.n, THREADS), vector)
 
     def _product(self, name: str, grid: int, vector: Array) -> Array:
         backend, kernel = self.job.backend, self.job.kernels[name]
@@ -562,7 +574,7 @@ class _ConjugateGradient(_Iteration):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self.blocks = min(job.define("BLOCKS"), _blocks(self.n, self.threads))
+        self.blocks = min(job.define("BLOCKS"), blocks_for(self.n, self.threads))
         empty = job.backend.empty
         self.r, self.p, self.q = (empty(self.n, self.element) for _ in range(3))
         self.pq = empty(self.rows_grid, np.float64)
@@ -607,156 +619,6 @@ class _ConjugateGradient(_Iteration):
     def _launch(self, name: str, *args: Buffer | np.generic) -> None:
         kernel, n = self.job.kernels[name], np.uint32(self.n)
         self.job.backend.launch(kernel, self.blocks, self.threads, *args, n)
-
-
-class _Direct:
-    """A method that prepares the matrix once and then solves for any right-hand side."""
-
-    def __init__(self, job: Job, padded: int, ld: int) -> None:
-        """A matrix of ld x ld elements, the identity from n to padded, zeros from there."""
-        self.job = job
-        self.n, self.padded, self.ld = job.params["n"], padded, ld
-        dtype, empty = np.dtype(job.case["dtype"]), job.backend.empty
-        self.work = empty((ld, ld), dtype)
-        self.scales, self.relative = (empty(ld, dtype) for _ in range(2))
-        self.row_of = empty(ld, np.uint32)
-        self.b, self.y = (empty(ld, dtype) for _ in range(2))
-        self.taken = empty(2 * ld, np.uint8)
-        self.status = empty(2, np.float64)
-        self.threshold = np.float64(math.sqrt(self.n) * UNIT[dtype.name])
-
-    def factorize(self) -> None:
-        """Prepare a copy of A. SingularError if no pivot is left."""
-        job, sizes = self.job, map(np.uint32, (self.n, self.padded, self.ld))
-        job.backend.copy(np.zeros(2 * self.ld, np.uint8), self.taken)
-        job.backend.copy(np.zeros(2), self.status)
-        job.backend.launch(
-            job.kernels["load_scaled_rows"], _warps(self.ld), THREADS, job.buffers["a"],
-            self.work, self.scales, self.relative, self.row_of, *sizes,
-        )  # fmt: skip
-        self.eliminate()
-        step, pivot = job.backend.to_host(self.status)
-        if step > 0:  # negative: the numbers have overflown, which the residual will show
-            raise SingularError(
-                f"A is singular: in step {int(step)} of {self.n} no pivot is above {pivot:.3g}, "
-                f"the rows scaled to 1; up to sqrt(n) 2^{int(math.log2(UNIT[job.case['dtype']]))} "
-                f"= {self.threshold:.3g} counts as zero",
-                hint="the equations depend on each other, or almost: there is no unique solution",
-            )
-
-    def correct(self, r: Buffer, factor: float, x: Buffer) -> None:
-        """Solve A d = r and add d to x; `factor`, a power of two, brings r near to 1."""
-        backend, kernels, n = self.job.backend, self.job.kernels, np.uint32(self.n)
-        backend.launch(
-            kernels["load_right_hand_side"], _blocks(self.ld, THREADS), THREADS, r, self.scales,
-            self.row_of, self.b, np.float64(factor), n, np.uint32(self.ld),
-        )  # fmt: skip
-        self.substitute()
-        inverse, grid = np.float64(1 / factor), _blocks(self.n, THREADS)
-        backend.launch(kernels["add_correction"], grid, THREADS, x, self.y, inverse, n)
-
-    def eliminate(self) -> None:
-        """Turn `work` into what solves; `status` tells of a pivot that is none."""
-        raise NotImplementedError
-
-    def substitute(self) -> None:
-        """From the right-hand side `b` to the solution `y`."""
-        raise NotImplementedError
-
-
-class _Factors(_Direct):
-    """L and U in place of the matrix, padded so that no kernel meets an edge."""
-
-    def __init__(self, job: Job) -> None:
-        dtype = np.dtype(job.case["dtype"])
-        self.edge = job.define("TILE") * 4 // dtype.itemsize  # of a tile of the trailing update
-        padded = _blocks(job.params["n"], PANEL) * PANEL
-        super().__init__(job, padded, padded + self.edge - PANEL)
-        self.panel_rows = job.define("PANEL_THREADS") // 32 * job.define("ROWS_PER_WARP")
-        blocks, empty = _blocks(padded, self.panel_rows), job.backend.empty
-        self.candidates = [(empty(blocks, dtype), empty(blocks, np.uint32)) for _ in range(2)]
-        self.pivots = empty(padded, np.uint32)
-
-    def eliminate(self) -> None:
-        """A panel of 32 columns after the other: nothing is read back."""
-        launch, kernels, end = self.job.backend.launch, self.job.kernels, self.padded
-        find, eliminate = kernels["find_candidates"], kernels["eliminate_column"]
-        permute, solve = kernels["permute_rows"], kernels["solve_rows"]
-        update, threads = kernels["update_trailing"], self.job.define("PANEL_THREADS")
-        lu, rows = self.work, (self.relative, self.row_of)
-        last, ld = np.uint32(end), np.uint32(self.ld)
-        for start in range(0, end, PANEL):
-            blocks, first = _blocks(end - start, self.panel_rows), np.uint32(start)
-            found, other = self.candidates
-            launch(find, blocks, threads, lu, *rows, *found, last, ld, first)
-            for column in range(start, start + PANEL):
-                launch(
-                    eliminate, blocks, threads, lu, *rows, self.taken, *found, *other, self.pivots,
-                    self.status, self.threshold, np.uint32(blocks), last, ld, first,
-                    np.uint32(column),
-                )  # fmt: skip
-                found, other = other, found
-            moved = (lu, self.row_of, self.taken, self.pivots, ld, first)
-            launch(permute, end // PANEL, 256, *moved)
-            rest = end - start - PANEL
-            launch(solve, _blocks(rest, 128), 128, lu, ld, first)
-            tiles = _blocks(rest, self.edge)
-            launch(update, (tiles, tiles), 256, lu, ld, first)
-
-    def substitute(self) -> None:
-        """L y = b downwards, U b = y upwards: 32 unknowns a launch."""
-        launch, kernels, end = self.job.backend.launch, self.job.kernels, self.padded
-        lower, upper = kernels["substitute_lower"], kernels["substitute_upper"]
-        sizes = np.uint32(end), np.uint32(self.ld)
-        for start in range(0, end, PANEL):
-            blocks = max(1, _blocks(end - start - PANEL, THREADS))
-            launch(lower, blocks, THREADS, self.work, self.b, self.y, *sizes, np.uint32(start))
-        for start in reversed(range(0, end, PANEL)):
-            blocks = max(1, _blocks(start, THREADS))
-            launch(upper, blocks, THREADS, self.work, self.y, self.b, *sizes, np.uint32(start))
-        self.b, self.y = self.y, self.b
-
-
-class _Inverse(_Direct):
-    """The inverse of the scaled matrix in its place."""
-
-    def __init__(self, job: Job, *, complete: bool) -> None:
-        n = job.params["n"]
-        super().__init__(job, n, _blocks(n, 4) * 4)
-        self.complete = complete
-        dtype, empty = np.dtype(job.case["dtype"]), job.backend.empty
-        self.pivot_row, self.multipliers = (empty(self.ld, dtype) for _ in range(2))
-        self.pivot = empty(2, np.uint32)
-        self.row_of_column = empty(n, np.uint32)
-        self.candidates = empty(n, dtype), empty(n, np.uint32)
-
-    def eliminate(self) -> None:
-        """Two or three launches a step; nothing is read back."""
-        launch, kernels, threads = self.job.backend.launch, self.job.kernels, THREADS
-        search, eliminate = kernels["choose_pivot"], kernels["eliminate"]
-        prepared = self.pivot_row, self.multipliers, self.pivot
-        record = self.row_of_column, self.status, self.threshold
-        sizes = np.uint32(self.n), np.uint32(self.ld)
-        grid = _blocks(self.ld, 128), _blocks(self.n, 32)
-        found: tuple[Buffer, ...] = self.candidates if self.complete else (self.relative,)
-        for step in range(self.n):
-            if self.complete:
-                launch(
-                    kernels["find_row_candidates"], _warps(self.n), threads,
-                    self.work, self.relative, self.taken, *found, *sizes,
-                )  # fmt: skip
-            launch(
-                search, 1, self.job.define("SEARCH_THREADS"),
-                self.work, *found, self.taken, *prepared, *record, *sizes, np.uint32(step),
-            )  # fmt: skip
-            launch(eliminate, grid, (32, 4), self.work, *prepared, *sizes)
-
-    def substitute(self) -> None:
-        """Multiply by the inverse."""
-        sizes = np.uint32(self.n), np.uint32(self.ld)
-        kernel, rows = self.job.kernels["apply_inverse"], self.row_of_column
-        launch = self.job.backend.launch
-        launch(kernel, _warps(self.n), THREADS, self.work, rows, self.b, self.y, *sizes)
 
 
 def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
@@ -864,15 +726,6 @@ def _refinements(solutions: int) -> str:
     """The solution itself does not count."""
     count = max(solutions - 1, 0)
     return f"{count} refinement" + ("" if count == 1 else "s")
-
-
-def _blocks(items: int, per_block: int) -> int:
-    return -(-items // per_block)
-
-
-def _warps(rows: int) -> int:
-    """Blocks for one warp a row."""
-    return _blocks(rows, THREADS // 32)
 
 
 def _in_memory(payload: Payload) -> Array:

@@ -102,6 +102,11 @@ class Table(Lab):
             ]
         return Mismatches(count, n, first) if count else None
 
+    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+        """The sines in float64, and `tolerance`."""
+        roots = _roots(inputs, 0, inputs.params["n"])
+        return np.asarray(np.sin(roots)), np.broadcast_to(tolerance(roots, case), roots.shape)
+
     # Launch plans.
 
     def dispatch_one_per_item(self, job: Job) -> Step:

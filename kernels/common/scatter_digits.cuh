@@ -5,8 +5,9 @@
 
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
-constexpr unsigned ROWS = KEYS_PER_THREAD * 4 / sizeof(T);  // of 32 keys, for each warp
-constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
+// A chunk is that many rows of 32 keys for each warp, and has room for as many bytes of any key.
+constexpr unsigned CHUNK_ROWS = KEYS_PER_THREAD * 4 / sizeof(T);
+constexpr unsigned CHUNK_ITEMS = CHUNK_ROWS * THREADS_PER_BLOCK;
 
 static_assert(THREADS_PER_BLOCK % 32 == 0 && THREADS_PER_BLOCK >= RADIX, "a thread for each digit");
 
@@ -47,14 +48,16 @@ __device__ inline void pin(unsigned& value) {
     asm volatile("" : "+r"(value));
 }
 
-// Brings the `chunk_items` keys from `start` on to their places in `out`; equal digits keep their
-// order. `places` says where: thread d calls places.publish(d, count) when the keys with digit d
-// are counted, and later places.first(d, count) for the place in `out` of the first of them.
-// hidden_shift is equal to `shift`, in shared memory: unknown to the compiler.
-template <class Places>
+// Brings the `chunk_items` keys from `start` on, at most ROWS for each thread, to their places in
+// `out`; equal digits keep their order. `places` says where: thread d calls places.publish(d,
+// count) when the keys with digit d are counted, and later places.first(d, count) for the place in
+// `out` of the first of them. hidden_shift is equal to `shift`, in shared memory: unknown to the
+// compiler.
+template <unsigned ROWS, class Places>
 __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned start,
                                      unsigned chunk_items, int shift, const int& hidden_shift,
                                      Places& places) {
+    constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
     extern __shared__ unsigned long long chunk_memory[];  // CHUNK_ITEMS * sizeof(T) bytes
     Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
     __shared__ unsigned counters[WARPS][RADIX];  // counts of a warp, then its places in `staged`

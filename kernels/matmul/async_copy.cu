@@ -64,19 +64,24 @@ __device__ inline void read_four(float* values, const float* shared) {
     *reinterpret_cast<float4*>(values) = *reinterpret_cast<const float4*>(shared);
 }
 
-// WIDE: rows of B and C start at multiples of 16 bytes.
-template <bool WIDE>
-__device__ inline void multiply_tile(float* ring, const float* a, const float* b, float* c,
-                                     unsigned m, unsigned k, unsigned n) {
-    const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
+// The first of this thread's rows and columns: the others are 1 to 3 and 32 rows further on, 1 to 3
+// and 16, 32 and 48 columns.
+__device__ inline unsigned row_in_tile() {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    return warp % 2 * 64 + lane / 4 * 4;
+}
+__device__ inline unsigned column_in_tile() {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    return warp / 2 * 64 + lane % 4 * 4;
+}
 
-    // Tiles in bands of BAND tile rows, column by column: blocks that run together read a nearly
-    // square part of A and B, which the second-level cache holds.
-    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
-    const unsigned band = blockIdx.x / (BAND * tile_cols), place = blockIdx.x % (BAND * tile_cols);
-    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
-    const unsigned row0 = (band * BAND + place % rows_in_band) * BM;
-    const unsigned col0 = place / rows_in_band * BN;
+// WIDE: rows of B and C start at multiples of 16 bytes. Adds this thread's elements of the product
+// of rows row0, … and columns col0, …, whose second half is the columns middle, ….
+template <bool WIDE>
+__device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* a, const float* b,
+                                unsigned m, unsigned k, unsigned n, unsigned row0, unsigned col0,
+                                unsigned middle) {
+    const unsigned t = threadIdx.x;
 
     // Where this thread's copies read. Lines past the edge repeat the last one: what they give is
     // never stored. Only k has to be filled up with zeros.
@@ -92,7 +97,8 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     const float* b_at[B_LINES];
 #pragma unroll
     for (unsigned i = 0; i < B_LINES; ++i) {
-        b_at[i] = B_TRANSPOSED ? b + (size_t)min(col0 + line + LINES * i, n - 1) * k + along_k
+        const unsigned first = 2 * i < B_LINES ? col0 : middle - BN / 2;
+        b_at[i] = B_TRANSPOSED ? b + (size_t)min(first + line + LINES * i, n - 1) * k + along_k
                                : b + (size_t)b_row * n + min(col0 + b_col, n - WIDTH);
     }
 
@@ -136,11 +142,8 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
         }
     };
 
-    // This thread's pieces: rows 32 apart, columns 16 apart.
-    const unsigned tile_row = warp % 2 * 64 + lane / 4 * 4, tile_col = warp / 2 * 64 + lane % 4 * 4;
-    const float* As = ring + tile_row;
-    const float* Bs = ring + BK * LDA + tile_col;
-    float acc[TM][TN] = {};
+    const float* As = ring + row_in_tile();
+    const float* Bs = ring + BK * LDA + column_in_tile();
     __align__(16) float left[2][TM], right[2][TN];
     auto read_step = [&](unsigned buffer, unsigned p) {
 #pragma unroll
@@ -184,14 +187,19 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
         }
     }
     wait_for_copies<0>();
+}
 
+// This thread's elements, from `row` and `column` on, to C.
+template <bool WIDE>
+__device__ inline void store_elements(float* c, const float (&acc)[TM][TN], unsigned row0,
+                                      unsigned column, unsigned m, unsigned n) {
 #pragma unroll
     for (unsigned i = 0; i < TM; ++i) {
-        const unsigned row = row0 + tile_row + i / 4 * 32 + i % 4;
+        const unsigned row = row0 + i / 4 * 32 + i % 4;
         if (row >= m) continue;
 #pragma unroll
         for (unsigned g = 0; g < TN / 4; ++g) {
-            const unsigned col = col0 + tile_col + g * 16;
+            const unsigned col = column + g * 16;
             const float* v = acc[i] + 4 * g;
             float* target = c + (size_t)row * n + col;
             if (WIDE) {
@@ -204,6 +212,22 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
             }
         }
     }
+}
+
+template <bool WIDE>
+__device__ inline void multiply_tile(float* ring, const float* a, const float* b, float* c,
+                                     unsigned m, unsigned k, unsigned n) {
+    // Tiles in bands of BAND tile rows, column by column: blocks that run together read a nearly
+    // square part of A and B, which the second-level cache holds.
+    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
+    const unsigned band = blockIdx.x / (BAND * tile_cols), place = blockIdx.x % (BAND * tile_cols);
+    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
+    const unsigned row0 = (band * BAND + place % rows_in_band) * BM;
+    const unsigned col0 = place / rows_in_band * BN;
+
+    float acc[TM][TN] = {};
+    sum_tile<WIDE>(acc, ring, a, b, m, k, n, row0, col0, col0 + BN / 2);
+    store_elements<WIDE>(c, acc, row0 + row_in_tile(), col0 + column_in_tile(), m, n);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(

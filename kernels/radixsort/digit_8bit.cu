@@ -60,15 +60,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) c
         // What lies past the end counts as the greatest digit for now: cheaper than a branch a key.
         const unsigned chunk_items = tile_items - chunk;
         const T* first_key = keys + tile_start + chunk + threadIdx.x;
-        Bits bits[ROWS];
+        Bits bits[CHUNK_ROWS];
 #pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row) {
+        for (unsigned row = 0; row < CHUNK_ROWS; ++row) {
             const bool inside = row * THREADS_PER_BLOCK + threadIdx.x < chunk_items;
             bits[row] = inside ? ordered_bits(first_key[row * THREADS_PER_BLOCK]) : ~Bits(0);
         }
         // Lanes with the same digit meet in one counter: atomic.
 #pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row)
+        for (unsigned row = 0; row < CHUNK_ROWS; ++row)
             atomicAdd(&counters[warp][digit_at(bits[row], shift, RADIX_BITS)], 1u);
     }
     __syncthreads();  // counters are summed across warps
@@ -93,6 +93,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BLOCKS)
     if (threadIdx.x == 0) hidden_shift = shift;
     NextPlaces places{threadIdx.x < RADIX ? offsets[threadIdx.x * num_tiles + tile] : 0};
     for (unsigned chunk = 0; chunk < tile_items; chunk += CHUNK_ITEMS)
-        scatter_chunk(in, out, n, tile_start + chunk, tile_items - chunk, shift, hidden_shift,
-                      places);
+        scatter_chunk<CHUNK_ROWS>(in, out, n, tile_start + chunk, tile_items - chunk, shift,
+                                  hidden_shift, places);
 }

@@ -27,67 +27,20 @@
 // half as many of 8 bytes.
 // Limits: a tile's look-back is a chain of dependent reads. Tiles of 64 KB make few hops of it, but
 // a short array has too few of them to keep the device busy.
+#include "common/look_back_digits.cuh"
 #include "common/prefetch.cuh"
-#include "common/scatter_digits.cuh"
-
-using Word = unsigned long long;
-
-constexpr unsigned PASSES = 8 * sizeof(T) / RADIX_BITS;
-constexpr unsigned VECTOR_ITEMS = 16 / sizeof(T);
-constexpr unsigned COPIES = 32 / sizeof(T);  // of each counter: lanes that meet in one are fewer
-
-struct __align__(16) Vector {
-    T items[VECTOR_ITEMS];
-};
-
-// volatile: each read goes to memory that other blocks write, each write becomes visible there.
-__device__ inline Word load(const Word* word) {
-    return *(const volatile Word*)word;
-}
-__device__ inline void store(Word* word, Word value) {
-    *(volatile Word*)word = value;
-}
-
-// Status words and ticket are zero before the first launch.
-extern "C" __global__ void clear_words(Word* words, unsigned n) {
-    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) words[i] = 0;
-}
 
 // counts[pass * RADIX + digit] += the occurrences of the digit; zero before the first launch.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_all_digits(const T* keys,
                                                                                  unsigned* counts,
                                                                                  unsigned n) {
     __shared__ unsigned counters[PASSES * RADIX * COPIES];
-    for (unsigned i = threadIdx.x; i < PASSES * RADIX * COPIES; i += THREADS_PER_BLOCK)
-        counters[i] = 0;
+    clear_counters(counters);
     __syncthreads();  // nobody counts before all is zero
-
-    const unsigned copy = threadIdx.x % COPIES;
-    const auto count = [&](T key) {
-        const Bits bits = ordered_bits(key);
-#pragma unroll
-        for (unsigned pass = 0; pass < PASSES; ++pass) {
-            const unsigned digit = digit_at(bits, pass * RADIX_BITS, RADIX_BITS);
-            atomicAdd(&counters[(pass * RADIX + digit) * COPIES + copy], 1u);  // shared by lanes
-        }
-    };
-    const unsigned vectors = n / VECTOR_ITEMS, stride = gridDim.x * THREADS_PER_BLOCK;
     const unsigned first = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    for (unsigned v = first; v < vectors; v += stride) {
-        const Vector vector = reinterpret_cast<const Vector*>(keys)[v];
-#pragma unroll
-        for (unsigned k = 0; k < VECTOR_ITEMS; ++k) count(vector.items[k]);
-    }
-    const unsigned rest = vectors * VECTOR_ITEMS + first;
-    if (rest < n) count(keys[rest]);
+    count_keys<1>(keys, n, first, gridDim.x * THREADS_PER_BLOCK, counters);
     __syncthreads();  // all have counted
-
-    for (unsigned i = threadIdx.x; i < PASSES * RADIX; i += THREADS_PER_BLOCK) {
-        unsigned sum = 0;
-        for (unsigned c = 0; c < COPIES; ++c) sum += counters[i * COPIES + c];
-        if (sum > 0) atomicAdd(&counts[i], sum);  // blocks meet in one counter
-    }
+    add_counters(counters, counts);
 }
 
 // A block for each pass: where each digit begins in the pass's output. The counts are zero again.
@@ -99,31 +52,6 @@ extern "C" __global__ void __launch_bounds__(RADIX) place_digits(unsigned* count
     digit_starts[i] = exclusive_scan_block<RADIX>(count, total);
     counts[i] = 0;
 }
-
-// A status: bits 63 to 33 are the launch's number, bit 32 says whether the tiles before are
-// included, bits 31 to 0 are the count.
-struct LookBack {
-    Word* statuses;  // [tile][digit]
-    unsigned tile, run, digit_start;
-
-    __device__ void publish(unsigned digit, unsigned count) {
-        store(&statuses[(size_t)tile * RADIX + digit], (Word)run << 33 | count);
-    }
-    __device__ unsigned first(unsigned digit, unsigned count) {
-        unsigned before = 0;
-        for (unsigned t = tile; t > 0; --t) {
-            Word status;
-            do {
-                status = load(&statuses[(size_t)(t - 1) * RADIX + digit]);
-            } while (status >> 33 != run);
-            before += (unsigned)status;
-            if (status >> 32 & 1) break;
-        }
-        store(&statuses[(size_t)tile * RADIX + digit],
-              (Word)run << 33 | 1ull << 32 | (before + count));
-        return digit_start + before;
-    }
-};
 
 // ticket: the launch's number in the high half, the next tile in the low half.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep(
@@ -152,5 +80,5 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
     LookBack places{
         statuses, tile, (unsigned)(block_ticket >> 32) + 1,
         threadIdx.x < RADIX ? digit_starts[shift / RADIX_BITS * RADIX + threadIdx.x] : 0};
-    scatter_chunk(in, out, n, start, tile_items, shift, hidden_shift, places);
+    scatter_chunk<CHUNK_ROWS>(in, out, n, start, tile_items, shift, hidden_shift, places);
 }

@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Gauss-Jordan with pivots searched in the whole matrix"
-// order    = 8
+// order    = 9
 // dispatch = "gauss_jordan"
 // defines  = { SEARCH_THREADS = 256 }
 // ///

@@ -32,6 +32,7 @@
 // whole tiles, so the kernels have no special cases at the edges.
 // Limits: partial pivoting cannot stop the growth that a few matrices are known for: the residual
 // tells, and `complete_pivot` solves them.
+#include "common/four.cuh"
 #include "common/residual.cuh"
 #include "common/scaled_rows.cuh"
 #include "common/warp_sum.cuh"
@@ -241,10 +242,6 @@ extern "C" __global__ void __launch_bounds__(128) solve_rows(T* lu, unsigned ld,
 #pragma unroll
     for (unsigned k = 1; k < PANEL; ++k) lu[(size_t)(start + k) * ld + column] = u[k];
 }
-
-struct alignas(16) Four {
-    T v[4];
-};
 
 // The matrix below and right of the panel minus (the panel's columns of L) x (its rows of U). A
 // block computes a tile, a thread EDGE / 16 x EDGE / 16 elements: rows that follow each other,

@@ -1,0 +1,5 @@
+// Four neighbours of the element type, read and written 16 bytes at a time.
+
+struct alignas(16) Four {
+    T v[4];
+};

@@ -1,0 +1,21 @@
+// /// cudalab
+// summary  = "The same with stages of 64 along k"
+// order    = 18
+// dispatch = "symmetric"
+// requires = ["sm_90"]
+// applies  = { product = ["aat"] }
+//
+// [defines]
+// BM                = 128
+// BN                = 256
+// BK                = 64
+// STAGES            = 2
+// TM                = 8
+// TN                = 16
+// THREADS_PER_BLOCK = 256
+// SHARED_BYTES      = 200704  # STAGES * BK * (BM + BN + 8) * 4
+// ///
+//
+// `aat_symmetric` with the stages of `async_copy_deep`: a barrier for 64 steps.
+// Limits: 196 KB of shared memory a block, which devices have from compute capability 9.0 on.
+#include "matmul/aat_symmetric.cu"

@@ -1,0 +1,122 @@
+"""The radix sorts that decide on the device what to do: that each path is taken, and is right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cudalab import labs, registry, runner
+from cudalab.labs.base import Inputs
+from cudalab.labs.radixsort import draw, top_bits_of
+
+LAB = labs.get("radixsort")
+BUCKET_ITEMS = 9216
+# Two splits from 2^17 keys on, and several loads of each thread that counts.
+SMALL_BUCKETS = {"BUCKET_KEYS_PER_THREAD": 1, "COUNT_BLOCKS": 4}
+
+
+class Without:
+    """A device that leaves out the launches of some kernels."""
+
+    def __init__(self, backend, start):
+        self._backend, self._start = backend, start
+
+    def __getattr__(self, name):
+        return getattr(self._backend, name)
+
+    def launch(self, kernel, *args, **options):
+        if not kernel.name.startswith(self._start):
+            self._backend.launch(kernel, *args, **options)
+
+
+def sort(backend, variant, keys, defines=None, *, times=3):
+    """What is wrong with the answers, if anything."""
+    variant = registry.find(LAB, variant)
+    variant = replace(variant, defines=variant.defines | (defines or {}))
+    if variant.missing(backend.features):
+        pytest.skip(f"needs {', '.join(variant.missing(backend.features))}")
+    case = LAB.complete({"dtype": keys.dtype.name})
+    inputs = Inputs({"keys": keys}, {"n": len(keys)})
+    step = runner.prepare(LAB, variant, backend, inputs, case, watch=runner.Stopwatch())
+    for _ in range(times):
+        backend.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
+        step()
+        found = LAB.compare(backend.to_host(step.out), inputs, case)
+        if found is not None:
+            return found
+    return None
+
+
+def without_sweeps(backend, keys, defines=None):
+    """The verdict on the answer of the buckets alone."""
+    alone = Without(backend, "sweep_all")
+    return sort(alone, "most_significant_first", keys, defines, times=1)
+
+
+def keys_of(n, dist, dtype="uint32"):
+    return draw(np.dtype(dtype), n, dist, n + 1)
+
+
+def full_bins(n):
+    """40 copies of each of many values: buckets fit, but the bins in them hold equal keys."""
+    values = np.linspace(0, 2**32 - 1, n // 40, dtype=np.uint32)
+    return values[keys_of(n, "uniform").argsort() % len(values)]
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "int32", "float32"])
+@pytest.mark.parametrize("dist", ["uniform", "sorted", "reversed"])
+@pytest.mark.parametrize(
+    ("n", "defines"), [(1, {}), (1025, {}), (70_001, {}), (300_001, SMALL_BUCKETS)]
+)
+def test_buckets_sort_spread_out_keys_alone(backend, dtype, dist, n, defines):
+    assert without_sweeps(backend, keys_of(n, dist, dtype), defines) is None
+
+
+@pytest.mark.parametrize("dist", ["equal", "few", "top-byte"])
+@pytest.mark.parametrize(("n", "defines"), [(70_001, {}), (300_001, SMALL_BUCKETS)])
+def test_sweeps_sort_what_does_not_fit(backend, dist, n, defines):
+    keys = keys_of(n, dist)
+    assert without_sweeps(backend, keys, defines) is not None
+    assert sort(backend, "most_significant_first", keys, defines) is None
+
+
+@pytest.mark.parametrize(("n", "defines"), [(70_001, {}), (300_001, SMALL_BUCKETS)])
+def test_sweeps_sort_what_has_full_bins(backend, n, defines):
+    keys, room = full_bins(n), 512 if defines else BUCKET_ITEMS
+    assert np.bincount(keys >> np.uint32(32 - top_bits_of(n, room))).max() <= room
+    assert without_sweeps(backend, keys, defines) is not None
+    assert sort(backend, "most_significant_first", keys, defines) is None
+
+
+def test_a_tile_of_many_small_groups(backend):
+    """The lower 128 groups are full, the others have one key in each of their 16 buckets."""
+    starts = np.arange(1 << 12, dtype=np.uint32) << np.uint32(20)
+    keys = np.concatenate([np.repeat(starts[:2048], 500), starts[2048:]])
+    keys |= keys_of(len(keys), "uniform") >> np.uint32(12)
+    keys = np.random.default_rng(1).permutation(keys)
+    assert top_bits_of(len(keys), 512) == 12
+    assert without_sweeps(backend, keys, SMALL_BUCKETS) is None
+
+
+@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first"])
+@pytest.mark.parametrize("mask", [0xFF, 0xFF00, 0xFF00FF, 0xFF00FF00, 0xFFFFFF, 0xFFFFFF00])
+def test_digits_that_all_keys_share(backend, variant, mask):
+    """One, two and three sweeps: the last one writes the answer."""
+    keys = keys_of(50_001, "uniform") & np.uint32(mask)
+    assert sort(backend, variant, keys) is None
+
+
+@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first"])
+@pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8193])
+def test_equal_keys_are_copied(backend, variant, n):
+    assert sort(backend, variant, np.full(n, -1.5, np.float32)) is None
+
+
+def test_splits_leave_buckets_room():
+    for n in [2**power + more for power in range(28) for more in (-1, 0, 1)][3:]:
+        top_bits = top_bits_of(n, BUCKET_ITEMS)
+        assert n / 2**top_bits <= 8 / 9 * BUCKET_ITEMS
+        assert 2 <= top_bits <= 15
+        assert top_bits != 9  # two bins a group: less than a scan takes at a time
