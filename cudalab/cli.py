@@ -572,10 +572,20 @@ def verify_group() -> None:
 
 
 from cudalab.cli_bench import bench  # noqa: E402 - it takes the parsers above when it runs
+from cudalab.cli_check import check, grade, new, selftest  # noqa: E402 - as above
 from cudalab.cli_learn import exercises, explain_topic  # noqa: E402 - as above
+from cudalab.cli_profile import profile, sanitize  # noqa: E402 - as above
 from cudalab.cli_report import report  # noqa: E402 - as above
+from cudalab.cli_run import run  # noqa: E402 - as above
 
 cli.add_command(bench)
+cli.add_command(check)
+cli.add_command(grade)
+cli.add_command(new)
+cli.add_command(selftest)
 cli.add_command(explain_topic)
 cli.add_command(exercises)
+cli.add_command(profile)
+cli.add_command(sanitize)
 cli.add_command(report)
+cli.add_command(run)

@@ -65,7 +65,10 @@ if TYPE_CHECKING:
     help="Results of `cudalab bench --json`, instead of measuring; several are put together.",
 )
 @click.option(
-    "--profile", type=EXISTING, metavar="FILE", help="Text to include as the profile's section."
+    "--profile",
+    type=EXISTING,
+    metavar="FILE",
+    help="What `cudalab profile --json` wrote, or any text, as the profile's section.",
 )
 @click.option("--json", "json_path", type=NEW, metavar="FILE", help="Keep what is measured.")
 @click.option("--n", "sizes", type=Sizes(), metavar="SIZES", help="As for bench; three by default.")

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from cudalab.annotate import Listing
     from cudalab.explain.parts import Part
     from cudalab.grids import Grid
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 WIDTH = 100  # of a file or a pipe, where COLUMNS does not say
 PROSE = 80  # columns of text that reads well
-_PLAIN = str.maketrans("─└·", "-+.")
+FINDINGS_SHOWN = 3  # of one kind, each with its lines
+_PLAIN = str.maketrans("─└·█░⋮", "-+.#..")
 
 
 def console() -> Console:
@@ -168,6 +170,113 @@ def columns_that_fit(found: Grid, width: int) -> tuple[list[int], list[str]]:
             break
         kept.remove(i)
     return kept, [column.title for i, column in enumerate(found.columns) if i not in kept]
+
+
+# profile, sanitize -------------------------------------------------------------------------------
+
+_LOOKS = {"good": "green", "bad": "red", "quiet": "dim", "": ""}
+
+
+def listing(found: Listing, text: str) -> None:
+    """Print source with a margin; what does not fit the width is cut."""
+    target = console()
+    source = Syntax(text, "cuda", background_color="default").highlight(text).split("\n")
+    target.print(Text(found.label, style="bold"))
+    target.print(Text(found.head, style="dim"), soft_wrap=True)
+    for row in found.rows:
+        if row.remark:
+            target.print(Text(_encodable(row.remark), style="dim"), soft_wrap=True)
+            continue
+        line = Text()
+        for cell in row.margin:
+            line.append(_encodable(cell.text), _LOOKS[cell.style])
+        line.append("  ").append_text(source[row.line - 1])
+        line.expand_tabs(4)
+        target.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+    target.print()
+
+
+def findings(title: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print what `sanitize` found: what happened where, and once for all alike why and the cure."""
+    target = console()
+    width = min(target.width, PROSE + 10)
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["note"], row["title"], row["why"], row["cure"]), []).append(row)
+
+    def say(text: str, indent: str = "   ") -> None:
+        layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": "   "}
+        text = fill(text, width, break_long_words=False, break_on_hyphens=False, **layout)
+        target.print(Text(_encodable(text)), soft_wrap=True)
+
+    target.print(Text(title, style="bold"), soft_wrap=True)
+    for number, ((note, kind, why, cure), alike) in enumerate(groups.items(), 1):
+        seen = sum(row["count"] for row in alike)
+        times = f", seen {seen:,} times" if seen > 1 else ""
+        target.print()
+        head = f"{number}. {'note: ' if note else ''}{kind}{times}"
+        target.print(Text(head, style="bold" if note else "bold red"), soft_wrap=True)
+        different = list({row["what"]: row for row in reversed(alike)}.values())[::-1]
+        for row in different[:FINDINGS_SHOWN]:
+            say(row["what"])
+            for line, code in sorted({(row["line"], row["code"]), _other_end(row)}):
+                if code:
+                    shown = Text(f"   {line:>6} | ", style="dim").append(code, "cyan")
+                    target.print(shown, no_wrap=True, overflow="ellipsis", crop=True)
+        if len(different) > FINDINGS_SHOWN:
+            say(f"... and {len(different) - FINDINGS_SHOWN} more like these.")
+        say(f"Why: {why}")
+        say(f"Cure: {cure}")
+
+
+def _other_end(row: Mapping[str, Any]) -> tuple[int, str]:
+    """The line and the source of a race's or barrier's other side, where that is shown."""
+    return (row["other_line"] or row["line"], row["other_code"] or row["code"])
+
+
+def verdict(
+    head: str,
+    rows: Iterable[tuple[str, str, str, str]],
+    told: Iterable[tuple[str, Sequence[str]]],
+    last: Iterable[str],
+) -> None:
+    """Print a check's verdicts: mark, name, what it was, what is said; then the explanations."""
+    target = console()
+    shown = Table(box=None, show_header=False, pad_edge=False)
+    styles = {"ok": "green", "FAILED": "bold red", "BROKEN": "bold red", "-": "dim"}
+    for column in range(4):
+        shown.add_column(no_wrap=column < 2, overflow="fold")
+    for mark, *words in rows:
+        shown.add_row(Text(mark, style=styles.get(mark, "")), *map(Text, words))
+    target.print(Text(head, style="bold"), shown)
+    for title, texts in told:
+        target.print(Text(f"\n{title}", style="bold"))
+        for text in texts:
+            _told(target, text)
+    target.print()
+    for text in last:
+        style = "bold red" if "NO SANDBOX" in text else ""
+        target.print(Text(fill(text, target.width, break_long_words=False), style=style))
+
+
+def _told(target: Console, text: str) -> None:
+    """A line below a title; a command stays on its line, however long: it is copied from there."""
+    command = text.strip().startswith(("cudalab ", "see: ", "./"))
+    if command or len(text) + 2 <= target.width:
+        target.print(Text(f"  {text}"), soft_wrap=True)
+        return
+    indent = "  " + " " * (len(text) - len(text.lstrip()))
+    target.print(
+        Text(
+            fill(
+                text.strip(),
+                target.width,
+                initial_indent=indent,
+                subsequent_indent=indent + "  ",
+                break_long_words=False,
+            )
+        )
+    )
 
 
 class BenchProgress:

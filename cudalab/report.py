@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cudalab import grids, labs, registry, work
+from cudalab.annotate import summary_grid
 from cudalab.bench import COLD, HOT
 from cudalab.charts import charts
 from cudalab.errors import NoDeviceError, UsageError
 from cudalab.formats import InputStream, output_file, write_all
 from cudalab.labs.base import Inputs
 from cudalab.plots import chart_bytes, check_target
+from cudalab.profile import SCHEMA as PROFILE
 from cudalab.verify import in_memory
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ class Source:
 
     lab: Lab
     document: Json  # of bench, with the tables of this lab only
-    profile: str | None = None  # as `cudalab profile` printed it
+    profile: str | None = None  # as `cudalab profile` printed it, or its JSON
     pictures: bool = True
 
 
@@ -133,12 +135,24 @@ def build(source: Source) -> list[Block]:
         *_results(document, pictures=source.pictures),
     ]
     if source.profile is not None:
-        blocks += [Heading(2, "Profile"), Code(source.profile.rstrip())]
+        blocks += [Heading(2, "Profile"), *_profile(source.profile)]
     blocks += _samples(lab, tables[0])
     blocks += [Heading(2, "Conclusions")]
     for question in questions(tables):
         blocks += [Heading(3, question), Blank("")]
     return blocks
+
+
+def _profile(text: str) -> list[Block]:
+    """The JSON of `cudalab profile` as a table and sentences, other text as it is."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("schema") != PROFILE:
+        return [Code(text.rstrip())]
+    said = [Text(f"{one['variant']}: {one['verdict']}.") for one in found["variants"]]
+    return [Table(summary_grid(found)), *said]
 
 
 def _paragraphs(text: str) -> list[Block]:

@@ -64,6 +64,19 @@ def find_kernels(text: str) -> dict[str, int]:
     return kernels
 
 
+def parameter_names(text: str) -> dict[str, list[str]]:
+    """The names of each kernel's parameters, in order."""
+    names = {}
+    for match in _GLOBAL.finditer(blank_comments(text)):
+        params, nested = match["params"], 1
+        while nested:
+            params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
+        each = [re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in params.split(",")]
+        found = [name[1] if name else "" for name in each]  # a parameter need not have one
+        names[match["name"]] = [] if found in ([""], ["void"]) else found
+    return names
+
+
 def load(path: Path, label: str | None = None) -> Source:
     """Read a .cu file. CudalabError when it or one of its includes cannot be read."""
     label = label or path.as_posix()

@@ -53,6 +53,7 @@ class Access:
     bytes_per_lane: int
     requests: int
     lanes: int  # active lanes, summed over the requests
+    buffer: str | None = None  # the kernel's parameter, or the shared array, as the source says it
     sectors: int = 0
     ideal_sectors: int = 0
     wavefronts: int = 0

@@ -24,7 +24,7 @@ TEXTS = sorted(
         "kernels/**/*",
     )
     for path in REPOSITORY.glob(pattern)
-    if path.is_file() and path.suffix != ".pyc"
+    if path.is_file() and path.suffix not in (".pyc", ".png")
 )
 # A folder that exists on one machine only. (A CUDA toolkit's usual place is everybody's.)
 ONE_MACHINE = re.compile(r"(?<![\w./-])/(?:home|root|Users|work|mnt|tmp|opt|srv|data)/[\w.-]")

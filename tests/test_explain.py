@@ -365,8 +365,10 @@ def programs(line):
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_parses_and_names_variants_that_exist(line, monkeypatch):
+def test_a_command_parses_and_names_variants_that_exist(line, monkeypatch, tmp_path):
     parsed = []
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.bin").touch()  # what the commands before it have made
     monkeypatch.setattr(click.Command, "invoke", lambda self, ctx: parsed.append((self, ctx)))
     for program, *args in programs(line):
         if program != "cudalab":

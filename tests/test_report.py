@@ -13,8 +13,9 @@ import click.testing
 import numpy as np
 import pytest
 from bench_documents import document, row, table
+from traced import profiled
 
-from cudalab import cli_report, labs, registry, report, results
+from cudalab import cli_report, labs, profile, registry, report, results
 from cudalab.errors import UsageError
 
 REDUCE = labs.get("reduce")
@@ -197,6 +198,19 @@ def test_a_profile_where_there_is_one():
     assert "Profile" not in headings(built(), 2)
     (profile,) = section(built(profile="loads 12\nstores 3\n"), "Profile")
     assert profile == report.Code("loads 12\nstores 3")
+
+
+def test_a_profile_as_json_becomes_a_table():
+    found = json.dumps(profile.document(profiled()))
+    grid, said = section(built(profile=found), "Profile")
+    assert isinstance(grid, report.Table)
+    assert grid.grid.rows[0][:2] == ["interleaved_strided", "reduce_blocks"]
+    assert said.text.startswith("interleaved_strided: bank conflicts: yes, up to 8-way")
+
+
+def test_json_of_something_else_is_text():
+    (code,) = section(built(profile='{"schema": "else"}'), "Profile")
+    assert code == report.Code('{"schema": "else"}')
 
 
 def test_nothing_to_report():

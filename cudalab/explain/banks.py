@@ -165,6 +165,8 @@ def page() -> Iterator[Part]:
     )
     yield commands(
         "cudalab show matmul aat_padded   # what its comment says of both generations",
+        "cudalab profile matmul --aat --variants aat_conflict,aat_padded --banks 16",
+        "cudalab profile transpose --variants tiled,tiled_padded",
         "cudalab bench matmul --aat --variants aat_conflict,aat_padded,aat_padded_32",
         "cudalab bench transpose --variants tiled,tiled_padded",
         "cudalab bench reduce --rows --variants rows_shared,rows_shared_padded",

@@ -101,5 +101,6 @@ def page() -> Iterator[Part]:
     yield commands(
         "cudalab show reduce interleaved_modulo",
         "cudalab show reduce sequential",
+        "cudalab profile reduce --variants interleaved_modulo,sequential",
         "cudalab bench reduce --variants interleaved_modulo,sequential",
     )

@@ -219,6 +219,7 @@ def page() -> Iterator[Part]:
     )
     yield commands(
         "cudalab gen histogram --n 1e6 --dist binomial > in.bin",
+        "cudalab profile histogram --data in.bin   # are there bank conflicts?",
         "cudalab histogram --plot < in.bin > out.bin",
         "cudalab histogram --bins 64 --variant per_thread_64_linear < in.bin > out.bin",
         "cudalab show histogram warp_tagged",

@@ -231,6 +231,8 @@ def page() -> Iterator[Part]:
     yield commands(
         "cudalab list reduce",
         "cudalab show reduce unrolled_last_warp",
+        "cudalab profile reduce --variants interleaved_strided,sequential",
+        "cudalab sanitize reduce --variant unrolled_last_warp",
         "cudalab gen reduce --n 1Mi > in.bin",
         "cudalab reduce --variant sequential --time < in.bin > out.bin",
         "cudalab bench reduce --variants all",

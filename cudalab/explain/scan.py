@@ -180,6 +180,7 @@ def page() -> Iterator[Part]:
     )
     yield commands(
         "cudalab show scan blelloch_padded",
+        "cudalab profile scan --variants blelloch,blelloch_padded",
         "cudalab gen scan --n 1e6 > in.bin",
         "cudalab scan --variant blelloch --time < in.bin > out.bin",
         "cudalab bench scan --variants hillis_steele,blelloch,blelloch_padded",

@@ -22,11 +22,14 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from cudalab.backends.cpu import assembly
 from cudalab.cache import cache_dir
 from cudalab.errors import KernelCompileError, NoDeviceError
 
-# The commands that turn a source file into an object file and that into a library.
-Steps = Callable[[str, str, str], tuple[tuple[str, ...], ...]]
+# A command, or something to do between two of them. All of them turn source.cpp into library.so,
+# in a folder of their own.
+Step = tuple[str, ...] | Callable[[], None]
+Steps = Callable[[Path], tuple[Step, ...]]
 
 RUNTIME = Path(__file__).parent / "runtime"
 
@@ -46,6 +49,29 @@ FLAGS = (
     "-fno-threadsafe-statics",
     "-w",  # nvcc, which graders run, has other warnings
 )
+
+# For check mode every access of the source must be there once, in the order of the source: nothing
+# is optimized, and compilers report the same.
+_CHECK = ("-DCUDALAB_CHECK",)
+_NOT_OPTIMIZED = (
+    *(flag for flag in FLAGS if flag != "-O3"),
+    "-O0",
+    "-g1",
+    "-fno-omit-frame-pointer",
+    *_CHECK,
+    "-fsanitize=thread",
+)
+_HOOKS_GCC = (
+    "-fsanitize-coverage=trace-pc",
+    "--param=tsan-distinguish-volatile=1",
+    "--param=logical-op-non-short-circuit=0",
+)
+_HOOKS_CLANG = (
+    "-fsanitize-coverage=trace-pc,no-prune",
+    *("-mllvm", "-tsan-distinguish-volatile=1"),
+    *("-mllvm", "-tsan-instrument-read-before-write=1"),
+)
+_OLDEST_GCC = 11  # that tells volatile accesses from others
 
 
 @dataclass(frozen=True)
@@ -106,51 +132,132 @@ def _processor() -> str:
 
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
-    text = (RUNTIME / "runtime.cpp").read_text(encoding="utf-8")
-    return _library("runtime", text, ("-pthread",))
+    return _runtime("runtime", "runtime.cpp", FLAGS)
+
+
+def check_runtime_library() -> Path:
+    """The compiled scheduler of check mode (check.cpp), with its instruments."""
+    return _runtime("check-runtime", "check.cpp", (*FLAGS, "-fno-omit-frame-pointer", *_CHECK))
+
+
+def _runtime(stem: str, name: str, flags: tuple[str, ...]) -> Path:
+    flags = _flags(flags)
+    included = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
+    texts, found = [_text(name)], set[str]()
+    for text in texts:  # grows while it is read
+        new = set(included.findall(text)) - found
+        found |= new
+        texts += [_text(header) for header in sorted(new)]
+    return _built(stem, texts[0], (*flags, *texts[1:]), _compile_and_link(flags, "-pthread"))
 
 
 def kernel_library(text: str, label: str) -> Path:
     """Compile the C++ of a prepared kernel file. KernelCompileError with the messages."""
-    return _library(Path(label).stem, text, (str(runtime_library()),))
+    flags, runtime = _flags(FLAGS), str(runtime_library())
+    depends = (*flags, runtime, _text("cudalab_cpu.h"))
+    return _built(Path(label).stem, text, depends, _compile_and_link(flags, runtime))
 
 
-def _library(stem: str, text: str, link_with: tuple[str, ...]) -> Path:
-    """The cached library for `text`, compiled when there is none."""
+def check_library(
+    text: str, label: str, more: tuple[str, ...] = (), libraries: tuple[str, ...] = ()
+) -> Path:
+    """Compile a prepared kernel file with hooks for check mode, and its tables of call sites.
+
+    Whole programs have `more` flags, and `libraries` beside the runtime.
+    """
+    flags = _flags((*_NOT_OPTIMIZED, *_hooks(), *more))
+    runtime = str(check_runtime_library())
+    sources = set(re.findall(r'^#line \d+ "([^"]*)"', text, re.MULTILINE))
     compiler = find_compiler()
-    flags = (*FLAGS, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
-    header = (RUNTIME / "cudalab_cpu.h").read_text(encoding="utf-8")
-    parts = (text, header, compiler.identity, _processor(), *flags, *link_with)
+
+    def steps(folder: Path) -> tuple[Step, ...]:
+        compiled, annotated = folder / "kernel.s", folder / "annotated.s"
+        compile_with = (*compiler.compile, *flags, "-I", str(RUNTIME))
+
+        def add_tables() -> None:
+            listing = compiled.read_text(encoding="utf-8")
+            annotated.write_text(assembly.annotate(listing, sources), encoding="utf-8")
+
+        return (
+            (*compile_with, "-S", str(folder / "source.cpp"), "-o", str(compiled)),
+            add_tables,
+            (*compiler.compile, "-c", str(annotated), "-o", str(folder / "kernel.o")),
+            _link(compiler, folder, (*libraries, runtime)),
+        )
+
+    depends = (runtime, *libraries, _text("../assembly.py"), _text("cudalab_cpu.h"))
+    return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
+
+
+@cache
+def _hooks() -> tuple[str, ...]:
+    """The flags that make the compiler call the hooks of check mode."""
+    version = find_compiler().version()
+    if "clang" in version:
+        return _HOOKS_CLANG
+    number = re.search(r" (\d+)\.\d+", version)
+    if number and int(number[1]) < _OLDEST_GCC:
+        raise NoDeviceError(
+            f"check mode needs g++ {_OLDEST_GCC} or later, or clang: found {version}",
+            hint="pip install 'cudalab[cpu]' and set CXX to: python -m ziglang c++",
+        )
+    return _HOOKS_GCC
+
+
+def _text(name: str) -> str:
+    return (RUNTIME / name).read_text(encoding="utf-8")
+
+
+def _flags(flags: tuple[str, ...]) -> tuple[str, ...]:
+    return (*flags, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
+
+
+def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path:
+    """The cached library for `text`, made by `steps` when there is none."""
+    compiler = find_compiler()
+    parts = (text, compiler.identity, _processor(), *depends)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     library = cache_dir("cpu") / f"{stem}-{key}.so"
     if not library.exists():
-        _build(
-            compiler,
-            text,
-            lambda source, compiled, built: (
-                (*compiler.compile, *flags, "-I", str(RUNTIME), "-c", source, "-o", compiled),
-                (*compiler.link, "-shared", compiled, *link_with, "-o", built),
-            ),
-            library,
-        )
+        _build(compiler, text, steps, library)
     return library
+
+
+def _compile_and_link(flags: tuple[str, ...], *link_with: str) -> Steps:
+    compiler = find_compiler()
+
+    def steps(folder: Path) -> tuple[Step, ...]:
+        source, compiled = str(folder / "source.cpp"), str(folder / "kernel.o")
+        return (
+            (*compiler.compile, *flags, "-I", str(RUNTIME), "-c", source, "-o", compiled),
+            _link(compiler, folder, link_with),
+        )
+
+    return steps
+
+
+def _link(compiler: Compiler, folder: Path, link_with: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that makes library.so of kernel.o."""
+    compiled, library = str(folder / "kernel.o"), str(folder / "library.so")
+    return (*compiler.link, "-shared", compiled, *link_with, "-o", library)
 
 
 def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
     """Compile beside the cache entry and move the result into place: never a half-written one."""
-    with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as folder:
-        source, compiled, built = (
-            Path(folder, name) for name in ("kernel.cpp", "kernel.o", "kernel.so")
-        )
-        source.write_text(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as name:
+        folder = Path(name)
+        (folder / "source.cpp").write_text(text, encoding="utf-8")
         environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache_dir("zig")), **os.environ}
-        for step in steps(str(source), str(compiled), str(built)):
+        for step in steps(folder):
+            if callable(step):
+                step()
+                continue
             done = subprocess.run(
                 step, capture_output=True, text=True, errors="replace", check=False, env=environment
             )
             if done.returncode != 0:
                 raise _compile_error(done.stderr or done.stdout, compiler, text)
-        built.replace(library)
+        (folder / "library.so").replace(library)
 
 
 def _compile_error(messages: str, compiler: Compiler, text: str) -> KernelCompileError:

@@ -21,13 +21,20 @@
 
 // ------------------------------------------------------------------ qualifiers
 
+// g++ would guard the initialization of shared arrays of structs that have functions, in check mode.
+#if defined(CUDALAB_CHECK) && !defined(__clang__)
+#define CUDALAB_NO_GUARD __constinit
+#else
+#define CUDALAB_NO_GUARD
+#endif
+
 #define __global__
 #define __device__
 #define __host__
 #define __constant__
 #define __managed__
 #define __grid_constant__
-#define __shared__ __attribute__((aligned(16))) static thread_local
+#define __shared__ __attribute__((aligned(16))) static CUDALAB_NO_GUARD thread_local
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
@@ -36,19 +43,41 @@
 
 // ------------------------------------------------------------------ vector types
 
-#define CUDALAB_VECTOR(T, name, bytes1, bytes2, bytes3, bytes4) \
-    struct alignas(bytes1) name##1 {                            \
-        T x;                                                    \
-    };                                                          \
-    struct alignas(bytes2) name##2 {                            \
-        T x, y;                                                 \
-    };                                                          \
-    struct alignas(bytes3) name##3 {                            \
-        T x, y, z;                                              \
-    };                                                          \
-    struct alignas(bytes4) name##4 {                            \
-        T x, y, z, w;                                           \
-    };                                                          \
+// In check mode a copy is a function that says what it does, once: compilers copy structs in pieces,
+// or where no hook sees it.
+#if defined(CUDALAB_CHECK) && !defined(CUDALAB_RUNTIME)
+extern "C" void cudalab_copied(void* to, const void* from, size_t bytes);
+#define CUDALAB_COPIES(type, parameters, ...)        \
+    type() = default;                                \
+    constexpr type parameters : __VA_ARGS__ {}       \
+    type(const type& from) {                         \
+        cudalab_copied(this, &from, sizeof(type));   \
+    }                                                \
+    type& operator=(const type& from) {              \
+        cudalab_copied(this, &from, sizeof(type));   \
+        return *this;                                \
+    }
+#else
+#define CUDALAB_COPIES(...)
+#endif
+
+#define CUDALAB_VECTOR(T, name, bytes1, bytes2, bytes3, bytes4)                      \
+    struct alignas(bytes1) name##1 {                                                 \
+        T x;                                                                         \
+        CUDALAB_COPIES(name##1, (T a), x(a))                                         \
+    };                                                                               \
+    struct alignas(bytes2) name##2 {                                                 \
+        T x, y;                                                                      \
+        CUDALAB_COPIES(name##2, (T a, T b = 0), x(a), y(b))                          \
+    };                                                                               \
+    struct alignas(bytes3) name##3 {                                                 \
+        T x, y, z;                                                                   \
+        CUDALAB_COPIES(name##3, (T a, T b = 0, T c = 0), x(a), y(b), z(c))           \
+    };                                                                               \
+    struct alignas(bytes4) name##4 {                                                 \
+        T x, y, z, w;                                                                \
+        CUDALAB_COPIES(name##4, (T a, T b = 0, T c = 0, T d = 0), x(a), y(b), z(c), w(d)) \
+    };                                                                               \
     static inline name##1 make_##name##1(T x) {                 \
         return {x};                                             \
     }                                                           \
@@ -112,6 +141,7 @@ enum WarpOp : unsigned {
     AND,
     OR,
     XOR,
+    CONVERGE,  // waits for no lane: those of the warp that have come here when none can run on
 };
 enum BlockOp : unsigned { NONE, COUNT, ALL, ANY };
 
@@ -125,9 +155,27 @@ void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsigned source, 
 void cudalab_yield();     // let the other threads of the block run
 void cudalab_spinning();  // an atomic or fence that may be part of a wait loop
 long long cudalab_clock();
+#ifdef CUDALAB_CHECK
+void cudalab_fence();
+unsigned cudalab_active_lanes();
+void cudalab_access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile);
+#endif
 }
 }  // namespace cudalab
 #pragma GCC visibility pop
+
+// Check mode wants to know of accesses that the functions below do for a kernel.
+#ifdef CUDALAB_CHECK
+#define CUDALAB_FENCED() ::cudalab::cudalab_fence()
+#define CUDALAB_ACCESS(p, kind, is_volatile) \
+    ::cudalab::cudalab_access(p, sizeof *(p), kind, is_volatile)
+#else
+#define CUDALAB_FENCED() ((void)0)
+#define CUDALAB_ACCESS(p, kind, is_volatile) ((void)0)
+#endif
+#define CUDALAB_LOADS(p) CUDALAB_ACCESS(p, 2, false)
+#define CUDALAB_STORES(p) CUDALAB_ACCESS(p, 3, false)
+#define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, false)
 
 namespace cudalab {
 
@@ -258,6 +306,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, CUDALAB_HERE) {
 }
 inline void __threadfence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    CUDALAB_FENCED();
     ::cudalab::cudalab_spinning();
 }
 inline void __threadfence_block() {
@@ -348,9 +397,14 @@ CUDALAB_REDUCE(__reduce_and_sync, unsigned, AND)
 CUDALAB_REDUCE(__reduce_or_sync, unsigned, OR)
 CUDALAB_REDUCE(__reduce_xor_sync, unsigned, XOR)
 
-// Which lanes run together is the scheduler's choice: here, always the caller alone.
+// Which lanes run together is the scheduler's choice: here the caller alone, in check mode those
+// that are in step with it.
 inline unsigned __activemask() {
+#ifdef CUDALAB_CHECK
+    return ::cudalab::cudalab_active_lanes();
+#else
     return 1u << ::cudalab::lane();
+#endif
 }
 inline unsigned __lane_id() {
     return ::cudalab::lane();
@@ -366,6 +420,7 @@ inline T cudalab_atomic_old(T old, bool changed) {
 }
 template <class T, class F>
 inline T cudalab_atomic(T* address, F update) {
+    CUDALAB_UPDATES(address);
     typedef typename std::conditional<sizeof(T) == 8, uint64_t, unsigned>::type Bits;
     static_assert(sizeof(T) == sizeof(Bits), "atomics work on 4 or 8 bytes");
     Bits* bits = (Bits*)address;
@@ -381,18 +436,23 @@ inline T cudalab_atomic(T* address, F update) {
 
 #define CUDALAB_ATOMIC_INTEGER(T)                                                            \
     inline T atomicAdd(T* p, T v) {                                                          \
+        CUDALAB_UPDATES(p);                                                                  \
         return cudalab_atomic_old(__atomic_fetch_add(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                        \
     inline T atomicSub(T* p, T v) {                                                          \
+        CUDALAB_UPDATES(p);                                                                  \
         return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED);                                   \
     }                                                                                        \
     inline T atomicAnd(T* p, T v) {                                                          \
+        CUDALAB_UPDATES(p);                                                                  \
         return cudalab_atomic_old(__atomic_fetch_and(p, v, __ATOMIC_RELAXED), v != (T) - 1); \
     }                                                                                        \
     inline T atomicOr(T* p, T v) {                                                           \
+        CUDALAB_UPDATES(p);                                                                  \
         return cudalab_atomic_old(__atomic_fetch_or(p, v, __ATOMIC_RELAXED), v != 0);        \
     }                                                                                        \
     inline T atomicXor(T* p, T v) {                                                          \
+        CUDALAB_UPDATES(p);                                                                  \
         return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);                                   \
     }                                                                                        \
     inline T atomicMin(T* p, T v) {                                                          \
@@ -402,10 +462,12 @@ inline T cudalab_atomic(T* address, F update) {
         return cudalab_atomic(p, [v](T old) { return v > old ? v : old; });                  \
     }                                                                                        \
     inline T atomicExch(T* p, T v) {                                                         \
+        CUDALAB_UPDATES(p);                                                                  \
         T old = __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);                                 \
         return cudalab_atomic_old(old, old != v);                                            \
     }                                                                                        \
     inline T atomicCAS(T* p, T expected, T v) {                                              \
+        CUDALAB_UPDATES(p);                                                                  \
         bool done = __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL,    \
                                                 __ATOMIC_ACQUIRE);                           \
         return cudalab_atomic_old(expected, done);                                           \
@@ -455,6 +517,7 @@ CUDALAB_ATOMIC_SCOPES(atomicCAS)
 #define CUDALAB_LOAD(name)      \
     template <class T>          \
     inline T name(const T* p) { \
+        CUDALAB_LOADS(p);       \
         return *p;              \
     }
 CUDALAB_LOAD(__ldg)
@@ -465,11 +528,13 @@ CUDALAB_LOAD(__ldlu)
 template <class T>
 inline T __ldcv(const T* p) {
     ::cudalab::cudalab_spinning();
+    CUDALAB_ACCESS(p, 2, true);
     return *(const volatile T*)p;
 }
 #define CUDALAB_STORE(name)           \
     template <class T>                \
     inline void name(T* p, T value) { \
+        CUDALAB_STORES(p);            \
         *p = value;                   \
     }
 CUDALAB_STORE(__stwb)

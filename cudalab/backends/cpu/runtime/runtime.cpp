@@ -28,13 +28,8 @@
 #undef blockIdx
 #undef blockDim
 #undef gridDim
-
-#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(CUDALAB_PORTABLE_SWITCH)
-#define CUDALAB_FAST_SWITCH 1
-#else
-#include <ucontext.h>
-#define CUDALAB_FAST_SWITCH 0
-#endif
+#include "switch.h"
+#include "warp_ops.h"
 
 namespace cudalab {
 
@@ -45,108 +40,6 @@ const size_t FIBER_STACK = 64 << 10, BLOCK_STACK = 4 << 20, GUARD = 4096;
 const size_t DYNAMIC_SHARED = 227 << 10;  // what a block may have on the largest devices
 const unsigned PATIENCE = 64;             // polls by a block before its other threads get a turn
 const int MAX_GUARDED_WORKERS = 16;  // guard pages count against the kernel's limit of mappings
-
-// ------------------------------------------------------------------ switching stacks
-
-extern "C" void cudalab_fiber_main();  // where a fiber's stack begins
-extern "C" void cudalab_block_main();  // where a block's stack begins
-
-#if CUDALAB_FAST_SWITCH
-
-typedef void* Context;  // the stack pointer; what must survive lies on the stack
-
-extern "C" {
-#pragma GCC visibility push(hidden)
-void cudalab_switch(Context* from, Context to);
-void cudalab_fiber_start();
-void cudalab_block_start();
-#pragma GCC visibility pop
-}
-
-// Only callee-saved registers need saving. The jump instead of a `ret` matters: the return-stack
-// predictor would expect the fiber that called last, and every switch would be mispredicted.
-#if defined(__APPLE__)
-#define SYMBOL(name) "_" name
-#define FUNCTION(name) ".globl _" name "\n_" name ":\n"
-#else
-#define SYMBOL(name) name
-#define FUNCTION(name) ".globl " name "\n.hidden " name "\n" name ":\n"
-#endif
-// clang-format off
-#if defined(__x86_64__)
-asm(".text\n.p2align 4\n"
-    FUNCTION("cudalab_switch")
-    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
-    "movq %rsp, (%rdi)\n"
-    "movq %rsi, %rsp\n"
-    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\n"
-    "popq %rcx\n"
-    "jmpq *%rcx\n"
-    FUNCTION("cudalab_fiber_start") "call " SYMBOL("cudalab_fiber_main") "\nud2\n"
-    FUNCTION("cudalab_block_start") "call " SYMBOL("cudalab_block_main") "\nud2\n");
-const int FRAME_WORDS = 9, ENTRY_WORD = 6;  // saved registers, entry, padding to 16 bytes
-#else
-asm(".text\n.p2align 4\n"
-    FUNCTION("cudalab_switch")
-    "sub sp, sp, #160\n"
-    "stp x19, x20, [sp]\nstp x21, x22, [sp, #16]\nstp x23, x24, [sp, #32]\n"
-    "stp x25, x26, [sp, #48]\nstp x27, x28, [sp, #64]\nstp x29, x30, [sp, #80]\n"
-    "stp d8, d9, [sp, #96]\nstp d10, d11, [sp, #112]\n"
-    "stp d12, d13, [sp, #128]\nstp d14, d15, [sp, #144]\n"
-    "mov x9, sp\nstr x9, [x0]\n"
-    "mov sp, x1\n"
-    "ldp x19, x20, [sp]\nldp x21, x22, [sp, #16]\nldp x23, x24, [sp, #32]\n"
-    "ldp x25, x26, [sp, #48]\nldp x27, x28, [sp, #64]\nldp x29, x30, [sp, #80]\n"
-    "ldp d8, d9, [sp, #96]\nldp d10, d11, [sp, #112]\n"
-    "ldp d12, d13, [sp, #128]\nldp d14, d15, [sp, #144]\n"
-    "add sp, sp, #160\n"
-    "br x30\n"
-    FUNCTION("cudalab_fiber_start") "bl " SYMBOL("cudalab_fiber_main") "\nbrk #1\n"
-    FUNCTION("cudalab_block_start") "bl " SYMBOL("cudalab_block_main") "\nbrk #1\n");
-const int FRAME_WORDS = 20, ENTRY_WORD = 11;  // x19 … x30 (the entry), d8 … d15
-#endif
-// clang-format on
-
-// A frame as cudalab_switch leaves it, with everything zero but where to go.
-static void new_context(Context* context, char* stack_bottom, size_t bytes, void (*entry)()) {
-    void** frame = (void**)((uintptr_t)(stack_bottom + bytes) & ~(uintptr_t)15) - FRAME_WORDS;
-    memset(frame, 0, FRAME_WORDS * sizeof *frame);
-    frame[ENTRY_WORD] = (void*)entry;
-    *context = frame;
-}
-static inline void switch_to(Context* from, Context to) {
-    cudalab_switch(from, to);
-}
-static inline void leave_to(Context to) {
-    Context dropped;
-    cudalab_switch(&dropped, to);
-}
-#define FIBER_ENTRY cudalab_fiber_start
-#define BLOCK_ENTRY cudalab_block_start
-
-#else  // any other processor: POSIX contexts, slower because they also switch the signal mask
-
-typedef ucontext_t* Context;  // allocated once for each stack
-
-static void new_context(Context* context, char* stack_bottom, size_t bytes, void (*entry)()) {
-    if (!*context) *context = (Context)calloc(1, sizeof(ucontext_t));
-    getcontext(*context);
-    (*context)->uc_stack.ss_sp = stack_bottom;
-    (*context)->uc_stack.ss_size = bytes;
-    (*context)->uc_link = nullptr;
-    makecontext(*context, entry, 0);
-}
-static inline void switch_to(Context* from, Context to) {
-    if (!*from) *from = (Context)calloc(1, sizeof(ucontext_t));
-    swapcontext(*from, to);
-}
-static inline void leave_to(Context to) {
-    setcontext(to);
-}
-#define FIBER_ENTRY cudalab_fiber_main
-#define BLOCK_ENTRY cudalab_block_main
-
-#endif
 
 // ------------------------------------------------------------------ state
 
@@ -186,8 +79,8 @@ struct Launch {  // the one launch in progress
     const Kernel* kernel;
     void* const* args;
     uint3 grid, block;
-    uint64_t blocks;
-    uint64_t next;  // block to start
+    uint64_t blocks;  // where they end
+    uint64_t next;    // block to start
     int failed, cancelled;
     char error[1024];
 };
@@ -274,76 +167,26 @@ static void fail_deadlock(Worker& w) {
 
 // ------------------------------------------------------------------ warp operations
 
-static inline bool reduces(WarpOp op) {
-    return op >= ADD;
-}
-
-static uint64_t combine(WarpOp op, uint64_t a, uint64_t b) {
-    switch (op) {
-        case ADD:
-            return (unsigned)a + (unsigned)b;
-        case MIN_SIGNED:
-            return (uint64_t)(int64_t)((int)a < (int)b ? (int)a : (int)b);
-        case MAX_SIGNED:
-            return (uint64_t)(int64_t)((int)a > (int)b ? (int)a : (int)b);
-        case MIN_UNSIGNED:
-            return (unsigned)a < (unsigned)b ? a : b;
-        case MAX_UNSIGNED:
-            return (unsigned)a > (unsigned)b ? a : b;
-        case AND:
-            return a & b;
-        case OR:
-            return a | b;
-        default:
-            return a ^ b;
+// Lets the lanes run on that wait for whoever comes to the same line.
+static bool converge(Worker& w, unsigned thread) {
+    const unsigned warp = thread >> 5, base = warp << 5;
+    const Site& site = w.site[thread];
+    unsigned group = 0;
+    for (unsigned left = w.at_warp_op[warp]; left; left &= left - 1) {
+        unsigned other = base + __builtin_ctz(left);
+        if (w.op[other] == CONVERGE && w.site[other].line == site.line &&
+            strcmp(w.site[other].file, site.file) == 0)
+            group |= bit(other);
     }
-}
-
-// All lanes of `group` have arrived at `op`: give each its result.
-static void complete(Worker& w, unsigned warp, unsigned group, WarpOp op) {
-    const unsigned base = warp << 5;
-    const uint64_t* value = w.value + base;
-    uint64_t* result = w.result + base;
-    if (op == SYNC) return;
-    if (op == SHUFFLE) {
-        for (unsigned left = group; left; left &= left - 1) {
-            unsigned lane = __builtin_ctz(left), from = w.source[base + lane] & 31;
-            result[lane] = value[group >> from & 1 ? from : lane];
-        }
-    } else if (op == VOTE) {
-        unsigned votes = 0;
-        for (unsigned lane = 0; lane < 32; ++lane) votes |= (unsigned)(value[lane] & 1) << lane;
-        uint64_t both = (uint64_t)group << 32 | (votes & group);
-        for (unsigned lane = 0; lane < 32; ++lane)
-            if (group >> lane & 1) result[lane] = both;
-    } else if (op == MATCH_ANY) {
-        for (unsigned left = group; left;) {
-            uint64_t wanted = value[__builtin_ctz(left)];
-            unsigned same = 0;
-            for (unsigned lane = 0; lane < 32; ++lane)
-                same |= (unsigned)(value[lane] == wanted) << lane;
-            same &= left;
-            left &= ~same;
-            for (unsigned s = same; s; s &= s - 1) result[__builtin_ctz(s)] = same;
-        }
-    } else if (op == MATCH_ALL) {
-        uint64_t wanted = value[__builtin_ctz(group)];
-        unsigned same = 0;
-        for (unsigned lane = 0; lane < 32; ++lane)
-            same |= (unsigned)(value[lane] == wanted) << lane;
-        uint64_t all = (same & group) == group ? group : 0;
-        for (unsigned g = group; g; g &= g - 1) result[__builtin_ctz(g)] = all;
-    } else {
-        unsigned first = __builtin_ctz(group);
-        uint64_t total = value[first];
-        for (unsigned g = group & (group - 1); g; g &= g - 1)
-            total = combine(op, total, value[__builtin_ctz(g)]);
-        for (unsigned g = group; g; g &= g - 1) result[__builtin_ctz(g)] = total;
-    }
+    for (unsigned left = group; left; left &= left - 1)
+        w.result[base + __builtin_ctz(left)] = group;
+    w.at_warp_op[warp] &= ~group;
+    return true;
 }
 
 // Completes the operation that `thread` waits at if no live lane of its mask is missing.
 static bool try_complete(Worker& w, unsigned thread) {
+    if (w.op[thread] == CONVERGE) return converge(w, thread);
     unsigned warp = thread >> 5, group = w.mask[thread] & w.live[warp];
     if (group & ~w.at_warp_op[warp]) return false;
     WarpOp op = w.op[thread];
@@ -352,7 +195,7 @@ static bool try_complete(Worker& w, unsigned thread) {
         unsigned other = base + __builtin_ctz(left);
         if (w.mask[other] != w.mask[thread] || w.op[other] != op) return false;
     }
-    complete(w, warp, group, op);
+    complete(op, group, w.value + base, w.source + base, w.result + base);
     w.at_warp_op[warp] &= ~group;
     return true;
 }
@@ -702,22 +545,29 @@ EXPORT int cudalab_start(int workers, int crash_fd) {
     return pool.workers > 0 ? 0 : errno ? errno : EAGAIN;
 }
 
-// Starts a grid; the caller has checked its limits and keeps `args` until cudalab_wait says done.
-EXPORT void cudalab_launch(const Kernel* kernel, const unsigned* grid, const unsigned* block,
-                           void* const* args) {
+// Starts the blocks `first` to `end` - 1 of a grid; the caller has checked its limits and keeps
+// `args` until cudalab_wait says done.
+EXPORT void cudalab_launch_blocks(const Kernel* kernel, const unsigned* grid, const unsigned* block,
+                                  void* const* args, uint64_t first, uint64_t end) {
     pthread_mutex_lock(&pool.mutex);
     Launch& launch = pool.launch;
     launch.kernel = kernel;
     launch.args = args;
     launch.grid = {grid[0], grid[1], grid[2]};
     launch.block = {block[0], block[1], block[2]};
-    launch.blocks = (uint64_t)grid[0] * grid[1] * grid[2];
-    launch.next = 0;
+    launch.blocks = end;
+    launch.next = first;
     launch.failed = launch.cancelled = 0;
     pool.running = pool.workers;
     ++pool.generation;
     pthread_cond_broadcast(&pool.work);
     pthread_mutex_unlock(&pool.mutex);
+}
+
+// Starts a whole grid.
+EXPORT void cudalab_launch(const Kernel* kernel, const unsigned* grid, const unsigned* block,
+                           void* const* args) {
+    cudalab_launch_blocks(kernel, grid, block, args, 0, (uint64_t)grid[0] * grid[1] * grid[2]);
 }
 
 // Waits at most `ms` milliseconds. 1: the grid has ended, -1: with an error, 0: it still runs.

@@ -1,0 +1,454 @@
+"""Check mode of the CPU device: the same kernels, every access and branch of them observed.
+
+    with CheckBackend(detect=False, count=True, blocks=8) as device:
+        answer = runner.run(lab, variant, device, inputs, case, watch=Stopwatch())
+        device.traces  # one LaunchTrace for each launch, in order
+    with CheckBackend(detect=True, count=False, kill_after=30) as device:
+        answer = runner.run(...)
+        device.findings
+
+A kernel is compiled twice: for speed, as always, and instrumented. Blocks that are traced run in
+the instrumented build, one after another on one OS thread, the lanes of each warp in step; all
+others run in the fast build. Blocks start in the order of their index either way, so results are
+the same and a block may wait for an earlier one.
+
+What Finding.kind can be, and what its fields then say beyond place and thread:
+
+race                two threads, nothing orders them, at least one writes. other_place, other_thread
+                    and other_access are those of the access that came first in this run; buffer,
+                    index and space say where; missing is "__syncthreads" or "__syncwarp", or None
+                    between blocks, which nothing orders in one launch. detail is "volatile" where
+                    both accesses are: the warp-synchronous code of older GPUs
+lost_update         a race between loads and stores of the same line: x = x + 1 without an atomic
+same_word           (a note) lanes of a warp store to one word in one instruction: one of them wins
+out_of_bounds       buffer, index, beyond, bytes, access, space; buffer is None near no buffer
+misaligned          the address is no multiple of `bytes`: buffer, index, access, space
+uninitialised       buffer, index, space: nobody has written there
+barrier_divergence  thread waits at the __syncthreads at `place`, while other_thread waits at
+                    another one (other_place), or has gone past it and left the kernel: detail is
+                    "left" and other_place the last line it was seen at. A note if it returned early
+                    instead, which is allowed since compute capability 7.0
+deadlock            place/thread and other_place/other_thread wait for each other; the launch ends
+wrong_mask          a *_sync call and its mask: detail says what is wrong, in words
+infinite_loop       the launch did not end within `kill_after`: place is a line of the loop
+crash               detail: "stack overflow", "division by zero", …; the launch ends
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import time
+import weakref
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.backends.cpu import CpuBackend, CpuBuffer, CpuKernel, check_rows, compiler, prepare
+from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, load_runtime
+from cudalab.errors import KernelError, TimeLimitError
+from cudalab.trace import LaunchTrace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import DTypeLike
+
+    from cudalab.backends.base import Buffer, Dim, Kernel
+    from cudalab.formats import Payload
+    from cudalab.source import Source
+    from cudalab.trace import Finding
+
+GUARD_BYTES = 64 << 10  # around each buffer: what a small overrun hits belongs to nobody
+PROBES = (
+    2  # blocks of a launch that are traced before it is decided how many more: the first is slow
+)
+SHARE = 0.5  # of what is left of the budget, for one launch: more may follow
+LONGEST_TURN_MS = 100  # until Python hears Ctrl-C
+GRACE_S = 2.0  # for a launch that is told to stop
+
+
+class CheckBuffer(CpuBuffer):
+    """A buffer between two guard zones, known to the instrument by a number."""
+
+    def __init__(self, array: np.ndarray[Any, Any], region: int) -> None:
+        """Wrap an array."""
+        super().__init__(array)
+        self.region = region
+        self.given_name: str | None = None
+
+
+class CheckBackend(CpuBackend):
+    """The CPU device with an instrument attached: a context manager, same protocol as CpuBackend.
+
+    A launch that cannot go on (a wild pointer, a deadlock, an endless loop) records its finding
+    and raises KernelError; after any other finding the run goes on.
+    """
+
+    traces: list[LaunchTrace]  # appended after each launch (count=True)
+    findings: list[Finding]  # equal ones are one, with a count (detect=True)
+
+    def __init__(
+        self,
+        *,
+        detect: bool,
+        count: bool,
+        banks: int = 32,
+        blocks: int | None = None,
+        seed: int | None = None,
+        budget_s: float | None = None,
+        kill_after: float | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Choose what is observed.
+
+        banks       32, or 16 for the half-warp rule of compute capability 1.x
+        blocks      of each launch, how many are traced, spread over the grid with the first and the
+                    last among them; None: as many as the budget allows, all without one. With
+                    detect, all are
+        seed        shuffles the order in which warps and lanes run, and that of blocks where none
+                    may wait for another; None: in the order of their index
+        budget_s    seconds that tracing may take in all: launches trace fewer blocks when it is
+                    spent, a kernel that has not been traced yet at least its first
+        kill_after  seconds that one launch may take before it counts as an endless loop
+        threads     OS threads for the blocks that are not traced
+        """
+        super().__init__(threads)
+        self.detect, self.count, self.banks, self.seed = detect, count, banks, seed
+        self.blocks, self.budget_s, self.kill_after = blocks, budget_s, kill_after
+        self.traces, self.findings = [], []
+        self._checker: ctypes.CDLL | None = None
+        self.spent_s = 0.0  # on tracing
+        self._launch: _Launch | None = None
+
+    def name_buffer(self, buffer: Buffer, name: str) -> None:
+        """Call the buffer `name` in traces and findings.
+
+        A buffer without a name is called like the kernel's parameter that it is passed for.
+        """
+        if isinstance(buffer, CheckBuffer):
+            buffer.given_name = name
+
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> CheckModule:
+        """Compile both builds, or load them from the cache."""
+        fast = super().compile(source, defines, arch)
+        text = prepare(source, defines)
+        checked = compiler.check_library(text, source.label)
+        try:
+            return CheckModule(source, fast.library, checked, self._load_checker())
+        except OSError:  # a damaged cache entry: build it again, and what it is linked with
+            checked.unlink(missing_ok=True)
+            compiler.check_runtime_library().unlink()
+            checked = compiler.check_library(text, source.label)
+            return CheckModule(source, fast.library, checked, self._load_checker())
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CheckBuffer:
+        """Uninitialised memory between two guard zones."""
+        dtype = np.dtype(dtype)
+        num_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        zones = super().empty(num_bytes + 2 * GUARD_BYTES, np.uint8).array
+        array = zones[GUARD_BYTES : GUARD_BYTES + num_bytes].view(dtype).reshape(shape)
+        checker = self._load_checker()
+        region = checker.cudalab_check_add(
+            array.ctypes.data, num_bytes, GUARD_BYTES, 0, self.detect
+        )
+        buffer = CheckBuffer(array, region)
+        weakref.finalize(buffer, checker.cudalab_check_remove, region)
+        return buffer
+
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> CpuBuffer:
+        """Copy an array, or read a stream straight into the buffer."""
+        buffer = super().to_device(data)
+        self._written(buffer)
+        return buffer
+
+    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
+        """Copy bytes; what the source has not been given yet, the target has not either."""
+        super().copy(source, target)
+        if isinstance(source, CheckBuffer) and isinstance(target, CheckBuffer):
+            self._load_checker().cudalab_check_copied(source.region, target.region)
+        else:
+            self._written(target)
+
+    def flush(self) -> None:
+        """Do nothing: no time is measured here."""
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Run the grid to its end and take down what was seen."""
+        self._launch = _Launch(self, kernel, args, shared_bytes)
+        super().launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
+
+    def _run(
+        self,
+        kernel: CpuKernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        pointers: ctypes.Array[ctypes.c_void_p],
+    ) -> None:
+        if self._launch is None:
+            raise RuntimeError(f"{kernel.name} can only be run by launch()")
+        self._launch.run(grid, block, pointers)
+
+    def _written(self, buffer: Buffer) -> None:
+        if isinstance(buffer, CheckBuffer):
+            self._load_checker().cudalab_check_written(buffer.region)
+
+    def _load_checker(self) -> ctypes.CDLL:
+        if self._checker is None:
+            self._checker = load_runtime()
+        return self._checker
+
+
+class _Launch:
+    """One launch: which blocks run in which build, and what comes of it."""
+
+    def __init__(
+        self,
+        device: CheckBackend,
+        kernel: Kernel,
+        args: Sequence[Buffer | np.generic],
+        shared_bytes: int,
+    ) -> None:
+        """Keep what the device was asked for."""
+        if not isinstance(kernel, CheckKernel):
+            raise TypeError(f"{kernel.name} is not a kernel of check mode")
+        self.device, self.kernel, self.shared_bytes = device, kernel, shared_bytes
+        self.module = kernel.module
+        self.buffers: dict[int, tuple[str, int]] = {}  # region -> name, bytes of an item
+        names = kernel.parameters if len(kernel.parameters) == len(args) else [None] * len(args)
+        for name, arg in zip(names, args, strict=True):
+            if isinstance(arg, CheckBuffer) and arg.region not in self.buffers:
+                called = arg.given_name or name or "a buffer"
+                self.buffers[arg.region] = (called, arg.dtype.itemsize)
+        for variable in self.module.variables:
+            self.buffers[variable.region] = (variable.name, 0)
+        self.checker = device._load_checker()  # noqa: SLF001 - one part of the backend
+        self.is_fresh, self.in_checked = True, False
+        self.deadline: float | None = None
+
+    def run(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        pointers: ctypes.Array[ctypes.c_void_p],
+    ) -> None:
+        """Run all blocks, in order; take down what was seen."""
+        device = self.device
+        self.grid, self.block, self.pointers = grid, block, pointers
+        blocks = grid[0] * grid[1] * grid[2]
+        if device.kill_after is not None:
+            self.deadline = time.monotonic() + device.kill_after
+        traced = 0
+        try:
+            everything = self._wanted(blocks) == blocks and device.budget_s is None
+            if device.detect or not device.count or everything:
+                self._run_checked(self._order(blocks), 0, blocks)
+                traced = blocks
+            else:
+                traced = self._run_sample(blocks)
+        finally:
+            self._use(checked=False)
+            self._take_down(blocks, traced)
+
+    def _order(self, blocks: int) -> ctypes.Array[ctypes.c_uint64] | None:
+        """The blocks shuffled, where that is asked for and none may wait for another."""
+        if self.device.seed is None or self.module.may_wait:
+            return None
+        order = list(range(blocks))
+        random.Random(self.device.seed).shuffle(order)  # noqa: S311 - no secret
+        return (ctypes.c_uint64 * blocks)(*order)
+
+    def _wanted(self, blocks: int) -> int:
+        """How many blocks to trace if time is no matter."""
+        wanted = self.device.blocks
+        return blocks if wanted is None else min(wanted, blocks)
+
+    def _run_sample(self, blocks: int) -> int:
+        """Trace some blocks as long as the budget lasts, run all others in the fast build."""
+        wanted = self._wanted(blocks)
+        chosen = spread(wanted, blocks)
+        done = traced = 0
+        while chosen and not (self.kernel.was_traced and self._left_s() <= 0):
+            index = chosen.pop(0)
+            self._run_fast(done, index)
+            began = time.monotonic()
+            self._run_checked(None, index, 1)
+            seconds = time.monotonic() - began
+            self.kernel.was_traced = True
+            done, traced = index + 1, traced + 1
+            if traced == PROBES:  # the last one's time says how many more there is time for
+                affordable = traced + self._left_s() * SHARE / max(seconds, 1e-6)
+                if affordable < wanted:
+                    chosen = [i for i in spread(int(affordable), blocks) if i >= done]
+        self._run_fast(done, blocks)
+        return traced
+
+    def _left_s(self) -> float:
+        """What is left of the budget."""
+        budget = self.device.budget_s
+        return float("inf") if budget is None else budget - self.device.spent_s
+
+    def _run_fast(self, first: int, end: int) -> None:
+        if first >= end:
+            return
+        self._use(checked=False)
+        runtime = self.device._load_runtime()  # noqa: SLF001 - one part of the backend
+        sizes, number = ctypes.c_uint * 3, ctypes.c_uint64
+        runtime.cudalab_launch_blocks(
+            self.kernel.handle,
+            sizes(*self.grid),
+            sizes(*self.block),
+            self.pointers,
+            number(first),
+            number(end),
+        )
+        self._wait(runtime.cudalab_wait, runtime.cudalab_cancel, runtime.cudalab_error)
+
+    def _run_checked(
+        self, order: ctypes.Array[ctypes.c_uint64] | None, first: int, count: int
+    ) -> None:
+        self._use(checked=True)
+        device = self.device
+        options = check_rows.Options(
+            module=self.module.handle,
+            kernel=ctypes.cast(self.kernel.checked, ctypes.c_void_p),
+            args=ctypes.cast(self.pointers, ctypes.c_void_p),
+            grid=self.grid,
+            block=self.block,
+            blocks=ctypes.cast(order, ctypes.c_void_p) if order is not None else None,
+            first_block=first,
+            num_blocks=count,
+            shared_bytes=self.shared_bytes,
+            seed=0 if device.seed is None else device.seed + 1,
+            detects=device.detect,
+            counts=device.count,
+            in_step=device.detect or device.count,
+            banks=device.banks,
+            fresh=self.is_fresh,
+        )
+        self.is_fresh = False
+        began = time.monotonic()
+        self.checker.cudalab_check_launch(ctypes.byref(options))
+        try:
+            self._wait(
+                self.checker.cudalab_check_wait,
+                self.checker.cudalab_check_stop,
+                self.checker.cudalab_check_error,
+            )
+        finally:
+            device.spent_s += time.monotonic() - began
+
+    def _wait(self, wait: Any, stop: Any, error: Any) -> None:
+        """Wait in short turns; end what takes too long."""
+        stopped_at = None
+        try:
+            while (state := wait(LONGEST_TURN_MS)) == 0:
+                now = time.monotonic()
+                if stopped_at is not None and now > stopped_at + GRACE_S:
+                    raise TimeLimitError(
+                        f"kernel {self.kernel.name} did not end within {self.device.kill_after:g} s"
+                    )
+                if stopped_at is None and self.deadline is not None and now > self.deadline:
+                    stopped_at = now
+                    stop()
+        except KeyboardInterrupt:
+            stop()
+            wait(1000)
+            raise
+        if state < 0:
+            raise KernelError(error().decode(errors="replace"))
+
+    def _use(self, *, checked: bool) -> None:
+        """Let the other build continue with the values of the module's variables."""
+        if checked != self.in_checked:
+            self.in_checked = checked
+            for variable in self.module.variables:
+                variable.to_checked() if checked else variable.to_fast()
+
+    def _take_down(self, blocks: int, traced: int) -> None:
+        names = check_rows.Names(
+            self.kernel.name,
+            self.module.files,
+            self.grid,
+            self.block,
+            self._region_name,
+            self._item_bytes,
+        )
+        if self.device.detect:
+            found = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)
+            check_rows.merge_findings(
+                self.device.findings, [check_rows.finding(row, names) for row in found]
+            )
+            self.checker.cudalab_check_forget()
+        if self.device.count:
+            self.device.traces.append(self._trace(names, blocks, traced))
+
+    def _trace(self, names: check_rows.Names, blocks: int, traced: int) -> LaunchTrace:
+        threads = self.block[0] * self.block[1] * self.block[2]
+        launch = LaunchTrace(
+            kernel=self.kernel.name,
+            grid=self.grid,
+            block=self.block,
+            blocks=blocks,
+            blocks_traced=traced,
+            warps_traced=traced * -(-threads // 32),
+            accesses=(),
+        )
+        if traced == 0:  # the runtime still has what it saw of the launch before
+            return launch
+        checker, sites = self.checker, self.module.sites
+        by_site = check_rows.BranchRow * len(sites), ctypes.c_uint64 * len(sites)
+        floats, doubles = ctypes.c_uint64(), ctypes.c_uint64()
+        checker.cudalab_check_operations(ctypes.byref(floats), ctypes.byref(doubles))
+        operations = {"float": floats.value, "double": doubles.value}
+        return replace(
+            launch,
+            accesses=check_rows.accesses(
+                self._rows(checker.cudalab_check_rows, check_rows.AccessRow),
+                self._rows(checker.cudalab_check_steps, check_rows.StepRow),
+                names,
+            ),
+            branches=check_rows.branches(
+                sites, by_site[0].from_address(checker.cudalab_check_branches()), names
+            ),
+            barriers=check_rows.uses(
+                sites, by_site[1].from_address(checker.cudalab_check_barriers()), names
+            ),
+            warp_operations=check_rows.uses(
+                sites, by_site[1].from_address(checker.cudalab_check_warp_ops()), names
+            ),
+            operations={name: count for name, count in operations.items() if count},
+        )
+
+    def _rows(self, function: Any, kind: Any) -> Any:
+        """A list of the runtime's, as it is now."""
+        count = ctypes.c_size_t()
+        address = function(ctypes.byref(count))
+        return (kind * count.value).from_address(address) if count.value else []
+
+    def _region_name(self, region: int) -> str | None:
+        if region == check_rows.NO_REGION:
+            return None
+        if region >= check_rows.FIRST_SHARED_REGION:
+            return self.module.shared_names[region - check_rows.FIRST_SHARED_REGION]
+        return self.buffers.get(region, ("a buffer", 0))[0]
+
+    def _item_bytes(self, region: int) -> int | None:
+        return self.buffers.get(region, ("", 0))[1] or None
+
+
+def spread(count: int, blocks: int) -> list[int]:
+    """`count` block indices, as far from each other as can be: the first and the last are in."""
+    if count == 1:
+        return [0]
+    return sorted({round(i * (blocks - 1) / (count - 1)) for i in range(count)})

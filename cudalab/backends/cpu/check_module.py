@@ -1,0 +1,151 @@
+"""A .cu file in two builds, for check mode: one for speed, and one with hooks."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from typing import TYPE_CHECKING
+
+from cudalab import source as sources
+from cudalab.backends.cpu import (
+    CpuKernel,
+    CpuModule,
+    _Kernel,
+    _namespace_symbols,
+    _Symbol,
+    check_rows,
+    compiler,
+    elf,
+)
+from cudalab.errors import CudalabError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cudalab.source import Source
+
+_WAITS = re.compile(r"\b(?:volatile|__ldcv|__nanosleep|atomicCAS|atomicExch)\b")
+_DYNAMIC_NAME = re.compile(r"\bextern\s+__shared__[^;]*?\b(\w+)\s*\[\s*\]\s*;")
+
+
+class CheckModule(CpuModule):
+    """A .cu file in both builds."""
+
+    def __init__(
+        self, source: Source, fast: ctypes.CDLL, checked: Path, runtime: ctypes.CDLL
+    ) -> None:
+        """Load the instrumented build and tell the instrument what is in it."""
+        super().__init__(source, fast)
+        self.checked = ctypes.CDLL(str(checked))
+        code = sources.blank_comments(source.text)
+        self.may_wait = _WAITS.search(code) is not None
+        self.parameters = sources.parameter_names(source.text)
+        dynamic = _DYNAMIC_NAME.search(code)
+        arrays = elf.shared_arrays(checked)
+        self.shared_names = [a.name for a in arrays]
+        self.shared_names.append(dynamic[1] if dynamic else "dynamic shared memory")
+        self._arrays = (check_rows.SharedArrayRow * len(arrays))()
+        for row, array in zip(self._arrays, arrays, strict=True):
+            row.offset, row.bytes = array.offset, array.num_bytes
+        count = ctypes.c_size_t.in_dll(self.checked, "cudalab_check_num_sites").value
+        self.sites = (check_rows.Site * count).in_dll(self.checked, "cudalab_check_sites")
+        num_files = ctypes.c_size_t.in_dll(self.checked, "cudalab_check_num_files").value
+        files = (ctypes.c_char_p * num_files).in_dll(self.checked, "cudalab_check_files")
+        self.files = [(name or b"").decode() for name in files]
+        self.handle = runtime.cudalab_check_module(
+            ctypes.byref(self.sites), count, self._arrays, len(arrays)
+        )
+        self.variables = [
+            _Variable(name, self.library, self.checked, runtime, is_constant=is_constant)
+            for name, is_constant in device_variables(code).items()
+        ]
+
+    def __getitem__(self, name: str) -> CheckKernel:
+        """The kernel called `name`, in both builds."""
+        fast = super().__getitem__(name)
+        if not isinstance(fast, CheckKernel):
+            handle = _Kernel.in_dll(self.library, f"cudalab_kernel_{name}")
+            fast = self._kernels[name] = CheckKernel(name, handle, self)
+        return fast
+
+
+class CheckKernel(CpuKernel):
+    """A kernel of a module that has it in both builds."""
+
+    def __init__(self, name: str, handle: _Kernel, module: CheckModule) -> None:
+        """Look up the instrumented one too."""
+        super().__init__(name, handle)
+        self.module = module
+        self.checked = ctypes.pointer(_Kernel.in_dll(module.checked, f"cudalab_kernel_{name}"))
+        self.parameters = module.parameters.get(name, [])
+        self.was_traced = False
+
+
+_variables: dict[int, int] = {}  # address -> region
+
+
+class _Variable:
+    """A `__device__` or `__constant__` variable, which each build has in its own memory."""
+
+    def __init__(
+        self,
+        name: str,
+        fast: ctypes.CDLL,
+        checked: ctypes.CDLL,
+        runtime: ctypes.CDLL,
+        *,
+        is_constant: bool,
+    ) -> None:
+        """Make the instrumented build's memory known."""
+        self.name = name
+        ours, theirs = (_Symbol.in_dll(lib, f"cudalab_symbol_{name}") for lib in (fast, checked))
+        self.fast, self.checked, self.num_bytes = ours.address, theirs.address, theirs.bytes
+        if self.checked not in _variables:  # libraries stay loaded, and so does what they hold
+            space = check_rows.SPACES.index("constant" if is_constant else "global")
+            region = runtime.cudalab_check_add(self.checked, self.num_bytes, 0, space, 1)
+            runtime.cudalab_check_written(region)
+            _variables[self.checked] = region
+        self.region = _variables[self.checked]
+
+    def to_checked(self) -> None:
+        """Bring the fast build's value to the instrumented one."""
+        ctypes.memmove(self.checked, self.fast, self.num_bytes)
+
+    def to_fast(self) -> None:
+        """Bring the instrumented build's value to the fast one."""
+        ctypes.memmove(self.fast, self.checked, self.num_bytes)
+
+
+def device_variables(code: str) -> dict[str, bool]:
+    """The variables that a .cu file exports, and which of them are constant; no comments in it."""
+    return {
+        name: re.search(rf"\b__constant__\s[^;(){{}}=]*?\b{name}\b", code) is not None
+        for name in _namespace_symbols(code)
+    }
+
+
+_loaded: dict[int, ctypes.CDLL] = {}  # handle -> the runtime, started
+
+
+def load_runtime() -> ctypes.CDLL:
+    """The runtime of check mode, started once in a process."""
+    path = compiler.check_runtime_library()
+    try:
+        runtime = ctypes.CDLL(str(path))
+    except OSError:  # a damaged cache entry: build it again
+        path.unlink(missing_ok=True)
+        runtime = ctypes.CDLL(str(compiler.check_runtime_library()))
+    handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
+    if handle not in _loaded:
+        for name in ("rows", "steps", "branches", "barriers", "warp_ops", "findings", "module"):
+            getattr(runtime, f"cudalab_check_{name}").restype = ctypes.c_void_p
+        runtime.cudalab_check_error.restype = ctypes.c_char_p
+        pointer, size = ctypes.c_void_p, ctypes.c_size_t
+        runtime.cudalab_check_module.argtypes = [pointer, size, pointer, size]
+        runtime.cudalab_check_add.argtypes = [pointer, size, size, ctypes.c_uint, ctypes.c_int]
+        error = runtime.cudalab_check_start()
+        if error:
+            raise CudalabError(f"cannot start check mode: {os.strerror(error)}")
+        _loaded[handle] = runtime
+    return _loaded[handle]

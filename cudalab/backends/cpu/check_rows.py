@@ -1,0 +1,273 @@
+"""What the runtime of check mode hands over: C structures, turned into the classes of trace.py."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cudalab.trace import Access, Branch, Finding, Place, Step, Thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from cudalab.trace import Kind, Space
+
+U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
+IS_BLOCK, IS_HEADER, IS_BRANCH = 1, 2, 4  # flags of a site
+FIRST_SHARED_REGION = 1 << 20
+NO_REGION = NO_THREAD = 2**32 - 1
+NO_ROW = 2**32 - 1
+
+_KINDS: tuple[Kind | None, ...] = (None, None, "load", "store", "atomic")
+SPACES: tuple[Space, ...] = ("global", "shared", "constant")
+_FINDINGS = (
+    "race",
+    "lost_update",
+    "same_word",
+    "out_of_bounds",
+    "misaligned",
+    "uninitialised",
+    "barrier_divergence",
+    "deadlock",
+    "wrong_mask",
+    "infinite_loop",
+    "crash",
+    "barrier_divergence",  # by an early return, which CUDA allows
+)
+_EARLY_RETURN = 11
+_MISSING = (None, "__syncthreads", "__syncwarp")
+
+
+def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
+class Site(ctypes.Structure):
+    """cudalab::Site of check_sites.h."""
+
+    _fields_ = (
+        ("return_address", U64),
+        *_fields(U32, "file line flags branch_file branch_line floats doubles function"),
+    )
+
+
+class SharedArrayRow(ctypes.Structure):
+    """cudalab::SharedArray of check.cpp."""
+
+    _fields_ = tuple(_fields(U64, "offset bytes"))
+
+
+class AccessRow(ctypes.Structure):
+    """cudalab::AccessRow of check_count.h."""
+
+    _fields_ = (
+        *_fields(U32, "place region kind space bytes degree_max same_max unused"),
+        *_fields(U64, "requests lanes sectors ideal_sectors wavefronts ideal_wavefronts"),
+        *_fields(U64, "degree_sum same_sum"),
+    )
+
+
+class StepRow(ctypes.Structure):
+    """cudalab::StepRow of check_count.h."""
+
+    _fields_ = tuple(_fields(U32, "row interval requests wavefronts ideal sectors"))
+
+
+class BranchRow(ctypes.Structure):
+    """cudalab::BranchRow of check_count.h."""
+
+    _fields_ = tuple(_fields(U64, "executions divergent lanes_first lanes_second"))
+
+
+class FindingRow(ctypes.Structure):
+    """cudalab::FindingRow of check_detect.h."""
+
+    _fields_ = (
+        *_fields(U32, "kind place other_place thread other_thread access other_access"),
+        *_fields(U32, "space region bytes missing has_index"),
+        *_fields(U64, "block other_block"),
+        *_fields(I64, "offset beyond"),
+        ("count", U64),
+        ("detail", ctypes.c_char * 200),
+    )
+
+
+class Options(ctypes.Structure):
+    """cudalab::Options of check.cpp."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, "module kernel args"),
+        ("grid", U32 * 3),
+        ("block", U32 * 3),
+        ("blocks", ctypes.c_void_p),
+        *_fields(U64, "first_block num_blocks shared_bytes seed"),
+        *_fields(U32, "detects counts in_step banks fresh"),
+    )
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the numbers of one launch stand for."""
+
+    kernel: str
+    files: Sequence[str]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    region: Callable[[int], str | None]
+    item_bytes: Callable[[int], int | None]  # None: as wide as the access
+
+    def place(self, number: int) -> Place:
+        """The line that a place's number stands for."""
+        return Place(self.files[number >> 20], number & 0xFFFFF)
+
+    def thread(self, block: int, thread: int) -> Thread:
+        """The coordinates of a thread, from linear indices."""
+        return Thread(_coordinates(block, self.grid), _coordinates(thread, self.block))
+
+
+def _order(place: Place) -> tuple[str, int]:
+    """Places sort by file and line; compilers number files as they like."""
+    return place.file, place.line
+
+
+def _coordinates(linear: int, size: tuple[int, int, int]) -> tuple[int, int, int]:
+    return linear % size[0], linear // size[0] % size[1], linear // (size[0] * size[1])
+
+
+def accesses(found: Sequence[Any], steps: Iterable[Any], names: Names) -> tuple[Access, ...]:
+    """Rows of one line and array are one access, in the order of the source."""
+    of_row: dict[int, list[Any]] = defaultdict(list)
+    for step in steps:
+        of_row[step.row].append(step)
+    same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for index, row in enumerate(found):
+        key = (row.place, row.space, row.kind, row.bytes, names.region(row.region) or "")
+        same[key].append(index)
+    return tuple(
+        _access([found[i] for i in same[key]], [s for i in same[key] for s in of_row[i]], names)
+        for key in sorted(same, key=lambda key: (_order(names.place(key[0])), *key[1:]))
+    )
+
+
+def _access(found: list[Any], steps: list[Any], names: Names) -> Access:
+    def total(field: str) -> int:
+        return sum(getattr(row, field) for row in found)
+
+    first, requests = found[0], total("requests")
+    kind = _KINDS[first.kind]
+    if kind is None:
+        raise ValueError(f"no access: {first.kind}")
+    return Access(
+        place=names.place(first.place),
+        space=SPACES[first.space],
+        kind=kind,
+        bytes_per_lane=first.bytes,
+        requests=requests,
+        lanes=total("lanes"),
+        buffer=names.region(first.region),
+        sectors=total("sectors"),
+        ideal_sectors=total("ideal_sectors"),
+        wavefronts=total("wavefronts"),
+        ideal_wavefronts=total("ideal_wavefronts"),
+        conflict_degree_max=max(row.degree_max for row in found),
+        conflict_degree_mean=total("degree_sum") / requests,
+        same_address_max=max(row.same_max for row in found),
+        same_address_mean=total("same_sum") / requests,
+        steps=tuple(
+            Step(
+                requests=step.requests,
+                conflict_degree=step.wavefronts / step.ideal if step.ideal else 0.0,
+                sectors=float(step.sectors),
+            )
+            for step in steps
+        ),
+    )
+
+
+def branches(sites: Iterable[Any], found: Iterable[Any], names: Names) -> tuple[Branch, ...]:
+    """The branches, by line.
+
+    A condition of several parts is several jumps, which compilers arrange as they like: of those in
+    one function, the one that is executed most stands for the line.
+    """
+    of_function: dict[tuple[Place, int], tuple[int, int, int, int]] = {}
+    for site, row in zip(sites, found, strict=True):
+        if row.executions:
+            key = Place(names.files[site.branch_file], site.branch_line), site.function
+            values = (row.executions, row.divergent, row.lanes_first, row.lanes_second)
+            of_function[key] = max(of_function.get(key, values), values)
+    sums: dict[Place, list[int]] = {}
+    for (place, _), values in of_function.items():
+        sums[place] = [a + b for a, b in zip(sums.get(place, [0] * 4), values, strict=True)]
+    return tuple(Branch(place, *sums[place]) for place in sorted(sums, key=_order))
+
+
+def uses(sites: Iterable[Any], found: Iterable[int], names: Names) -> dict[Place, int]:
+    """How often something was done, by the line it was called on."""
+    sums: dict[Place, int] = defaultdict(int)
+    for site, count in zip(sites, found, strict=True):
+        if count:
+            sums[Place(names.files[site.file], site.line)] += count
+    return {place: sums[place] for place in sorted(sums, key=_order)}
+
+
+def finding(row: Any, names: Names) -> Finding:
+    """One finding, in the words of trace.py."""
+    kind = _FINDINGS[row.kind]
+    item_bytes = names.item_bytes(row.region) or row.bytes or 1
+    outside = kind == "out_of_bounds" and row.has_index
+    return Finding(
+        kind=kind,
+        kernel=names.kernel,
+        place=names.place(row.place),
+        thread=names.thread(row.block, row.thread),
+        access=_KINDS[row.access],
+        space=SPACES[row.space] if row.has_index else None,
+        bytes=row.bytes,
+        other_place=names.place(row.other_place) if row.other_place else None,
+        other_thread=(
+            None
+            if row.other_thread == NO_THREAD
+            else names.thread(row.other_block, row.other_thread)
+        ),
+        other_access=_KINDS[row.other_access],
+        buffer=names.region(row.region),
+        index=row.offset // item_bytes if row.has_index else None,
+        beyond=row.beyond if outside else None,
+        missing=_MISSING[row.missing],
+        detail=row.detail.decode(errors="replace"),
+        count=row.count,
+        note=kind == "same_word" or row.kind == _EARLY_RETURN,
+    )
+
+
+def merge_findings(known: list[Finding], new: list[Finding]) -> None:
+    """Add findings; what differs only in who did it, or when, is one finding seen more often."""
+    index = {_identity(finding): i for i, finding in enumerate(known)}
+    for finding in new:
+        at = index.setdefault(_identity(finding), len(known))
+        if at == len(known):
+            known.append(finding)
+        else:
+            known[at] = replace(known[at], count=known[at].count + finding.count)
+    known[:] = [finding for finding in known if not _follows(finding, known)]
+
+
+def _identity(finding: Finding) -> tuple[object, ...]:
+    f = finding
+    return f.kind, f.kernel, f.place, f.other_place, f.buffer, f.access, f.other_access, f.note
+
+
+def _follows(finding: Finding, known: list[Finding]) -> bool:
+    """Whether another finding is the cause of this one."""
+    f = finding
+    same = [k for k in known if k.kernel == f.kernel and k.buffer == f.buffer and not k.note]
+    if f.kind in ("race", "same_word") and f.other_place in (None, f.place):
+        return any(k.kind == "lost_update" and k.place == f.place for k in same)
+    if f.kind == "uninitialised":  # whoever was to write is late
+        return any(k.kind == "race" and f.place in (k.place, k.other_place) for k in same)
+    if f.kind == "barrier_divergence" and f.note:
+        return any(k.kind == f.kind and k.place == f.place for k in same)
+    return False

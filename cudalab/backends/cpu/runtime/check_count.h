@@ -1,0 +1,290 @@
+// Check mode: what accesses and branches cost, by line.
+#pragma once
+
+#include "check_memory.h"
+
+namespace cudalab {
+
+const unsigned SECTOR_BYTES = 32, MAX_STEPS = 256;
+
+// The addresses of one request, by lane.
+struct Request {
+    unsigned lanes;  // mask
+    unsigned bytes;  // of each lane
+    uintptr_t address[32];
+};
+
+struct Cost {
+    unsigned sectors, ideal_sectors;     // global memory
+    unsigned wavefronts, ideal, degree;  // shared memory
+    unsigned same_address;               // lanes, at most
+};
+
+// Words of the lanes in `lanes`, by bank: distinct ones need a pass each.
+struct Banks {
+    unsigned count[32] = {};
+    uintptr_t words[32][32];
+
+    unsigned add(uintptr_t word, unsigned bank) {
+        for (unsigned i = 0; i < count[bank]; ++i)
+            if (words[bank][i] == word) return count[bank];
+        words[bank][count[bank]++] = word;
+        return count[bank];
+    }
+};
+
+// Passes over 32 banks of 4 bytes for the lanes in `lanes`.
+static unsigned passes(const Request& r, unsigned lanes) {
+    Banks banks;
+    unsigned most = 0;
+    for (unsigned left = lanes; left; left &= left - 1) {
+        unsigned lane = __builtin_ctz(left);
+        uintptr_t last = (r.address[lane] + r.bytes - 1) >> 2;
+        for (uintptr_t word = r.address[lane] >> 2; word <= last; ++word) {
+            unsigned depth = banks.add(word, word & 31);
+            most = depth > most ? depth : most;
+        }
+    }
+    return most;
+}
+
+// Whether lanes i and i ^ distance want the same address wherever both are active.
+static bool paired(const Request& r, unsigned distance) {
+    for (unsigned left = r.lanes; left; left &= left - 1) {
+        unsigned lane = __builtin_ctz(left), other = lane ^ distance;
+        if (r.lanes >> other & 1 && r.address[lane] != r.address[other]) return false;
+    }
+    return true;
+}
+
+// Compute capability 7.0 and later. 4 bytes a lane: the whole warp at once. 8 bytes: half-warps one
+// after the other, unless neighbours (or neighbours of neighbours) want the same; 16 bytes:
+// quarter-warps, of which the two of a half may go together by the same rule.
+static void shared_cost(const Request& r, Cost& cost) {
+    unsigned width = 32;
+    if (r.bytes > 4) {
+        bool merged = paired(r, 1) || paired(r, 2);
+        width = r.bytes <= 8 ? (merged ? 32 : 16) : (merged ? 16 : 8);
+    }
+    for (unsigned first = 0; first < 32; first += width) {
+        unsigned lanes = r.lanes & (width == 32 ? ~0u : ((1u << width) - 1) << first);
+        if (!lanes) continue;
+        unsigned needed = passes(r, lanes);
+        cost.wavefronts += needed;
+        cost.ideal += 1;
+        cost.degree = needed > cost.degree ? needed : cost.degree;
+    }
+}
+
+// Compute capability 1.x, as the lecture has it: half-warps on 16 banks. Lanes that read the same
+// address share a pass; different bytes of one word do not.
+static void shared_cost_16_banks(const Request& r, Cost& cost) {
+    for (unsigned first = 0; first < 32; first += 16) {
+        unsigned lanes = r.lanes & 0xffffu << first, most = 0;
+        if (!lanes) continue;
+        Banks banks;
+        for (unsigned left = lanes; left; left &= left - 1) {
+            uintptr_t address = r.address[__builtin_ctz(left)];
+            for (unsigned offset = 0; offset < r.bytes; offset += 4) {
+                unsigned depth = banks.add(address + offset, (address + offset) >> 2 & 15);
+                most = depth > most ? depth : most;
+            }
+        }
+        cost.wavefronts += most;
+        cost.ideal += 1;
+        cost.degree = most > cost.degree ? most : cost.degree;
+    }
+}
+
+// Distinct sectors, and as many as the distinct bytes would fill.
+static void global_cost(const Request& r, Cost& cost) {
+    uintptr_t sectors[64], starts[32];
+    unsigned distinct = 0, num_starts = 0;
+    for (unsigned left = r.lanes; left; left &= left - 1) {
+        uintptr_t address = r.address[__builtin_ctz(left)];
+        uintptr_t last = (address + r.bytes - 1) / SECTOR_BYTES;
+        for (uintptr_t sector = address / SECTOR_BYTES; sector <= last; ++sector) {
+            unsigned i = distinct;
+            while (i > 0 && sectors[i - 1] != sector) --i;
+            if (i == 0) sectors[distinct++] = sector;
+        }
+        unsigned i = num_starts;
+        while (i > 0 && starts[i - 1] != address) --i;
+        if (i == 0) starts[num_starts++] = address;
+    }
+    cost.sectors = distinct;
+    cost.ideal_sectors = (num_starts * r.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+}
+
+static unsigned most_at_one_address(const Request& r) {
+    unsigned most = 0;
+    for (unsigned left = r.lanes; left;) {
+        uintptr_t address = r.address[__builtin_ctz(left)];
+        unsigned same = 0;
+        for (unsigned others = left; others; others &= others - 1) {
+            unsigned lane = __builtin_ctz(others);
+            if (r.address[lane] == address) same |= 1u << lane;
+        }
+        left &= ~same;
+        unsigned count = (unsigned)__builtin_popcount(same);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+// What one kind of access on one line to one array cost in a launch. Python reads these as they
+// are.
+struct AccessRow {
+    Place place;
+    unsigned region, kind, space, bytes, degree_max, same_max, unused;
+    uint64_t requests, lanes, sectors, ideal_sectors, wavefronts, ideal_wavefronts, degree_sum,
+        same_sum;
+};
+struct StepRow {  // consecutive requests with the same cost, of the first block traced
+    unsigned row, interval, requests, wavefronts, ideal, sectors;
+};
+struct BranchRow {  // by site
+    uint64_t executions, divergent, lanes_first, lanes_second;
+};
+
+struct Counts {
+    List<AccessRow> rows;
+    List<StepRow> steps;
+    List<unsigned> last_step, num_steps;  // of each row
+    Map row_of;
+    BranchRow* branches = nullptr;  // by site, as are these:
+    uint64_t *barriers = nullptr, *warp_ops = nullptr;
+    uint64_t floats = 0, doubles = 0;
+    unsigned banks = 32;
+
+    void begin(size_t num_sites) {
+        rows.clear(), steps.clear(), last_step.clear(), num_steps.clear(), row_of.clear();
+        free(branches), free(barriers), free(warp_ops);
+        branches = (BranchRow*)calloc(num_sites + 1, sizeof *branches);
+        barriers = (uint64_t*)calloc(num_sites + 1, sizeof *barriers);
+        warp_ops = (uint64_t*)calloc(num_sites + 1, sizeof *warp_ops);
+        if (!branches || !barriers || !warp_ops) abort();
+        floats = doubles = 0;
+    }
+
+    // `interval` numbers the stretches between block barriers; steps are kept if `with_steps`.
+    void add(Place place, unsigned region, unsigned kind, unsigned space, const Request& r,
+             unsigned interval, bool with_steps) {
+        Cost cost = {};
+        if (space == SHARED && banks == 16)
+            shared_cost_16_banks(r, cost);
+        else if (space == SHARED)
+            shared_cost(r, cost);
+        else
+            global_cost(r, cost);
+        if (kind == ATOMIC) cost.same_address = most_at_one_address(r);
+
+        uint64_t key =
+            (uint64_t)place << 32 | (region & 0xffffff) << 8 | (kind << 5 & 0xe0) | (r.bytes & 31);
+        unsigned index = row_of.put(key, (unsigned)rows.count);
+        if (index == rows.count) {
+            rows.add({place, region, kind, space, r.bytes, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+            last_step.add(~0u);
+            num_steps.add(0);
+        }
+        AccessRow& row = rows[index];
+        row.requests += 1;
+        row.lanes += (unsigned)__builtin_popcount(r.lanes);
+        row.sectors += cost.sectors;
+        row.ideal_sectors += cost.ideal_sectors;
+        row.wavefronts += cost.wavefronts;
+        row.ideal_wavefronts += cost.ideal;
+        row.degree_sum += cost.degree;
+        row.same_sum += cost.same_address;
+        if (cost.degree > row.degree_max) row.degree_max = cost.degree;
+        if (cost.same_address > row.same_max) row.same_max = cost.same_address;
+        if (with_steps) add_step(index, interval, cost);
+    }
+
+  private:
+    void add_step(unsigned row, unsigned interval, const Cost& cost) {
+        if (last_step[row] != ~0u) {
+            StepRow& last = steps[last_step[row]];
+            if (last.interval == interval && last.wavefronts == cost.wavefronts &&
+                last.ideal == cost.ideal && last.sectors == cost.sectors) {
+                ++last.requests;
+                return;
+            }
+        }
+        if (num_steps[row] == MAX_STEPS) return;
+        ++num_steps[row];
+        last_step[row] = (unsigned)steps.count;
+        steps.add({row, interval, 1, cost.wavefronts, cost.ideal, cost.sectors});
+    }
+};
+
+// Where the lanes of a warp went that executed a branch together.
+struct Fork {
+    unsigned site, lanes, left;   // masks: that executed it, whose next block is not yet known
+    unsigned successor, took_it;  // the first successor seen, and who went there
+};
+
+// Follows the basic blocks of every thread, to see branches part lanes.
+struct Forks {
+    struct Open {
+        unsigned depth, fork;
+    };
+    List<Fork> forks;
+    List<unsigned> spare;
+    List<Open> open[1024];  // of each thread, the innermost call last
+
+    void begin_block(unsigned threads) {
+        forks.clear(), spare.clear();
+        for (unsigned t = 0; t < threads; ++t) open[t].clear();
+    }
+
+    // `lanes` of the warp whose first thread is `base` enter a block together.
+    void enter(unsigned base, unsigned lanes, unsigned site, bool branches, unsigned depth,
+               BranchRow* rows) {
+        unsigned fork = ~0u;
+        for (unsigned left = lanes; left; left &= left - 1) {
+            unsigned lane = __builtin_ctz(left);
+            leave(base + lane, depth, site, rows);
+            if (!branches) continue;
+            if (fork == ~0u) fork = new_fork(site, lanes);
+            open[base + lane].add({depth, fork});
+        }
+    }
+
+    // What `thread` left open at `depth` or in deeper calls is decided: it went to `site`.
+    void leave(unsigned thread, unsigned depth, unsigned site, BranchRow* rows) {
+        List<Open>& mine = open[thread];
+        while (mine.count && mine[mine.count - 1].depth >= depth) {
+            const Open& last = mine[--mine.count];
+            settle(last.fork, thread & 31, last.depth == depth ? site : 0, rows);
+        }
+    }
+
+  private:
+    unsigned new_fork(unsigned site, unsigned lanes) {
+        unsigned index;
+        if (spare.count)
+            index = spare[--spare.count];
+        else
+            index = (unsigned)forks.count, forks.add({});
+        forks[index] = {site, lanes, lanes, ~0u, 0};
+        return index;
+    }
+    void settle(unsigned index, unsigned lane, unsigned successor, BranchRow* rows) {
+        Fork& fork = forks[index];
+        if (fork.left == fork.lanes) fork.successor = successor;
+        if (fork.successor == successor) fork.took_it |= 1u << lane;
+        fork.left &= ~(1u << lane);
+        if (fork.left) return;
+        BranchRow& row = rows[fork.site];
+        unsigned here = (unsigned)__builtin_popcount(fork.took_it);
+        unsigned there = (unsigned)__builtin_popcount(fork.lanes) - here;
+        row.executions += 1;
+        row.divergent += there > 0;
+        if (there > 0) row.lanes_first += here < there ? here : there;
+        if (there > 0) row.lanes_second += here < there ? there : here;
+        spare.add(index);
+    }
+};
+
+}  // namespace cudalab

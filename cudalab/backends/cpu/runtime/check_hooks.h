@@ -1,0 +1,186 @@
+// Check mode: what the instrumented kernel calls before each access and in each basic block.
+#pragma once
+
+#include "check_schedule.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace cudalab {
+
+// What no single access is wide enough for, a large struct, is as many of the widest that fit.
+static size_t width_of(const char* address, size_t bytes) {
+    size_t width = 16;
+    if (bytes > width || bytes & (bytes - 1))
+        while (bytes % width || (uintptr_t)address % width) width /= 2;
+    return bytes < width ? bytes : width;
+}
+
+static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes, unsigned kind,
+                     bool is_volatile) {
+    unsigned thread = current.thread;
+    size_t width = width_of(address, bytes);
+    while (bytes > 0) {
+        run.event[thread] = {site, depth, kind, (unsigned)width, address, is_volatile};
+        if (is_volatile && kind == LOAD && ++run.polls[thread] >= PATIENCE) let_others_run(thread);
+        stop(thread);
+        address += width, bytes -= width;
+    }
+}
+
+static inline void access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
+                          void* return_address, void* frame) {
+    if (!run.observing) return;
+    char* address = (char*)p;
+    unsigned thread = current.thread;
+    if ((size_t)(address - (char*)&current) < sizeof current) return;
+    if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
+    unsigned site = run.module->sites.at((uintptr_t)return_address);
+    if (!site || run.module->sites[site].flags & IS_HEADER) return;
+    stop_for(site, (unsigned)(run.stack_top[thread] - (char*)frame), address, bytes, kind,
+             is_volatile);
+}
+
+static inline void enter_block(void* return_address, void* frame) {
+    if (!run.kernel) return;
+    unsigned thread = current.thread;
+    check_time();
+    if (!run.observing) return;
+    unsigned site = run.module->sites.at((uintptr_t)return_address);
+    if (!site || run.module->sites[site].flags & IS_HEADER) return;
+    run.event[thread] = {
+        site, (unsigned)(run.stack_top[thread] - (char*)frame), BLOCK_START, 0, nullptr, false};
+    stop(thread);
+}
+
+// CUDA's own loads, stores and atomics, and copies of its vectors, which cudalab_cpu.h carries out
+// when this returns.
+static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
+                             void** frame) {
+    if (!run.observing) return;
+    char* address = (char*)p;
+    unsigned thread = current.thread, depth;
+    if ((size_t)(address - (char*)&current) < sizeof current) return;
+    if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
+    unsigned site = site_of_frame(frame, thread, depth);
+    if (site) stop_for(site, depth, address, bytes, kind, is_volatile);
+}
+extern "C" void cudalab_access(const volatile void* p, size_t bytes, unsigned kind,
+                               bool is_volatile) {
+    access_by_header(p, bytes, kind, is_volatile, HERE);
+}
+
+EXPORT void cudalab_copied(void* to, const void* from, size_t bytes) {
+    access_by_header(from, bytes, LOAD, false, HERE);
+    access_by_header(to, bytes, STORE, false, HERE);
+    memcpy(to, from, bytes);
+}
+
+#define CALLER __builtin_return_address(0), __builtin_frame_address(0)
+
+#define HOOKS(n)                                              \
+    EXPORT void __tsan_read##n(void* p) {                     \
+        access(p, n, LOAD, false, CALLER);                    \
+    }                                                         \
+    EXPORT void __tsan_write##n(void* p) {                    \
+        access(p, n, STORE, false, CALLER);                   \
+    }                                                         \
+    EXPORT void __tsan_volatile_read##n(void* p) {            \
+        access(p, n, LOAD, true, CALLER);                     \
+    }                                                         \
+    EXPORT void __tsan_volatile_write##n(void* p) {           \
+        access(p, n, STORE, true, CALLER);                    \
+    }                                                         \
+    EXPORT void __tsan_unaligned_read##n(void* p) {           \
+        access(p, n, LOAD, false, CALLER);                    \
+    }                                                         \
+    EXPORT void __tsan_unaligned_write##n(void* p) {          \
+        access(p, n, STORE, false, CALLER);                   \
+    }                                                         \
+    EXPORT void __tsan_unaligned_volatile_read##n(void* p) {  \
+        access(p, n, LOAD, true, CALLER);                     \
+    }                                                         \
+    EXPORT void __tsan_unaligned_volatile_write##n(void* p) { \
+        access(p, n, STORE, true, CALLER);                    \
+    }                                                         \
+    EXPORT void __tsan_read_write##n(void* p) {               \
+        access(p, n, LOAD, false, CALLER);                    \
+        access(p, n, STORE, false, CALLER);                   \
+    }
+HOOKS(1)
+HOOKS(2)
+HOOKS(4) HOOKS(8) HOOKS(16)
+
+    EXPORT void __tsan_read_range(void* p, size_t bytes) {
+    access(p, bytes, LOAD, false, CALLER);
+}
+EXPORT void __tsan_write_range(void* p, size_t bytes) {
+    access(p, bytes, STORE, false, CALLER);
+}
+EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
+    access(from, bytes, LOAD, false, CALLER);
+    access(to, bytes, STORE, false, CALLER);
+    return memcpy(to, from, bytes);
+}
+EXPORT void* __tsan_memmove(void* to, const void* from, size_t bytes) {
+    access(from, bytes, LOAD, false, CALLER);
+    access(to, bytes, STORE, false, CALLER);
+    return memmove(to, from, bytes);
+}
+EXPORT void* __tsan_memset(void* p, int value, size_t bytes) {
+    access(p, bytes, STORE, false, CALLER);
+    return memset(p, value, bytes);
+}
+EXPORT void __sanitizer_cov_trace_pc() {
+    enter_block(CALLER);
+}
+EXPORT void __tsan_init() {}
+EXPORT void __tsan_func_entry(void*) {}
+EXPORT void __tsan_func_exit() {}
+EXPORT void __tsan_vptr_update(void**, void*) {}
+EXPORT void __tsan_vptr_read(void**) {}
+
+// Atomics of the header: their access has been seen, here they are only carried out.
+#define ATOMICS(bits, T)                                                                           \
+    EXPORT T __tsan_atomic##bits##_load(const volatile T* p, int) {                                \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                               \
+    }                                                                                              \
+    EXPORT void __tsan_atomic##bits##_store(volatile T* p, T v, int) {                             \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                  \
+    }                                                                                              \
+    EXPORT T __tsan_atomic##bits##_exchange(volatile T* p, T v, int) {                             \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                        \
+    }                                                                                              \
+    EXPORT T __tsan_atomic##bits##_fetch_add(volatile T* p, T v, int) {                            \
+        return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                              \
+    EXPORT T __tsan_atomic##bits##_fetch_sub(volatile T* p, T v, int) {                            \
+        return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                              \
+    EXPORT T __tsan_atomic##bits##_fetch_and(volatile T* p, T v, int) {                            \
+        return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                              \
+    EXPORT T __tsan_atomic##bits##_fetch_or(volatile T* p, T v, int) {                             \
+        return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                          \
+    }                                                                                              \
+    EXPORT T __tsan_atomic##bits##_fetch_xor(volatile T* p, T v, int) {                            \
+        return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                              \
+    EXPORT int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected, T v, int, \
+                                                             int) {                                \
+        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }                                                                                              \
+    EXPORT int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* expected, T v, int,   \
+                                                           int) {                                  \
+        return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }                                                                                              \
+    EXPORT T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T expected, T v, int,       \
+                                                        int) {                                     \
+        __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
+        return expected;                                                                           \
+    }
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t) ATOMICS(64, uint64_t) EXPORT void __tsan_atomic_thread_fence(int) {}
+EXPORT void __tsan_atomic_signal_fence(int) {}
+
+}  // namespace cudalab

@@ -1,0 +1,84 @@
+// Check mode: what memory a kernel may touch, and what is known about each word of it.
+#pragma once
+
+#include <sys/mman.h>
+
+#include "check_sites.h"
+
+namespace cudalab {
+
+enum Space : unsigned { GLOBAL, SHARED, CONSTANT };
+enum AccessKind : unsigned { NO_ACCESS, BLOCK_START, LOAD, STORE, ATOMIC };
+enum MarkFlags : unsigned char { IS_ATOMIC = 1, IS_VOLATILE = 2, IS_UPDATE = 4 };
+
+// One access to a word: the last store, or one of two loads. An update is a store of a thread that
+// has loaded the same word on the same line: x = x + 1.
+struct Mark {
+    Place place;
+    unsigned epoch;    // counts block barriers, over all blocks and launches; 0: no access
+    unsigned block;    // linear
+    unsigned request;  // lanes of one instruction have the same
+    unsigned clock;    // of the thread, counts its warp barriers
+    unsigned short thread, fences;
+    unsigned char bytes;  // of the word, a bit each
+    unsigned char flags;
+};
+
+struct Cell {                      // 4 bytes of memory
+    Mark store, load, other_load;  // the loads are by different threads
+};
+
+// What is known of a piece of memory. Pages of it exist once they are touched.
+struct Shadow {
+    Cell* cells;             // a word each
+    unsigned char* written;  // of each word the bytes that have a value, a bit each
+    size_t words;
+};
+
+struct Region {
+    char *low, *high;
+    size_t guard;  // bytes before and behind that belong to nobody else
+    unsigned space;
+    bool used;
+    Shadow shadow;  // no cells: counted only
+};
+
+static const unsigned NO_REGION = ~0u;
+
+static void* new_pages(size_t bytes) {
+    void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED) abort();
+    return pages;
+}
+
+static Shadow new_shadow(size_t bytes) {
+    size_t words = bytes / 4 + 2;
+    return {(Cell*)new_pages(words * sizeof(Cell)), (unsigned char*)new_pages(words), words};
+}
+
+static void delete_shadow(Shadow& shadow) {
+    if (!shadow.cells) return;
+    munmap((void*)shadow.cells, shadow.words * sizeof(Cell));
+    munmap(shadow.written, shadow.words);
+    shadow = {};
+}
+
+// The part of a shadow that begins at `offset`, a multiple of 4.
+static Shadow part_of(const Shadow& shadow, size_t offset) {
+    if (!shadow.cells) return {};
+    return {shadow.cells + offset / 4, shadow.written + offset / 4, shadow.words - offset / 4};
+}
+
+// The first `bytes` bytes have, or have not, been written.
+static void mark_written(Shadow& shadow, size_t bytes, bool written) {
+    if (!shadow.cells) return;
+    memset(shadow.written, written ? 15 : 0, bytes / 4);
+    unsigned char last = (unsigned char)((1u << bytes % 4) - 1);
+    if (written)
+        shadow.written[bytes / 4] |= last;
+    else
+        shadow.written[bytes / 4] &= (unsigned char)~last;
+}
+
+}  // namespace cudalab

@@ -1,0 +1,263 @@
+// Check mode: what a group of lanes is about to do is counted and checked.
+#pragma once
+
+#include "check_state.h"
+
+namespace cudalab {
+
+// The region that an address belongs to, and whether the access lies inside of it.
+static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& inside) {
+    if ((size_t)(address - run.tls) < run.module->tls_bytes + ZONE ||
+        (size_t)(address - run.dynamic_shared) < DYNAMIC_SHARED + ZONE) {
+        unsigned nearest = NO_REGION;
+        size_t distance = ~(size_t)0;
+        for (unsigned i = 0; i < run.shared_regions.count; ++i) {
+            const Region& r = run.shared_regions[i];
+            if (address >= r.low && address + bytes <= r.high) {
+                inside = true;
+                return FIRST_SHARED_REGION + i;
+            }
+            // An overrun ends behind its array, seldom before one.
+            size_t away = address >= r.high  ? (size_t)(address - r.high)
+                          : address >= r.low ? 0
+                                             : 4 * (size_t)(r.low - address);
+            if (away < distance) distance = away, nearest = FIRST_SHARED_REGION + i;
+        }
+        inside = false;
+        return nearest;
+    }
+    unsigned known = run.region_of_site[site];
+    if (known != NO_REGION && run.regions[known].used && address >= run.regions[known].low &&
+        address + bytes <= run.regions[known].high) {
+        inside = true;
+        return known;
+    }
+    unsigned nearest = NO_REGION;
+    size_t distance = ~(size_t)0;
+    for (unsigned i = 0; i < run.regions.count; ++i) {
+        const Region& r = run.regions[i];
+        if (!r.used) continue;
+        if (address >= r.low && address + bytes <= r.high) {
+            run.region_of_site[site] = i;
+            inside = true;
+            return i;
+        }
+        size_t away = address >= r.high  ? (size_t)(address - r.high)
+                      : address >= r.low ? 0
+                                         : (size_t)(r.low - address);
+        if (away < distance) distance = away, nearest = i;
+    }
+    inside = false;
+    // What is far away from all buffers is a wrong pointer rather than a wrong index.
+    return distance < (64u << 20) ? nearest : NO_REGION;
+}
+
+static Region& region(unsigned number) {
+    return number >= FIRST_SHARED_REGION ? run.shared_regions[number - FIRST_SHARED_REGION]
+                                         : run.regions[number];
+}
+
+// Whether the page of an address is there: write(2) says so instead of crashing.
+static bool is_mapped(const char* address) {
+    static int pipes[2] = {-1, -1};
+    if (pipes[0] < 0 && pipe(pipes) != 0) return false;
+    if (write(pipes[1], address, 1) != 1) return false;
+    char byte;
+    return read(pipes[0], &byte, 1) == 1;
+}
+
+// An access that is not inside of anything. Returns if it can be carried out all the same.
+static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
+    bool fresh;
+    FindingRow& row = detector.report(OUT_OF_BOUNDS, place_of_event(thread), 0, nearest, fresh);
+    bool in_zone = false;
+    if (nearest != NO_REGION) {
+        Region& r = region(nearest);
+        in_zone = e.address >= r.low - r.guard && e.address + e.bytes <= r.high + r.guard;
+        if (fresh) {
+            row.offset = e.address - r.low, row.has_index = 1;
+            row.beyond =
+                e.address >= r.low
+                    ? e.address + e.bytes > r.high && e.address < r.high ? 0 : e.address - r.high
+                    : e.address - r.low;
+            row.space = r.space;
+        }
+    }
+    if (fresh) {
+        row.thread = thread, row.block = run.block, row.access = e.kind, row.bytes = e.bytes;
+        if (nearest == NO_REGION)
+            snprintf(row.detail, sizeof row.detail, "address %p", (void*)e.address);
+    }
+    if (in_zone) return;
+    if (e.kind == LOAD && is_mapped(e.address) && is_mapped(e.address + e.bytes - 1)) return;
+    const uint3& t = run.index[thread];
+    give_up("thread (%u,%u,%u): access out of bounds at address %p", t.x, t.y, t.z,
+            (void*)e.address);
+}
+
+static void misaligned(unsigned thread, const Event& e, unsigned number) {
+    bool fresh;
+    FindingRow& row = detector.report(MISALIGNED, place_of_event(thread), 0, number, fresh);
+    if (fresh) {
+        row.thread = thread, row.block = run.block, row.access = e.kind, row.bytes = e.bytes;
+        row.offset = e.address - region(number).low, row.has_index = 1;
+        row.space = region(number).space;
+    }
+    if (e.bytes < 16) return;
+    const uint3& t = run.index[thread];
+    give_up("thread (%u,%u,%u): misaligned address", t.x, t.y, t.z);
+}
+
+static void detect(unsigned thread, const Event& e, unsigned number, unsigned request) {
+    Region& r = region(number);
+    if (!r.shadow.cells) return;
+    uintptr_t address = (uintptr_t)e.address;
+    int64_t offset = e.address - r.low;
+    Who who = {(unsigned)run.block, thread, detector.epoch, request, place_of_event(thread)};
+    unsigned char flags =
+        (unsigned char)((e.kind == ATOMIC ? IS_ATOMIC : 0) | (e.is_volatile ? IS_VOLATILE : 0));
+    bool update = detector.updates(thread, address, who.place, e.kind);
+    if (update && e.kind == STORE) flags |= IS_UPDATE;
+    if (flags & (IS_ATOMIC | IS_VOLATILE)) {
+        if (e.kind != STORE) detector.acquire(address, thread);
+        if (e.kind != LOAD) detector.release(address, thread);
+    }
+    for (unsigned done = 0; done < e.bytes;) {
+        unsigned in_word = (unsigned)((offset + done) & 3);
+        unsigned here = 4 - in_word < e.bytes - done ? 4 - in_word : e.bytes - done;
+        unsigned char mask = (unsigned char)(((1u << here) - 1) << in_word);
+        size_t word = (size_t)(offset + done) / 4;
+        detector.touch(r.shadow.cells[word], r.shadow.written[word], number, r.space, offset,
+                       e.kind, mask, flags, who, e.bytes);
+        done += here;
+    }
+}
+
+// The lanes in `group` are about to do the same access.
+static void request(unsigned warp, unsigned group) {
+    static unsigned number;
+    ++number;
+    unsigned base = warp * 32, sites = 0, regions[32];
+    Request r;
+    for (unsigned left = group; left; left &= left - 1) {
+        unsigned lane = __builtin_ctz(left), thread = base + lane;
+        const Event& e = run.event[thread];
+        sites = e.site;
+        bool inside;
+        regions[lane] = find_region(e.address, e.bytes, e.site, inside);
+        r.address[lane] = (uintptr_t)e.address;
+        if (!inside) {
+            regions[lane] = NO_REGION;
+            bool ignored = e.address >= run.module->image_low && e.address < run.module->image_high;
+            if (!ignored && run.detects) {
+                bool any;
+                out_of_bounds(thread, e, find_region(e.address, e.bytes, e.site, any));
+            } else if (!ignored && !is_mapped(e.address)) {
+                crash("invalid memory access");
+            }
+            continue;
+        }
+        if (run.detects && e.bytes > 1 && (uintptr_t)e.address % e.bytes)
+            misaligned(thread, e, regions[lane]);
+        if (run.detects) detect(thread, e, regions[lane], number);
+    }
+    if (!run.counts) return;
+    Place place = run.module->sites.place(sites);
+    while (group) {  // of each array the lanes that access it: nearly always all
+        unsigned first = __builtin_ctz(group);
+        const Event& e = run.event[base + first];
+        r.lanes = 0, r.bytes = e.bytes;
+        for (unsigned left = group; left; left &= left - 1) {
+            unsigned lane = __builtin_ctz(left);
+            if (regions[lane] == regions[first] && run.event[base + lane].bytes == e.bytes)
+                r.lanes |= 1u << lane;
+        }
+        group &= ~r.lanes;
+        if (regions[first] == NO_REGION) continue;
+        counts.add(place, regions[first], e.kind, region(regions[first]).space, r, run.interval,
+                   run.with_steps);
+    }
+}
+
+// The blocks that each thread has entered since the last barrier, and threads that have left the
+// kernel where others came to a barrier. Returning early is allowed. What is not is to go past the
+// barrier: into a block that those who wait come to as well, once the barrier lets them go.
+struct Paths {
+    static const unsigned LONGEST = 512;
+    unsigned site[MAX_THREADS][LONGEST], count[MAX_THREADS];
+    Place last_place[MAX_THREADS];  // where a thread was seen last
+    unsigned left[MAX_THREADS], num_left;
+
+    struct Suspect {
+        unsigned site, thread, waits;
+        Place barrier;
+    };
+    List<Suspect> suspects;
+
+    void begin_block(unsigned threads) {
+        memset(count, 0, threads * sizeof *count);
+        num_left = 0;
+        suspects.clear();
+    }
+    void enter(unsigned thread, unsigned block_site) {
+        if (count[thread] < LONGEST) site[thread][count[thread]++] = block_site;
+        for (Suspect& s : suspects)
+            if (s.site == block_site && thread != s.thread) {
+                accuse(s, BARRIER_DIVERGENCE);
+                return suspects.clear();
+            }
+    }
+    void leave(unsigned thread) {
+        left[num_left++] = thread;
+        unsigned last = count[thread];
+        while (last > 1 && run.module->sites[site[thread][last - 1]].flags & IS_END) --last;
+        if (!last) return;
+        const Site& s = run.module->sites[site[thread][last - 1]];
+        last_place[thread] =
+            s.branch_line ? place_of(s.branch_file, s.branch_line) : place_of(s.file, s.line);
+    }
+    // `waits` is one of the threads that the barrier lets go.
+    void pass_barrier(unsigned waits, unsigned threads) {
+        for (unsigned i = 0; i < num_left; ++i) compare(left[i], waits);
+        num_left = 0;
+        memset(count, 0, threads * sizeof *count);
+    }
+
+  private:
+    void compare(unsigned gone, unsigned waits) {
+        accuse({0, gone, waits, place_of_event(waits)}, EARLY_RETURN);
+        if (count[gone] == LONGEST || count[waits] == LONGEST) return;
+        unsigned same = 0;
+        while (same < count[gone] && same < count[waits] && site[gone][same] == site[waits][same])
+            ++same;
+        for (unsigned i = same; i < count[gone] && suspects.count < 64; ++i)
+            if (!(run.module->sites[site[gone][i]].flags & IS_END))
+                suspects.add({site[gone][i], gone, waits, place_of_event(waits)});
+    }
+    void accuse(const Suspect& s, FindingKind kind) {
+        bool fresh;
+        FindingRow& row = detector.report(kind, s.barrier, last_place[s.thread], NO_REGION, fresh);
+        if (!fresh) return;
+        row.thread = s.waits, row.other_thread = s.thread;
+        row.block = row.other_block = run.block;
+        snprintf(row.detail, sizeof row.detail, "left");
+    }
+};
+static Paths paths;
+
+static void observe(unsigned warp, unsigned group) {
+    const Event& first = run.event[warp * 32 + __builtin_ctz(group)];
+    if (first.kind >= LOAD) return request(warp, group);
+    if (first.kind != BLOCK_START) return;
+    if (run.detects)
+        for (unsigned left = group; left; left &= left - 1)
+            paths.enter(warp * 32 + __builtin_ctz(left), first.site);
+    if (!run.counts) return;
+    const Site& site = run.module->sites[first.site];
+    unsigned lanes = (unsigned)__builtin_popcount(group);
+    counts.floats += (uint64_t)site.floats * lanes;
+    counts.doubles += (uint64_t)site.doubles * lanes;
+    forks.enter(warp * 32, group, first.site, site.flags & IS_BRANCH, first.depth, counts.branches);
+}
+
+}  // namespace cudalab

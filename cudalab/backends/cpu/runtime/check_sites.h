@@ -1,0 +1,115 @@
+// Check mode: which line of the source a hook was called from.
+//
+// assembly.py puts a table of all calls into the instrumented library, by return address.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace cudalab {
+
+// IS_END: a block in which nothing is done but to leave the function.
+enum SiteFlags : unsigned { IS_BLOCK = 1, IS_HEADER = 2, IS_BRANCH = 4, IS_END = 8 };
+
+struct Site {
+    uintptr_t return_address;
+    unsigned file, line, flags;
+    unsigned branch_file, branch_line;  // of the branch that ends the basic block
+    unsigned floats, doubles;           // operations in the basic block
+    unsigned function;                  // a number
+};
+
+// A line of a file in one number.
+typedef unsigned Place;
+static inline Place place_of(unsigned file, unsigned line) {
+    return file << 20 | line;
+}
+
+// A list that grows. The runtime is linked without a C++ library.
+template <class T>
+struct List {
+    T* items = nullptr;
+    size_t count = 0, capacity = 0;
+
+    T& operator[](size_t i) { return items[i]; }
+    T* begin() { return items; }
+    T* end() { return items + count; }
+    T& add(const T& item) {
+        if (count == capacity) {
+            capacity = capacity ? 2 * capacity : 16;
+            items = (T*)realloc((void*)items, capacity * sizeof(T));
+            if (!items) abort();
+        }
+        return items[count++] = item;
+    }
+    void clear() { count = 0; }
+};
+
+// From 64-bit keys (not 0) to numbers.
+struct Map {
+    struct Slot {
+        uint64_t key;
+        unsigned value;
+    };
+    Slot* slots = nullptr;
+    size_t used = 0, mask = 0;
+
+    static size_t hash(uint64_t key) { return (size_t)((key * 0x9e3779b97f4a7c15ull) >> 20); }
+    Slot* find(uint64_t key) {
+        if (!slots) return nullptr;
+        for (size_t i = hash(key) & mask;; i = (i + 1) & mask) {
+            if (slots[i].key == key) return &slots[i];
+            if (!slots[i].key) return nullptr;
+        }
+    }
+    // The value of `key`, or `value`, which it then has.
+    unsigned& put(uint64_t key, unsigned value) {
+        if (Slot* found = find(key)) return found->value;
+        if (2 * (used + 1) > mask) grow();
+        ++used;
+        Slot& slot = free_slot(key);
+        slot = {key, value};
+        return slot.value;
+    }
+    void clear() {
+        if (slots) memset((void*)slots, 0, (mask + 1) * sizeof *slots);
+        used = 0;
+    }
+
+  private:
+    Slot& free_slot(uint64_t key) {
+        size_t i = hash(key) & mask;
+        while (slots[i].key) i = (i + 1) & mask;
+        return slots[i];
+    }
+    void grow() {
+        Slot* old = slots;
+        size_t size = old ? mask + 1 : 0;
+        mask = size ? 2 * size - 1 : 63;
+        slots = (Slot*)calloc(mask + 1, sizeof *slots);
+        if (!slots) abort();
+        for (size_t i = 0; i < size; ++i)
+            if (old[i].key) free_slot(old[i].key) = old[i];
+        free(old);
+    }
+};
+
+// The sites of one library. Number 0 is no site.
+struct Sites {
+    const Site* rows;  // the first has number 1
+    size_t count;
+    Map by_address;
+
+    unsigned at(uintptr_t return_address) {
+        Map::Slot* slot = by_address.find(return_address);
+        return slot ? slot->value : 0;
+    }
+    const Site& operator[](unsigned number) const { return rows[number - 1]; }
+    Place place(unsigned number) const {
+        return number ? place_of(rows[number - 1].file, rows[number - 1].line) : 0;
+    }
+};
+
+}  // namespace cudalab

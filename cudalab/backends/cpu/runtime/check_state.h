@@ -1,0 +1,168 @@
+// Check mode: the launch and the block that run, and how they end when they cannot go on.
+#pragma once
+
+#include <unistd.h>
+
+#define CUDALAB_RUNTIME
+#include "cudalab_cpu.h"
+#undef threadIdx
+#undef blockIdx
+#undef blockDim
+#undef gridDim
+#include "builtin_names.h"  // what whole programs (host/) call the fields of `current`
+#include "check_detect.h"
+#include "switch.h"
+
+namespace cudalab {
+
+__thread Current current __attribute__((tls_model("initial-exec")));
+
+const unsigned MAX_THREADS = 1024, NOBODY = ~0u;
+const size_t FIBER_STACK = 256 << 10, GUARD = 4096;  // unoptimized code has large frames
+const size_t DYNAMIC_SHARED = 227 << 10;
+const size_t ZONE = 4096, ARRAY_ZONE = 128;  // behind dynamic shared memory, around shared arrays
+const unsigned PATIENCE = 64;                // polls of a thread before others get a turn
+
+// What a thread has stopped for.
+struct Event {
+    unsigned site, depth;  // bytes of stack in use
+    unsigned kind;         // AccessKind
+    unsigned bytes;
+    char* address;
+    bool is_volatile;
+};
+
+struct SharedArray {
+    uint64_t offset, bytes;  // in the library's thread-local memory
+};
+
+struct Module {
+    Sites sites;
+    uintptr_t inside;  // some address in the library
+    const SharedArray* arrays;
+    size_t num_arrays;
+    size_t tls_bytes, tls_module;
+    char *image_low, *image_high;
+};
+
+static struct {
+    // The launch.
+    Module* module;
+    const Kernel* kernel;
+    void* const* args;
+    uint3 grid, block_dim;
+    unsigned threads, warps;
+    const uint64_t* blocks;  // to run, in this order; null: first_block and following
+    uint64_t first_block, num_blocks;
+    size_t shared_bytes;
+    bool detects, counts, in_step, shuffles;
+    uint64_t random;
+    int failed, stopping;
+    char error[400];
+
+    // The block.
+    uint64_t block;  // linear index
+    bool observing, with_steps;
+    unsigned interval;
+    unsigned live[32], ready[32], yielded[32], at_barrier[32], at_warp_op[32];
+    unsigned warp, group, active;  // lanes of the warp that still have to be resumed; all of them
+    unsigned order[32];            // of warps
+    Event event[MAX_THREADS];
+    unsigned polls[MAX_THREADS];
+    unsigned mask[MAX_THREADS], source[MAX_THREADS];
+    WarpOp op[MAX_THREADS];
+    uint64_t value[MAX_THREADS], result[MAX_THREADS];
+    BlockOp block_op;
+    unsigned predicates, voters;
+
+    // The machine.
+    uint3 index[MAX_THREADS];
+    Context context[MAX_THREADS], main_context;
+    char *stacks, *stack_top[MAX_THREADS];
+    bool prepared;
+    char *dynamic_shared, *tls;
+    Shadow shared_shadow, dynamic_shadow;
+    List<Region> regions;         // buffers and variables
+    List<Region> shared_regions;  // arrays of the module, then dynamic shared memory
+    unsigned* region_of_site;
+} run;
+
+static Counts counts;
+static Forks forks;
+static Detector detector;
+
+const unsigned FIRST_SHARED_REGION = 1u << 20;
+
+static inline unsigned bit(unsigned thread) {
+    return 1u << (thread & 31);
+}
+static char* stack_low(unsigned thread) {
+    return run.stacks + thread * FIBER_STACK;
+}
+static uint64_t random_number() {
+    run.random ^= run.random << 13;
+    run.random ^= run.random >> 7;
+    return run.random ^= run.random << 17;
+}
+static Place place_of_event(unsigned thread) {
+    return run.module->sites.place(run.event[thread].site);
+}
+
+// ------------------------------------------------------------------ ends of a launch
+
+// The launch cannot go on: the block's stacks are dropped.
+static void give_up(const char* format, ...) {
+    if (!run.failed) {
+        const uint3& b = current.block_idx;
+        int used = snprintf(run.error, sizeof run.error,
+                            "kernel %s, block (%u,%u,%u): ", run.kernel->name, b.x, b.y, b.z);
+        va_list values;
+        va_start(values, format);
+        vsnprintf(run.error + used, sizeof run.error - used, format, values);
+        va_end(values);
+        run.failed = 1;
+    }
+    run.prepared = false;
+    leave_to(run.main_context);
+}
+
+static FindingRow& report_here(FindingKind kind, unsigned thread, Place other, bool& fresh) {
+    FindingRow& row = detector.report(kind, place_of_event(thread), other, NO_REGION, fresh);
+    if (fresh) row.thread = thread, row.block = run.block;
+    return row;
+}
+
+// The line of an instruction: that of the next call behind it in its function, as most lines have
+// one where they store what they have computed.
+static unsigned site_of_instruction(uintptr_t address) {
+    const Sites& sites = run.module->sites;
+    unsigned before = 0, behind = 0;
+    for (unsigned i = 1; i <= sites.count; ++i) {
+        uintptr_t at = sites[i].return_address;
+        if (at <= address && (!before || at > sites[before].return_address)) before = i;
+        if (at > address && (!behind || at < sites[behind].return_address)) behind = i;
+    }
+    if (!before || !behind) return 0;
+    const Site& next = sites[behind];
+    return next.function == sites[before].function && !(next.flags & IS_HEADER) ? behind : 0;
+}
+
+// `address`: of the instruction that failed, if known.
+static void crash(const char* what, uintptr_t address = 0) {
+    bool fresh;
+    unsigned thread = current.thread, site = site_of_instruction(address);
+    if (site) run.event[thread].site = site;
+    FindingRow& row = report_here(CRASH, thread, 0, fresh);
+    snprintf(row.detail, sizeof row.detail, "%s", what);
+    const uint3& t = run.index[thread];
+    give_up("thread (%u,%u,%u): %s", t.x, t.y, t.z, what);
+}
+
+static void check_time() {
+    if (__builtin_expect(!run.stopping, 1)) return;
+    bool fresh;
+    report_here(INFINITE_LOOP, run.order[run.warp] * 32 + __builtin_ctz(run.active), 0, fresh);
+    give_up("did not end in time");
+}
+
+}  // namespace cudalab

@@ -1,0 +1,60 @@
+// What kernels see, as whole programs need it: cudalab_cpu.h with names that a host function may
+// use for something of its own, such as `dim3 blockDim(16, 16);`.
+#pragma once
+
+#include <time.h>
+
+#define clock cudalab_clock_ns  // the host's clock() is a function of <time.h>
+#include "../../cudalab_cpu.h"
+#undef clock
+#undef __noinline__  // libstdc++ says __attribute__((__noinline__)); the rewriter sees to ours
+
+// Variables instead of macros: a local variable or a member of the same name hides them, as it
+// does under nvcc. They are the fields of cudalab::current under other names (host.cpp).
+#undef threadIdx
+#undef blockIdx
+#undef blockDim
+#undef gridDim
+#undef warpSize
+#define CUDALAB_BUILTIN(type, name)                        \
+    extern __thread type name __asm__("cudalab_in_" #name) \
+        __attribute__((tls_model("initial-exec")))
+CUDALAB_BUILTIN(uint3, threadIdx);
+CUDALAB_BUILTIN(uint3, blockIdx);
+CUDALAB_BUILTIN(dim3, blockDim);
+CUDALAB_BUILTIN(dim3, gridDim);
+#undef CUDALAB_BUILTIN
+static constexpr int warpSize = 32;
+
+// Variables of the device lie together, so that the host's hands can be kept off them.
+#define CUDALAB_DEVICE_DATA __attribute__((section("cudalab_device")))
+#define CUDALAB_MANAGED_DATA __attribute__((section("cudalab_managed")))
+
+// The lanes that come here together, not the caller alone.
+namespace cudalab {
+unsigned converged_lanes(const char* file, int line);
+}
+#ifndef CUDALAB_CHECK
+#define __activemask() ::cudalab::converged_lanes(__FILE__, __LINE__)
+#endif
+
+// Mixed arguments, as CUDA's own min and max take them.
+inline double min(float a, double b) {
+    return fmin((double)a, b);
+}
+inline double min(double a, float b) {
+    return fmin(a, (double)b);
+}
+inline double max(float a, double b) {
+    return fmax((double)a, b);
+}
+inline double max(double a, float b) {
+    return fmax(a, (double)b);
+}
+
+inline float norm3df(float a, float b, float c) {
+    return sqrtf(a * a + b * b + c * c);
+}
+inline float rhypotf(float a, float b) {
+    return 1.0f / hypotf(a, b);
+}

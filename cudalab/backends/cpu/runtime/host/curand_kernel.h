@@ -1,0 +1,202 @@
+// Random numbers in kernels: XORWOW (curandState) and Philox4x32-10, with cuRAND's sequences.
+//
+// XORWOW is Marsaglia's xorshift of 160 bits plus a Weyl sequence. A subsequence lies 2^67 numbers
+// behind the one before; the step is linear over bits, so a jump is a product with a matrix.
+// Philox encrypts a counter (Salmon and others, 2011): jumping is counting.
+#pragma once
+
+#include "cuda_runtime.h"
+
+enum curandRngType {
+    CURAND_RNG_PSEUDO_DEFAULT = 100,
+    CURAND_RNG_PSEUDO_XORWOW = 101,
+    CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161,
+};
+
+struct curandStateXORWOW {
+    unsigned d, v[5];
+    bool has_normal, has_normal_double;
+    float normal;
+    double normal_double;
+};
+typedef curandStateXORWOW curandStateXORWOW_t;
+typedef curandStateXORWOW curandState_t;
+typedef curandStateXORWOW curandState;
+
+struct curandStatePhilox4_32_10 {
+    unsigned counter[4], key[2], output[4];
+    unsigned used;  // of the output
+    bool has_normal, has_normal_double;
+    float normal;
+    double normal_double;
+};
+typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
+
+namespace cudalab {
+
+// XORWOW's step on its 160 bits, and its powers: column j is what becomes of bit j.
+struct Jump {
+    unsigned column[160][5];
+    void apply(unsigned v[5]) const {
+        unsigned sum[5] = {};
+        for (int j = 0; j < 160; ++j)
+            if (v[j / 32] >> j % 32 & 1)
+                for (int word = 0; word < 5; ++word) sum[word] ^= column[j][word];
+        memcpy(v, sum, sizeof sum);
+    }
+};
+const Jump* xorwow_jumps();  // by 2^0, 2^1, ... 2^(67 + 63) numbers
+
+inline void xorwow_jump(unsigned v[5], unsigned long long count, int power) {
+    for (const Jump* jump = xorwow_jumps() + power; count; count >>= 1, ++jump)
+        if (count & 1) jump->apply(v);
+}
+
+inline void philox(const unsigned counter[4], const unsigned key[2], unsigned output[4]) {
+    unsigned c[4] = {counter[0], counter[1], counter[2], counter[3]}, k[2] = {key[0], key[1]};
+    for (int round = 0; round < 10; ++round) {
+        const uint64_t a = (uint64_t)0xD2511F53u * c[0], b = (uint64_t)0xCD9E8D57u * c[2];
+        const unsigned next[4] = {(unsigned)(b >> 32) ^ c[1] ^ k[0], (unsigned)b,
+                                  (unsigned)(a >> 32) ^ c[3] ^ k[1], (unsigned)a};
+        memcpy(c, next, sizeof c);
+        k[0] += 0x9E3779B9u;
+        k[1] += 0xBB67AE85u;
+    }
+    memcpy(output, c, sizeof c);
+}
+inline void count_up(unsigned counter[4], unsigned long long by, int word) {
+    for (unsigned long long carry = by; carry && word < 4; ++word, carry >>= 32) {
+        const uint64_t sum = (uint64_t)counter[word] + (unsigned)carry;
+        counter[word] = (unsigned)sum;
+        carry += (sum >> 32) << 32;
+    }
+}
+
+}  // namespace cudalab
+
+inline unsigned curand(curandStateXORWOW* state) {
+    unsigned* v = state->v;
+    const unsigned t = v[0] ^ (v[0] >> 2);
+    v[0] = v[1], v[1] = v[2], v[2] = v[3], v[3] = v[4];
+    v[4] = (v[4] ^ (v[4] << 4)) ^ (t ^ (t << 1));
+    state->d += 362437;
+    return v[4] + state->d;
+}
+inline void skipahead(unsigned long long count, curandStateXORWOW* state) {
+    cudalab::xorwow_jump(state->v, count, 0);
+    state->d += 362437u * (unsigned)count;
+}
+inline void skipahead_sequence(unsigned long long count, curandStateXORWOW* state) {
+    cudalab::xorwow_jump(state->v, count, 67);
+}
+inline void curand_init(unsigned long long seed, unsigned long long subsequence,
+                        unsigned long long offset, curandStateXORWOW* state) {
+    const unsigned low = (unsigned)seed ^ 0xaad26b49u, high = (unsigned)(seed >> 32) ^ 0xf7dcefddu;
+    const unsigned a = 1099087573u * low, b = 2591861531u * high;
+    *state = {6615241u + b + a,
+              {123456789u + a, 362436069u ^ a, 521288629u + b, 88675123u ^ b, 5783321u + a},
+              false,
+              false,
+              0,
+              0};
+    skipahead_sequence(subsequence, state);
+    skipahead(offset, state);
+}
+
+inline unsigned curand(curandStatePhilox4_32_10* state) {
+    if (state->used == 4) {
+        cudalab::count_up(state->counter, 1, 0);
+        cudalab::philox(state->counter, state->key, state->output);
+        state->used = 0;
+    }
+    return state->output[state->used++];
+}
+inline uint4 curand4(curandStatePhilox4_32_10* state) {
+    const unsigned x = curand(state), y = curand(state), z = curand(state), w = curand(state);
+    return {x, y, z, w};
+}
+inline void skipahead(unsigned long long count, curandStatePhilox4_32_10* state) {
+    const unsigned long long position = state->used + (count & 3);
+    cudalab::count_up(state->counter, count / 4 + position / 4, 0);
+    state->used = (unsigned)position % 4;
+    cudalab::philox(state->counter, state->key, state->output);
+}
+inline void skipahead_sequence(unsigned long long count, curandStatePhilox4_32_10* state) {
+    cudalab::count_up(state->counter, count, 2);
+    cudalab::philox(state->counter, state->key, state->output);
+}
+inline void curand_init(unsigned long long seed, unsigned long long subsequence,
+                        unsigned long long offset, curandStatePhilox4_32_10* state) {
+    *state = {};
+    state->key[0] = (unsigned)seed;
+    state->key[1] = (unsigned)(seed >> 32);
+    skipahead_sequence(subsequence, state);
+    skipahead(offset, state);
+}
+
+// ------------------------------------------------------------------ distributions
+
+template <class State>
+inline float curand_uniform(State* state) {  // in (0, 1]
+    const float unit = 2.3283064e-10f;
+    return (float)curand(state) * unit + unit / 2;
+}
+template <class State>
+inline double curand_uniform_double(State* state) {
+    const double unit = 1.1102230246251565e-16;  // 2^-53
+    const unsigned x = curand(state), y = curand(state);
+    const uint64_t bits = (uint64_t)x ^ ((uint64_t)y << (53 - 32));
+    return (double)bits * unit + unit / 2;
+}
+// Box and Muller: two normal numbers at a time, the second is kept for the next call.
+template <class State>
+inline float2 curand_normal2(State* state) {
+    const float unit = 2.3283064e-10f, turn = unit * 6.2831855f;
+    const unsigned x = curand(state), y = curand(state);
+    const float u = (float)x * unit + unit / 2, angle = (float)y * turn + turn / 2;
+    const float radius = sqrtf(-2.0f * logf(u));
+    return {radius * sinf(angle), radius * cosf(angle)};
+}
+template <class State>
+inline float curand_normal(State* state) {
+    if (state->has_normal) {
+        state->has_normal = false;
+        return state->normal;
+    }
+    const float2 pair = curand_normal2(state);
+    state->normal = pair.y;
+    state->has_normal = true;
+    return pair.x;
+}
+template <class State>
+inline double2 curand_normal2_double(State* state) {
+    const double u = curand_uniform_double(state), angle = 2 * curand_uniform_double(state);
+    const double radius = sqrt(-2.0 * log(u));
+    return {radius * sin(angle * 3.14159265358979323846),
+            radius * cos(angle * 3.14159265358979323846)};
+}
+template <class State>
+inline double curand_normal_double(State* state) {
+    if (state->has_normal_double) {
+        state->has_normal_double = false;
+        return state->normal_double;
+    }
+    const double2 pair = curand_normal2_double(state);
+    state->normal_double = pair.y;
+    state->has_normal_double = true;
+    return pair.x;
+}
+template <class State>
+inline float curand_log_normal(State* state, float mean, float deviation) {
+    return expf(mean + deviation * curand_normal(state));
+}
+template <class State>
+inline float4 curand_uniform4(State* state) {
+    const float x = curand_uniform(state), y = curand_uniform(state), z = curand_uniform(state);
+    return {x, y, z, curand_uniform(state)};
+}
+template <class State>
+inline float4 curand_normal4(State* state) {
+    const float2 a = curand_normal2(state), b = curand_normal2(state);
+    return {a.x, a.y, b.x, b.y};
+}

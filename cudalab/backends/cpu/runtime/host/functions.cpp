@@ -1,0 +1,227 @@
+// Kernels as the host names them, and launches as far as nothing runs: their limits and arguments.
+
+#include <alloca.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+namespace cudalab {
+
+static const unsigned MAX_THREADS = 1024;
+
+// ------------------------------------------------------------------ functions
+
+static Function* functions;
+
+Function* find_function(const void* address) {
+    for (Function* each = functions; each; each = (Function*)each->next)
+        if (each->address == address) return each;
+    return nullptr;
+}
+void enlist(Function* function) {
+    if (find_function(function->address)) return;
+    function->next = functions;
+    functions = function;
+}
+
+// The symbols of the program itself, for what the compiler knows and C++ cannot ask.
+struct Symbols {
+    const ElfW(Sym) * begin, *end;
+    const char* names;
+    uintptr_t base;  // what is added to their values
+};
+static const Symbols* program_symbols(const void* inside) {
+    static Symbols symbols;
+    if (symbols.begin) return &symbols;
+    Dl_info program;
+    if (!dladdr(inside, &program)) return nullptr;
+    const bool is_library = strstr(program.dli_fname, ".so") != nullptr;
+    int file = open(is_library ? program.dli_fname : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0) return nullptr;
+    char* image = (char*)mmap(nullptr, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    if (image == MAP_FAILED) return nullptr;
+    const ElfW(Ehdr)* header = (const ElfW(Ehdr)*)image;
+    const ElfW(Shdr)* sections = (const ElfW(Shdr)*)(image + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; ++i) {
+        if (sections[i].sh_type != SHT_SYMTAB) continue;
+        symbols.base = header->e_type == ET_EXEC ? 0 : (uintptr_t)program.dli_fbase;
+        symbols.begin = (const ElfW(Sym)*)(image + sections[i].sh_offset);
+        symbols.end = symbols.begin + sections[i].sh_size / sizeof(ElfW(Sym));
+        symbols.names = image + sections[sections[i].sh_link].sh_offset;
+        return &symbols;
+    }
+    return nullptr;
+}
+
+// A kernel's __shared__ variables are thread-local ones of its own: _ZZ<kernel>E<variable>.
+size_t static_shared(const void* function) {
+    const Symbols* symbols = program_symbols(function);
+    if (!symbols) return 0;
+    const uintptr_t wanted = (uintptr_t)function - symbols->base;
+    const char* mangled = nullptr;
+    for (const ElfW(Sym)* each = symbols->begin; each < symbols->end && !mangled; ++each)
+        if ((each->st_info & 15) == STT_FUNC && each->st_value == wanted &&
+            !strncmp(symbols->names + each->st_name, "_Z", 2))
+            mangled = symbols->names + each->st_name + 2;
+    if (!mangled) return 0;
+    size_t bytes = 0, length = strlen(mangled);
+    for (const ElfW(Sym)* each = symbols->begin; each < symbols->end; ++each) {
+        const char* name = symbols->names + each->st_name;
+        if ((each->st_info & 15) == STT_TLS && !strncmp(name, "_ZZ", 3) &&
+            !strncmp(name + 3, mangled, length) && name[3 + length] == 'E')
+            bytes += each->st_size;
+    }
+    return bytes;
+}
+
+void for_each_variable(Section section, Visitor visit) {
+    const Symbols* symbols = program_symbols(section.begin);
+    if (!symbols) return;
+    for (const ElfW(Sym)* each = symbols->begin; each < symbols->end; ++each) {
+        const char* address = (const char*)(symbols->base + each->st_value);
+        if ((each->st_info & 15) == STT_OBJECT && address >= section.begin && address < section.end)
+            visit(symbols->names + each->st_name, address, each->st_size);
+    }
+}
+
+static unsigned resident_blocks(unsigned threads, size_t shared) {
+    unsigned warps = (threads + 31) / 32;
+    unsigned blocks = THREADS_PER_MULTIPROCESSOR / (32 * warps);
+    if (blocks > BLOCKS_PER_MULTIPROCESSOR) blocks = BLOCKS_PER_MULTIPROCESSOR;
+    size_t fit = SHARED_PER_MULTIPROCESSOR / (shared + SHARED_RESERVED);
+    return fit < blocks ? (unsigned)fit : blocks;
+}
+
+cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* address,
+                                const char* file, int line) {
+    Call call("cudaFuncGetAttributes", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    const Function* function = find_function(address);
+    if (!function) return call.fail(cudaErrorInvalidDeviceFunction, "%p is no kernel", address);
+    memset(attributes, 0, sizeof *attributes);
+    attributes->sharedSizeBytes = static_shared(address);
+    attributes->maxThreadsPerBlock = function->max_threads ? (int)function->max_threads : 1024;
+    attributes->maxDynamicSharedSizeBytes = (int)function->dynamic_shared;
+    attributes->ptxVersion = attributes->binaryVersion = __CUDA_ARCH__ / 10;
+    attributes->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
+    return cudaSuccess;
+}
+cudaError_t set_function_attribute(const void* address, cudaFuncAttribute attribute, int value,
+                                   const char* file, int line) {
+    Call call("cudaFuncSetAttribute", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    Function* function = find_function(address);
+    if (!function) return call.fail(cudaErrorInvalidDeviceFunction, "%p is no kernel", address);
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
+        return call.fail(cudaErrorInvalidValue, "attribute %d cannot be set", (int)attribute);
+    if (value < 0 || (size_t)value + static_shared(address) > SHARED_OPTIN)
+        return call.fail(cudaErrorInvalidValue,
+                         "%d bytes of dynamic shared memory beside %zu static ones: a block has at "
+                         "most %zu",
+                         value, static_shared(address), SHARED_OPTIN);
+    function->dynamic_shared = (size_t)value;
+    return cudaSuccess;
+}
+cudaError_t max_active_blocks(int* blocks, const void* address, int threads, size_t shared,
+                              const char* file, int line) {
+    Call call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    const Function* function = find_function(address);
+    if (!function) return call.fail(cudaErrorInvalidDeviceFunction, "%p is no kernel", address);
+    int most = function->max_threads ? (int)function->max_threads : 1024;
+    *blocks = 0;
+    if (threads <= 0) return call.fail(cudaErrorInvalidValue, "blocks of %d threads", threads);
+    if (threads <= most && shared <= function->dynamic_shared)
+        *blocks = (int)resident_blocks((unsigned)threads, shared + static_shared(address));
+    return cudaSuccess;
+}
+
+// ------------------------------------------------------------------ launches
+
+// What the API refuses before a block runs.
+static cudaError_t check_limits(Call& call, const Config& config, const Function* function) {
+    const dim3 &g = config.grid, &b = config.block;
+    uint64_t threads = (uint64_t)b.x * b.y * b.z;
+    if (!threads || b.x > 1024 || b.y > 1024 || b.z > 64 || threads > MAX_THREADS)
+        return call.fail(cudaErrorInvalidConfiguration,
+                         "blocks of %u x %u x %u threads: 1 to 1024 are allowed", b.x, b.y, b.z);
+    if (!g.x || !g.y || !g.z || g.x > 0x7fffffff || g.y > 65535 || g.z > 65535)
+        return call.fail(cudaErrorInvalidConfiguration,
+                         "a grid of %u x %u x %u blocks: 1 to 2147483647 x 65535 x 65535 are "
+                         "allowed",
+                         g.x, g.y, g.z);
+    size_t limit = function ? function->dynamic_shared : SHARED_DEFAULT;
+    for (Function* each = functions; each && !function; each = (Function*)each->next)
+        if (each->dynamic_shared > limit) limit = each->dynamic_shared;
+    if (config.shared > limit)
+        return call.fail(cudaErrorInvalidValue,
+                         "%zu bytes of dynamic shared memory: the limit is %zu, "
+                         "cudaFuncSetAttribute raises it to %zu at most",
+                         config.shared, limit, SHARED_OPTIN);
+    if (function && function->max_threads && threads > function->max_threads)
+        return call.fail(cudaErrorLaunchOutOfResources,
+                         "blocks of %llu threads: __launch_bounds__ promises at most %u",
+                         (unsigned long long)threads, function->max_threads);
+    uint64_t blocks = (uint64_t)g.x * g.y * g.z;
+    if (config.cooperative) {
+        size_t shared = config.shared + (function ? static_shared(function->address) : 0);
+        uint64_t most = resident_blocks((unsigned)threads, shared) * MULTIPROCESSORS;
+        if (blocks > most)
+            return call.fail(cudaErrorCooperativeLaunchTooLarge,
+                             "%llu blocks, %llu of this size fit the device at once",
+                             (unsigned long long)blocks, (unsigned long long)most);
+    }
+    return cudaSuccess;
+}
+
+static cudaError_t check_pointers(Call& call, const Kernel& kernel, void* const* args) {
+    for (unsigned i = 0; i < kernel.num_params; ++i) {
+        if (!(kernel.param_sizes[i] & 128)) continue;
+        char why[400], text[600];
+        if (!why_not_for_kernels(*(void**)args[i], why, sizeof why)) continue;
+        snprintf(text, sizeof text, "kernel %s: argument %u %s", kernel.name, i + 1, why);
+        return call.fail_for_good(cudaErrorIllegalAddress, text);
+    }
+    return cudaSuccess;
+}
+
+static cudaError_t launch(const Config& config, const Kernel& kernel, const void* address,
+                          void* const* args) {
+    refuse_in_kernel(config, kernel);
+    Call call("launch", {config.file, config.line});
+    if (cudaError_t error = call.pending()) return error;
+    const Function* function = address ? find_function(address) : nullptr;
+    if (cudaError_t error = check_limits(call, config, function)) return error;
+    if (cudaError_t error = check_pointers(call, kernel, args)) return error;
+    Access access;
+    return execute(call, config, kernel, args);
+}
+
+void run(const Config& config, const Kernel& kernel, const void* address, void* const* args) {
+    launch(config, kernel, address, args);
+}
+
+cudaError_t launch_function(const void* address, const Config& config, void** args) {
+    const Function* function = find_function(address);
+    if (!function) {
+        Call call("launch", {config.file, config.line});
+        return call.fail(cudaErrorInvalidDeviceFunction, "%p is no kernel", address);
+    }
+    unsigned count = function->kernel.num_params;
+    void** with_closure = (void**)alloca((count + 1) * sizeof *args);
+    for (unsigned i = 0; i < count; ++i) with_closure[i] = args[i];
+    with_closure[count] = (void*)&function->address;
+    return launch(config, function->kernel, address, with_closure);
+}
+
+}  // namespace cudalab

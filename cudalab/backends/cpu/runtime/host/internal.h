@@ -1,0 +1,101 @@
+// What the parts of the host side share: memory.cpp, device.cpp and launch.cpp.
+#pragma once
+
+#include <pthread.h>
+
+#include "cuda_runtime.h"
+
+namespace cudalab {
+
+struct Place {
+    const char* file;
+    int line;
+};
+
+// One call of the API: holds the lock, knows where it was called, records what it returns.
+class Call {
+  public:
+    Call(const char* name, Place place);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    // The error that an earlier kernel left behind, which every call returns, or cudaSuccess.
+    cudaError_t pending() const;
+    cudaError_t fail(cudaError_t error, const char* why, ...) __attribute__((format(printf, 3, 4)));
+    // For errors that end the device's work: said on stderr at once.
+    cudaError_t fail_for_good(cudaError_t error, const char* why);
+
+    bool is_launch() const { return name[0] == 'l'; }
+    const char* const name;  // "launch", or the function's
+    const Place place;
+};
+
+// ------------------------------------------------------------------ memory.cpp
+
+enum class Kind { DEVICE, MANAGED, PINNED, REGISTERED, VARIABLE };
+
+struct Allocation {
+    uintptr_t begin;
+    size_t bytes;
+    Kind kind;
+    unsigned flags;
+    Place place;
+};
+
+// While one lives, device memory can be read and written; otherwise a touch is a fault.
+class Access {
+  public:
+    Access();
+    ~Access();
+};
+
+size_t device_bytes();  // its size: CUDALAB_DEVICE_MEMORY, or half of the machine's memory
+size_t free_bytes();
+// The live allocation that holds the address, its end included; null when there is none.
+const Allocation* find_allocation(const void* address);
+bool is_device_address(const void* address);  // of the arena or of a device variable
+struct Section {
+    const char *begin, *end;
+};
+void know_variables(Section device, Section managed);
+Section device_variables();
+bool is_symbol(const void* address);  // a __device__, __constant__ or __managed__ variable
+void name_variable(const void* address, size_t bytes, Place place);  // its address is known now
+// Whether `bytes` from there on lie in one allocation that the device can reach; if not, why.
+bool reaches(const void* pointer, size_t bytes, char* why, size_t size);
+// Whether the host may read or write there: anything but device memory; if not, why.
+bool is_for_host(const void* pointer, char* why, size_t size);
+// Why a kernel may not follow this pointer, or null when it may.
+const char* why_not_for_kernels(const void* pointer, char* text, size_t size);
+void describe_device_address(const void* address, char* text, size_t size);
+void free_all();
+void tell_leaks();
+
+// ------------------------------------------------------------------ functions.cpp
+
+size_t static_shared(const void*);  // bytes of the __shared__ variables of a kernel
+typedef void (*Visitor)(const char* mangled_name, const void* address, size_t bytes);
+void for_each_variable(Section section, Visitor visit);
+
+// ------------------------------------------------------------------ launch.cpp, or observe.cpp
+
+void watch_for_crashes();                                           // the signal handlers
+void refuse_in_kernel(const Config& config, const Kernel& kernel);  // a launch from a kernel
+cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args);
+// Memory that kernels may use from now on, no more, and that has got values.
+void watch_memory(const Allocation& memory, size_t guard);
+void unwatch_memory(const Allocation& memory);
+void memory_written(const void* address, size_t bytes);
+// What the person at the terminal may want to know.
+enum class Told { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL };
+void tell(Told what, const char* text);
+
+// ------------------------------------------------------------------ the device, as it is described
+
+const unsigned MULTIPROCESSORS = 16;  // the same on every machine, so that programs act alike
+const unsigned THREADS_PER_MULTIPROCESSOR = 2048, BLOCKS_PER_MULTIPROCESSOR = 32;
+const size_t SHARED_PER_MULTIPROCESSOR = 228 << 10, SHARED_OPTIN = 227 << 10,
+             SHARED_DEFAULT = 48 << 10, SHARED_RESERVED = 1 << 10;
+
+}  // namespace cudalab

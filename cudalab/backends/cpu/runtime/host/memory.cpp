@@ -1,0 +1,533 @@
+// Device memory is a range of addresses of its own, which nobody can touch except kernels and the
+// API's own copies: outside of them its pages have no access rights, so that host code that
+// follows a device pointer is stopped there (launch.cpp says what it did).
+
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "internal.h"
+
+namespace cudalab {
+
+static const size_t ALIGNMENT = 256, GAP = 256, PAGE = 4096, PITCH = 512;
+// Access rights are set for whole huge pages: a change costs a thousandth of that for small ones.
+static const size_t HUGE_PAGE = 2 << 20;
+
+typedef std::map<uintptr_t, Allocation> Allocations;
+
+static struct Memory {
+    char* arena;
+    size_t size, used, high_water;     // high_water: pages up to there have been handed out
+    Allocations live;                  // of every kind
+    Allocations freed;                 // device memory that was given back, until it is reused
+    std::map<uintptr_t, size_t> free;  // ranges below high_water
+    Section device, managed;           // of the program's variables
+    unsigned access;                   // how many Access objects there are
+}& memory = *new Memory();             // never destroyed: other exit handlers may still use it
+
+static size_t round_up(size_t n, size_t to) {
+    return (n + to - 1) / to * to;
+}
+
+size_t device_bytes() {
+    static size_t bytes = [] {
+        const char* text = getenv("CUDALAB_DEVICE_MEMORY");
+        if (text && *text) {
+            char* unit;
+            double value = strtod(text, &unit);
+            for (const char* u = "KMGT"; *u && *unit; ++u) {
+                value *= 1024;
+                if ((*unit & ~0x20) == *u) break;
+            }
+            return (size_t)value / PAGE * PAGE;
+        }
+        return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGE_SIZE) / 2 / PAGE * PAGE;
+    }();
+    return bytes;
+}
+size_t free_bytes() {
+    return device_bytes() - memory.used;
+}
+
+// ------------------------------------------------------------------ access rights
+
+static void set_access(int rights) {
+    if (memory.high_water) mprotect(memory.arena, round_up(memory.high_water, HUGE_PAGE), rights);
+    const Section& variables = memory.device;
+    mprotect((void*)variables.begin, (size_t)(variables.end - variables.begin), rights);
+}
+Access::Access() {
+    if (memory.access++ == 0) set_access(PROT_READ | PROT_WRITE);
+}
+Access::~Access() {
+    if (--memory.access == 0) set_access(PROT_NONE);
+}
+
+// ------------------------------------------------------------------ what an address is
+
+static const Allocation* find_in(const Allocations& map, uintptr_t address, bool with_end) {
+    Allocations::const_iterator next = map.upper_bound(address);
+    if (next == map.begin()) return nullptr;
+    const Allocation& found = std::prev(next)->second;
+    size_t offset = address - found.begin;
+    return offset < found.bytes || (with_end && offset == found.bytes) ? &found : nullptr;
+}
+const Allocation* find_allocation(const void* address) {
+    return find_in(memory.live, (uintptr_t)address, true);
+}
+static bool in_arena(uintptr_t address) {
+    return memory.arena && address - (uintptr_t)memory.arena < memory.size;
+}
+static bool is_in(const Section& section, const void* address) {
+    return (const char*)address >= section.begin && (const char*)address < section.end;
+}
+static bool is_variable(const void* address) {
+    return is_in(memory.device, address);
+}
+bool is_symbol(const void* address) {
+    return is_variable(address) || is_in(memory.managed, address);
+}
+void know_variables(Section device, Section managed) {
+    memory.device = device;
+    memory.managed = managed;
+}
+
+Section device_variables() {
+    return memory.device;
+}
+
+// Whether there is code at an address.
+static bool is_code(const void* address) {
+    return dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void* wanted) {
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                const auto& part = info->dlpi_phdr[i];
+                const uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+                if (part.p_type == PT_LOAD && part.p_flags & PF_X &&
+                    (uintptr_t)wanted - begin < part.p_memsz)
+                    return 1;
+            }
+            return 0;
+        },
+        (void*)address);
+}
+bool is_device_address(const void* address) {
+    return in_arena((uintptr_t)address) || is_variable(address);
+}
+
+void describe_device_address(const void* pointer, char* text, size_t size) {
+    uintptr_t address = (uintptr_t)pointer;
+    if (is_variable(pointer)) {
+        snprintf(text, size, "it belongs to a __device__ or __constant__ variable");
+        return;
+    }
+    if (const Allocation* in = find_in(memory.live, address, false)) {
+        snprintf(text, size, "it is byte %zu of the %zu allocated at %s:%d",
+                 (size_t)(address - in->begin), in->bytes, in->place.file, in->place.line);
+        return;
+    }
+    if (const Allocation* in = find_in(memory.freed, address, false)) {
+        snprintf(text, size, "it is byte %zu of the %zu allocated at %s:%d, and freed since",
+                 (size_t)(address - in->begin), in->bytes, in->place.file, in->place.line);
+        return;
+    }
+    Allocations::const_iterator next = memory.live.upper_bound(address);
+    if (next != memory.live.begin() && in_arena(address)) {
+        const Allocation& before = std::prev(next)->second;
+        if (in_arena(before.begin)) {
+            snprintf(text, size, "it is %zu bytes past the end of the %zu allocated at %s:%d",
+                     (size_t)(address - before.begin - before.bytes), before.bytes,
+                     before.place.file, before.place.line);
+            return;
+        }
+    }
+    if (next != memory.live.end() && in_arena(next->first)) {
+        const Allocation& behind = next->second;
+        snprintf(text, size, "it is %zu bytes in front of the %zu allocated at %s:%d",
+                 (size_t)(behind.begin - address), behind.bytes, behind.place.file,
+                 behind.place.line);
+        return;
+    }
+    snprintf(text, size, "no allocation holds it");
+}
+
+const char* why_not_for_kernels(const void* pointer, char* text, size_t size) {
+    if (!pointer || find_allocation(pointer)) return nullptr;
+    if (is_in(memory.managed, pointer)) return nullptr;
+    if (in_arena((uintptr_t)pointer)) {
+        if (!find_in(memory.freed, (uintptr_t)pointer, false)) return nullptr;
+        int used = snprintf(text, size, "points to freed memory: ");
+        describe_device_address(pointer, text + used, size - (size_t)used);
+    } else if (is_variable(pointer)) {
+        snprintf(text, size,
+                 "is the host's name of a __device__ or __constant__ variable: kernels use the "
+                 "variable itself, or what cudaGetSymbolAddress gives");
+    } else if (is_code(pointer)) {
+        return nullptr;  // a device function
+    } else {
+        snprintf(text, size,
+                 "points to host memory (%p): a kernel needs memory from cudaMalloc, "
+                 "cudaMallocManaged or cudaHostAlloc",
+                 pointer);
+    }
+    return text;
+}
+
+bool reaches(const void* pointer, size_t bytes, char* why, size_t size) {
+    const Allocation* in = find_in(memory.live, (uintptr_t)pointer, false);
+    if (!in) {
+        if (is_variable(pointer))
+            snprintf(why, size,
+                     "is a __device__ or __constant__ variable: cudaMemcpyToSymbol and "
+                     "cudaMemcpyFromSymbol copy those");
+        else if (in_arena((uintptr_t)pointer)) {
+            int used = snprintf(why, size, "is no device memory: ");
+            describe_device_address(pointer, why + used, size - (size_t)used);
+        } else
+            snprintf(why, size, "is host memory (%p)", pointer);
+        return false;
+    }
+    size_t left = in->begin + in->bytes - (uintptr_t)pointer;
+    if (bytes <= left) return true;
+    snprintf(why, size, "has %zu bytes left of the %zu allocated at %s:%d, %zu are copied", left,
+             in->bytes, in->place.file, in->place.line, bytes);
+    return false;
+}
+
+bool is_for_host(const void* pointer, char* why, size_t size) {
+    if (!pointer) {
+        snprintf(why, size, "is null");
+        return false;
+    }
+    if (!is_device_address(pointer)) return true;
+    int used = snprintf(why, size, "is device memory: ");
+    describe_device_address(pointer, why + used, size - (size_t)used);
+    return false;
+}
+
+// ------------------------------------------------------------------ the arena
+
+static bool reserve_arena() {
+    if (memory.arena) return true;
+    size_t size = device_bytes();
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void* range = mmap(nullptr, size + 2 * HUGE_PAGE, PROT_NONE, flags, -1, 0);
+    if (range == MAP_FAILED) return false;
+    char* arena = (char*)round_up((uintptr_t)range, HUGE_PAGE);
+#ifdef MADV_HUGEPAGE
+    madvise(arena, size + HUGE_PAGE, MADV_HUGEPAGE);
+#endif
+    memory.arena = arena;
+    memory.size = size;
+    memory.high_water = PAGE;  // the first page stays empty: free() looks in front of its pointer
+    watch_for_crashes();
+    return true;
+}
+
+// The first free range that is long enough; what lies above high_water is one more range.
+static uintptr_t take(size_t bytes) {
+    for (auto range = memory.free.begin(); range != memory.free.end(); ++range) {
+        if (range->second < bytes) continue;
+        uintptr_t begin = range->first;
+        size_t left = range->second - bytes;
+        memory.free.erase(range);
+        if (left) memory.free[begin + bytes] = left;
+        return begin;
+    }
+    uintptr_t end = (uintptr_t)memory.arena + memory.high_water;
+    size_t begin_offset = memory.high_water;
+    if (!memory.free.empty()) {  // the last free range may reach up to high_water
+        auto last = std::prev(memory.free.end());
+        if (last->first + last->second == end) {
+            begin_offset = last->first - (uintptr_t)memory.arena;
+            if (begin_offset + bytes <= memory.size) memory.free.erase(last);
+        }
+    }
+    if (begin_offset + bytes > memory.size) return 0;
+    uintptr_t begin = (uintptr_t)memory.arena + begin_offset;
+    size_t new_high = round_up(begin_offset + bytes, PAGE);
+    if (new_high > memory.size) new_high = memory.size;
+    if (begin_offset + bytes < new_high)
+        memory.free[begin + bytes] = new_high - begin_offset - bytes;
+    memory.high_water = new_high;
+    return begin;
+}
+
+static void give_back(uintptr_t begin, size_t bytes) {
+    auto next = memory.free.lower_bound(begin);
+    if (next != memory.free.end() && begin + bytes == next->first) {
+        bytes += next->second;
+        next = memory.free.erase(next);
+    }
+    if (next != memory.free.begin()) {
+        auto before = std::prev(next);
+        if (before->first + before->second == begin) {
+            before->second += bytes;
+            return;
+        }
+    }
+    memory.free[begin] = bytes;
+}
+
+static cudaError_t allocate(Call& call, void** pointer, size_t bytes) {
+    if (!pointer) return call.fail(cudaErrorInvalidValue, "the pointer to the pointer is null");
+    *pointer = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    size_t needed = round_up(bytes, ALIGNMENT) + GAP;
+    if (needed < bytes || !reserve_arena() || needed > memory.size - memory.used)
+        return call.fail(cudaErrorMemoryAllocation,
+                         "%zu bytes asked for, %zu of the device's %zu are free", bytes,
+                         free_bytes(), device_bytes());
+    uintptr_t begin = take(needed);
+    if (!begin)
+        return call.fail(cudaErrorMemoryAllocation,
+                         "%zu bytes asked for, no range of the free memory is that long", bytes);
+    memory.used += needed;
+    auto stale = memory.freed.lower_bound(begin);
+    if (stale != memory.freed.begin()) --stale;
+    while (stale != memory.freed.end() && stale->first < begin + needed)
+        stale = stale->first + stale->second.bytes > begin ? memory.freed.erase(stale)
+                                                           : std::next(stale);
+    watch_memory(memory.live[begin] = {begin, bytes, Kind::DEVICE, 0, call.place}, GAP);
+    *pointer = (void*)begin;
+    return cudaSuccess;
+}
+
+static cudaError_t allocate_shared_with_host(Call& call, void** pointer, size_t bytes, Kind kind,
+                                             unsigned flags) {
+    if (!pointer) return call.fail(cudaErrorInvalidValue, "the pointer to the pointer is null");
+    *pointer = nullptr;
+    if (bytes == 0)
+        return kind == Kind::MANAGED ? call.fail(cudaErrorInvalidValue, "0 bytes asked for")
+                                     : cudaSuccess;
+    if (posix_memalign(pointer, PAGE, round_up(bytes, PAGE)) != 0)
+        return call.fail(cudaErrorMemoryAllocation, "%zu bytes asked for", bytes);
+    if (kind == Kind::MANAGED) memset(*pointer, 0, bytes);
+    uintptr_t begin = (uintptr_t)*pointer;
+    watch_memory(memory.live[begin] = {begin, bytes, kind, flags, call.place}, 0);
+    return cudaSuccess;
+}
+
+// Frees the allocation that begins at `pointer`, if it is of one of these kinds.
+static cudaError_t release(Call& call, void* pointer, bool pinned) {
+    if (!pointer) return cudaSuccess;
+    auto found = memory.live.find((uintptr_t)pointer);
+    if (found == memory.live.end()) {
+        auto freed = memory.freed.find((uintptr_t)pointer);
+        if (freed != memory.freed.end())
+            return call.fail(cudaErrorInvalidValue, "freed twice: allocated at %s:%d",
+                             freed->second.place.file, freed->second.place.line);
+        return call.fail(cudaErrorInvalidValue, "%p is not what an allocation returned", pointer);
+    }
+    Allocation freed = found->second;
+    bool is_pinned = freed.kind == Kind::PINNED;
+    if (freed.kind == Kind::VARIABLE || freed.kind == Kind::REGISTERED || is_pinned != pinned)
+        return call.fail(cudaErrorInvalidValue, "the memory allocated at %s:%d is %s",
+                         freed.place.file, freed.place.line,
+                         is_pinned ? "pinned: it is freed by cudaFreeHost"
+                                   : "not pinned: it is freed by cudaFree");
+    memory.live.erase(found);
+    unwatch_memory(freed);
+    if (freed.kind != Kind::DEVICE) {
+        free(pointer);
+        return cudaSuccess;
+    }
+    size_t bytes = round_up(freed.bytes, ALIGNMENT) + GAP;
+    memory.used -= bytes;
+    uintptr_t first = round_up(freed.begin, HUGE_PAGE);
+    uintptr_t last = (freed.begin + bytes) / HUGE_PAGE * HUGE_PAGE;
+    if (last > first) madvise((void*)first, last - first, MADV_DONTNEED);
+    give_back(freed.begin, bytes);
+    memory.freed[freed.begin] = freed;
+    return cudaSuccess;
+}
+
+void free_all() {
+    for (auto next = memory.live.begin(); next != memory.live.end();) {
+        auto each = next++;
+        if (each->second.kind == Kind::VARIABLE || each->second.kind == Kind::REGISTERED) continue;
+        Call call("cudaDeviceReset", each->second.place);
+        release(call, (void*)each->first, each->second.kind == Kind::PINNED);
+    }
+}
+
+void tell_leaks() {
+    for (const auto& each : memory.live) {
+        const Allocation& left = each.second;
+        if (left.kind == Kind::VARIABLE || left.kind == Kind::REGISTERED) continue;
+        char text[400];
+        snprintf(text, sizeof text, "%s:%d: %zu bytes of %s memory are never freed",
+                 left.place.file, left.place.line, left.bytes,
+                 left.kind == Kind::DEVICE    ? "device"
+                 : left.kind == Kind::MANAGED ? "managed"
+                                              : "pinned");
+        tell(Told::LEAK, text);
+    }
+}
+
+void name_variable(const void* address, size_t bytes, Place place) {
+    memory.live[(uintptr_t)address] = {(uintptr_t)address, bytes, Kind::VARIABLE, 0, place};
+}
+
+}  // namespace cudalab
+
+using namespace cudalab;
+
+// ------------------------------------------------------------------ the API
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes, const char* file, int line) {
+    Call call("cudaMalloc", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    return allocate(call, pointer, bytes);
+}
+
+cudaError_t cudaFree(void* pointer, const char* file, int line) {
+    Call call("cudaFree", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    return release(call, pointer, false);
+}
+
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height,
+                            const char* file, int line) {
+    Call call("cudaMallocPitch", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    if (!pitch) return call.fail(cudaErrorInvalidValue, "the pointer to the pitch is null");
+    *pitch = round_up(width, PITCH);
+    return allocate(call, pointer, *pitch * height);
+}
+
+cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent, const char* file, int line) {
+    Call call("cudaMalloc3D", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    size_t pitch = round_up(extent.width, PITCH);
+    *pointer = {nullptr, pitch, extent.width, extent.height};
+    return allocate(call, &pointer->ptr, pitch * extent.height * extent.depth);
+}
+
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, const char* file,
+                          int line) {
+    Call call("cudaHostAlloc", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    return allocate_shared_with_host(call, pointer, bytes, Kind::PINNED, flags);
+}
+
+cudaError_t cudaFreeHost(void* pointer, const char* file, int line) {
+    Call call("cudaFreeHost", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    return release(call, pointer, true);
+}
+
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags, const char* file,
+                              int line) {
+    Call call("cudaMallocManaged", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    return allocate_shared_with_host(call, pointer, bytes, Kind::MANAGED, flags);
+}
+
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags, const char* file,
+                             int line) {
+    Call call("cudaHostRegister", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    if (!pointer || !bytes || is_device_address(pointer))
+        return call.fail(cudaErrorInvalidValue, "%zu bytes at %p are no host memory", bytes,
+                         pointer);
+    if (find_in(memory.live, (uintptr_t)pointer, false))
+        return call.fail(cudaErrorHostMemoryAlreadyRegistered, "%p is registered", pointer);
+    memory.live[(uintptr_t)pointer] = {(uintptr_t)pointer, bytes, Kind::REGISTERED, flags,
+                                       call.place};
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void* pointer, const char* file, int line) {
+    Call call("cudaHostUnregister", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    auto found = memory.live.find((uintptr_t)pointer);
+    if (found == memory.live.end() || found->second.kind != Kind::REGISTERED)
+        return call.fail(cudaErrorHostMemoryNotRegistered, "%p is not registered", pointer);
+    memory.live.erase(found);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned, const char* file,
+                                     int line) {
+    Call call("cudaHostGetDevicePointer", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    const Allocation* in = find_in(memory.live, (uintptr_t)host, false);
+    if (!device || !in || (in->kind != Kind::PINNED && in->kind != Kind::REGISTERED))
+        return call.fail(cudaErrorInvalidValue, "%p is no pinned host memory", host);
+    *device = host;
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetFlags(unsigned* flags, void* host, const char* file, int line) {
+    Call call("cudaHostGetFlags", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    const Allocation* in = find_in(memory.live, (uintptr_t)host, false);
+    if (!flags || !in || in->kind != Kind::PINNED)
+        return call.fail(cudaErrorInvalidValue, "%p is no pinned host memory", host);
+    *flags = in->flags | cudaHostAllocMapped;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total, const char* file, int line) {
+    Call call("cudaMemGetInfo", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    if (free) *free = free_bytes();
+    if (total) *total = device_bytes();
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer,
+                                     const char* file, int line) {
+    Call call("cudaPointerGetAttributes", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    if (!attributes) return call.fail(cudaErrorInvalidValue, "the attributes' pointer is null");
+    void* address = (void*)pointer;
+    const Allocation* in = find_in(memory.live, (uintptr_t)pointer, false);
+    if (!in)
+        *attributes = {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, nullptr, address};
+    else if (in->kind == Kind::DEVICE || in->kind == Kind::VARIABLE)
+        *attributes = {cudaMemoryTypeDevice, 0, address, nullptr};
+    else if (in->kind == Kind::MANAGED)
+        *attributes = {cudaMemoryTypeManaged, 0, address, address};
+    else
+        *attributes = {cudaMemoryTypeHost, 0, address, address};
+    return cudaSuccess;
+}
+
+// Hints: managed memory is one memory here.
+static cudaError_t check_managed(Call& call, const void* pointer, size_t bytes) {
+    if (cudaError_t error = call.pending()) return error;
+    const Allocation* in = find_in(memory.live, (uintptr_t)pointer, false);
+    bool variable = is_in(memory.managed, pointer);
+    if (!variable &&
+        (!in || in->kind != Kind::MANAGED || bytes > in->begin + in->bytes - (uintptr_t)pointer))
+        return call.fail(cudaErrorInvalidValue, "%zu bytes at %p are not managed memory", bytes,
+                         pointer);
+    return cudaSuccess;
+}
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int, cudaStream_t,
+                                 const char* file, int line) {
+    Call call("cudaMemPrefetchAsync", {file, line});
+    return check_managed(call, pointer, bytes);
+}
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation, unsigned,
+                                 cudaStream_t, const char* file, int line) {
+    Call call("cudaMemPrefetchAsync", {file, line});
+    return check_managed(call, pointer, bytes);
+}
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise, int,
+                          const char* file, int line) {
+    Call call("cudaMemAdvise", {file, line});
+    return check_managed(call, pointer, bytes);
+}
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise, cudaMemLocation,
+                          const char* file, int line) {
+    Call call("cudaMemAdvise", {file, line});
+    return check_managed(call, pointer, bytes);
+}

@@ -1,0 +1,109 @@
+// Runs grids under the instrument of check mode, which Python controls, in place of launch.cpp.
+
+#include <map>
+
+#include "internal.h"
+
+extern "C" {
+// The runtime of check mode (check.cpp).
+unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigned space, int with_cells);
+void cudalab_check_remove(unsigned number);
+void cudalab_check_written(unsigned number, size_t offset, size_t bytes);
+const char* cudalab_check_error();
+unsigned cudalab_active_lanes();
+}
+
+namespace cudalab {
+
+// What Python is told about a launch, and about memory that kernels may use.
+struct ObservedLaunch {
+    const Kernel* kernel;
+    void* const* args;
+    unsigned grid[3], block[3];
+    size_t shared;
+    const char* file;
+    int line;
+};
+struct ObservedMemory {
+    uintptr_t begin;
+    size_t bytes;
+    const char* file;
+    int line;
+    unsigned region;
+};
+
+typedef int (*Observer)(const ObservedLaunch* launch);
+typedef void (*Teller)(int what, const char* text);
+static Observer observer;
+static Teller teller;
+static bool detects;
+static std::map<uintptr_t, ObservedMemory>& observed = *new std::map<uintptr_t, ObservedMemory>();
+
+void watch_memory(const Allocation& memory, size_t guard) {
+    unsigned region = cudalab_check_add((char*)memory.begin, memory.bytes, guard, 0, detects);
+    observed[memory.begin] = {memory.begin, memory.bytes, memory.place.file, memory.place.line,
+                              region};
+    if (memory.kind == Kind::MANAGED || memory.kind == Kind::PINNED)  // the host may have written
+        cudalab_check_written(region, 0, memory.bytes);
+}
+void unwatch_memory(const Allocation& memory) {
+    auto found = observed.find(memory.begin);
+    if (found == observed.end()) return;
+    cudalab_check_remove(found->second.region);
+    observed.erase(found);
+}
+static const ObservedMemory* find_observed(const void* address) {
+    auto next = observed.upper_bound((uintptr_t)address);
+    if (next == observed.begin()) return nullptr;
+    const ObservedMemory& found = std::prev(next)->second;
+    return (uintptr_t)address - found.begin < found.bytes ? &found : nullptr;
+}
+void memory_written(const void* address, size_t bytes) {
+    if (const ObservedMemory* in = find_observed(address))
+        cudalab_check_written(in->region, (uintptr_t)address - in->begin, bytes);
+}
+
+void tell(Told what, const char* text) {
+    teller((int)what, text);
+}
+void watch_for_crashes() {}
+bool in_cooperative_launch() {
+    return false;
+}
+void sync_grid(const char*, int) {}
+unsigned converged_lanes(const char*, int) {
+    return cudalab_active_lanes();
+}
+void refuse_in_kernel(const Config&, const Kernel&) {}
+
+cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args) {
+    if (config.cooperative)
+        return call.fail_for_good(cudaErrorNotSupported,
+                                  "a grid that waits cannot be observed block by block");
+    const ObservedLaunch launch = {&kernel,
+                                   args,
+                                   {config.grid.x, config.grid.y, config.grid.z},
+                                   {config.block.x, config.block.y, config.block.z},
+                                   config.shared,
+                                   config.file,
+                                   config.line};
+    if (observer(&launch) == 0) return cudaSuccess;
+    return call.fail_for_good(cudaErrorLaunchFailure, cudalab_check_error());
+}
+
+}  // namespace cudalab
+
+using namespace cudalab;
+
+extern "C" void cudalab_observe(Observer on_launch, Teller on_news, int detect) {
+    observer = on_launch;
+    teller = on_news;
+    detects = detect;
+}
+extern "C" void cudalab_variables(Visitor visit) {
+    for_each_variable(device_variables(), visit);
+}
+// The memory that holds an address, or null.
+extern "C" const ObservedMemory* cudalab_observed_memory(const void* address) {
+    return find_observed(address);
+}

@@ -1,0 +1,344 @@
+"""Nsight Compute: the counters of a real GPU, by source line, in the classes of trace.py.
+
+`ncu` runs `cudalab LAB` once for each variant and writes a report; the `ncu_report` module that
+comes with it says what each instruction of the machine code did, and which source line it is of.
+docs/profile.md lists the counters.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudalab import profile, source
+from cudalab.backends import nvcc
+from cudalab.errors import CudalabError, ExitCode, NoDeviceError
+from cudalab.trace import Access, Branch, LaunchTrace, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from cudalab.labs.base import Case, Lab
+    from cudalab.registry import Variant
+    from cudalab.trace import Kind, Space
+
+MAX_LAUNCHES = 200  # of a variant: each is run again for every group of counters
+# Of each instruction.
+EXECUTED = "inst_executed"  # by warps
+LANES = "thread_inst_executed_true"  # by lanes whose condition holds
+WAVEFRONTS = "memory_l1_wavefronts_shared"
+IDEAL_WAVEFRONTS = "memory_l1_wavefronts_shared_ideal"
+SECTORS = "memory_l2_theoretical_sectors_global"
+IDEAL_SECTORS = "memory_l2_theoretical_sectors_global_ideal"
+DIVERGENT = "smsp__branch_targets_threads_divergent"
+UNIFORM = "smsp__branch_targets_threads_uniform"
+BY_INSTRUCTION = (
+    EXECUTED,
+    LANES,
+    WAVEFRONTS,
+    IDEAL_WAVEFRONTS,
+    SECTORS,
+    IDEAL_SECTORS,
+    DIVERGENT,
+    UNIFORM,
+)
+# Of a launch: how many operations each executed instruction is.
+OPERATIONS = {
+    f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": (kind, count)
+    for name, kind, count in (
+        ("fadd", "float", 1),
+        ("fmul", "float", 1),
+        ("ffma", "float", 2),
+        ("dadd", "double", 1),
+        ("dmul", "double", 1),
+        ("dfma", "double", 2),
+    )
+}
+SHAPE = tuple(f"launch__{of}_dim_{axis}" for of in ("grid", "block") for axis in "xyz")
+DEVICE_NAME = "device__attribute_display_name"
+# The machine's instructions that access memory, the longest names first.
+_MEMORY: tuple[tuple[str, Space, Kind], ...] = (
+    ("ATOMS", "shared", "atomic"),
+    ("ATOMG", "global", "atomic"),
+    ("ATOM", "global", "atomic"),
+    ("RED", "global", "atomic"),
+    ("LDGSTS", "global", "load"),  # and a store to shared memory
+    ("LDG", "global", "load"),
+    ("LDS", "shared", "load"),
+    ("STG", "global", "store"),
+    ("STS", "shared", "store"),
+    ("LD", "global", "load"),
+    ("ST", "global", "store"),
+)
+_WARP_OPERATIONS = ("SHFL", "VOTE", "MATCH", "REDUX", "WARPSYNC")
+_BRANCHES = ("BRA", "BRX", "JMP", "JMX", "EXIT")
+_OPCODE = re.compile(r"^\s*(?:@!?U?P\w+\s+)?(?P<name>[A-Z][A-Z0-9]*)(?P<rest>[\w.]*)")
+_WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+
+
+# The tool ----------------------------------------------------------------------------------------
+
+
+def find_ncu() -> Path:
+    """Nsight Compute's command line: on PATH, or beside nvcc. NoDeviceError without it."""
+    on_path = shutil.which("ncu")
+    if on_path:
+        return Path(on_path)
+    with suppress(NoDeviceError):
+        beside = nvcc.find_nvcc().parent / "ncu"
+        if beside.is_file() and os.access(beside, os.X_OK):
+            return beside
+    raise NoDeviceError(
+        "no Nsight Compute: ncu is not on PATH",
+        hint="install it with the CUDA toolkit, or leave out --device cuda: the CPU device counts "
+        "without a GPU",
+    )
+
+
+def load_reader(ncu: Path) -> Any:
+    """The `ncu_report` module of this installation. NoDeviceError without it."""
+    for folder in _reader_folders(ncu):
+        if (folder / "ncu_report.py").is_file():
+            sys.path.insert(0, str(folder))
+            try:
+                return importlib.import_module("ncu_report")
+            except ImportError as error:
+                raise NoDeviceError(f"{folder}: ncu_report does not load: {error}") from None
+            finally:
+                sys.path.remove(str(folder))
+    raise NoDeviceError(
+        f"{ncu}: ncu_report.py, which reads its reports, is not beside it",
+        hint="install Nsight Compute whole: the module is in its extras/python",
+    )
+
+
+def _reader_folders(ncu: Path) -> Iterator[Path]:
+    real = ncu.resolve()
+    yield real.parent / "extras" / "python"
+    for above in (real.parent, real.parent.parent, real.parent.parent.parent):
+        yield above / "extras" / "python"
+        yield from sorted(above.glob("nsight-compute*/extras/python"), reverse=True)
+
+
+def case_arguments(lab: Lab, case: Case) -> list[str]:
+    """The options of `cudalab LAB` that choose `case`."""
+    arguments = []
+    for axis, values in lab.axes.items():
+        if axis in lab.derived:
+            continue
+        if axis not in lab.flags:
+            arguments += [f"--{axis}", str(case[axis])]
+        elif case[axis] != values[0]:
+            arguments.append(f"--{case[axis]}")
+    for option in lab.options:
+        value = case.get(option.name.removeprefix("--").replace("-", "_"))
+        if option.type is bool and value:
+            arguments.append(option.name)
+        elif option.type is not bool and value not in (None, option.default):
+            arguments += [option.name, str(value)]
+    return arguments
+
+
+def run(ncu: Path, metrics: Sequence[str], report: Path, command: Sequence[str]) -> None:
+    """Run `command` under ncu, which writes `report`. CudalabError with ncu's own words."""
+    words = [
+        *(str(ncu), "--force-overwrite", "--export", str(report), "--target-processes", "all"),
+        *("--clock-control", "none", "--cache-control", "none"),
+        *("--launch-count", str(MAX_LAUNCHES), "--metrics", ",".join(metrics), *command),
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode or not report.exists():
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+        hint = None
+        if "ERR_NVGPUCTRPERM" in said:
+            hint = "the driver lets only administrators read counters: run it as root"
+        raise CudalabError(f"ncu failed:\n{said}", hint)
+
+
+# Reading a report --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Instruction:
+    """One instruction of the machine code, and its counters."""
+
+    sass: str
+    place: Place
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+
+def traces(report: Any, labels: Iterable[str]) -> list[LaunchTrace]:
+    """The launches of a report that `ncu_report.load_report` has read."""
+    labels = list(labels)
+    found = []
+    for number in range(report.num_ranges()):
+        one = report.range_by_idx(number)
+        found += [_launch(one.action_by_idx(i), labels) for i in range(one.num_actions())]
+    return found
+
+
+def device_name(report: Any) -> str:
+    """The GPU of the first launch; nothing where there is none."""
+    if not report.num_ranges() or not report.range_by_idx(0).num_actions():
+        return ""
+    metric = report.range_by_idx(0).action_by_idx(0).metric_by_name(DEVICE_NAME)
+    return str(metric.as_string()) if metric is not None else ""
+
+
+def _launch(action: Any, labels: Sequence[str]) -> LaunchTrace:
+    instructions = _instructions(action, labels)
+    grid = _dim(action, "grid")
+    block = _dim(action, "block")
+    blocks = grid[0] * grid[1] * grid[2]
+    warps = -(-block[0] * block[1] * block[2] // 32)
+    barriers: dict[Place, int] = defaultdict(int)
+    warp_operations: dict[Place, int] = defaultdict(int)
+    for one in instructions:
+        name = opcode(one.sass)[0]
+        if name == "BAR":
+            barriers[one.place] += one.counts[EXECUTED] // warps
+        elif name in _WARP_OPERATIONS:
+            warp_operations[one.place] += one.counts[EXECUTED]
+    operations: dict[str, int] = defaultdict(int)
+    for name, (kind, count) in OPERATIONS.items():
+        operations[kind] += count * int(_value(action, name))
+    return LaunchTrace(
+        kernel=str(action.name()),
+        grid=grid,
+        block=block,
+        blocks=blocks,
+        blocks_traced=blocks,
+        warps_traced=blocks * warps,
+        accesses=tuple(filter(None, map(_access, instructions))),
+        branches=tuple(filter(None, map(_branch, instructions))),
+        barriers=dict(barriers),
+        warp_operations=dict(warp_operations),
+        operations={kind: count for kind, count in operations.items() if count},
+    )
+
+
+def _dim(action: Any, of: str) -> tuple[int, int, int]:
+    x, y, z = (int(_value(action, f"launch__{of}_dim_{axis}")) or 1 for axis in "xyz")
+    return x, y, z
+
+
+def _value(action: Any, name: str) -> float:
+    metric = action.metric_by_name(name)
+    return float(metric.as_double()) if metric is not None else 0.0
+
+
+def _instructions(action: Any, labels: Sequence[str]) -> list[_Instruction]:
+    """All instructions with a counter, in the order of their addresses."""
+    found: dict[int, _Instruction] = {}
+    for name in BY_INSTRUCTION:
+        metric = action.metric_by_name(name)
+        if metric is None or not metric.num_instances():
+            continue
+        addresses = metric.correlation_ids()
+        for i in range(metric.num_instances()):
+            pc = int(addresses.as_uint64(i))
+            if pc not in found:
+                info = action.source_info(pc)
+                place = (
+                    Place(_label(info.file_name(), labels), int(info.line()))
+                    if info
+                    else Place("", 0)
+                )
+                found[pc] = _Instruction(str(action.sass_by_pc(pc)), place)
+            found[pc].counts[name] += int(metric.as_uint64(i))
+    return [found[pc] for pc in sorted(found)]
+
+
+def _label(path: str, labels: Sequence[str]) -> str:
+    """How messages name the file that the debug information names."""
+    return next((label for label in labels if path.endswith(label)), path)
+
+
+def opcode(sass: str) -> tuple[str, str]:
+    """An instruction's name and its modifiers, without a predicate."""
+    match = _OPCODE.match(sass)
+    return (match["name"], match["rest"]) if match else ("", "")
+
+
+def _access(one: _Instruction) -> Access | None:
+    name, modifiers = opcode(one.sass)
+    kinds = [(space, kind) for prefix, space, kind in _MEMORY if name == prefix]
+    requests = one.counts[EXECUTED]
+    if not kinds or not requests:
+        return None
+    space, kind = kinds[0]
+    width = next((_WIDTHS[part] for part in modifiers.split(".") if part in _WIDTHS), 4)
+    shared = space == "shared"
+    wavefronts, ideal = one.counts[WAVEFRONTS], one.counts[IDEAL_WAVEFRONTS]
+    mean = wavefronts / ideal if shared and ideal else 1.0 if shared else 0.0
+    return Access(
+        place=one.place,
+        space=space,
+        kind=kind,
+        bytes_per_lane=width,
+        requests=requests,
+        lanes=one.counts[LANES],
+        sectors=0 if shared else one.counts[SECTORS],
+        ideal_sectors=0 if shared else one.counts[IDEAL_SECTORS],
+        wavefronts=wavefronts if shared else 0,
+        ideal_wavefronts=ideal if shared else 0,
+        conflict_degree_max=ceil(mean - 0.005) if shared else 0,  # the hardware adds up, no more
+        conflict_degree_mean=mean,
+    )
+
+
+def _branch(one: _Instruction) -> Branch | None:
+    divergent, uniform = one.counts[DIVERGENT], one.counts[UNIFORM]
+    if opcode(one.sass)[0] not in _BRANCHES or not divergent + uniform:
+        return None
+    return Branch(one.place, divergent + uniform, divergent, 0, 0)
+
+
+# The command's part ------------------------------------------------------------------------------
+
+
+def on_cuda(
+    lab: Lab,
+    case: Case,
+    variants: Sequence[Variant],
+    data: profile.Data,
+    folder: Path,
+    own_file: Path | None = None,
+) -> profile.Profile:
+    """Run each variant under ncu; its report, and what is made of it, go to `folder`."""
+    ncu = find_ncu()
+    reader = load_reader(ncu)
+    shown = {axis: case[axis] for axis in lab.axes}
+    found = profile.Profile("cuda", "a GPU", 32, lab.name, shown, data.words)
+    for variant in variants:
+        chosen = ["--kernel", str(own_file)] if own_file else ["--variant", variant.name]
+        command = [
+            *(sys.executable, "-m", "cudalab", "--kernels", str(source.kernels_dir()), lab.name),
+            *("--device", "cuda", *chosen, *case_arguments(lab, case)),
+            *("-i", str(data.path), "-o", str(folder / "out.bin")),
+        ]
+        one = profile.VariantProfile(variant.name, variant.summary, variant.label, variant.order)
+        one.texts = profile.texts_of(source.load(variant.path, variant.label))
+        report = folder / f"{len(found.variants)}.ncu-rep"
+        try:
+            run(ncu, [*BY_INSTRUCTION, *SHAPE, *OPERATIONS], report, command)
+            loaded = reader.load_report(str(report))
+            found.device_name = device_name(loaded) or found.device_name
+            launches = traces(loaded, one.texts)
+            one.kernels = profile.merged(launches)
+            if len(launches) == MAX_LAUNCHES:
+                found.notes.append(f"{variant.name}: only its first {MAX_LAUNCHES} launches")
+        except CudalabError as error:
+            one.failed, one.exit_code = error.message, int(ExitCode.ERROR)
+        found.variants.append(one)
+    return found

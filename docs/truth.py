@@ -1,0 +1,399 @@
+"""Compares what the CPU device's instrument counts with a GPU's own counters.
+
+python docs/truth.py cpu COUNTS.json        on any machine: every block traced, no GPU
+python docs/truth.py cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
+python docs/truth.py compare CPU.json CUDA.json
+    prints the deviations and stores them under docs/results/counters/
+
+One process computes all variants of the labs, at two sizes; ncu watches it and reads a few
+counters of each launch. Kernels are compiled before, by many processes.
+"""
+# ruff: noqa: T201 - a script that prints
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the checkout that is looked at
+
+from cudalab import labs, profile, registry, runner, source  # noqa: E402
+from cudalab.backends import open_backend  # noqa: E402
+from cudalab.backends.cpu import CpuBackend  # noqa: E402
+from cudalab.backends.ncu import find_ncu  # noqa: E402
+from cudalab.errors import CudalabError, UsageError  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.registry import Variant
+
+    Counts = dict[str, Any]
+
+# One size that tiles and blocks cover exactly, and one that they do not.
+SIZES: dict[str, tuple[Size, Size]] = {
+    "matmul": (128, 200),
+    "reduce": (1 << 16, 100_003),
+    "scan": (1 << 16, 100_003),
+    "histogram": (1 << 16, 100_003),
+    "transpose": (256, (300, 200)),
+}
+MATRIX = (256, (300, 200))  # of reduce --rows and --cols
+SEED = 1
+# What the GPU's compiler can change of what it is asked for: where these counts differ as well, the
+# machine code makes other accesses or branches than the source.
+CAUSES = {
+    "global_load_sectors": ("global_load_requests",),
+    "global_store_sectors": ("global_store_requests",),
+    "shared_wavefronts": ("shared_load_requests", "shared_store_requests"),
+    "bank_conflicts": ("shared_load_requests", "shared_store_requests"),
+    "divergent_branches": ("branches",),
+}
+EXPLAINED = 0.02  # a greater deviation needs a reason in docs/profile.md
+
+# Our quantity -> the counters whose sum it is. Those that a GPU does not have are left out.
+COUNTERS = {
+    "global_load_requests": ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"],
+    "global_store_requests": ["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"],
+    "global_load_sectors": ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"],
+    "global_store_sectors": ["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"],
+    "shared_load_requests": ["smsp__inst_executed_op_shared_ld.sum"],
+    "shared_store_requests": ["smsp__inst_executed_op_shared_st.sum"],
+    "shared_load_wavefronts": ["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"],
+    "shared_store_wavefronts": ["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"],
+    "shared_atomic_wavefronts": ["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"],
+    "shared_wavefronts": [
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
+    ],
+    "bank_conflicts": [
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    ],
+    "divergent_branches": ["smsp__sass_branch_targets_threads_divergent.sum"],
+    "branches": ["smsp__sass_branch_targets.sum"],
+}
+
+
+def main(command: str, *paths: str) -> None:
+    """One of the commands above, or `child`, which ncu runs."""
+    if command == "cpu":
+        store(paths[0], {"device": "cpu", "counts": cpu_counts()})
+    elif command == "cuda":
+        store(paths[0], cuda_counts(Path(paths[0])))
+    elif command == "child":
+        launches_on_gpu(Path(paths[0]))
+    elif command == "compare":
+        compare(*(json.loads(Path(path).read_text(encoding="utf-8")) for path in paths))
+    else:
+        sys.exit(__doc__)
+
+
+def store(path: str, found: Counts) -> None:
+    """Write JSON."""
+    Path(path).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+# What is run -------------------------------------------------------------------------------------
+
+
+def work() -> Iterator[tuple[Lab, Variant, Case, Size]]:
+    """Every variant that both devices run, in the first case it computes, at both sizes."""
+    for name, sizes in SIZES.items():
+        lab = labs.get(name)
+        for variant in registry.variants(lab):
+            if variant.missing(CpuBackend.features):
+                continue
+            case = first_case(lab, variant)
+            shaped = MATRIX if case.get("along", "all") != "all" else sizes
+            for size in shaped:
+                yield lab, variant, case, size
+
+
+def first_case(lab: Lab, variant: Variant) -> Case:
+    """The lab's default case where the variant computes it, else the first that it does."""
+    for values in product(*lab.axes.values()):
+        try:
+            case = lab.complete(dict(zip(lab.axes, values, strict=True)))
+        except UsageError:
+            continue
+        if variant.computes(case):
+            return case
+    raise AssertionError(variant.name)
+
+
+def key(lab: Lab, variant: Variant, size: Size) -> str:
+    """Such as reduce/sequential/65536."""
+    return (
+        f"{lab.name}/{variant.name}/{size if isinstance(size, int) else 'x'.join(map(str, size))}"
+    )
+
+
+def inputs(lab: Lab, case: Case, size: Size) -> profile.Data:
+    """The same bytes on both devices."""
+    with tempfile.TemporaryDirectory() as folder:
+        return profile.generated(lab, case, size, lab.distributions[0], SEED, Path(folder))
+
+
+# The CPU device ----------------------------------------------------------------------------------
+
+
+def cpu_counts() -> dict[str, dict[str, Counts]]:
+    """Run -> kernel -> counts, every block traced."""
+    from cudalab.backends.cpu.check import CheckBackend  # noqa: PLC0415 - the GPU's side needs none
+
+    found = {}
+    for lab, variant, case, size in work():
+        print(key(lab, variant, size), flush=True)
+        with CheckBackend(detect=False, count=True) as device:
+            data = inputs(lab, case, size)
+            one = profile.profile_variant(lab, variant, device, lambda: device.traces, data, case)
+        if one.failed:
+            sys.exit(f"{variant.label}: {one.failed}")
+        found[key(lab, variant, size)] = {kernel.name: counted(kernel) for kernel in one.kernels}
+    return found
+
+
+def counted(kernel: profile.KernelProfile) -> Counts:
+    """The kernel's totals; atomics have no counter of conflicts, so theirs are left out."""
+    found = kernel.totals()
+    atomic = sum(
+        access.wavefronts - access.ideal_wavefronts
+        for access in kernel.trace.accesses
+        if access.space == "shared" and access.kind == "atomic"
+    )
+    return {name: found[name] - (atomic if name == "bank_conflicts" else 0) for name in COUNTERS}
+
+
+# The GPU -----------------------------------------------------------------------------------------
+
+
+def cuda_counts(path: Path) -> Counts:
+    """Compile everything, run it once under ncu, and give each launch's counters to its run.
+
+    What ncu printed, and the order of the launches, stay beside `path`.
+    """
+    ncu = find_ncu()
+    variants = sorted({(lab.name, variant.name) for lab, variant, _, _ in work()})
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 12)) as pool:
+        done = pool.map(compile_one, variants)
+        print(f"{sum(done)} variants compiled", flush=True)
+    names = available(ncu, sorted({name for each in COUNTERS.values() for name in each}))
+    log, launches = path.with_suffix(".csv"), path.with_suffix(".launches.json")
+    words = [
+        *(str(ncu), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
+        *("--cache-control", "none", "--print-kernel-base", "function", "--log-file", str(log)),
+        *("--metrics", ",".join(names)),
+        *(sys.executable, str(Path(__file__).resolve()), "child", str(launches)),
+    ]
+    status = subprocess.run(words, check=False).returncode
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    if status:
+        sys.exit(f"ncu ended with {status}:\n{text[-3000:]}")
+    order = json.loads(launches.read_text(encoding="utf-8"))
+    counts = by_run(order["launches"], table(text))
+    for run in order["wrong"]:
+        print(f"left out: {run}", flush=True)
+        counts.pop(run.partition(":")[0], None)
+    return {"device": order["device"], "ncu": version(ncu), "counters": names, "counts": counts}
+
+
+def by_run(
+    launches: list[tuple[str, str]], rows: list[dict[str, str]]
+) -> dict[str, dict[str, Counts]]:
+    """Run -> kernel -> counts, of the launches in their order."""
+    if len(rows) != len(launches):
+        sys.exit(f"ncu saw {len(rows)} launches, the process made {len(launches)}")
+    counts: dict[str, dict[str, Counts]] = {}
+    for (run, kernel), row in zip(launches, rows, strict=True):
+        if not row["Kernel Name"].startswith(kernel):
+            sys.exit(f"{run}: launched {kernel}, ncu saw {row['Kernel Name']}")
+        sums = counts.setdefault(run, {}).setdefault(kernel, {})
+        for quantity, counters in COUNTERS.items():
+            if all(name in row for name in counters):
+                sums[quantity] = sums.get(quantity, 0) + sum(number(row[name]) for name in counters)
+    return counts
+
+
+def compile_one(names: tuple[str, str]) -> int:
+    """Fill the cache with one variant's machine code."""
+    lab = labs.get(names[0])
+    variant = registry.find(lab, names[1])
+    with open_backend("cuda") as device:
+        compiled(device, lab, variant, first_case(lab, variant))
+    return 1
+
+
+def compiled(device: Any, lab: Lab, variant: Variant, case: Case) -> Any:
+    """The variant's module."""
+    return device.compile(
+        source.load(variant.path, variant.label),
+        {**lab.kernel_defines(case), **variant.defines},
+        arch=registry.architecture(variant.requires),
+    )
+
+
+def available(ncu: Path, names: list[str]) -> list[str]:
+    """Those of the counters that this GPU has; all, where ncu does not say."""
+    done = subprocess.run(
+        [str(ncu), "--query-metrics"], capture_output=True, text=True, check=False
+    )
+    known = {line.split()[0] for line in done.stdout.splitlines() if line and "__" in line}
+    missing = [name for name in names if known and name.partition(".")[0] not in known]
+    if missing:
+        print(f"no such counter here: {', '.join(missing)}", flush=True)
+    return [name for name in names if name not in missing]
+
+
+def launches_on_gpu(path: Path) -> None:
+    """The process that ncu watches: every run once, and which launches belong to it."""
+    launches: list[tuple[str, str]] = []
+    wrong: list[str] = []
+    with open_backend("cuda") as device:
+        launch = device.launch
+        current = ""
+
+        def noted(kernel: Any, grid: Any, *args: Any, **options: Any) -> None:
+            dims = (grid,) if isinstance(grid, int) else tuple(grid)
+            if 0 not in dims:
+                launches.append((current, kernel.name))
+            launch(kernel, grid, *args, **options)
+
+        device.launch = noted  # type: ignore[method-assign] # this process does nothing else
+        for lab, variant, case, size in work():
+            current = key(lab, variant, size)
+            data = inputs(lab, case, size)
+            try:
+                watch = runner.Stopwatch()
+                step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
+                step()
+                found = lab.compare(device.to_host(step.out), data.inputs, case)
+            except CudalabError as error:
+                found = error.message
+            if found is not None:
+                wrong.append(f"{current}: {found}")
+        name = str(device.properties()["name"])
+    store(str(path), {"device": name, "launches": launches, "wrong": wrong})
+
+
+def table(log: str) -> list[dict[str, str]]:
+    """The rows of ncu's table; the line below its head has the units."""
+    lines = log.splitlines()
+    head = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if head is None:
+        sys.exit(f"ncu printed no table:\n{log[-3000:]}")
+    rows = list(csv.DictReader(io.StringIO("\n".join(lines[head:]))))
+    return [row for row in rows if row["ID"]]
+
+
+def number(text: str) -> int:
+    """A count as ncu prints it."""
+    return round(float(text.replace(",", ""))) if re.match(r"[\d.,]+$", text) else 0
+
+
+def version(ncu: Path) -> str:
+    """The last line of what ncu says about itself."""
+    done = subprocess.run([str(ncu), "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip().rpartition("\n")[2]
+
+
+# Comparing ---------------------------------------------------------------------------------------
+
+
+def compare(cpu: Counts, cuda: Counts) -> None:
+    """Print each deviation worth a reason, and store all."""
+    rows = []
+    for run, kernels in cuda["counts"].items():
+        for kernel, there in kernels.items():
+            here = cpu["counts"].get(run, {}).get(kernel)
+            if here is None:
+                sys.exit(f"{run}: the CPU's counts lack the kernel {kernel}")
+            rows += [
+                row_of(run, kernel, quantity, here, there)
+                for quantity in COUNTERS
+                if quantity in there and (here[quantity] or there[quantity])
+            ]
+    judged = [row for row in rows if row["quantity"] in CAUSES]
+    print(f"{'run':<44} {'kernel':<16} {'quantity':<20} {'cpu':>11} {'cuda':>11} {'':>8}  cause")
+    for row in judged:
+        if not within(row):
+            off = "" if row["deviation"] is None else f"{100 * row['deviation']:+.1f} %"
+            print(
+                f"{row['run']:<44} {row['kernel']:<16} {row['quantity']:<20} "
+                f"{row['cpu']:>11,} {row['cuda']:>11,} {off:>8}  {row['cause'] or 'UNKNOWN'}"
+            )
+    for quantity in CAUSES:
+        of = [row for row in judged if row["quantity"] == quantity]
+        exact = sum(row["deviation"] == 0 for row in of)
+        near, caused = sum(map(within, of)), sum(row["cause"] != "" for row in of)
+        print(
+            f"{quantity:<20} {len(of):>4} compared, {exact:>4} equal, {near:>4} within 2 %, "
+            f"{caused:>4} with a cause, {len(of) - near - caused:>4} without"
+        )
+    path = ROOT / "docs" / "results" / "counters" / f"{slug(cuda['device'])}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stored = {
+        "device": cuda["device"],
+        "ncu": cuda["ncu"],
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "commit": git("rev-parse", "--short", "HEAD"),
+        "counters": COUNTERS,
+        "rows": rows,
+    }
+    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    head = json.dumps({**stored, "rows": []}, indent=1)
+    path.write_text(head.replace('"rows": []', f'"rows": [\n{lines}\n ]') + "\n", encoding="utf-8")
+    print(f"stored: {path.relative_to(ROOT).as_posix()}")
+
+
+def within(row: Counts) -> bool:
+    """Whether the two counts are as good as equal."""
+    return row["deviation"] is not None and abs(row["deviation"]) <= EXPLAINED
+
+
+def row_of(run: str, kernel: str, quantity: str, here: Counts, there: Counts) -> Counts:
+    """One comparison; the deviation is a part of what the GPU has counted."""
+    expected = there[quantity]
+    row = {
+        "run": run,
+        "kernel": kernel,
+        "quantity": quantity,
+        "cpu": here[quantity],
+        "cuda": expected,
+        "deviation": round(here[quantity] / expected - 1, 4) if expected else None,
+    }
+    others = [
+        f"{name} {here[name]:,} here, {there[name]:,} there"
+        for name in CAUSES.get(quantity, ())
+        if name in there and here[name] != there[name]
+    ]
+    return {**row, "cause": "" if within(row) else "; ".join(others)}
+
+
+def slug(name: str) -> str:
+    """A file's name from a device's."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def git(*words: str) -> str:
+    """What git says."""
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=ROOT)
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)

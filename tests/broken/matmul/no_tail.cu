@@ -1,0 +1,28 @@
+// /// cudalab
+// summary  = "Only right where the tiles cover the matrices exactly"
+// order    = 101
+// dispatch = "elements"
+// defines  = { TILE = 16 }
+// applies  = { product = ["ab"] }
+// ///
+//
+// /// expect
+// kind   = "out_of_bounds"
+// space  = "global"
+// buffer = ["a", "b"]
+// ///
+extern "C" __global__ void multiply(const float* a, const float* b, float* c, unsigned m,
+                                    unsigned k, unsigned n) {
+    __shared__ float As[TILE][TILE], Bs[TILE][TILE];
+    const unsigned tx = threadIdx.x, ty = threadIdx.y;
+    const unsigned row = blockIdx.y * TILE + ty, col = blockIdx.x * TILE + tx;
+    float sum = 0;
+    for (unsigned p0 = 0; p0 < k; p0 += TILE) {
+        As[ty][tx] = a[(size_t)row * k + p0 + tx];    // (1)
+        Bs[ty][tx] = b[(size_t)(p0 + ty) * n + col];  // (1)
+        __syncthreads();
+        for (unsigned p = 0; p < TILE && p0 + p < k; ++p) sum += As[ty][p] * Bs[p][tx];
+        __syncthreads();
+    }
+    if (row < m && col < n) c[(size_t)row * n + col] = sum;
+}

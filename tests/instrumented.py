@@ -1,0 +1,102 @@
+"""Running kernels in check mode, for the tests of it, under one compiler or the other."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cudalab import labs, registry, runner, source
+from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu.check import CheckBackend
+from cudalab.errors import UsageError
+from cudalab.formats import InputStream
+from cudalab.labs.base import Inputs
+from cudalab.verify import in_memory
+
+KERNELS = Path(__file__).parent / "kernels"
+COMPILERS = ("g++", "zig")
+INT, FLOAT, DOUBLE, BYTE = np.int32, np.float32, np.float64, np.uint8
+
+
+@pytest.fixture(params=COMPILERS)
+def compiled_by(request, monkeypatch):
+    """The compiler that kernels are built with; at the end what was found before."""
+    use(request.param, monkeypatch)
+    yield request.param
+    forget_compiler()
+
+
+def use(name, monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    if name == "zig":
+        if compiler.find_spec("ziglang") is None:
+            pytest.skip("the ziglang package is not installed")
+        monkeypatch.setenv("PATH", "")
+    forget_compiler()
+    if name not in compiler.find_compiler().name:
+        pytest.skip(f"{name} is not installed")
+
+
+def forget_compiler():
+    compiler.find_compiler.cache_clear()
+    compiler._hooks.cache_clear()
+
+
+def launch(device, file, kernel, grid, block, *args, shared_bytes=0):
+    """Launch on copies of arrays, (n, dtype) for memory without values, or scalars; the copies."""
+    module = device.compile(source.load(KERNELS / file, file), {})
+    on_device = [
+        arg if isinstance(arg, np.generic)
+        else device.empty(*arg) if isinstance(arg, tuple)
+        else device.to_device(arg)
+        for arg in args
+    ]  # fmt: skip
+    device.launch(module[kernel], grid, block, *on_device, shared_bytes=shared_bytes)
+    return [device.to_host(arg) for arg in on_device if not isinstance(arg, np.generic)]
+
+
+def line_of(name, file):
+    """The line with the mark @name."""
+    text = (KERNELS / file).read_text(encoding="utf-8")
+    marked = [n for n, line in enumerate(text.splitlines(), 1) if re.search(rf"@{name}\b", line)]
+    assert len(marked) == 1, name
+    return marked[0]
+
+
+def zeros(n, dtype=INT):
+    return np.zeros(n, dtype)
+
+
+def profiled(lab_name, variant_name, n, **options):
+    """The traces of a variant, whose answer must be right."""
+    lab = labs.get(lab_name)
+    variant = registry.find(lab, variant_name)
+    case = first_case(lab, variant)
+    with tempfile.TemporaryFile() as file:
+        for piece in lab.generate(case, n, lab.distributions[0], seed=1):
+            file.write(piece)
+        file.flush()
+        file.seek(0)
+        announced = lab.read(InputStream(file.fileno()), case)
+        arrays = {name: np.array(in_memory(data)) for name, data in announced.arrays.items()}
+    inputs = Inputs(arrays, announced.params)
+    with CheckBackend(**({"detect": False, "count": True} | options)) as device:
+        answer = runner.run(lab, variant, device, inputs, case, watch=runner.Stopwatch())
+    assert lab.compare(answer.array(), inputs, case) is None
+    return device
+
+
+def first_case(lab, variant):
+    for values in product(*lab.axes.values()):
+        try:
+            case = lab.complete(dict(zip(lab.axes, values, strict=True)))
+        except UsageError:
+            continue
+        if variant.computes(case):
+            return case
+    raise AssertionError(variant.name)

@@ -1,0 +1,122 @@
+// Kernels whose costs are known by hand. `// @name` marks the lines that tests look at.
+
+// Neighbours, every second, every 32nd word.
+extern "C" __global__ void global_strides(const float* in, float* out) {
+    const unsigned t = threadIdx.x;
+    float sum = in[t];   // @stride1
+    sum += in[2 * t];    // @stride2
+    sum += in[32 * t];   // @stride32
+    sum += in[t + 1];    // @shifted
+    sum += in[7];        // @broadcast
+    out[t] = sum * 2;    // @out
+}
+
+extern "C" __global__ void wide_loads(const float4* vectors, const double* doubles, float* out) {
+    const float4 vector = vectors[threadIdx.x];            // @float4
+    const double value = doubles[threadIdx.x];             // @double
+    out[threadIdx.x] = vector.x + vector.w + (float)value;
+}
+
+extern "C" __global__ void shared_strides(float* out) {
+    __shared__ float words[1024];
+    const unsigned t = threadIdx.x;
+    for (unsigned i = t; i < 1024; i += 32) words[i] = i;  // @fill
+    __syncthreads();                                       // @barrier
+    float sum = words[t];                                  // @words1
+    sum += words[2 * t];                                   // @words2
+    sum += words[32 * t];                                  // @words32
+    sum += words[t / 2];                                   // @pairs
+    sum += words[5];                                       // @one_word
+    out[t] = sum;
+}
+
+extern "C" __global__ void shared_doubles(double* out) {
+    __shared__ double words[64];
+    const unsigned t = threadIdx.x;
+    words[t] = words[t + 32] = t;  // @doubles
+    __syncthreads();
+    out[t] = words[2 * t] + words[t / 2];  // @doubles_read
+}
+
+extern "C" __global__ void shared_float4(float4* out) {
+    __shared__ float4 words[32];
+    words[threadIdx.x] = make_float4(threadIdx.x, 1, 2, 3);  // @float4_store
+    __syncthreads();
+    out[threadIdx.x] = words[31 - threadIdx.x];  // @float4_load
+}
+
+// Four neighbours share a word: a conflict by the rule of 16 banks only.
+extern "C" __global__ void shared_bytes(unsigned char* out) {
+    __shared__ unsigned char bytes[128];
+    bytes[threadIdx.x] = threadIdx.x;  // @bytes
+    __syncthreads();
+    out[threadIdx.x] = bytes[threadIdx.x];
+}
+
+extern "C" __global__ void half_warps(float* out) {
+    __shared__ float words[512];
+    for (unsigned i = threadIdx.x; i < 512; i += 32) words[i] = i;
+    __syncthreads();
+    out[threadIdx.x] = words[16 * threadIdx.x % 512];  // @stride16
+}
+
+extern "C" __global__ void same_address(int* counts, const int* in) {
+    __shared__ int table[32];
+    table[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&table[threadIdx.x / 8], 1);  // @eight
+    atomicAdd(&counts[0], in[threadIdx.x]);  // @all
+}
+
+// Lanes skip the second access in different iterations: they must stay together all the same.
+extern "C" __global__ void continues(const int* in, int* out) {
+    const unsigned t = threadIdx.x;
+    int sum = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+        sum += in[i * 32 + t];  // @every_iteration
+        if (i == t % 8) continue;  // @continue
+        sum += in[256 + i * 32 + t];  // @most_iterations
+    }
+    out[t] = sum;  // @after_loop
+}
+
+extern "C" __global__ void branches(const int* in, int* out) {
+    const unsigned t = threadIdx.x;
+    if (t % 4 == 0) out[t] = in[t];  // @quarter
+    if (t < 32) out[t] = in[t];      // @first_warp
+    else out[t] = -in[t];
+    for (unsigned i = 0; i < t % 3; ++i) out[t] += 1;  // @uneven
+    const int least = in[t] < 5 ? in[t] : 5;
+    out[t] += least > 3 ? 1 : 0;
+}
+
+__device__ float root_sum(const float* values, unsigned n) {
+    float sum = 0;
+    for (unsigned i = 0; i < n; ++i) sum += values[i] * values[i];  // @in_function
+    return sqrtf(sum);
+}
+extern "C" __global__ void operations(const float* in, float* out) {
+    out[threadIdx.x] = root_sum(in + threadIdx.x, 4);
+}
+
+extern "C" __global__ void warp_operations(int* out) {
+    int value = threadIdx.x;
+    for (int distance = 16; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(0xffffffffu, value, distance);  // @shuffle
+    if (__any_sync(0xffffffffu, value > 3)) out[threadIdx.x] = value;  // @vote
+}
+
+__constant__ int offset;
+__device__ int calls;
+
+// Each block waits for the number that the one before hands on.
+extern "C" __global__ void chain(int* handed_on) {
+    if (threadIdx.x == 0) {
+        int before = offset;
+        if (blockIdx.x > 0)
+            while ((before = atomicAdd(&handed_on[blockIdx.x - 1], 0)) == 0) {
+            }
+        atomicExch(&handed_on[blockIdx.x], before + 1);
+        atomicAdd(&calls, 1);
+    }
+}
