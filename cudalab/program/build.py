@@ -1,0 +1,239 @@
+"""Programs built and kept: a binary for each content of all files that went into it.
+
+Nothing here is needed to start a program that was built before, except the name of its binary.
+"""
+# ruff: noqa: PLC0415 - a program that is cached must start at once
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.cache import cache_dir
+from cudalab.errors import KernelCompileError, NoDeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.backends.cpu.compiler import Compiler
+    from cudalab.program.files import File
+
+RUNTIME = Path(__file__).parent.parent / "backends" / "cpu" / "runtime"
+HOST = RUNTIME / "host"
+
+FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-march=native" if platform.machine() == "x86_64" else "-mcpu=native",
+    "-g1",  # the line of a crash
+    "-fno-math-errno",  # CUDA's math functions set no errno
+    "-fno-trapping-math",
+    "-fwrapv",  # kernels count on wrapping integers and on type punning, as nvcc compiles them
+    "-fno-strict-aliasing",
+    "-fno-delete-null-pointer-checks",  # following a null pointer is a fault, not a licence
+    "-fno-sanitize=undefined",  # on by default in some compilers, as is NDEBUG
+    "-UNDEBUG",
+    "-pthread",
+    "-w",  # nvcc, which graders run, has other warnings
+)
+NVCC_FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-lineinfo",
+    "-arch=native",
+    "--extended-lambda",
+    "--expt-relaxed-constexpr",
+)
+# Parts of the toolkit that a program includes, and what it is then linked with.
+NVCC_LIBRARIES = {
+    "cublas": "-lcublas",
+    "curand.h": "-lcurand",
+    "cufft": "-lcufft",
+    "cusparse": "-lcusparse",
+    "cusolver": "-lcusolver",
+}
+
+
+def digest(*parts: str | bytes) -> str:
+    """A name for the content of `parts`."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode(errors="surrogateescape") if isinstance(part, str) else part
+        sha.update(len(data).to_bytes(8, "little") + data)
+    return sha.hexdigest()[:24]
+
+
+def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Path:
+    """Where the program's binary is kept; it need not be there yet."""
+    parts: list[str | bytes] = [device, *options]
+    for file in files:
+        parts += [file.label, file.text]
+    if device == "cuda":
+        parts += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
+    else:
+        parts += [*host_flags(), os.environ.get("CXX", ""), _processor(), *runtime_sources()]
+    return cache_dir("programs") / f"{Path(files[0].path).stem}-{digest(*parts)}"
+
+
+def host_flags() -> list[str]:
+    return [*FLAGS, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", ""))]
+
+
+def _processor() -> bytes:
+    """What -march=native depends on: the first processor that the system describes."""
+    try:
+        with open("/proc/cpuinfo", "rb") as cpuinfo:  # noqa: PTH123 - read at each start
+            text = cpuinfo.read(8192).partition(b"\n\n")[0]
+    except OSError:
+        return platform.machine().encode()
+    return b"\n".join(
+        line for line in text.splitlines() if line.startswith((b"model name", b"flags", b"Feature"))
+    )
+
+
+def runtime_sources() -> list[bytes]:
+    """The content of the runtime's files, each with its name."""
+    parts = []
+    for folder, _, names in sorted(os.walk(RUNTIME)):
+        for name in sorted(name for name in names if not name.startswith("check")):
+            with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - as above
+                parts += [name.encode(), file.read()]
+    return parts
+
+
+def _graphics_cards() -> str:
+    """The models of the GPUs: a binary is compiled for them."""
+    found = []
+    for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        try:
+            found += [line for line in path.read_text().splitlines() if line.startswith("Model")]
+        except OSError:
+            continue
+    return "\n".join(found)
+
+
+# On the CPU device --------------------------------------------------------------------------------
+
+
+def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
+    """Rewrite all files and compile the first `sources` of them with the host's compiler."""
+    from cudalab.backends.cpu.compiler import find_compiler
+    from cudalab.program.messages import explain
+    from cudalab.program.rewrite import rewrite
+
+    compiler = find_compiler()
+    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
+    texts = rewrite(files, names)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
+        for name, text in zip(names, texts, strict=True):
+            Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
+        flags = [*host_flags(), *options, "-I", str(HOST), "-include", "cuda_runtime.h"]
+        runtime = _start_runtime(compiler)
+        objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
+        commands = [
+            [*compiler.compile, *flags, "-c", str(Path(folder, name)), "-o", compiled]
+            for name, compiled in zip(names, objects, strict=False)
+        ]
+        failed = _run_all(commands)
+        if failed:
+            raise explain(failed, files)
+        *first, last = runtime.finish()
+        binary = str(Path(folder, "program"))
+        link = [*compiler.compile, "-pthread", *objects, *first, last, "-ldl", "-o", binary]
+        failed = _run_all([link])
+        if failed:
+            raise explain(failed, files)
+        Path(binary).replace(to)
+
+
+class _Runtime:
+    """The objects of the runtime, compiled once for each compiler while the program is."""
+
+    # The last one ends the section of the device's variables.
+    PARTS = ("memory", "copies", "device", "functions", "random", "launch", "sections")
+
+    def __init__(self, folder: Path, commands: list[list[str]]) -> None:
+        self.folder = folder
+        self.running = [_start(command) for command in commands]
+
+    def finish(self) -> list[str]:
+        """The object files."""
+        for process in self.running:
+            messages, _ = process.communicate()
+            if process.returncode:
+                raise KernelCompileError(
+                    f"the CPU device's own runtime does not compile:\n{messages}"
+                )
+        objects = [self.folder / f"{part}.o" for part in self.PARTS]
+        for part in objects:
+            building = part.with_suffix(f".{os.getpid()}")
+            if building.exists():
+                building.replace(part)
+        return [str(part) for part in objects]
+
+
+def _start_runtime(compiler: Compiler) -> _Runtime:
+    key = digest(*runtime_sources(), *host_flags(), compiler.identity, _processor())
+    kept = cache_dir("programs") / f"runtime-{key}"
+    kept.mkdir(exist_ok=True)
+    commands = []
+    for part in _Runtime.PARTS:
+        if not (kept / f"{part}.o").exists():
+            building = kept / f"{part}.{os.getpid()}"
+            source = str(HOST / f"{part}.cpp")
+            compile_part = [*compiler.compile, *host_flags(), "-I", str(HOST)]
+            commands.append([*compile_part, "-c", source, "-o", str(building)])
+    return _Runtime(kept, commands)
+
+
+# With nvcc ----------------------------------------------------------------------------------------
+
+
+def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
+    """Compile the files as they are."""
+    from cudalab.backends.nvcc import find_nvcc, include_flags, rejection
+
+    nvcc = find_nvcc()
+    with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
+        binary = str(Path(folder, "program"))
+        command = [str(nvcc), *NVCC_FLAGS, *include_flags(nvcc), *options]
+        if sources > 1:
+            command.append("-rdc=true")  # device functions may be in the other files
+        for name, library in NVCC_LIBRARIES.items():
+            if any(f"<{name}" in file.text or f'"{name}' in file.text for file in files):
+                command.append(library)
+        failed = _run_all([[*command, *(file.path for file in files[:sources]), "-o", binary]])
+        if failed:
+            raise rejection(files[0].label, failed)
+        Path(binary).replace(to)
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env={"ZIG_GLOBAL_CACHE_DIR": str(cache_dir("zig")), **os.environ},
+        )
+    except OSError as error:
+        raise NoDeviceError(f"{command[0]} cannot be started: {error.strerror}") from None
+
+
+def _run_all(commands: Sequence[Sequence[str]]) -> str:
+    """Run the commands side by side; the messages of those that failed."""
+    failed = ""
+    for process in [_start(command) for command in commands]:
+        messages, _ = process.communicate()
+        if process.returncode:
+            failed += messages or f"{process.args!r} failed without a word"
+    return failed

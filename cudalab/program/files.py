@@ -1,0 +1,68 @@
+"""The files of a program: those named on the command line and the headers they include."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cudalab.errors import CudalabError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
+
+
+@dataclass
+class File:
+    """A source file as it was read."""
+
+    path: str
+    label: str  # how messages name it
+    text: str
+    # Where an #include names another file of the program, quotes included: which one it is.
+    includes: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
+def gather(paths: Sequence[str], include_dirs: Sequence[str]) -> list[File]:
+    """The files named by `paths`, then every file that they include and that is not the system's.
+
+    CudalabError when a named file cannot be read; a header that is not found is left to the
+    compiler, which knows more folders.
+    """
+    files = [File(path, path, _read(path)) for path in paths]
+    index = {os.path.realpath(file.path): i for i, file in enumerate(files)}
+    for file in files:  # grows while it is walked
+        beside = os.path.dirname(file.path)  # noqa: PTH120 - pathlib is slow to start with
+        for match in _INCLUDE.finditer(file.text):
+            folders = [beside, *include_dirs] if match[1] == '"' else include_dirs
+            path = _find(match[2], folders)
+            if path is None:
+                continue
+            real = os.path.realpath(path)
+            if real not in index:
+                index[real] = len(files)
+                files.append(File(path, os.path.normpath(path), _read(path)))
+            file.includes[match.start(1), match.end()] = index[real]
+    return files
+
+
+def _find(name: str, folders: Sequence[str]) -> str | None:
+    for folder in folders:
+        path = os.path.join(folder, name)  # noqa: PTH118 - as above
+        if os.path.isfile(path):  # noqa: PTH113 - as above
+            return path
+    return None
+
+
+def _read(path: str) -> str:
+    try:
+        # surrogateescape: comments may be in any encoding, and their bytes are kept
+        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:  # noqa: PTH123
+            return file.read()
+    except FileNotFoundError:
+        raise CudalabError(f"{path}: no such file") from None
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be read: {error.strerror}") from None

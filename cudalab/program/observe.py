@@ -1,0 +1,415 @@
+"""A whole program under the instrument of check mode: `cudalab run --sanitize` and `--profile`.
+
+The program becomes a library in which every access is seen. A child process loads it and calls its
+main function; each launch comes back to Python, which lets check mode run the grid and sends what
+was seen through a pipe. So the report is there even if the program crashes later on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from cudalab import source
+from cudalab.backends.cpu import _Kernel, check, check_rows, compiler, elf
+from cudalab.backends.cpu.check_module import load_runtime
+from cudalab.cache import cache_dir
+from cudalab.errors import KernelCompileError
+from cudalab.program.build import HOST, digest, host_flags, runtime_sources
+from cudalab.program.messages import explain
+from cudalab.program.rewrite import rewrite
+from cudalab.trace import LaunchTrace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.program.files import File
+    from cudalab.trace import Finding
+
+BUDGET_S = 15.0  # of tracing for --profile; a kernel's first blocks are always traced
+KILL_AFTER_S = 30.0  # one launch under --sanitize
+GUARD_BYTES = 256  # between two allocations: what memory.cpp leaves free
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+_CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
+_PARTS = ("memory", "copies", "device", "functions", "random", "observe")
+# After the flags of kernel files: programs have exceptions, and a main function that is found.
+_PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A program to observe."""
+
+    path: Path
+    host: Path  # the CUDA runtime API
+    parameters: dict[str, list[str]]  # of its kernels
+    constants: frozenset[str]  # the names of its __constant__ variables
+
+
+@dataclass
+class Observed:
+    """What was seen."""
+
+    traces: list[LaunchTrace] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    launches: int = 0
+    told: list[tuple[str, str]] = field(default_factory=list)  # one of TOLD, and the words
+
+
+# Building ----------------------------------------------------------------------------------------
+
+
+def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Library:
+    """The instrumented library, compiled if there is none."""
+    names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
+    texts = dict(zip(names, rewrite(files, names), strict=True))
+    whole = '#include "host/cuda_runtime.h"\n'
+    seen: set[str] = set()
+    whole += "".join(_inlined(name, texts, seen) for name in names[:sources])
+    host, sections = _host()
+    more = (*_PROGRAM, *options, "-I", str(HOST))
+    # zig links kernel files as C.
+    library = ("-lc++",) if compiler.find_compiler().name.startswith("zig") else ("-lstdc++",)
+    libraries = (str(sections), str(host), *library)
+    try:
+        path = compiler.check_library(whole, files[0].label, more, libraries)
+    except KernelCompileError as error:
+        raise explain(error.message, files) from None
+    parameters: dict[str, list[str]] = {}
+    constants: set[str] = set()
+    for file in files:
+        parameters |= source.parameter_names(file.text)
+        constants |= set(_CONSTANT.findall(source.blank_comments(file.text)))
+    return Library(path, host, parameters, frozenset(constants))
+
+
+def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
+    """A file's text with the program's own headers in place of their #includes."""
+    text = texts[name]
+    if name in seen and _ONCE.search(text):
+        return ""
+    seen.add(name)
+    label = text.partition("\n")[0].removeprefix("#line 1 ")
+    pieces, end = [], 0
+    for match in _INCLUDE.finditer(text):
+        line = text.count("\n", 0, match.start())  # without the #line in front
+        pieces += [
+            text[end : match.start()],
+            _inlined(match["name"], texts, seen),
+            f"\n#line {line + 1} {label}",
+        ]
+        end = match.end()
+    return _ONCE.sub("", "".join([*pieces, text[end:]]))
+
+
+def _host() -> tuple[Path, Path]:
+    """The runtime API as a library of its own, and the object that knows a program's sections."""
+    found, runtime = compiler.find_compiler(), compiler.check_runtime_library()
+    flags = [*host_flags(), "-fPIC", "-I", str(HOST)]
+    key = digest(*runtime_sources(), *flags, found.identity, str(runtime))
+    folder = cache_dir("programs") / f"observed-{key}"
+    host, sections = folder / "libhost.so", folder / "sections.o"
+    if host.exists() and sections.exists():
+        return host, sections
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
+        library, last = Path(build_folder, "libhost.so"), Path(build_folder, "sections.o")
+        parts = [str(HOST / f"{part}.cpp") for part in _PARTS]
+        _run([*found.compile, *flags, "-c", str(HOST / "sections.cpp"), "-o", str(last)])
+        _run([*found.compile, *flags, "-shared", *parts, str(runtime), "-o", str(library)])
+        last.replace(sections)
+        library.replace(host)
+    return host, sections
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise KernelCompileError(f"the CPU device's own runtime does not compile:\n{done.stderr}")
+
+
+# Running -----------------------------------------------------------------------------------------
+
+
+def observe(
+    library: Library, arguments: Sequence[str], *, detect: bool, count: bool
+) -> tuple[int, Observed]:
+    """Run the program in a child process; its wait status, and what was seen."""
+    seen = Observed()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _be_the_program(library, arguments, writing, detect=detect, count=count)
+    os.close(writing)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the program's
+    with os.fdopen(reading, "rb") as pipe:
+        while True:
+            try:
+                kind, what = pickle.load(pipe)  # noqa: S301 - from our own child
+            except (EOFError, pickle.UnpicklingError):
+                break
+            if kind == "trace":
+                seen.traces.append(what)
+            elif kind == "findings":
+                check_rows.merge_findings(seen.findings, what)
+            elif kind == "launch":
+                seen.launches += 1
+            else:
+                seen.told.append(what)
+    _, status = os.waitpid(child, 0)
+    signal.signal(signal.SIGINT, before)
+    return status, seen
+
+
+def _be_the_program(
+    library: Library, arguments: Sequence[str], pipe: int, *, detect: bool, count: bool
+) -> NoReturn:
+    """Load it, call main, exit as it does."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    status = 125
+    try:
+        c_library = ctypes.CDLL(None)
+        program = _Program(library, pipe, detect=detect, count=count)
+        argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments), None)
+        main = program.code.main
+        status = main(len(arguments), argv)
+        c_library.exit(status)
+    except BaseException:  # noqa: BLE001 - nothing may unwind into the parent's frames
+        sys.excepthook(*sys.exc_info())
+    os._exit(status)
+
+
+def _last_name(mangled: str) -> str:
+    """`total` of _ZN5outer5totalE and of _ZL5total."""
+    name, rest = mangled, mangled.removeprefix("_ZN").removeprefix("_Z").removeprefix("L")
+    while match := re.match(r"L?(\d+)", rest):
+        end = match.end() + int(match[1])
+        name, rest = rest[match.end() : end], rest[end:]
+    return name
+
+
+class _ObservedLaunch(ctypes.Structure):
+    """cudalab::ObservedLaunch of observe.cpp."""
+
+    _fields_ = (
+        ("kernel", ctypes.POINTER(_Kernel)),
+        ("args", ctypes.POINTER(ctypes.c_void_p)),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_size_t),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_int),
+    )
+
+
+class _ObservedMemory(ctypes.Structure):
+    """cudalab::ObservedMemory of observe.cpp."""
+
+    _fields_ = (
+        ("begin", ctypes.c_void_p),
+        ("bytes", ctypes.c_size_t),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_int),
+        ("region", ctypes.c_uint),
+    )
+
+
+TOLD = ("failed kernel", "unread error", "leak", "failed call")  # cudalab::Told of internal.h
+_Teller = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
+_Visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+_Observer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_ObservedLaunch))
+
+
+class _Program:
+    """The loaded library, in the child process."""
+
+    def __init__(self, library: Library, pipe: int, *, detect: bool, count: bool) -> None:
+        """Load the parts in their order, and ask to be told of launches."""
+        self.pipe, self.detect, self.count = pipe, detect, count
+        self.parameters, self.constants = library.parameters, library.constants
+        self.variables: dict[int, str] = {}  # region -> name
+        self.checker = load_runtime()
+        self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
+        self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
+        self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
+        arrays = elf.shared_arrays(library.path)
+        self.shared_names = [*(array.name for array in arrays), "dynamic shared memory"]
+        self._arrays = (check_rows.SharedArrayRow * len(arrays))()
+        for row, array in zip(self._arrays, arrays, strict=True):
+            row.offset, row.bytes = array.offset, array.num_bytes
+        num_sites = ctypes.c_size_t.in_dll(self.code, "cudalab_check_num_sites").value
+        self.sites = (check_rows.Site * num_sites).in_dll(self.code, "cudalab_check_sites")
+        num_files = ctypes.c_size_t.in_dll(self.code, "cudalab_check_num_files").value
+        files = (ctypes.c_char_p * num_files).in_dll(self.code, "cudalab_check_files")
+        self.files = [(name or b"").decode(errors="replace") for name in files]
+        self.module = self.checker.cudalab_check_module(
+            ctypes.byref(self.sites), num_sites, self._arrays, len(arrays)
+        )
+        self.spent_s = 0.0
+        self._observer = _Observer(self._launch)
+        self._teller = _Teller(self._tell)
+        self.host.cudalab_observe(self._observer, self._teller, int(detect))
+        self.host.cudalab_variables(_Visitor(self._add_variable))
+
+    def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
+        """A __device__ or __constant__ variable is memory that kernels may use."""
+        name = _last_name(mangled.decode())
+        space = check_rows.SPACES.index("constant" if name in self.constants else "global")
+        region = self.checker.cudalab_check_add(
+            ctypes.c_void_p(address), num_bytes, 0, space, int(self.detect)
+        )
+        self.checker.cudalab_check_written(region)
+        self.variables[region] = name
+
+    def _send(self, kind: str, what: Any) -> None:
+        data = pickle.dumps((kind, what))
+        while data:
+            data = data[os.write(self.pipe, data) :]
+
+    def _tell(self, what: int, text: bytes) -> None:
+        self._send("told", (TOLD[what], text.decode(errors="replace")))
+
+    def _launch(self, given: Any) -> int:
+        """What the program calls for each launch: 0 when the grid has ended well."""
+        launch = given.contents
+        grid, block = tuple(launch.grid), tuple(launch.block)
+        blocks = grid[0] * grid[1] * grid[2]
+        began, fresh, traced = time.monotonic(), True, 0
+        self._send("launch", None)
+        state = 1
+        if self.detect:
+            state, traced = self._run(launch, 0, blocks, fresh, observed=True), blocks
+        else:
+            left = max(BUDGET_S - self.spent_s, 0) / 2
+            done = 0
+            for index in check.spread(min(blocks, 64), blocks):
+                if traced and time.monotonic() - began > left:
+                    break
+                if state > 0 and done < index:
+                    state = self._run(launch, done, index - done, fresh=False, observed=False)
+                if state > 0:
+                    state = self._run(launch, index, 1, fresh, observed=True)
+                    fresh, done, traced = False, index + 1, traced + 1
+            self.spent_s += time.monotonic() - began
+            if state > 0 and done < blocks:
+                state = self._run(launch, done, blocks - done, fresh=False, observed=False)
+        self._take_down(launch, grid, block, blocks, traced)
+        return 0 if state > 0 else 1
+
+    def _run(self, launch: Any, first: int, count: int, fresh: bool, *, observed: bool) -> int:
+        """Run blocks in the instrumented build, with the instrument on or off."""
+        options = check_rows.Options(
+            module=self.module,
+            kernel=ctypes.cast(launch.kernel, ctypes.c_void_p),
+            args=ctypes.cast(launch.args, ctypes.c_void_p),
+            grid=launch.grid,
+            block=launch.block,
+            blocks=None,
+            first_block=first,
+            num_blocks=count,
+            shared_bytes=launch.shared,
+            seed=0,
+            detects=self.detect and observed,
+            counts=self.count and observed,
+            in_step=True,
+            banks=32,
+            fresh=fresh,
+        )
+        self.checker.cudalab_check_launch(ctypes.byref(options))
+        deadline = time.monotonic() + KILL_AFTER_S
+        while (state := self.checker.cudalab_check_wait(100)) == 0:
+            if self.detect and time.monotonic() > deadline:
+                self.checker.cudalab_check_stop()
+        return int(state)
+
+    def _take_down(
+        self,
+        launch: Any,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        blocks: int,
+        traced: int,
+    ) -> None:
+        kernel = launch.kernel.contents
+        name = kernel.name.decode(errors="replace")
+        names = check_rows.Names(
+            name, self.files, grid, block, self._namer(launch, kernel, name), lambda _: None
+        )
+        if self.detect:
+            rows = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)
+            self._send("findings", [check_rows.finding(row, names) for row in rows])
+            self.checker.cudalab_check_forget()
+        if self.count:
+            self._send("trace", self._trace(names, blocks, traced))
+
+    def _namer(self, launch: Any, kernel: Any, name: str) -> Any:
+        """What memory is called: as the kernel's parameter, or by the line that allocated it."""
+        called = dict(self.variables)
+        parameters = self.parameters.get(name.partition("<")[0].rpartition("::")[2], [])
+        for i in range(kernel.num_params):
+            if not kernel.param_sizes[i] & 128:
+                continue
+            address = ctypes.cast(launch.args[i], ctypes.POINTER(ctypes.c_void_p)).contents.value
+            memory = self.host.cudalab_observed_memory(ctypes.c_void_p(address or 0))
+            if memory:
+                named = parameters[i] if i < len(parameters) else ""
+                made = f"{memory.contents.file.decode()}:{memory.contents.line}"
+                called.setdefault(memory.contents.region, named or f"the memory of {made}")
+
+        def region(number: int) -> str | None:
+            if number == check_rows.NO_REGION:
+                return None
+            if number >= check_rows.FIRST_SHARED_REGION:
+                return self.shared_names[number - check_rows.FIRST_SHARED_REGION]
+            return called.get(number, "a buffer")
+
+        return region
+
+    def _trace(self, names: check_rows.Names, blocks: int, traced: int) -> LaunchTrace:
+        checker, sites = self.checker, self.sites
+        rows = self._rows(checker.cudalab_check_rows, check_rows.AccessRow)
+        steps = self._rows(checker.cudalab_check_steps, check_rows.StepRow)
+        branches = (check_rows.BranchRow * len(sites)).from_address(
+            checker.cudalab_check_branches()
+        )
+        by_site = ctypes.c_uint64 * len(sites)
+        floats, doubles = ctypes.c_uint64(), ctypes.c_uint64()
+        checker.cudalab_check_operations(ctypes.byref(floats), ctypes.byref(doubles))
+        operations = {"float": floats.value, "double": doubles.value}
+        threads = names.block[0] * names.block[1] * names.block[2]
+        return LaunchTrace(
+            kernel=names.kernel,
+            grid=names.grid,
+            block=names.block,
+            blocks=blocks,
+            blocks_traced=traced,
+            warps_traced=traced * -(-threads // 32),
+            accesses=check_rows.accesses(rows, steps, names),
+            branches=check_rows.branches(list(sites), list(branches), names),
+            barriers=check_rows.uses(
+                list(sites), list(by_site.from_address(checker.cudalab_check_barriers())), names
+            ),
+            warp_operations=check_rows.uses(
+                list(sites), list(by_site.from_address(checker.cudalab_check_warp_ops())), names
+            ),
+            operations={name: count for name, count in operations.items() if count},
+        )
+
+    def _rows(self, function: Any, kind: Any) -> Any:
+        """A list of the runtime's, as it is now."""
+        count = ctypes.c_size_t()
+        address = function(ctypes.byref(count))
+        return list((kind * count.value).from_address(address)) if count.value else []

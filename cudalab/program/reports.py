@@ -1,0 +1,85 @@
+"""What was seen of a program, printed: the reports of `sanitize` and `profile` for all kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab import display
+from cudalab.annotate import number, share
+from cudalab.profile import Profile, VariantProfile, merged, totals
+from cudalab.sanitize import finding_row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.program.files import File
+    from cudalab.program.observe import Observed
+
+LAUNCHES_SHOWN = 24
+
+
+def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
+    """Print the findings; whether there are none but notes."""
+    texts = {file.label: file.text.splitlines() for file in files}
+    rows = [finding_row(finding, name, texts) for finding in seen.findings]
+    rows.sort(key=lambda row: bool(row["note"]))
+    wrong = [words for kind, words in seen.told if kind != "failed call"]
+    errors = sum(not row["note"] for row in rows) + len(wrong)
+    said = f"{errors} found" if errors else "clean"
+    display.findings(f"{name}: {said}\nlooked at: {_launches(seen)}", rows)
+    failed = [words for kind, words in seen.told if kind == "failed call"]
+    for head, lines in (
+        ("Failures that the program lets pass, and memory it keeps:", wrong),
+        ("Calls that failed, which is right where the program looks at their results:", failed),
+    ):
+        if lines:
+            display.lines(["", head, *(f"   {line}" for line in lines)])
+    return errors == 0
+
+
+def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
+    """Print each launch in a row, then each kernel, its launches put together, line by line."""
+    from cudalab.backends.cpu import processor_name  # noqa: PLC0415 - as display is late
+    from cudalab.cli_profile import show  # noqa: PLC0415 - as above
+
+    launches = []
+    for i, trace in enumerate(seen.traces[:LAUNCHES_SHOWN], 1):
+        sums = totals(trace)
+        launches.append(
+            [
+                str(i),
+                trace.kernel,
+                _dim(trace.grid),
+                _dim(trace.block),
+                f"{trace.blocks_traced} of {trace.blocks}",
+                number(sums["global_sectors"]),
+                share(sums["global_efficiency"]),
+                number(sums["bank_conflicts"]),
+                share(sums["divergence"]),
+            ]
+        )
+    heads = ["launch", "kernel", "grid", "block", "traced", "sectors", "useful %"]
+    heads += ["conflicts", "split %"]
+    display.table(f"{name}: {_launches(seen)}", heads, launches)
+    if len(seen.traces) > LAUNCHES_SHOWN:
+        display.lines([f"... and {len(seen.traces) - LAUNCHES_SHOWN} more launches", ""])
+    program = VariantProfile(name, "", files[0].label, kernels=merged(seen.traces))
+    program.texts = {file.label: file.text for file in files}
+    found = Profile("cpu", processor_name(), 32, "program", {}, name, [program])
+    show(found)
+    return True
+
+
+def _launches(seen: Observed) -> str:
+    kernels = {trace.kernel for trace in seen.traces}
+    of = f" of {_count(len(kernels), 'kernel', 'kernels')}" if kernels else ""
+    return _count(seen.launches, "launch", "launches") + of
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _dim(size: tuple[int, int, int]) -> str:
+    used = max(i for i in range(3) if i == 0 or size[i] > 1) + 1
+    return " x ".join(map(str, size[:used]))

@@ -1,0 +1,368 @@
+"""CUDA C++ for a host's compiler: what has no meaning there is said in other words.
+
+`k<<<grid, block>>>(args)` becomes a call, `extern __shared__` a pointer, and a device variable goes
+to a section of its own. Lines keep their numbers; strings and comments are never touched.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cudalab.errors import NoDeviceError
+from cudalab.program.structure import Kernel, Structure, scan
+from cudalab.program.tokens import (
+    Lines,
+    Token,
+    closing,
+    closing_angle,
+    opening,
+    opening_angle,
+    tokenize,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.program.files import File
+
+_DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+\w+(?P<params>\([^)]*\))?")
+_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
+_NO_KERNELS = frozenset({"return", "else", "do", "case", "goto", "new", "delete", "throw"})
+_UNSUPPORTED_HEADERS = {
+    "thrust/": "Thrust",
+    "cub/": "CUB",
+    "cuda/": "libcu++",
+    "cuda_pipeline": "asynchronous copies (pipelines)",
+    "cublas": "cuBLAS",
+    "cufft": "cuFFT",
+    "cusparse": "cuSPARSE",
+    "cusolver": "cuSOLVER",
+    "curand.h": "cuRAND's host interface",
+    "cudnn": "cuDNN",
+    "cutensor": "cuTENSOR",
+    "cutlass/": "CUTLASS",
+    "cute/": "CuTe",
+    "npp": "NPP",
+    "nvrtc": "NVRTC",
+    "nvToolsExt": "NVTX",
+    "nvtx3/": "NVTX",
+    "mma.h": "tensor cores",
+    "cuda_fp8": "8-bit floating point",
+    "cuda_gl_interop": "OpenGL",
+    "texture_": "textures",
+    "surface_": "surfaces",
+}
+
+
+@dataclass
+class Parsed:
+    """A file, its tokens and what it declares."""
+
+    file: File
+    tokens: list[Token]  # without directives
+    directives: list[Token]
+    lines: Lines
+    structure: Structure
+    edits: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def replace(self, start: int, end: int, text: str, newline: str = "\n") -> None:
+        """Put `text` where the file has [start, end), with as many lines."""
+        lost = self.file.text.count("\n", start, end) - text.count("\n")
+        self.edits.append((start, end, text + newline * lost))
+
+    def unsupported(self, what: str, position: int) -> NoDeviceError:
+        """The error for something that only a GPU offers."""
+        return NoDeviceError(
+            f"not supported on the CPU device: {what} ({self.file.label}:{self.lines[position]})"
+        )
+
+
+def parse(file: File) -> Parsed:
+    """Read the declarations of a file."""
+    tokens = tokenize(file.text)
+    code = [token for token in tokens if token.kind != "directive"]
+    directives = [token for token in tokens if token.kind == "directive"]
+    lines = Lines(file.text)
+    return Parsed(file, code, directives, lines, scan(code, lines))
+
+
+def rewrite(files: Sequence[File], names: Sequence[str]) -> list[str]:
+    """The texts to compile in place of `files`, which are stored under `names`.
+
+    NoDeviceError for what the CPU device lacks and what can be recognised here.
+    """
+    parsed = [parse(file) for file in files]
+    kernels: dict[str, list[Kernel]] = {}
+    for each in parsed:
+        for kernel in each.structure.kernels:
+            kernels.setdefault(kernel.name, []).append(kernel)
+    plain = {
+        name
+        for name, declared in kernels.items()
+        if not any(kernel.is_template for kernel in declared)
+        and len({kernel.signature for kernel in declared}) == 1
+    }
+    templates = {
+        name for name, declared in kernels.items() if any(kernel.is_template for kernel in declared)
+    }
+    exact = {name for name in plain if not any(kernel.has_defaults for kernel in kernels[name])}
+    for each in parsed:
+        _check_headers(each)
+        _check_assembly(each)
+        _rewrite_includes(each, names)
+        _rewrite_variables(each)
+        _rewrite_dynamic_shared(each)
+        _enlist_kernels(each, plain, templates)
+        _rewrite_launches(each, each.tokens, exact, {})
+        for directive in each.directives:
+            _rewrite_macro(each, directive, exact)
+    return [_apply(each) for each in parsed]
+
+
+def _apply(parsed: Parsed) -> str:
+    label = parsed.file.label.replace("\\", "\\\\").replace('"', '\\"')
+    pieces = [f'#line 1 "{label}"\n']
+    end = 0
+    for start, stop, text in sorted(parsed.edits):
+        pieces += [parsed.file.text[end:start], text]
+        end = stop
+    pieces += [parsed.file.text[end:], "\n"]
+    return "".join(pieces)
+
+
+# What the device lacks ---------------------------------------------------------------------------
+
+
+def _check_headers(parsed: Parsed) -> None:
+    own = {parsed.lines[start] for start, _ in parsed.file.includes}
+    for directive in parsed.directives:
+        match = _INCLUDE.match(directive.text)
+        if match is None or parsed.lines[directive.start] in own:
+            continue
+        for prefix, what in _UNSUPPORTED_HEADERS.items():
+            if match[1].startswith(prefix):
+                raise parsed.unsupported(what, directive.start)
+
+
+def _check_assembly(parsed: Parsed) -> None:
+    tokens = parsed.tokens
+    for start, end in parsed.structure.device_functions:
+        for i in range(start, end):
+            if tokens[i].text in ("asm", "__asm__", "__asm"):
+                words = [token for token in tokens[i : i + 6] if token.kind == "string"]
+                if words and words[0].text.strip('" '):  # an empty one is a fence for the compiler
+                    raise parsed.unsupported("inline PTX", tokens[i].start)
+
+
+# Edits -------------------------------------------------------------------------------------------
+
+
+def _rewrite_includes(parsed: Parsed, names: Sequence[str]) -> None:
+    for (start, end), index in parsed.file.includes.items():
+        parsed.replace(start, end, f'"{names[index]}"')
+
+
+def _rewrite_variables(parsed: Parsed) -> None:
+    for i in parsed.structure.variables:
+        token = parsed.tokens[i]
+        kind = "MANAGED" if token.text == "__managed__" else "DEVICE"
+        parsed.replace(token.start, token.end, f"CUDALAB_{kind}_DATA")
+    for i, token in enumerate(parsed.tokens):
+        if token.text == "__noinline__" and (i == 0 or parsed.tokens[i - 1].text != "("):
+            parsed.replace(token.start, token.end, "__attribute__((noinline))")
+
+
+def _rewrite_dynamic_shared(parsed: Parsed) -> None:
+    """`extern __shared__ T name[];` is a pointer to where the launch has put the memory."""
+    tokens = parsed.tokens
+    for i, token in enumerate(tokens):
+        if token.text != "extern":
+            continue
+        start = i
+        while start and tokens[start - 1].text not in (";", "{", "}", ")", ":"):
+            start -= 1
+        end = i
+        while end < len(tokens) and tokens[end].text not in (";", "{"):
+            end += 1
+        words = tokens[start:end]
+        if not any(word.text == "__shared__" for word in words):
+            continue
+        name = next((j for j, word in enumerate(words) if j and word.text == "["), 0) - 1
+        if name < 0 or end == len(tokens):
+            continue
+        kind = _type_words(words[:name])
+        rest = words[name + 3 :]  # further dimensions, behind `name []`
+        dimensions = " ".join(word.text for word in rest)
+        called = words[name].text
+        if any(first < i < last for first, last in parsed.structure.functions):
+            said = (
+                f"{kind} (*const {called}){dimensions} = "
+                f"({kind} (*){dimensions})::cudalab::current.dynamic_shared;"
+                if rest
+                else f"{kind}* const {called} = ({kind}*)::cudalab::current.dynamic_shared;"
+            )
+        else:
+            said = f"static constexpr ::cudalab::DynamicShared<{kind}{dimensions}> {called}{{}};"
+        parsed.replace(tokens[start].start, tokens[end].end, said)
+
+
+def _type_words(words: Sequence[Token]) -> str:
+    """A type without storage and alignment."""
+    kept: list[str] = []
+    i = 0
+    while i < len(words):
+        text = words[i].text
+        if text in ("__align__", "alignas", "__attribute__"):
+            i = closing(list(words), i + 1) or i
+        elif text not in ("extern", "__shared__", "static"):
+            kept.append(text)
+        i += 1
+    return " ".join(kept).replace(" :: ", "::").replace(":: ", "::")
+
+
+def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> None:
+    """Write down the kernels, so that the runtime can find one by its address."""
+    for kernel in parsed.structure.kernels:
+        if kernel.body_end is not None and kernel.name in plain:
+            bounds = f", (unsigned)({kernel.bounds})" if kernel.bounds else ""
+            parsed.replace(
+                kernel.body_end,
+                kernel.body_end,
+                f" static ::cudalab::Enlisted cudalab_enlisted_{kernel.name}_{kernel.line}"
+                f'({kernel.name}, "{kernel.name}"{bounds});',
+            )
+    tokens = parsed.tokens
+    for start, end in parsed.structure.functions:
+        for i in range(start, end):
+            if tokens[i].text not in templates or tokens[i + 1].text != "<":
+                continue
+            angle = closing_angle(tokens, i + 1)
+            if angle is None or tokens[angle + 1].text in ("<", "("):
+                continue
+            first = i - 1 if tokens[i - 1].text == "&" else i
+            written = parsed.file.text[tokens[first].start : tokens[angle].end]
+            name = _quoted(parsed.file.text[tokens[i].start : tokens[angle].end])
+            parsed.replace(
+                tokens[first].start, tokens[angle].end, f"::cudalab::enlisted({written}, {name})"
+            )
+
+
+def _rewrite_macro(parsed: Parsed, directive: Token, exact: set[str]) -> None:
+    """Launches in the body of a #define."""
+    match = _DEFINE.match(directive.text)
+    if match is None or "<" not in directive.text:
+        return
+    offset = directive.start + match.end()
+    body = [
+        token._replace(start=token.start + offset, end=token.end + offset)
+        for token in tokenize(directive.text[match.end() :])
+    ]
+    names = re.findall(r"\w+", match["params"] or "")
+    _rewrite_launches(parsed, body, exact, {name: f"#{name}" for name in names})
+
+
+# Launches ----------------------------------------------------------------------------------------
+
+
+def _rewrite_launches(
+    parsed: Parsed, tokens: list[Token], exact: set[str], quoted: dict[str, str]
+) -> None:
+    """`k<<<config>>>(args)` becomes cudalab::launch(k, call of k, "k", Config(config))(args).
+
+    Without the first k if its type is not known, without the call if k is a pointer.
+    """
+    for i in range(1, len(tokens) - 2):
+        if any(tokens[i + j].text != "<" for j in range(3)):
+            continue
+        if tokens[i - 1].text == "operator" or tokens[i - 1].text == "<":
+            continue
+        if tokens[i + 1].start != tokens[i].end:
+            continue
+        begin = _kernel_expression(tokens, i - 1)
+        end = _end_of_configuration(tokens, i + 3)
+        if begin is None or end is None:
+            continue
+        if tokens is parsed.tokens and any(
+            first < i < last for first, last in parsed.structure.device_functions
+        ):
+            raise parsed.unsupported("launches from kernels", tokens[i].start)
+        kernel = " ".join(parsed.file.text[tokens[begin].start : tokens[i - 1].end].split())
+        kernel = kernel.replace(" \\ ", " ")
+        name = quoted.get(kernel) or _quoted(kernel)
+        call = f"[=](auto&... cudalab_a) {{ {kernel}(cudalab_a...); }}"
+        if _is_pointer(tokens, begin, i - 1):
+            call = kernel  # its value is taken now
+        elif kernel.removeprefix("::") in exact:
+            call = f"{kernel}, {call}"
+        parsed.replace(
+            tokens[begin].start,
+            tokens[i + 2].end,
+            f"::cudalab::launch({call}, {name}, ::cudalab::Config(",
+            "\n" if tokens is parsed.tokens else "\\\n",
+        )
+        parsed.replace(tokens[end].start, tokens[end + 2].end, "))")
+
+
+def _kernel_expression(tokens: list[Token], last: int) -> int | None:
+    """Where the expression that ends at `last`, in front of `<<<`, begins."""
+    i = last
+    while i >= 0:
+        start: int | None = i
+        if tokens[i].text == ">":
+            start = opening_angle(tokens, i)
+            start = None if start is None else start - 1
+        elif tokens[i].text in (")", "]"):
+            start = opening(tokens, i)
+            if start and (tokens[start - 1].text in (")", "]") or _is_operand(tokens[start - 1])):
+                i = start - 1
+                continue
+        elif not _is_operand(tokens[i]):
+            return None
+        if start is None or start < 0:
+            return None
+        i = start
+        if i and tokens[i - 1].text == "::":
+            if i > 1 and (_is_operand(tokens[i - 2]) or tokens[i - 2].text == ">"):
+                i -= 2
+                continue
+            return i - 1
+        if i > 1 and tokens[i - 1].text in (".", "->"):
+            i -= 2
+            continue
+        return i
+    return None
+
+
+def _is_pointer(tokens: list[Token], first: int, last: int) -> bool:
+    """Whether an expression is no name of a kernel, but a value: `(*p)`, `table[i]`, `x.kernel`."""
+    if tokens[last].text in (")", "]"):
+        return True
+    return any(token.text in (".", "->") for token in tokens[first:last])
+
+
+def _is_operand(token: Token) -> bool:
+    return token.kind == "name" and token.text not in _NO_KERNELS
+
+
+def _end_of_configuration(tokens: list[Token], start: int) -> int | None:
+    """The first of the three `>` that are followed by the arguments."""
+    i = start
+    while i + 3 < len(tokens):
+        text = tokens[i].text
+        if text in ("(", "[", "{"):
+            end = closing(tokens, i)
+            if end is None:
+                return None
+            i = end
+        elif text in (")", "]", "}", ";"):
+            return None
+        elif all(tokens[i + j].text == ">" for j in range(3)) and tokens[i + 3].text == "(":
+            return i
+        i += 1
+    return None
+
+
+def _quoted(text: str) -> str:
+    return '"' + " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"') + '"'

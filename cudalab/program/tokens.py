@@ -1,0 +1,124 @@
+"""The tokens of CUDA C++: enough to edit code without touching strings and comments."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"""
+    (?P<directive>^[ \t]*\#(?:/\*.*?\*/|\\\r?\n|[^\n])*)
+    |(?P<space>[^\S\n]+|\n|\\\r?\n)  # a newline by itself: a directive may follow
+    |(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?\*/)
+    |(?P<string>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
+               |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*")
+    |(?P<character>(?:u8|[uUL])?'(?:\\.|[^'\\\n])+')
+    |(?P<number>\.?\d(?:[eEpP][+-]|'?[\w.])*)
+    |(?P<name>[A-Za-z_$]\w*)
+    |(?P<sign>->|::|.)
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+OPENING = {"(": ")", "[": "]", "{": "}"}
+CLOSING = {closing: opening for opening, closing in OPENING.items()}
+
+
+class Token(NamedTuple):
+    """A token that means something; spaces and comments are left out."""
+
+    kind: str  # directive (a whole preprocessor line), string, character, number, name or sign
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of `text`. Signs are single characters, except `->` and `::`."""
+    return [
+        Token(match.lastgroup or "", match[0], match.start(), match.end())
+        for match in _TOKEN.finditer(text)
+        if match.lastgroup not in ("space", "comment")
+    ]
+
+
+def closing(tokens: list[Token], opening: int) -> int | None:
+    """Where the bracket at `opening` closes; None when it does not."""
+    depth = 0
+    for i in range(opening, len(tokens)):
+        if tokens[i].text in OPENING:
+            depth += 1
+        elif tokens[i].text in CLOSING:
+            depth -= 1
+            if depth == 0:
+                return i
+    return None
+
+
+def opening(tokens: list[Token], closing_: int) -> int | None:
+    """Where the bracket that closes at `closing_` opens; None when it does not."""
+    depth = 0
+    for i in range(closing_, -1, -1):
+        if tokens[i].text in CLOSING:
+            depth += 1
+        elif tokens[i].text in OPENING:
+            depth -= 1
+            if depth == 0:
+                return i
+    return None
+
+
+def closing_angle(tokens: list[Token], opening_: int) -> int | None:
+    """Where the template argument list that opens with `<` closes; None when it is none."""
+    depth, i = 0, opening_
+    while i < len(tokens):
+        text = tokens[i].text
+        if text in OPENING:
+            end = closing(tokens, i)
+            if end is None or text == "{":
+                return None
+            i = end
+        elif text == "<":
+            depth += 1
+        elif text == ">":
+            depth -= 1
+            if depth == 0:
+                return i
+        elif text in (";", ")", "]", "}"):
+            return None
+        i += 1
+    return None
+
+
+def opening_angle(tokens: list[Token], closing_: int) -> int | None:
+    """Where the template argument list that closes with `>` opens; None when it is none."""
+    depth, i = 0, closing_
+    while i >= 0:
+        text = tokens[i].text
+        if text in CLOSING:
+            start = opening(tokens, i)
+            if start is None or text == "}":
+                return None
+            i = start
+        elif text == ">":
+            depth += 1
+        elif text == "<":
+            depth -= 1
+            if depth == 0:
+                return i
+        elif text in (";", "{", "(", "["):
+            return None
+        i -= 1
+    return None
+
+
+class Lines:
+    """The line numbers of positions in a text."""
+
+    def __init__(self, text: str) -> None:
+        """Note where lines begin."""
+        self._starts = [0, *(match.end() for match in re.finditer(r"\n", text))]
+
+    def __getitem__(self, position: int) -> int:
+        """The line, 1-based, that holds `position`."""
+        return bisect_right(self._starts, position)

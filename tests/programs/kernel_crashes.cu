@@ -1,0 +1,77 @@
+// Kernels that crash, each in a run of its own: the argument says which one.
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+
+#include <cuda_runtime.h>
+
+__global__ void far_away(int *data) {
+    if (threadIdx.x == 5) data[-(1ll << 36)] = 1;
+}
+__global__ void null(int *data) {
+    int *p = data + blockIdx.x;
+    if (threadIdx.x == 3) p = nullptr;
+    *p = 1;
+}
+__global__ void asserts(int *data) {
+    data[threadIdx.x] = 1;
+    assert(threadIdx.x < 40);
+}
+__global__ void traps(int *) {
+    if (threadIdx.x == 1) __trap();
+}
+__device__ int depth(int n) {
+    volatile int local[1000];
+    local[n % 1000] = n;
+    return n ? depth(n - 1) + local[n % 1000] : 0;
+}
+__global__ void overflows(int *data) {
+    data[0] = depth(data[0] + 100000);
+}
+__global__ void diverges(int *data) {
+    if (threadIdx.x < 16) __syncthreads();
+    else {
+        data[threadIdx.x] = 0;
+        __syncthreads();
+    }
+}
+
+int main(int, char *argv[]) {
+    int *d;
+    cudaMalloc(&d, 64 * sizeof(int));
+    cudaMemset(d, 0, 64 * sizeof(int));
+    switch (argv[1][0]) {
+        case 'f':
+            far_away<<<1, 64>>>(d);
+            break;
+        case 'n':
+            null<<<2, 64>>>(d);
+            break;
+        case 'a':
+            asserts<<<1, 64>>>(d);
+            break;
+        case 't':
+            traps<<<1, 64>>>(d);
+            break;
+        case 'o':
+            overflows<<<1, 1>>>(d);
+            break;
+        case 'd':
+            diverges<<<1, 64>>>(d);
+            break;
+        case 'u':
+            cudaFree(d);
+            null<<<1, 1>>>(d);
+            break;
+        case 'h':
+            assert(argv[1][1] == '!');
+            break;
+        case 'l':
+            null<<<1, 2000>>>(d);
+            return 0;
+    }
+    printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+    printf("%s\n", cudaGetErrorName(cudaGetLastError()));
+    printf("%s\n", cudaGetErrorName(cudaMalloc(&d, 4)));
+    return 0;
+}
