@@ -1,0 +1,420 @@
+"""What a submission is judged on: a public list for each lab, or the instructor's own file."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tomllib
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from cudalab import registry
+from cudalab.errors import CudalabError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.registry import Variant
+
+
+@dataclass(frozen=True)
+class Test:
+    """One input and what is done with it."""
+
+    name: str
+    size: Size
+    dist: str
+    given: Case = field(default_factory=dict)  # options, as on the command line
+    seed: int | None = None  # None: drawn from the check's own seed
+    points: float = 1.0
+    hidden: bool = False  # from the student, where the grading system can hide a test
+    seconds: float | None = None  # its own time limit
+    memory_bytes: int | None = None
+    file: Path | None = None  # an input of the instructor's instead of a drawn one
+    refuse: bool = False  # no input at all: right is an error and an empty stdout
+    cut_bytes: int = 0  # taken from the end of the input
+    pipe: bool = False  # a few bytes at a time, as a slow pipe delivers them
+
+    __test__ = False  # pytest: no test class
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How points for speed are given."""
+
+    points: float = 0.0
+    reference: str | None = None  # a variant; None: the device's default
+    full: float = 1.2  # times the reference's time, up to which all points are given
+    zero: float = 5.0  # and from which on none
+    size: Size | None = None
+
+    def earned(self, ratio: float) -> float:
+        """The part of the points for a time `ratio` times the reference's."""
+        if ratio <= self.full:
+            return 1.0
+        return max(0.0, (self.zero - ratio) / (self.zero - self.full))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a check does, but for the submission."""
+
+    tests: tuple[Test, ...]
+    speed: Speed = Speed()
+    source: str = "the lab's public list"
+
+
+Rows = tuple[tuple[str, "Size", str], ...]
+
+# Sizes around warps (32), blocks (256, 512, 1024) and tiles (16, 32), and what shows each mistake.
+_KEYS: Rows = (
+    ("nothing at all", 0, "uniform"),
+    ("one key", 1, "uniform"),
+    ("a warp and one", 33, "reversed"),
+    ("equal keys", 1000, "equal"),
+    ("a whole block, few values", 1024, "few"),
+    ("a block and one", 1025, "uniform"),
+    ("sorted already", 2049, "sorted"),
+    ("only the top byte differs", 5000, "top-byte"),
+    ("many blocks", 65_537, "uniform"),
+)
+_MATRICES: Rows = (
+    ("one element", (1, 1), "uniform"),
+    ("a single row", (1, 100), "uniform"),
+    ("a single column", (100, 1), "uniform"),
+    ("a whole tile", (32, 32), "uniform"),
+    ("a tile and one", (33, 31), "uniform"),
+    ("wide", (70, 200), "uniform"),
+    ("tall", (300, 65), "uniform"),
+)
+_PUBLIC: dict[str, Rows] = {
+    "radixsort": _KEYS,
+    "bitonic": (
+        *_KEYS[:-2],
+        ("a bitonic sequence", 4097, "bitonic"),
+        ("many blocks", 20_000, "few"),
+    ),
+    "reduce": (
+        ("nothing at all", 0, "uniform"),
+        ("one item", 1, "uniform"),
+        ("a warp and one", 33, "all-ones"),
+        ("less than a block", 200, "uniform"),
+        ("a whole block", 256, "all-ones"),
+        ("a block and one", 257, "uniform"),
+        ("sums that cancel", 1000, "cancelling"),
+        ("a wide range", 5000, "wide-range"),
+        ("many blocks", 100_003, "uniform"),
+    ),
+    "scan": (
+        ("nothing at all", 0, "uniform"),
+        ("one item", 1, "uniform"),
+        ("a warp and one", 33, "all-ones"),
+        ("a whole block", 512, "uniform"),
+        ("a block and one", 513, "all-ones"),
+        ("sums that cancel", 1025, "cancelling"),
+        ("a wide range", 3000, "wide-range"),
+        ("blocks of blocks", 70_001, "uniform"),
+    ),
+    "histogram": (
+        ("nothing at all", 0, "uniform"),
+        ("one element", 1, "uniform"),
+        ("a warp and one", 33, "uniform"),
+        ("one class only", 2000, "equal"),
+        ("no multiple of four", 1023, "normal"),
+        ("one class gets half", 10_000, "one-hot"),
+        ("few classes get most", 30_000, "zipf"),
+        ("many blocks", 200_003, "uniform"),
+    ),
+    "matmul": (
+        ("nothing at all", 0, "integers"),
+        ("one element", 1, "integers"),
+        ("less than a tile", 15, "integers"),
+        ("a whole tile", 16, "uniform"),
+        ("a tile and one", 17, "integers"),
+        ("two warps and one", 65, "positive"),
+        ("several tiles", 100, "cancelling"),
+        ("many tiles", 150, "uniform"),
+    ),
+    "transpose": (("nothing at all", (0, 0), "uniform"), *_MATRICES),
+    "solve": (
+        ("nothing at all", 0, "dominant"),
+        ("one equation", 1, "dominant"),
+        ("two equations", 2, "random"),
+        ("tridiagonal", 5, "tridiagonal"),
+        ("a warp and one", 33, "unsymmetric"),
+        ("zeros on the diagonal", 40, "pivot"),
+        ("symmetric", 64, "spd"),
+        ("several blocks", 130, "random"),
+    ),
+    "table": (
+        ("nothing at all", 0, "step"),
+        ("one element", 1, "step"),
+        ("a warp and one", 33, "step"),
+        ("a block and one", 257, "step"),
+        ("another step", 1000, "random"),
+        ("many blocks", 70_001, "step"),
+    ),
+}
+# An iteration solves only what it converges for: on these every one of the course's does.
+_ITERATED: Rows = tuple(
+    (name, size, "dominant") for name, size, _ in _PUBLIC["solve"] if name != "tridiagonal"
+)
+_DIRECT = ("lu", "gauss_jordan")
+_TIMED: dict[str, Size] = {  # on the CPU device; a GPU needs more to be busy
+    "radixsort": 100_000,
+    "bitonic": 30_000,
+    "reduce": 1_000_000,
+    "scan": 500_000,
+    "histogram": 1_000_000,
+    "matmul": 192,
+    "transpose": (700, 700),
+    "solve": 128,
+    "table": 500_000,
+}
+_TIMED_CUDA: dict[str, Size] = {
+    "radixsort": 16_000_000,
+    "bitonic": 4_000_000,
+    "reduce": 64_000_000,
+    "scan": 32_000_000,
+    "histogram": 64_000_000,
+    "matmul": 2048,
+    "transpose": (8192, 8192),
+    "solve": 1024,
+    "table": 32_000_000,
+}
+
+
+def public(lab: Lab, given: Case, variant: Variant | None, *, quick: bool) -> Plan:
+    """The default list. A kernel never sees an empty input: the lab's host side answers that."""
+    rows = _PUBLIC.get(lab.name, ())
+    if variant is not None and lab.name == "solve" and variant.dispatch not in _DIRECT:
+        rows = _ITERATED
+    case = lab.complete(given)
+    if case.get("along", "all") != "all":
+        rows = tuple((name, shape, "uniform") for name, shape, _ in _MATRICES)
+    if not rows:  # a lab that is newer than this list
+        sizes = (1, 33, 257, 1025)
+        rows = tuple((f"{size} elements", size, lab.distributions[0]) for size in sizes)
+    if variant is not None:
+        rows = tuple(row for row in rows if row[1] not in (0, (0, 0)))
+    tests = [Test(name, size, dist, given) for name, size, dist in rows]
+    if quick:
+        tests = tests[::-1][: len(tests) // 3 * 3 : 3][::-1] or tests
+    return Plan(tuple(tests), source="a third of the public list" if quick else Plan.source)
+
+
+def strict(plan: Plan) -> Plan:
+    """The plan, and inputs that a program must refuse or take apart."""
+    usual = max(plan.tests, key=lambda test: 0 if isinstance(test.size, tuple) else test.size)
+    return replace(
+        plan,
+        tests=(
+            *plan.tests,
+            replace(usual, name="a pipe that delivers a few bytes at a time", pipe=True),
+            replace(usual, name="input cut short", cut_bytes=3, refuse=True),
+        ),
+    )
+
+
+def timed_size(lab: Lab, plan: Plan, device: str) -> Size:
+    """The size whose time counts."""
+    if plan.speed.size is not None:
+        return plan.speed.size
+    usual = _TIMED_CUDA if device == "cuda" else _TIMED
+    return usual.get(lab.name, 10_000)
+
+
+def case_for(lab: Lab, given: Case, variant: Variant | None) -> Case:
+    """The options, and those that the variant's header leaves no choice about."""
+    usual = {_flag(one.name.removeprefix("--")): one.default for one in lab.options}
+    wanted = {
+        name: value
+        for name, value in given.items()
+        if value is not None and value != usual.get(_flag(name))
+    }
+    if variant is None or variant.computes(lab.complete(wanted)):
+        return wanted
+    # What the header names, and what may have to change for it: 65,536 classes are of uint32.
+    choices = {**lab.axes, **variant.applies}
+    axes = sorted(
+        (axis for axis in choices if axis not in wanted), key=variant.applies.__contains__
+    )
+    for values in product(*(choices[axis] for axis in axes)):
+        candidate = wanted | dict(zip(axes, values, strict=True))
+        try:
+            case = lab.complete(candidate)
+        except UsageError:
+            continue
+        if variant.computes(case):
+            return candidate
+    return wanted  # registry.check_applies says what is wrong
+
+
+def seeds(tests: Iterable[Test], master: int) -> list[int]:
+    """A seed for each test, from the check's own and the test's name and place."""
+    found = []
+    for number, test in enumerate(tests):
+        text = f"{master}/{number}/{test.name}".encode()
+        drawn = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "little")
+        found.append(test.seed if test.seed is not None else drawn)
+    return found
+
+
+def fresh_seed() -> int:
+    """One that nobody could know before."""
+    return secrets.randbelow(2**31)
+
+
+def shown_size(size: Size) -> str:
+    """As --n takes it."""
+    return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
+
+
+def option_words(lab: Lab, case: Case) -> list[str]:
+    """The options that make a case, as the command line has them; none for what is usual."""
+    usual, words = lab.complete({}), []
+    for name, value in case.items():
+        runs_only = any(one.runs_only and one.name == _flag(name) for one in lab.options)
+        if name in lab.derived or runs_only or value is None or value == usual.get(name):
+            continue
+        if name in lab.flags:
+            words.append(f"--{value}")
+        else:
+            words += [_flag(name)] if value is True else [_flag(name), str(value)]
+    return words
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+# The instructor's file ---------------------------------------------------------------------------
+
+_TEST_KEYS = {
+    "name", "n", "dist", "seed", "points", "hidden", "seconds", "memory", "input", "refuse", "cut",
+    "pipe", "options",
+}  # fmt: skip
+_SPEED_KEYS = {"points", "reference", "full", "zero", "n"}
+
+
+def load(path: Path, lab: Lab, given: Case, parse_size: Callable[[str], Size]) -> Plan:
+    """Read a file of tests. CudalabError names the file, the test and the key."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CudalabError(f"{path}: cannot be read: {error}") from None
+    unknown = set(content) - {"test", "speed", "defaults"}
+    if unknown:
+        raise CudalabError(
+            f"{path}: unknown {', '.join(sorted(unknown))}", hint="[[test]], [defaults] and [speed]"
+        )
+    reader = _Reader(path, lab, given, parse_size)
+    tables = content.get("test", [])
+    if not isinstance(tables, list) or not tables:
+        raise CudalabError(
+            f"{path}: no tests", hint="each begins with [[test]] and has at least n = SIZE"
+        )
+    defaults = content.get("defaults", {})
+    tests = tuple(
+        reader.test(number, {**defaults, **table}) for number, table in enumerate(tables, 1)
+    )
+    return Plan(tests, reader.speed(content.get("speed", {})), path.name)
+
+
+class _Reader:
+    """Turns tables of TOML into tests, or into errors that name the place."""
+
+    def __init__(
+        self, path: Path, lab: Lab, given: Case, parse_size: Callable[[str], Size]
+    ) -> None:
+        self.path, self.lab, self.given, self.parse_size = path, lab, given, parse_size
+
+    def test(self, number: int, table: dict[str, Any]) -> Test:
+        where = f"test {number}"
+        self._known(where, table, _TEST_KEYS)
+        size = self._size(where, table["n"]) if "n" in table else 0
+        if "n" not in table and "input" not in table:
+            raise self._error(where, "it has neither n nor input")
+        dist = str(table.get("dist", self.lab.distributions[0]))
+        if dist.partition(":")[0] not in self.lab.distributions:
+            raise self._error(
+                where, f"dist {dist!r} is none of {', '.join(self.lab.distributions)}"
+            )
+        file = self.path.parent / table["input"] if "input" in table else None
+        if file is not None and not file.is_file():
+            raise self._error(where, f"input {table['input']!r}: no such file")
+        given = {**self.given, **table.get("options", {})}
+        try:
+            self.lab.complete(given)
+        except CudalabError as error:
+            raise self._error(where, f"options: {error.message}") from None
+        default = f"n = {table['n']}" if "n" in table else str(table["input"])
+        return Test(
+            str(table.get("name", default)),
+            size,
+            dist,
+            given,
+            self._number(where, table, "seed", None, int),
+            self._number(where, table, "points", 1.0),
+            bool(table.get("hidden", False)),
+            self._number(where, table, "seconds", None),
+            self._memory(where, table),
+            file,
+            bool(table.get("refuse", "cut" in table)),
+            self._number(where, table, "cut", 0, int),
+            bool(table.get("pipe", False)),
+        )
+
+    def speed(self, table: dict[str, Any]) -> Speed:
+        self._known("[speed]", table, _SPEED_KEYS)
+        usual = Speed()
+        reference = table.get("reference")
+        if reference is not None:
+            try:
+                registry.find(self.lab, str(reference))
+            except UsageError as error:
+                raise self._error("[speed]", error.message) from None
+        speed = Speed(
+            self._number("[speed]", table, "points", usual.points),
+            reference,
+            self._number("[speed]", table, "full", usual.full),
+            self._number("[speed]", table, "zero", usual.zero),
+            self._size("[speed]", table["n"]) if "n" in table else None,
+        )
+        if not 0 < speed.full < speed.zero:
+            raise self._error("[speed]", "0 < full < zero must hold")
+        return speed
+
+    def _size(self, where: str, value: object) -> Size:
+        try:
+            return self.parse_size(str(value))
+        except Exception as error:
+            if type(error).__name__ != "BadParameter":  # click's; this module does not import it
+                raise
+            raise self._error(where, f"n: {error}") from None
+
+    def _number(
+        self, where: str, table: dict[str, Any], key: str, usual: Any, kind: type = float
+    ) -> Any:
+        value = table.get(key, usual)
+        if value is usual:
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise self._error(where, f"{key} must be a number, 0 or more, got {value!r}")
+        return kind(value)
+
+    def _memory(self, where: str, table: dict[str, Any]) -> int | None:
+        return int(self._size(where, table["memory"])) if "memory" in table else None  # type: ignore[arg-type]
+
+    def _known(self, where: str, table: object, keys: set[str]) -> None:
+        if not isinstance(table, dict):
+            raise self._error(where, "must be a table")
+        unknown = sorted(set(table) - keys)
+        if unknown:
+            raise self._error(where, f"unknown {unknown[0]!r}: one of {', '.join(sorted(keys))}")
+
+    def _error(self, where: str, message: str) -> CudalabError:
+        return CudalabError(f"{self.path}: {where}: {message}")

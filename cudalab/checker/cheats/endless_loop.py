@@ -1,0 +1,4 @@
+# lab: reduce
+# summary: Never ends
+while True:
+    pass

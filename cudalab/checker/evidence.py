@@ -1,0 +1,164 @@
+"""A wrong answer and all that is known about it, for the patterns to look at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudalab.labs.base import Array, Case, Inputs, Lab
+
+BLOCKS = (32, 64, 128, 256, 512, 1024, 2048, 4096)  # what a block may handle, where nobody tells
+TILES = (8, 16, 32, 64, 128)
+MOST_SHOWN = 4  # launches
+MOST_DEFINED = 1 << 20  # a header may say anything
+SANITIZE = "cudalab sanitize {lab} --kernel my.cu"
+# Where an element of the answer says nothing about the block that computed it.
+SCATTERED = {"radixsort", "bitonic", "histogram", "solve", "reduce"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A pattern in a wrong answer."""
+
+    pattern: str  # a short name, for statistics over a class
+    says: str  # what is seen
+    cause: str  # the likely reason
+    look: str = ""  # the command that shows it
+
+
+@dataclass(frozen=True)
+class Launches:
+    """What a kernel's header and its run tell about how the work was divided."""
+
+    dispatch: str = ""
+    defines: Mapping[str, int | str] = field(default_factory=dict)
+    launched: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
+
+    def define(self, *names: str) -> int:
+        """The product of integer defines; 0 where one is missing."""
+        values = [self.defines.get(name) for name in names]
+        return math.prod(v if isinstance(v, int) and 0 < v <= MOST_DEFINED else 0 for v in values)
+
+    def words(self) -> str:
+        """The launches as CUDA writes them."""
+        shown = [
+            f"{name}<<<{_dims(grid)}, {_dims(block)}>>>" for name, grid, block in self.launched
+        ]
+        more = [f"and {len(shown) - MOST_SHOWN} more"] if len(shown) > MOST_SHOWN else []
+        return ", ".join(shown[:MOST_SHOWN] + more)
+
+    @property
+    def block_items(self) -> int:
+        """Elements that a block of a one-dimensional grid handles; 0 where nobody knows."""
+        return (
+            self.define("ITEMS_PER_BLOCK")
+            or self.define("TILE_ITEMS")
+            or self.define("THREADS_PER_BLOCK", "ITEMS_PER_THREAD")
+            or self.define("THREADS_PER_BLOCK", "KEYS_PER_THREAD")
+            or self.define("THREADS_PER_BLOCK")
+        )
+
+
+def _dims(dims: tuple[int, ...]) -> str:
+    """Without the ones at the end."""
+    while len(dims) > 1 and dims[-1] == 1:
+        dims = dims[:-1]
+    return str(dims[0]) if len(dims) == 1 else f"dim3{dims}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A wrong answer of the right length, and all that is known about it."""
+
+    lab: Lab
+    case: Case
+    inputs: Inputs
+    got: Array  # flat
+    expected: Array  # flat
+    wrong: Array  # indices
+    launches: Launches
+
+    def input(self, name: str | None = None) -> Array:
+        """An input, flat; the first where none is named."""
+        arrays = self.inputs.arrays
+        array = arrays[name] if name else next(iter(arrays.values()))
+        assert isinstance(array, np.ndarray)
+        return array.reshape(-1)
+
+    def same(self, other: Array) -> bool:
+        """Whether the answer is `other`: exactly, or about as floats are."""
+        other = other.reshape(-1)
+        if other.shape != self.got.shape:
+            return False
+        if self.got.dtype.kind != "f":
+            return bool(np.array_equal(self.got, other.astype(self.got.dtype, copy=False)))
+        scale = float(np.max(np.abs(other), initial=0.0, where=np.isfinite(other)))
+        return bool(
+            np.allclose(self.got, other, rtol=1e-4, atol=1e-5 * scale + 1e-30, equal_nan=True)
+        )
+
+
+def place_of(evidence: Evidence, index: int) -> str:
+    """Where an element of the answer is: row and column, block, thread, tile."""
+    launches, parts = evidence.launches, []
+    shape = shape_of(evidence)
+    if shape:
+        row, col = divmod(index, shape[1])
+        parts.append(f"row {row:,}, column {col:,}")
+        tile = tile_of(evidence)
+        if tile:
+            (down, across) = tile
+            parts.append(f"tile ({row // down:,}, {col // across:,})")
+    elif launches.block_items and evidence.got.size > 1 and evidence.lab.name not in SCATTERED:
+        items = launches.block_items
+        parts.append(f"block {index // items:,}")
+        if items == launches.define("THREADS_PER_BLOCK"):
+            parts.append(
+                f"thread {index % items} (lane {index % 32} of warp {index % items // 32})"
+            )
+        else:
+            parts.append(f"item {index % items:,} of the block")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def shape_of(e: Evidence) -> tuple[int, int] | tuple[()]:
+    """Rows and columns of an answer that is a matrix."""
+    params = e.inputs.params
+    if e.lab.name == "matmul":
+        return params["m"], params["n"]
+    if e.lab.name == "transpose":
+        return params["cols"], params["rows"]
+    return ()
+
+
+def tile_of(e: Evidence) -> tuple[int, int] | tuple[()]:
+    """Rows and columns of a tile of the answer, as the kernel's header has them."""
+    define = e.launches.define
+    square = define("TILE") or define("TILE_DIM")
+    if square:
+        return square, square
+    return (define("BM"), define("BN")) if define("BM") and define("BN") else ()
+
+
+def block_sizes(e: Evidence) -> list[int]:
+    """How many elements a block may have handled: as the header says, else the usual ones."""
+    known = e.launches.block_items
+    named = {known, e.launches.define("THREADS_PER_BLOCK")} - {0}
+    return sorted(named) if named else list(BLOCKS)
+
+
+def where(e: Evidence, indices: Array) -> str:
+    first, last = int(indices[0]), int(indices[-1])
+    if len(indices) == e.got.size:
+        return ""
+    return f", from [{first:,}] to [{last:,}]" if len(indices) > 1 else f": [{first:,}]"
+
+
+def sanitize(e: Evidence) -> str:
+    return SANITIZE.format(lab=e.lab.name) if e.launches.dispatch else ""

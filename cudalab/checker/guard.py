@@ -1,0 +1,129 @@
+"""A device whose buffers lie between guard zones and begin as garbage.
+
+What a kernel writes beside its buffers is found; memory that it should have written, but did not,
+holds no zeros that could pass for an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from cudalab.backends.base import dim3
+from cudalab.formats import Payload
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from cudalab.backends.base import Backend, Buffer
+
+ZONE = 1024  # bytes on each side: a block's worth of words that are one place off
+POISON, NAN = 0xA5, 0xFF  # of integers, and of floats: a NaN cannot vanish in a sum
+MOST_LAUNCHES = 200
+
+
+@dataclass
+class Guarded:
+    """A buffer with its zones, which share its memory."""
+
+    buffer: Buffer
+    before: Buffer
+    after: Buffer
+    fill: int
+    name: str
+
+
+class GuardedBackend:
+    """Passes everything on to a device, but for the memory it hands out and a list of launches."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.buffers: list[Guarded] = []
+        self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever the backend has."""
+        return getattr(self._backend, name)
+
+    def as_backend(self) -> Backend:
+        """Itself, as the type it stands for."""
+        return cast("Backend", self)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
+        """Memory full of garbage, between two zones of it."""
+        return self._new(shape, dtype, f"scratch memory {len(self.buffers)}").buffer
+
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> Buffer:
+        """A copy between two zones."""
+        array = data.array() if isinstance(data, Payload) else data
+        found = self._new(array.shape, array.dtype, "an input")
+        self._backend.copy(np.ascontiguousarray(array), found.buffer)
+        return found.buffer
+
+    def launch(self, kernel: Any, grid: Any, block: Any, *args: Any, **options: Any) -> None:
+        """Launch, and remember that it was."""
+        launch = (kernel.name, dim3(grid), dim3(block))
+        if launch not in self.launches and len(self.launches) < MOST_LAUNCHES:
+            self.launches.append(launch)
+        self._backend.launch(kernel, grid, block, *args, **options)
+
+    def poison(self, buffer: Buffer) -> None:
+        """Fill a buffer with garbage."""
+        fill = NAN if buffer.dtype.kind == "f" else POISON
+        self._backend.copy(np.full(buffer.nbytes, fill, np.uint8), buffer)
+
+    def name(self, buffer: Buffer, name: str) -> None:
+        """What messages call the buffer."""
+        for one in self.buffers:
+            if one.buffer is buffer:
+                one.name = name
+
+    def overruns(self) -> list[str]:
+        """Where a kernel has written beside a buffer, in words."""
+        found = []
+        for one in self.buffers:
+            size = one.buffer.dtype.itemsize
+            after = np.flatnonzero(self._backend.to_host(one.after) != one.fill)
+            before = np.flatnonzero(self._backend.to_host(one.before) != one.fill)
+            if len(after):
+                far = int(after[0]) // size
+                count = one.buffer.nbytes // size
+                found.append(
+                    f"wrote behind {one.name}: element {count + far:,} of {count:,}, "
+                    f"which end at {count - 1:,}"
+                )
+            if len(before):
+                far = (ZONE - 1 - int(before[-1])) // size + 1
+                found.append(f"wrote before {one.name}: element -{far:,}")
+        return found
+
+    def _new(self, shape: int | tuple[int, ...], dtype: DTypeLike, name: str) -> Guarded:
+        dtype = np.dtype(dtype)
+        shape = (shape,) if isinstance(shape, int) else tuple(int(d) for d in shape)
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        raw = self._backend.empty(2 * ZONE + nbytes, np.uint8)
+        fill = NAN if dtype.kind == "f" else POISON
+        self._backend.copy(np.full(raw.nbytes, fill, np.uint8), raw)
+        zone = np.dtype(np.uint8)
+        one = Guarded(
+            window(raw, ZONE, shape, dtype),
+            window(raw, 0, (ZONE,), zone),
+            window(raw, ZONE + nbytes, (ZONE,), zone),
+            fill,
+            name,
+        )
+        self.buffers.append(one)
+        return one
+
+
+def window(raw: Buffer, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Buffer:
+    """A part of a buffer of bytes, as a buffer that keeps the whole alive."""
+    memory: Any = raw
+    if hasattr(memory, "array"):  # the CPU device's
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        part: Buffer = type(memory)(memory.array[start : start + nbytes].view(dtype).reshape(shape))
+        return part
+    kept: Buffer = type(memory)(shape, dtype, raw, raw.address + start)
+    return kept

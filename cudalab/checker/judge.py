@@ -1,0 +1,474 @@
+"""One submission, from its source to a report: compile, correct, sanitize, time.
+
+A stage that needs one that has failed is skipped, not failed. What is expected is computed here,
+after the submission has ended, from the input alone: it is never where the submission could look.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab import __version__, exclusive
+from cudalab.checker import cases, sanitizing, speed
+from cudalab.checker.diagnose import Verdict, examine
+from cudalab.checker.program import Program
+from cudalab.checker.sandbox import Limits, MiB
+from cudalab.checker.submission import CompileFailure, Kernel
+from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
+from cudalab.cli_run import has_gpu
+from cudalab.errors import CudalabError, InputError, KernelCompileError, NoDeviceError
+from cudalab.formats import InputStream, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from cudalab.checker.cases import Plan, Test
+    from cudalab.checker.sandbox import Sandbox
+    from cudalab.checker.submission import Attempt, Submission
+    from cudalab.labs.base import Case, Lab, Size
+
+STDERR_LINES = 12
+INSTRUMENTED = 1100  # elements: a block and more
+TURN_S = 0.2  # between two looks whether the GPU is free
+OUTPUT_SLACK = 1 * MiB
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to judge."""
+
+    seed: int
+    limits: Limits = field(default_factory=Limits)
+    jobs: int = 2  # tests at a time, on the CPU
+    sanitize: bool = True
+    timing: bool = True
+    time_limit_s: float = 2.0  # of sampling
+    keep: Path | None = None  # where the inputs of failed tests are left
+    tell: Callable[[str], None] = field(default=lambda _what: None)
+    # Beside other checks: what may run together, and what must have the machine for itself.
+    together: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
+    alone: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
+
+
+def check(
+    lab: Lab, submission: Submission, plan: Plan, sandbox: Sandbox, settings: Settings
+) -> Report:
+    """Judge one submission. What the grader cannot do is a stage that is `broken`."""
+    began = time.monotonic()
+    report = Report(
+        lab.name,
+        submission.name,
+        submission.kind,
+        submission.device,
+        sandbox.kind,
+        sandbox.words,
+        settings.seed,
+        plan.source,
+        version=__version__,
+        speed_offered=plan.speed.points,
+    )
+    with ExitStack() as stack:
+        stack.callback(submission.close)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-check-")))
+        stack.enter_context(_turn(submission.device))
+        _Check(lab, submission, plan, settings, report, folder).run()
+    report.seconds = time.monotonic() - began
+    report.digest = digest(submission.files) if submission.files else ""
+    return report
+
+
+def refused(
+    lab: str, name: str, kind: str, device: str, walls: Sandbox, seed: int, error: CudalabError
+) -> Report:
+    """The report of a submission that never came to be compiled."""
+    report = Report(lab, name, kind, device, walls.kind, walls.words, seed, "", version=__version__)
+    details = [*error.message.splitlines(), *(error.hint or "").splitlines()]
+    report.stages = [Stage("compile", Status.FAILED, "nothing to judge", details, Why.COMPILE)]
+    return report
+
+
+class _Check:
+    """The stages, in their order."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        submission: Submission,
+        plan: Plan,
+        settings: Settings,
+        report: Report,
+        folder: Path,
+    ) -> None:
+        self.lab, self.submission, self.plan = lab, submission, plan
+        self.settings, self.report, self.folder = settings, report, folder
+        self.seeds = cases.seeds(plan.tests, settings.seed)
+        self.cases: list[Case] = [lab.complete(dict(test.given)) for test in plan.tests]
+        report.case = _plain(self.cases[0]) if self.cases else {}
+
+    def run(self) -> None:
+        """All of them."""
+        with self.settings.together():
+            ready = self._up_to_time()
+        if ready and self.settings.timing:
+            with self.settings.alone():
+                self._time()
+
+    def _up_to_time(self) -> bool:
+        """Whether there is something whose time counts."""
+        if not self._compile():
+            self._skip("correct", "sanitize", "time")
+            return False
+        right = self._correct()
+        if not right:
+            self._skip("sanitize" if self._can_sanitize() else "", "time")
+            return False
+        if self._can_sanitize() and self.settings.sanitize and not self._sanitize():
+            self._skip("time")
+            return False
+        return True
+
+    def _compile(self) -> bool:
+        self.settings.tell("compile")
+        began = time.monotonic()
+        try:
+            said = self.submission.compile(self.cases)
+            stage = Stage("compile", Status.PASSED, said)
+        except CompileFailure as error:
+            details = [*error.message.splitlines(), *error.hint.splitlines()]
+            stage = Stage("compile", Status.FAILED, "", details, error.why)
+        except KernelCompileError as error:
+            stage = Stage("compile", Status.FAILED, "", error.message.splitlines(), Why.COMPILE)
+        except NoDeviceError as error:
+            details = [line for line in (error.message, error.hint or "") if line]
+            stage = Stage("compile", Status.BROKEN, "nothing could be run", details, Why.NO_DEVICE)
+        stage.seconds = time.monotonic() - began
+        self.report.stages.append(stage)
+        return stage.status is Status.PASSED
+
+    # Correct -------------------------------------------------------------------------------------
+
+    def _correct(self) -> bool:
+        self.settings.tell("correct")
+        began = time.monotonic()
+        jobs = self.settings.jobs  # on a GPU as well: they are tests of one submission
+        with ThreadPoolExecutor(jobs) as pool:
+            self.report.tests = list(pool.map(self._test, range(len(self.plan.tests))))
+        failed = [test for test in self.report.tests if test.status is Status.FAILED]
+        broken = [test for test in self.report.tests if test.status is Status.BROKEN]
+        total = len(self.report.tests)
+        stage = Stage("correct", Status.PASSED, f"{total - len(failed)} of {total} tests")
+        if failed:
+            stage.status, stage.why = Status.FAILED, failed[0].why
+        if broken or not total:
+            stage.status, stage.why = Status.BROKEN, Why.GRADER
+            stage.details = [test.says for test in broken] or ["there is no test"]
+        stage.seconds = time.monotonic() - began
+        self.report.stages.append(stage)
+        return stage.status is Status.PASSED
+
+    def _test(self, number: int) -> Result:
+        test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
+        result = Result(
+            test.name,
+            cases.shown_size(test.size) if test.file is None else test.file.name,
+            test.dist if test.file is None else "",
+            seed if test.file is None else None,
+            Status.PASSED,
+            max_points=test.points,
+            hidden=test.hidden,
+        )
+        path = self.folder / f"input-{number}.bin"
+        try:
+            make_input(self.lab, case, test, seed, path)
+        except CudalabError as error:
+            result.status, result.why = Status.BROKEN, Why.GRADER
+            result.says = f"{test.name}: no such input: {error.message}"
+            return result
+        limits = self._limits(test, path)
+        twin = self._twin(test, case, seed, number)
+        try:
+            attempt = self.submission.attempt(case, path, limits, pipe=test.pipe, twin=twin)
+            if number == len(self.plan.tests) - 1 and not isinstance(self.submission, Kernel):
+                self._again(case, path, limits, attempt)
+        except OSError as error:  # no process, no memory or no disk left for the grader itself
+            result.status, result.why = Status.BROKEN, Why.GRADER
+            result.says = f"{test.name}: the grader could not run it: {error}"
+            return result
+        result.seconds, result.cpu_s = attempt.outcome.seconds, attempt.outcome.cpu_s
+        result.peak_bytes = attempt.outcome.peak_bytes
+        result.stderr = "\n".join(attempt.outcome.stderr.strip().splitlines()[-STDERR_LINES:])
+        self._judge(test, case, path, attempt, result)
+        if twin is not None:
+            self._judge_twin(case, twin, attempt, result)
+        if result.status is Status.PASSED:
+            result.points = test.points
+        else:
+            result.commands = self._commands(test, seed)
+            self._keep(path, number)
+        path.unlink(missing_ok=True)
+        return result
+
+    def _judge(self, test: Test, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
+        if test.refuse:
+            self._judge_refusal(attempt, result)
+            return
+        if attempt.outcome.survivors:
+            result.notes.append(
+                f"it left {attempt.outcome.survivors} processes running: they were ended"
+            )
+        result.notes += attempt.notes
+        if attempt.why:
+            _fail(result, attempt.why, attempt.says)
+            result.details += [line for line in attempt.hint.splitlines() if line]
+            if attempt.why not in (Why.OVERRUN, Why.INPUT_CHANGED):
+                return
+        for answer in attempt.answers:
+            verdict = examine(self.lab, case, path, answer, attempt.launches)
+            if not verdict.right:
+                self._wrong(attempt, verdict, result)
+                return
+            if verdict.accuracy is not None:
+                shown = asdict(verdict.accuracy)
+                result.accuracy = shown | {"says": str(verdict.accuracy)}
+        if len(attempt.answers) > 1:
+            result.notes.append(
+                f"{len(attempt.answers)} different answers in {attempt.runs} runs, all within the "
+                "bound: the order of its additions changes"
+            )
+        elif attempt.runs > 1:
+            result.notes.append(f"{attempt.runs} runs, the same bytes")
+
+    def _again(self, case: Case, path: Path, limits: Limits, attempt: Attempt) -> None:
+        """A program's second run on the same input: are the bytes the same?"""
+        if attempt.why:
+            return
+        second = self.submission.attempt(case, path, limits)
+        attempt.why, attempt.says, attempt.runs = second.why, second.says, 2
+        attempt.answers += [answer for answer in second.answers if answer not in attempt.answers]
+
+    def _twin(self, test: Test, case: Case, seed: int, number: int) -> Path | None:
+        """Another input of the same kind for a kernel: one that remembers answers is wrong here."""
+        if not isinstance(self.submission, Kernel) or test.file is not None or test.refuse:
+            return None
+        path = self.folder / f"twin-{number}.bin"
+        make_input(self.lab, case, test, seed + 1, path)
+        return path
+
+    def _judge_twin(self, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
+        if result.status is Status.PASSED and attempt.twin is not None:
+            verdict = examine(self.lab, case, path, attempt.twin, attempt.launches)
+            if not verdict.right:
+                _fail(
+                    result, Why.WRONG, "right on one input, wrong on the next in the same process"
+                )
+                result.details += verdict.lines
+                cause = "does the kernel keep something from an earlier launch?"
+                result.clues.append(Clue("keeps an answer", verdict.lines[0], cause))
+        path.unlink(missing_ok=True)
+
+    def _wrong(self, attempt: Attempt, verdict: Verdict, result: Result) -> None:
+        if result.status is Status.PASSED:
+            says = f"{verdict.wrong:,} of {verdict.total:,} elements" if verdict.total else ""
+            _fail(result, Why.WRONG, says or verdict.lines[0])
+        result.details += verdict.lines
+        name = self.submission.name
+        result.clues += [
+            Clue(f.pattern, f.says, f.cause, f.look.replace("my.cu", name))
+            for f in verdict.findings
+        ]
+        if verdict.accuracy is not None:
+            result.accuracy = asdict(verdict.accuracy) | {"says": str(verdict.accuracy)}
+        if len(attempt.answers) > 1:
+            result.clues.insert(
+                0,
+                Clue(
+                    "another answer each time",
+                    f"{len(attempt.answers)} different answers in {attempt.runs} runs on one input",
+                    "a race: threads read what others write, without a barrier between",
+                    f"cudalab sanitize {self.lab.name} --kernel {self.submission.name}",
+                ),
+            )
+
+    def _judge_refusal(self, attempt: Attempt, result: Result) -> None:
+        refused = attempt.why is Why.EXIT
+        if attempt.why and not refused:
+            _fail(result, attempt.why, attempt.says)
+        elif not refused:
+            _fail(
+                result,
+                Why.ACCEPTED_BAD_INPUT,
+                "exit status 0 although the input ends too early: check what fread returns",
+            )
+        elif attempt.outcome.stdout_bytes:
+            _fail(
+                result,
+                Why.ACCEPTED_BAD_INPUT,
+                f"{attempt.outcome.stdout_bytes:,} bytes on stdout before the error: "
+                "write nothing until all is computed",
+            )
+
+    def _limits(self, test: Test, path: Path) -> Limits:
+        limits = self.settings.limits
+        wanted = max(limits.output_bytes, 8 * path.stat().st_size + OUTPUT_SLACK)
+        if self.lab.name == "table":  # the input is a header, the answer as long as it says
+            wanted = max(wanted, 4 * _elements(test.size) + OUTPUT_SLACK)
+        limits = replace(limits, output_bytes=wanted)
+        if test.seconds is not None:
+            limits = replace(
+                limits,
+                seconds=test.seconds,
+                cpu_seconds=max(limits.cpu_seconds, 4 * test.seconds),
+            )
+        return replace(limits, memory_bytes=test.memory_bytes or limits.memory_bytes)
+
+    def _commands(self, test: Test, seed: int) -> list[str]:
+        """What repeats a failed test by hand."""
+        options = " ".join(["", *cases.option_words(self.lab, self.lab.complete(dict(test.given)))])
+        if test.file is not None:
+            source = shlex.quote(str(test.file))
+            made = []
+        else:
+            source = "in.bin"
+            drawn = f"--n {cases.shown_size(test.size)} --dist {test.dist} --seed {seed}"
+            made = [f"cudalab gen {self.lab.name}{options} {drawn} > {source}"]
+        kind, name = self.submission.kind, shlex.quote(self.submission.name)
+        device = f"--device {self.submission.device}"
+        if kind in ("kernel", "variant"):
+            run = f"cudalab {self.lab.name}{options} --{kind} {name} {device}"
+        else:
+            run = f"cudalab run {name}" if kind == "program" else self.submission.name
+        run += f" < {source} > out.bin"
+        return [*made, run, f"cudalab verify {self.lab.name}{options} {source} out.bin"]
+
+    def _keep(self, path: Path, number: int) -> None:
+        if self.settings.keep is not None:
+            self.settings.keep.mkdir(parents=True, exist_ok=True)
+            path.replace(self.settings.keep / f"input-{number + 1}.bin")
+
+    # Sanitize and time ---------------------------------------------------------------------------
+
+    def _can_sanitize(self) -> bool:
+        return self.submission.device == "cpu" and isinstance(self.submission, Kernel | Program)
+
+    def _sanitize(self) -> bool:
+        self.settings.tell("sanitize")
+        began = time.monotonic()
+        if isinstance(self.submission, Kernel):
+            case, seed = self.cases[-1], self.settings.seed
+            stage = sanitizing.stage(self.lab, self.submission, case, seed)
+        else:
+            assert isinstance(self.submission, Program)
+            number = self._small_test()
+            path = self.folder / "sanitize.bin"
+            test, seed = self.plan.tests[number], self.seeds[number]
+            make_input(self.lab, self.cases[number], test, seed, path)
+            stage = sanitizing.program_stage(self.submission, path)
+        stage.seconds = time.monotonic() - began
+        self.report.stages.append(stage)
+        return stage.status in (Status.PASSED, Status.SKIPPED)
+
+    def _small_test(self) -> int:
+        """The greatest test that an instrument does not make too slow; else the first."""
+        sizes = [
+            -1 if test.refuse or test.file is not None else _elements(test.size)
+            for test in self.plan.tests
+        ]
+        return max(range(len(sizes)), key=lambda i: sizes[i] if sizes[i] <= INSTRUMENTED else -2)
+
+    def _time(self) -> None:
+        self.settings.tell("time")
+        began = time.monotonic()
+        size = cases.timed_size(self.lab, self.plan, self.submission.device)
+        try:
+            found, stage = speed.measure(
+                self.lab, self.submission, self.cases[-1], self.plan, size, self.settings
+            )
+        except CudalabError as error:
+            found, stage = None, Stage("time", Status.SKIPPED, error.message)
+        self.report.speed = found
+        stage.seconds = time.monotonic() - began
+        self.report.stages.append(stage)
+
+    def _skip(self, *names: str) -> None:
+        for name in names:
+            wanted = {"sanitize": self.settings.sanitize, "time": self.settings.timing}
+            if name and wanted.get(name, True):
+                self.report.stages.append(
+                    Stage(name, Status.SKIPPED, "an earlier stage did not pass")
+                )
+            if name == "correct":
+                self.report.tests = [
+                    Result(
+                        test.name, cases.shown_size(test.size), test.dist, None, Status.SKIPPED,
+                        max_points=test.points, hidden=test.hidden,
+                    )
+                    for test in self.plan.tests
+                ]  # fmt: skip
+
+
+@contextmanager
+def _turn(device: str) -> Iterator[None]:
+    """One check at a time on a GPU; the others wait. A program may use the GPU if there is one."""
+    if device == "cpu" or (device == "any" and not has_gpu()):
+        yield
+        return
+    gpu = exclusive.visible_gpu()
+    while True:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(exclusive.alone(gpu))
+            except exclusive.BusyError:
+                time.sleep(TURN_S)
+                continue
+            yield
+            return
+
+
+def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:
+    """Write a test's input."""
+    if test.file is not None:
+        data = test.file.read_bytes()
+    else:
+        with path.open("wb") as file:
+            write_all(file.fileno(), lab.generate(case, test.size, test.dist, seed), path.name)
+        data = b""
+    if test.file is not None:
+        path.write_bytes(data)
+    if test.cut_bytes:
+        with path.open("r+b") as file:
+            file.truncate(max(path.stat().st_size - test.cut_bytes, 0))
+    if not test.refuse:
+        with path.open("rb") as file:  # an instructor's mistake is none of the submission's
+            try:
+                lab.read(InputStream(file.fileno(), str(test.file or path.name)), case)
+            except InputError as error:
+                raise CudalabError(f"{error.message}", "refuse = true expects an error") from None
+
+
+def digest(paths: Sequence[Path]) -> str:
+    """Of the bytes of a submission's files."""
+    found = hashlib.blake2b(digest_size=16)
+    for path in sorted(paths):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _elements(size: Size) -> int:
+    return size if isinstance(size, int) else size[0] * size[-1]
+
+
+def _fail(result: Result, why: Why, says: str) -> None:
+    result.status, result.why, result.says = Status.FAILED, why, says
+
+
+def _plain(case: Case) -> dict[str, object]:
+    return {name: value for name, value in case.items() if isinstance(value, str | int | float)}

@@ -1,0 +1,350 @@
+"""A report in every grader's form: for people, and for the systems that courses use.
+
+Nothing here decides anything: a test has passed in all of them or in none.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+from cudalab.checker.verdicts import Report, Result, Stage, Status
+from cudalab.errors import CudalabError, ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Json = dict[str, Any]
+# testlib's: ok, wrong answer, presentation error, failure of the checker itself.
+OK, WRONG, PRESENTATION, FAIL = 0, 1, 2, 3
+FORMLESS = {
+    "nothing on stdout", "text on stdout", "header repeated", "text before the answer",
+    "text behind the answer", "bytes before the answer", "bytes behind the answer",
+    "line ends translated", "elements twice as wide", "bytes for elements", "cut short",
+    "too short", "too long",
+}  # fmt: skip
+# What XML 1.0 cannot hold, whatever a submission prints.
+_NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535)) | dict.fromkeys(
+    range(55296, 57344)
+)
+_MARKS = {
+    Status.PASSED: "ok",
+    Status.FAILED: "FAILED",
+    Status.SKIPPED: "-",
+    Status.BROKEN: "BROKEN",
+}
+
+
+def exit_status(report: Report, style: str = "cudalab") -> int:
+    """The process's exit status; never 0 when something was not judged."""
+    code = report.exit_code
+    if style == "cudalab":
+        return int(code)
+    if code is ExitCode.OK:
+        return OK
+    if code in (ExitCode.ERROR, ExitCode.NO_DEVICE):
+        return FAIL
+    failed = [test for test in report.tests if test.status is Status.FAILED]
+    patterns = {clue.pattern for test in failed for clue in test.clues[:1]}
+    formless = bool(failed) and patterns <= FORMLESS and all(test.clues for test in failed)
+    return PRESENTATION if formless else WRONG
+
+
+def as_json(report: Report) -> str:
+    """All that is known."""
+    return json.dumps(report.json(), indent=1) + "\n"
+
+
+def junit(report: Report) -> str:
+    """JUnit XML: a case for each test, and one for each other stage."""
+    root = ET.Element("testsuites")
+    suite = ET.SubElement(
+        root, "testsuite", name=f"{report.lab}: {report.submission}".translate(_NO_XML)
+    )
+    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+    for name, one in _cases(report):
+        counts["tests"] += 1
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            classname=f"cudalab.{report.lab}",
+            name=name.translate(_NO_XML),
+            time=f"{one.seconds:.3f}",
+        )
+        tags = {
+            Status.FAILED: ("failure", "failures"),
+            Status.BROKEN: ("error", "errors"),
+            Status.SKIPPED: ("skipped", "skipped"),
+        }
+        if one.status in tags:
+            tag, counted = tags[one.status]
+            counts[counted] += 1
+            text = "\n".join(explained(one)).translate(_NO_XML)
+            headline = headline_of(one).translate(_NO_XML)
+            ET.SubElement(case, tag, message=headline, type=str(one.why or one.status)).text = text
+        if isinstance(one, Result) and one.stderr:
+            ET.SubElement(case, "system-err").text = one.stderr.translate(_NO_XML)
+    for name, count in counts.items():
+        suite.set(name, str(count))
+    suite.set("time", f"{report.seconds:.3f}")
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def gradescope(report: Report) -> str:
+    """results.json: scores and visibility by test, the time as a leaderboard entry."""
+    broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
+    tests = []
+    for number, test in enumerate(report.tests, 1):
+        tests.append(
+            {
+                "name": test.name,
+                "number": str(number),
+                "score": test.points,
+                "max_score": test.max_points,
+                "status": "passed" if test.status is Status.PASSED else "failed",
+                "output": "\n".join([headline_of(test), *explained(test)]),
+                "visibility": "after_published" if test.hidden else "visible",
+            }
+        )
+    tests += [
+        {
+            "name": stage.name,
+            "score": 0.0,
+            "max_score": 0.0,
+            "status": "passed" if stage.status is Status.PASSED else "failed",
+            "output": "\n".join([headline_of(stage), *explained(stage)]),
+            "visibility": "visible",
+        }
+        for stage in report.stages
+        if stage.name not in ("correct", "time")
+    ]
+    leaderboard = []
+    if report.speed is not None:
+        speed = report.speed
+        tests.append(
+            {
+                "name": f"speed against {speed.reference}",
+                "score": speed.points,
+                "max_score": speed.max_points,
+                "status": "passed",
+                "output": speed_line(report),
+                "visibility": "visible",
+            }
+        )
+        leaderboard = [
+            {"name": f"times {speed.reference}", "value": round(speed.ratio, 3), "order": "asc"}
+        ]
+    result: Json = {
+        "output": sandbox_line(report),
+        "execution_time": round(report.seconds, 3),
+        "tests": tests,
+        "leaderboard": leaderboard,
+    }
+    if broken:  # Gradescope shows a score that is missing as a failure of the autograder
+        result["output"] = "\n".join(explained(broken[0])) or broken[0].says
+    else:
+        result["score"] = round(report.points, 6)
+    return json.dumps(result, indent=1) + "\n"
+
+
+def check50(report: Report) -> str:
+    """JSON in the form of check50's: null where a check did not run."""
+    results = []
+    for name, one in _cases(report):
+        passed = {Status.PASSED: True, Status.FAILED: False}.get(one.status)
+        rationale = None if passed else headline_of(one)
+        cause: Json | None = None
+        if not passed:
+            helped = [line for line in explained(one) if line]
+            cause = {"rationale": rationale, "help": "\n".join(helped) or None}
+        results.append(
+            {
+                "name": name,
+                "description": name,
+                "passed": passed,
+                "log": one.details,
+                "cause": cause,
+                "data": {},
+                "dependency": "compile" if name != "compile" else None,
+            }
+        )
+    return (
+        json.dumps(
+            {"slug": f"cudalab/{report.lab}", "results": results, "version": report.version},
+            indent=1,
+        )
+        + "\n"
+    )
+
+
+def codegrade(report: Report) -> str:
+    """The share of the points as a number from 0 to 1, which CodeGrade reads."""
+    if report.exit_code in (ExitCode.ERROR, ExitCode.NO_DEVICE):
+        raise CudalabError("nothing could be judged: there are no points to tell", _reason(report))
+    return f"{report.share:.4f}"
+
+
+def github(report: Report, file: str) -> str:
+    """Workflow commands: an annotation for each failure, and a notice with the sum."""
+    lines = []
+    for name, one in _cases(report):
+        if one.status in (Status.FAILED, Status.BROKEN):
+            text = "\n".join([headline_of(one), *explained(one)])
+            place = f"file={_property(file)}," if file else ""
+            lines.append(f"::error {place}title={_property(name)}::{_message(text)}")
+    said = f"{report.points:g} of {report.max_points:g} points"
+    lines.append(f"::notice title={_property(report.lab)}::{_message(said)}")
+    return "\n".join(lines) + "\n"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _cases(report: Report) -> list[tuple[str, Result | Stage]]:
+    """All that passes or fails: the stages, but for `correct` its tests."""
+    found: list[tuple[str, Result | Stage]] = []
+    for stage in report.stages:
+        if stage.name == "correct":
+            found += [(test.name, test) for test in report.tests]
+        if stage.name != "correct" or stage.status is Status.BROKEN:
+            found.append((stage.name, stage))
+    return found
+
+
+def headline_of(one: Result | Stage) -> str:
+    """The verdict in a line."""
+    counted = isinstance(one, Stage) and one.name == "correct"  # its tests have their own reasons
+    words = ["" if counted or one.status is Status.PASSED else str(one.why), one.says]
+    return ": ".join(word for word in words if word) or str(one.status)
+
+
+def explained(one: Result | Stage) -> list[str]:
+    """What there is to say about it, line by line."""
+    lines = list(one.details)
+    if isinstance(one, Result):
+        for clue in one.clues:
+            lines.append(f"{clue.pattern}: {clue.says}")
+            if clue.cause:
+                lines.append(f"  {clue.cause}")
+            if clue.look:
+                lines.append(f"  see: {clue.look}")
+        if one.commands:
+            lines += ["to repeat it:", *(f"  {command}" for command in one.commands)]
+    return lines
+
+
+def speed_line(report: Report) -> str:
+    """The time against the reference's."""
+    speed = report.speed
+    if speed is None:
+        return ""
+    line = (
+        f"{speed.ms:.4g} ms at n = {speed.size}; {speed.reference} takes "
+        f"{speed.reference_ms:.4g} ms: {speed.ratio:.2f} times its time "
+        f"({speed.low:.2f} to {speed.high:.2f})"
+    )
+    if speed.max_points:
+        line += (
+            f"; {speed.points:.2f} of {speed.max_points:g} points "
+            f"(all up to {speed.full:g} times, none from {speed.zero:g})"
+        )
+    return f"{line}; {speed.what}"
+
+
+def sandbox_line(report: Report) -> str:
+    """How far the submission was kept apart."""
+    return f"sandbox {report.sandbox}: {report.sandbox_words}"
+
+
+def _reason(report: Report) -> str | None:
+    broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
+    return "\n".join(explained(broken[0])) if broken else None
+
+
+def save(path: Path, text: str) -> None:
+    """Write a file, or stdout for "-"."""
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    from cudalab.formats import output_file, write_all  # noqa: PLC0415 - brings NumPy
+
+    with output_file(path) as fd:
+        write_all(fd, [text.encode()], str(path))
+
+
+def show(report: Report) -> None:
+    """For people, on stdout."""
+    from cudalab import display  # noqa: PLC0415 - rich takes its time
+
+    head = f"{report.lab}: {report.submission} ({report.kind}), {_device_words(report)}"
+    display.verdict(head, _rows(report), _told(report), _last_line(report))
+
+
+def _device_words(report: Report) -> str:
+    return {
+        "cpu": "CPU device: right or wrong, but no GPU's speed",
+        "cuda": "GPU",
+    }.get(report.device, "as a program")
+
+
+def _rows(report: Report) -> list[tuple[str, str, str, str]]:
+    """Mark, name, what it was, what is said."""
+    rows = []
+    for stage in report.stages:
+        rows.append((_MARKS[stage.status], stage.name, "", headline_of(stage)))
+        if stage.name == "correct" and stage.status is not Status.SKIPPED:
+            for test in report.tests:
+                what = f"{test.size} {test.dist}".strip()
+                rows.append((_MARKS[test.status], f"  {test.name}", what, _test_words(test)))
+    return rows
+
+
+def _test_words(test: Result) -> str:
+    if test.status is Status.FAILED:
+        return headline_of(test)
+    if test.status is not Status.PASSED:
+        return test.says
+    if test.accuracy:
+        return str(test.accuracy["says"])
+    return next((note for note in test.notes if "different answers" in note or "left" in note), "")
+
+
+def _told(report: Report) -> list[tuple[str, list[str]]]:
+    """The explanations: of the first failures, and of stages that did not pass."""
+    told = [
+        (f"{stage.name}: {headline_of(stage)}", explained(stage))
+        for stage in report.stages
+        if stage.status in (Status.FAILED, Status.BROKEN) and stage.name != "correct"
+    ]
+    told += [
+        (f"{stage.name}: worth knowing", stage.details)
+        for stage in report.stages
+        if stage.status is Status.PASSED and stage.details
+    ]
+    failed = [test for test in report.tests if test.status is Status.FAILED]
+    seen: set[tuple[str, ...]] = set()
+    for test in failed:
+        kind = (str(test.why), *(clue.pattern for clue in test.clues[:1]))
+        if kind not in seen and len(seen) < 3:
+            seen.add(kind)
+            told.append((f"{test.name}: {headline_of(test)}", explained(test)))
+    if report.speed is not None:
+        told.append(("time", [speed_line(report)]))
+    return told
+
+
+def _last_line(report: Report) -> list[str]:
+    last = [f"{report.points:g} of {report.max_points:g} points; seed {report.seed}; {report.plan}"]
+    if report.kind != "variant":
+        last.append(sandbox_line(report))
+    elif report.exit_code is ExitCode.ERROR:
+        last.append("nothing could be judged: this is no pass")
+    return last

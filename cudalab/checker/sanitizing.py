@@ -1,0 +1,80 @@
+"""The stage `sanitize`: races, barriers and bounds, looked for while the kernel runs slowly.
+
+`cudalab sanitize` does the work, as a program inside the sandbox: the kernel runs in its process.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from cudalab.checker.cases import option_words
+from cudalab.checker.sandbox import Limits
+from cudalab.checker.verdicts import Stage, Status, Why
+from cudalab.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cudalab.checker.program import Program
+    from cudalab.checker.submission import Kernel
+    from cudalab.labs.base import Case, Lab
+
+LIMITS = Limits(seconds=120, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
+MOST_TOLD = 3
+MOST_LINES = 30
+_FINDING = re.compile(r"\s*\d+\. (?!note)")  # numbered; what else it says is advice
+_BOX = re.compile(r"/\S*/cudalab-box-\w+/source/")
+_LOOKED = re.compile(r"looked at: [1-9]")  # launches; of none there is nothing to say
+
+
+def stage(lab: Lab, submission: Kernel, case: Case, seed: int) -> Stage:
+    """Sanitize the kernel on the sizes that `cudalab sanitize` chooses for the lab."""
+    options = option_words(lab, case)
+    command = [sys.executable, "-m", "cudalab", "sanitize", lab.name, *options]
+    command += ["--seed", str(seed), "--json", "report.json"]
+    data, says = submission.run_on_source([*command, "--kernel"], LIMITS, "report.json")
+    report: Any = None
+    if data is not None:
+        with suppress(ValueError):
+            report = json.loads(data)
+    if not isinstance(report, dict) or not isinstance(report.get("findings"), list):
+        return Stage("sanitize", Status.SKIPPED, f"could not be run: {says}")
+    return _stage_of(report, submission)
+
+
+def program_stage(submission: Program, path: Path) -> Stage:
+    """Run a whole program under the instrument; it says on stderr what it saw."""
+    outcome = submission.sanitized(path, LIMITS)
+    said = [_BOX.sub("", line) for line in outcome.stderr.splitlines() if line.strip()]
+    looked = any(_LOOKED.search(line) for line in said)
+    if outcome.reason or outcome.status not in (ExitCode.OK, ExitCode.WRONG_ANSWER) or not looked:
+        why = said[-1] if said else f"exit status {outcome.status}"
+        return Stage("sanitize", Status.SKIPPED, f"could not be run: {why}")
+    if not any(_FINDING.match(line) for line in said):  # memory that is never freed, and the like
+        says = "no race, no lost barrier, nothing out of bounds"
+        return Stage("sanitize", Status.PASSED, says, said[1:MOST_LINES])
+    return Stage("sanitize", Status.FAILED, "", said[:MOST_LINES], Why.SANITIZER)
+
+
+def _stage_of(report: dict[str, Any], submission: Kernel) -> Stage:
+    findings = [one for one in report["findings"] if isinstance(one, dict)]
+    errors = [one for one in findings if not one.get("note")]
+    if not errors and report.get("clean"):
+        says = "no race, no lost barrier, nothing out of bounds"
+        notes = [f"note: {one.get('title')}: {one.get('what')}" for one in findings]
+        return Stage("sanitize", Status.PASSED, says, notes, findings=findings)
+    details = []
+    for one in errors[:MOST_TOLD]:
+        details.append(f"{one.get('title', one.get('kind'))}: {one.get('what', '')}")
+        if one.get("cure"):
+            details.append(f"  {one['cure']}")
+    if len(errors) > MOST_TOLD:
+        details.append(f"and {len(errors) - MOST_TOLD} more")
+    details.append(f"see: cudalab sanitize {submission.lab.name} --kernel {submission.name}")
+    says = f"{len(errors)} finding" + ("s" if len(errors) != 1 else "")
+    details = [_BOX.sub("", line) for line in details]
+    return Stage("sanitize", Status.FAILED, says, details, Why.SANITIZER, findings=errors)

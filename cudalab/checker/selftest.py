@@ -1,0 +1,253 @@
+"""What the grader's word is worth here and now: known-good and known-bad submissions, judged.
+
+Every variant must be accepted; every broken kernel and every cheat must be rejected. A grader that
+has not been attacked is only believed to hold.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudalab import labs, registry, source
+from cudalab.checker import cases, judge
+from cudalab.checker.cases import Speed
+from cudalab.checker.sandbox import Limits, MiB
+from cudalab.checker.speed import OURS
+from cudalab.checker.submission import Command, Kernel
+from cudalab.checker.verdicts import Status
+from cudalab.errors import CudalabError, ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from cudalab.checker.sandbox import Sandbox
+    from cudalab.checker.verdicts import Report
+    from cudalab.labs.base import Lab
+
+CHEATS = Path(__file__).with_name("cheats")
+LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)
+_LABEL = re.compile(r"^(?://|#) (?P<key>lab|summary|needs): (?P<value>.*)$", re.MULTILINE)
+
+
+class Mutant(NamedTuple):
+    """A variant with one mistake in it."""
+
+    lab: str
+    variant: str
+    old: str
+    new: str
+    mistake: str
+
+
+MUTANTS = (
+    Mutant("bitonic", "global", "half_cleaner(t, stride)", "half_cleaner(t, 1)", "one stride only"),
+    Mutant("histogram", "global_atomic", "i >= n", "i >= n - 1", "the last element is left out"),
+    Mutant("histogram", "global_atomic", "atomicAdd(&counts[bin], 1u)", "counts[bin] += 1u",
+           "additions without atomicity"),
+    Mutant("matmul", "naive", "row >= m ||", "row + 1 >= m ||", "the last row is left out"),
+    Mutant("matmul", "naive", "p = 0; p < k", "p = 1; p < k", "the first product is left out"),
+    Mutant("radixsort", "split_1bit", "const bool one = ", "const bool one = !", "ones first"),
+    Mutant("radixsort", "split_1bit", "in[n - 1]), bit", "in[n - 1]), 0",
+           "the zeros of bit 0 in every pass"),
+    Mutant("reduce", "sequential", "i < n ?", "i < n - 1 ?", "the last item is left out"),
+    Mutant("reduce", "sequential", "__syncthreads();  // the next level", "// the next level",
+           "a barrier is missing"),
+    Mutant("reduce", "sequential", "values[0], count", "values[1], count", "another thread's sum"),
+    Mutant("scan", "hillis_steele", "place > 0 ? sums[place - 1] : Op::identity()", "sums[place]",
+           "inclusive"),
+    Mutant("scan", "hillis_steele", "place == ITEMS_PER_BLOCK - 1", "place == 0", "no block sums"),
+    Mutant("solve", "jacobi", "x0[row] + (f", "x0[row] - (f", "the wrong sign"),
+    Mutant("table", "accurate", "(float)i *", "(float)(i + 1) *", "off by one"),
+    Mutant("transpose", "naive", "r < rows && c < cols", "r + 1 < rows && c < cols",
+           "the last row is left out"),
+    Mutant("transpose", "naive", "c * rows + r", "r * cols + c", "a copy"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Job:
+    """A submission whose verdict is known."""
+
+    group: str  # "variants", "mutants" or "cheats"
+    lab: str
+    name: str
+    what: str
+    path: Path | None = None
+    mutant: Mutant | None = None
+    needs: str = ""  # what a sandbox must have to hold: "walls"; or "timing"
+
+    @property
+    def must_pass(self) -> bool:
+        """Only the variants are right."""
+        return self.group == "variants"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a job."""
+
+    job: Job
+    passed: bool
+    why: str
+    broken: bool = False  # nothing could be judged
+
+    @property
+    def right(self) -> bool:
+        """Whether the verdict is the one that is known."""
+        return not self.broken and self.passed is self.job.must_pass
+
+
+def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterator[Job]:
+    """All that there is to judge for these labs."""
+    for name in chosen:
+        lab = labs.get(name)
+        for variant in registry.variants(lab):
+            if not variant.missing(features):
+                yield Job("variants", name, variant.name, variant.summary)
+        for mutant in MUTANTS:
+            if mutant.lab == name and (device == "cpu" or "barrier" not in mutant.mistake):
+                title = f"{mutant.variant}: {mutant.mistake}"
+                yield Job("mutants", name, title, mutant.mistake, mutant=mutant)
+    for path in sorted(CHEATS.iterdir()):
+        if path.suffix in (".cu", ".py"):
+            text = path.read_text(encoding="utf-8")
+            labels = {m["key"]: m["value"] for m in _LABEL.finditer(text)}
+            summary = re.search(r'summary\s*=\s*"([^"]*)"', text)
+            what = labels.get("summary") or (summary[1] if summary else "")
+            on_host = path.stem in ("constructor", "host_call", "patched_clock")
+            if labels["lab"] in chosen and (device == "cpu" or not on_host):
+                yield Job(
+                    "cheats", labels["lab"], path.stem, what, path, needs=labels.get("needs", "")
+                )
+
+
+def run(
+    found: Sequence[Job],
+    walls: Sandbox,
+    device: str,
+    workers: int,
+    tell: Callable[[Finding, int], None],
+) -> list[Finding]:
+    """Judge them all."""
+    results: list[Finding] = []
+    alone = [job for job in found if job.needs == "timing"]
+    with ThreadPoolExecutor(1 if device == "cuda" else workers) as pool:
+        for finding in pool.map(
+            lambda job: _judge(job, walls, device), [job for job in found if job not in alone]
+        ):
+            results.append(finding)
+            tell(finding, len(results))
+    for job in alone:
+        results.append(_judge(job, walls, device))
+        tell(results[-1], len(results))
+    return results
+
+
+def _judge(job: Job, walls: Sandbox, device: str) -> Finding:
+    try:
+        report = _check(job, walls, device)
+    except CudalabError as error:
+        return Finding(job, passed=False, why=error.message, broken=True)
+    if report.exit_code in (ExitCode.ERROR, ExitCode.NO_DEVICE):
+        return Finding(job, passed=False, why=_why(report), broken=True)
+    passed = report.passed
+    if job.needs == "timing" and report.speed is not None:
+        passed = passed and report.speed.points > 0  # to pass is to be paid for speed
+    return Finding(job, passed, _why(report))
+
+
+def _check(job: Job, walls: Sandbox, device: str) -> Report:
+    lab, timing = labs.get(job.lab), job.needs == "timing" or job.name == "only_once"
+    settings = judge.Settings(
+        cases.fresh_seed(),
+        LIMITS,
+        jobs=1,
+        sanitize=job.group == "mutants",
+        timing=timing,
+        time_limit_s=0.3,
+    )
+    with ExitStack() as stack:
+        submission = _submission(job, lab, walls, device, stack)
+        given = cases.case_for(lab, {}, submission.variant)
+        plan = cases.public(lab, given, submission.variant, quick=True)
+        if timing:
+            speed = Speed(points=1, reference="global_halving", zero=3)
+            plan = replace(plan, speed=speed)
+        return judge.check(lab, submission, plan, walls, settings)
+
+
+def _submission(
+    job: Job, lab: Lab, walls: Sandbox, device: str, stack: ExitStack
+) -> Kernel | Command:
+    if job.group == "variants":
+        found = registry.find(lab, job.name)
+        limits = {"trusted": True, "kind": "variant"}
+        return Kernel(lab, found.path, OURS, device, found.label, **limits)  # type: ignore[arg-type]
+    if job.mutant is not None:
+        path = source.kernels_dir() / lab.name / f"{job.mutant.variant}.cu"
+        text = path.read_text(encoding="utf-8")
+        if job.mutant.old not in text:
+            raise CudalabError(f"{path.name} has changed: there is no {job.mutant.old!r} in it")
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-mutant-")))
+        changed = folder / "mutant.cu"
+        changed.write_text(text.replace(job.mutant.old, job.mutant.new), encoding="utf-8")
+        return Kernel(lab, changed, walls, device, "mutant.cu")
+    assert job.path is not None
+    if job.path.suffix == ".cu":
+        return Kernel(lab, job.path, walls, device, job.path.name)
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-cheat-")))
+    (folder / job.path.name).write_bytes(job.path.read_bytes())
+    words = [sys.executable, job.path.name]
+    return Command(words, walls, name=job.path.name, folder=folder, device="cpu")
+
+
+def _why(report: Report) -> str:
+    for test in report.tests:
+        if test.status is Status.FAILED:
+            return f"{test.why}: {test.says}" if test.says else str(test.why)
+    for stage in report.stages:
+        if stage.status in (Status.FAILED, Status.BROKEN):
+            return ": ".join(filter(None, (str(stage.why), stage.says, *stage.details[:1])))
+    return f"{report.speed.ratio:.1f} times the reference's time" if report.speed else "passed"
+
+
+def open_walls(results: Sequence[Finding]) -> list[Finding]:
+    """Cheats that got through because this sandbox has no walls."""
+    return [one for one in results if not one.right and one.job.needs == "walls"]
+
+
+def worth(results: Sequence[Finding], walls: Sandbox, device: str) -> list[str]:
+    """What the grader's word is worth, in words."""
+    said = []
+    for group, verb in (("variants", "accepted"), ("mutants", "rejected"), ("cheats", "rejected")):
+        of = [one for one in results if one.job.group == group]
+        if of:
+            said.append(f"{sum(one.right for one in of)} of {len(of)} {group} {verb}")
+    lines = [f"{'; '.join(said)}: on the {device} device, sandbox {walls.kind}, just now."]
+    leaks = open_walls(results)
+    if leaks:
+        names = ", ".join(one.job.name for one in leaks)
+        lines.append(
+            f"OPEN: {names}: sandbox {walls.kind} has no walls. A submission that wants to can "
+            "read files and reach the network; install bubblewrap, or judge only what people "
+            "whom you trust hand in."
+        )
+    if device == "cpu":
+        lines.append(
+            "Right and wrong mean the same on a GPU, but for inline PTX and what depends on "
+            "timing; times on this device say nothing about a GPU's."
+        )
+    wrong = [one for one in results if not one.right and one not in leaks]
+    lines.append(
+        f"{len(wrong)} verdicts were wrong: do not grade with it."
+        if wrong
+        else "No verdict was wrong. What nobody thought of is not in here."
+    )
+    return lines

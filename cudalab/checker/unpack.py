@@ -1,0 +1,158 @@
+"""Submissions as they come: files, folders, archives; opened as if each wanted to do harm."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import stat
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING
+
+from cudalab.errors import CudalabError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_BYTES = 64 << 20  # unpacked
+MOST_FILES = 2000
+PIECE = 1 << 20
+TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+ENDINGS = (".zip", *TAR_ENDINGS)
+IGNORED = {"__MACOSX", "__pycache__", ".git", ".DS_Store"}
+
+
+class BadSubmissionError(CudalabError):
+    """There is nothing in it that could be judged, or nothing that may be opened."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A submission in the folder of a class."""
+
+    name: str
+    path: Path
+
+
+def entries(folder: Path) -> list[Entry]:
+    """All submissions: each file, folder or archive that is not hidden."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", hint="cudalab grade SUBMISSIONS/ --lab LAB …")
+    found: dict[str, Entry] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name in IGNORED:
+            continue
+        stem = path.name.encode(errors="replace").decode()  # what is no text has a name, too
+        for ending in (*ENDINGS, ".cu", ".py"):
+            if path.is_file() and stem.lower().endswith(ending):
+                stem = stem[: -len(ending)]
+                break
+        name = stem if stem and stem not in found else f"{stem} ({len(found)})"
+        found[name] = Entry(name, path)
+    return list(found.values())
+
+
+def place(entry: Entry, folder: Path) -> Path:
+    """Copy or unpack a submission into an empty folder; where its files are."""
+    name = entry.path.name.lower()
+    if entry.path.is_symlink():
+        raise BadSubmissionError(f"{entry.path.name} is a link")
+    if entry.path.is_dir():
+        _copy_tree(entry.path, folder)
+    elif name.endswith(".zip"):
+        _unzip(entry.path, folder)
+    elif name.endswith(TAR_ENDINGS):
+        _untar(entry.path, folder)
+    else:
+        shutil.copyfile(entry.path, folder / entry.path.name)
+    return _inner(folder)
+
+
+def _inner(folder: Path) -> Path:
+    """Archives often hold a single folder."""
+    inside = [path for path in folder.iterdir() if path.name not in IGNORED]
+    while len(inside) == 1 and inside[0].is_dir():
+        folder = inside[0]
+        inside = [path for path in folder.iterdir() if path.name not in IGNORED]
+    return folder
+
+
+def _copy_tree(source: Path, folder: Path) -> None:
+    budget = _Budget()
+    for path in sorted(source.rglob("*")):
+        inner = path.relative_to(source)
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            continue  # a link may lead anywhere, and a pipe has no end
+        if path.is_dir():
+            (folder / inner).mkdir(parents=True, exist_ok=True)
+        else:
+            target = budget.target(folder, inner.as_posix())
+            with path.open("rb") as file:
+                budget.copy(file, target)
+
+
+def _unzip(path: Path, folder: Path) -> None:
+    budget = _Budget()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                mode = member.external_attr >> 16
+                if member.is_dir() or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode)):
+                    continue
+                target = budget.target(folder, member.filename)
+                with archive.open(member) as file:
+                    budget.copy(file, target)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, ValueError) as error:
+        raise BadSubmissionError(f"{path.name}: cannot be unpacked: {error}") from None
+
+
+def _untar(path: Path, folder: Path) -> None:
+    budget = _Budget()
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if not member.isreg():
+                    continue
+                target = budget.target(folder, member.name)
+                file = archive.extractfile(member)
+                if file is not None:
+                    budget.copy(file, target)
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        raise BadSubmissionError(f"{path.name}: cannot be unpacked: {error}") from None
+
+
+class _Budget:
+    """What an archive may still take. What it says about its own sizes is not believed."""
+
+    def __init__(self) -> None:
+        self.bytes, self.files = MOST_BYTES, MOST_FILES
+
+    def target(self, folder: Path, name: str) -> Path:
+        """Where a member goes: below the folder, or nowhere."""
+        self.files -= 1
+        if self.files < 0:
+            raise BadSubmissionError(f"more than {MOST_FILES:,} files")
+        parts = PurePosixPath(name.replace("\\", "/")).parts
+        if not parts or parts[0] == "/" or ".." in parts or re.match(r"[A-Za-z]:", parts[0]):
+            raise BadSubmissionError(f"it wants to write outside of its folder: {name!r}")
+        target = folder.joinpath(*parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target
+
+    def copy(self, source: IO[bytes], target: Path) -> None:
+        """Copy what the budget allows."""
+        with target.open("xb") as out:
+            while piece := source.read(PIECE):
+                self.bytes -= len(piece)
+                if self.bytes < 0:
+                    raise BadSubmissionError(f"more than {MOST_BYTES >> 20} MiB when unpacked")
+                out.write(piece)
+
+
+def sources(folder: Path) -> Iterator[Path]:
+    """The files that a person wrote, for comparing them."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".cu", ".cuh", ".h", ".cpp", ".c", ".py") and path.is_file():
+            yield path

@@ -1,0 +1,218 @@
+"""What a check finds: plain data that turns into JSON and back. No judging, no printing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from cudalab.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Json = dict[str, Any]
+FORMAT = "cudalab check 1"
+
+
+class Status(StrEnum):
+    """Of a test or a stage."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    BROKEN = "broken"  # the grader's fault, or the machine's: nobody has passed or failed
+
+
+class Why(StrEnum):
+    """What went wrong; the first word of a verdict."""
+
+    NOTHING = ""
+    WRONG = "wrong answer"
+    OVERRUN = "wrote outside of its memory"
+    INPUT_CHANGED = "changed its input"
+    CRASH = "crash"
+    EXIT = "exit status"
+    TIME = "time limit"
+    CPU = "processor time limit"
+    MEMORY = "memory limit"
+    OUTPUT = "output limit"
+    PROCESSES = "process limit"
+    DISK = "disk limit"
+    ACCEPTED_BAD_INPUT = "accepted bad input"
+    COMPILE = "compile error"
+    FOREIGN = "no kernel: host code"
+    LOST = "the run was ended from outside"
+    SANITIZER = "sanitizer"
+    GRADER = "grader error"
+    NO_DEVICE = "no such device"
+
+
+OUT_OF_TIME = (Why.TIME, Why.CPU)
+
+
+@dataclass
+class Clue:
+    """A pattern with its likely cause and the command that shows it."""
+
+    pattern: str
+    says: str
+    cause: str = ""
+    look: str = ""
+
+
+@dataclass
+class Result:
+    """One test."""
+
+    name: str
+    size: str
+    dist: str
+    seed: int | None
+    status: Status
+    why: Why = Why.NOTHING
+    says: str = ""
+    details: list[str] = field(default_factory=list)
+    clues: list[Clue] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)  # that repeat it by hand
+    points: float = 0.0
+    max_points: float = 1.0
+    hidden: bool = False
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    peak_bytes: int = 0
+    accuracy: Json | None = None
+    stderr: str = ""
+
+
+@dataclass
+class Stage:
+    """compile, correct, sanitize or time."""
+
+    name: str
+    status: Status
+    says: str = ""
+    details: list[str] = field(default_factory=list)
+    why: Why = Why.NOTHING
+    seconds: float = 0.0
+    findings: list[Json] = field(default_factory=list)  # of the sanitizer
+
+
+@dataclass
+class SpeedResult:
+    """Time against the reference's, measured in turn on this machine."""
+
+    reference: str
+    size: str
+    ms: float
+    reference_ms: float
+    ratio: float
+    low: float
+    high: float
+    points: float
+    max_points: float
+    full: float
+    zero: float
+    rounds: int
+    what: str  # what was timed, and by whose clock
+
+
+@dataclass
+class Report:
+    """All that is known about one submission."""
+
+    lab: str
+    submission: str
+    kind: str
+    device: str
+    sandbox: str
+    sandbox_words: str
+    seed: int
+    plan: str
+    stages: list[Stage] = field(default_factory=list)
+    tests: list[Result] = field(default_factory=list)
+    speed: SpeedResult | None = None
+    notes: list[str] = field(default_factory=list)
+    case: Json = field(default_factory=dict)
+    seconds: float = 0.0
+    digest: str = ""  # of the submission's bytes
+    version: str = ""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 only when something ran and everything passed."""
+        broken = [stage.why for stage in self.stages if stage.status is Status.BROKEN]
+        if broken:
+            return ExitCode.NO_DEVICE if Why.NO_DEVICE in broken else ExitCode.ERROR
+        failed = [stage for stage in self.stages if stage.status is Status.FAILED]
+        if any(stage.name == "compile" for stage in failed):
+            return ExitCode.COMPILE_ERROR
+        causes = {test.why for test in self.tests if test.status is Status.FAILED}
+        causes |= {stage.why for stage in failed if stage.name != "correct"}
+        if causes:
+            return ExitCode.TIME_LIMIT if causes <= set(OUT_OF_TIME) else ExitCode.WRONG_ANSWER
+        ran = any(test.status is Status.PASSED for test in self.tests)
+        return ExitCode.OK if ran and not failed else ExitCode.ERROR
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything did."""
+        return self.exit_code is ExitCode.OK
+
+    @property
+    def points(self) -> float:
+        """Of the tests and for speed."""
+        return sum(test.points for test in self.tests) + (self.speed.points if self.speed else 0)
+
+    @property
+    def max_points(self) -> float:
+        """What could be had."""
+        most = self.speed.max_points if self.speed else self._speed_offered()
+        return sum(test.max_points for test in self.tests) + most
+
+    speed_offered: float = 0.0  # points for speed that a failed stage has made unreachable
+
+    def _speed_offered(self) -> float:
+        return self.speed_offered
+
+    @property
+    def share(self) -> float:
+        """Points of those that could be had, 0 to 1."""
+        return self.points / self.max_points if self.max_points else 0.0
+
+    def stage(self, name: str) -> Stage | None:
+        """The stage called `name`, if it came to that."""
+        return next((stage for stage in self.stages if stage.name == name), None)
+
+    def json(self) -> Json:
+        """For --json, and for the results of a class."""
+        derived = {
+            "format": FORMAT,
+            "passed": self.passed,
+            "exit_code": int(self.exit_code),
+            "points": round(self.points, 6),
+            "max_points": round(self.max_points, 6),
+        }
+        return derived | asdict(self)
+
+
+def from_json(value: Mapping[str, Any]) -> Report:
+    """The report that `Report.json` described."""
+    fields = {name: value[name] for name in Report.__dataclass_fields__ if name in value}
+    stages = [
+        Stage(**{**s, "status": Status(s["status"]), "why": Why(s["why"])}) for s in value["stages"]
+    ]
+    tests = [
+        Result(
+            **{
+                **t,
+                "status": Status(t["status"]),
+                "why": Why(t["why"]),
+                "clues": [Clue(**clue) for clue in t["clues"]],
+            }
+        )
+        for t in value["tests"]
+    ]
+    speed = SpeedResult(**value["speed"]) if value["speed"] else None
+    return Report(**{**fields, "stages": stages, "tests": tests, "speed": speed})

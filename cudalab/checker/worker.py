@@ -1,0 +1,230 @@
+"""The side of the checker that loads a submitted kernel: runs inside the sandbox.
+
+Nothing that this process says makes an answer right: the grader compares the bytes, and it alone
+knows what is expected. What is said here explains: which launches there were, whether a guard zone
+was overrun, what the compiler did not like.
+
+    python -m cudalab.checker.worker SPEC.json
+
+writes into the working directory. In the modes:
+
+    compile  compiled.json: the libraries made, or why not
+    cases    for each input i: answer-i-k.bin for each different answer k, then report-i.json
+    time     answers "ready", then one line for each line of stdin; see `serve`
+    bench    rows.json: the submission and the reference, measured in turn by cudalab.bench
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab import bench, labs, registry, runner, source
+from cudalab.backends import open_backend
+from cudalab.checker.guard import GuardedBackend
+from cudalab.errors import CudalabError
+from cudalab.formats import InputStream, as_bytes
+from cudalab.labs.base import Inputs
+from cudalab.verify import in_memory
+
+if TYPE_CHECKING:
+    from cudalab.backends.base import Backend
+    from cudalab.labs.base import Array, Case, Lab, Step
+    from cudalab.registry import Variant
+
+Json = dict[str, Any]
+
+
+def main() -> int:
+    """Do what the specification says."""
+    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    if spec.get("kernels_dir"):
+        source.use_kernels_dir(Path(spec["kernels_dir"]))
+    lab = labs.get(spec["lab"])
+    modes = {"compile": compile_cases, "cases": run_cases, "time": serve, "bench": measure}
+    with ExitStack() as stack:
+        try:
+            backend = stack.enter_context(open_backend(spec["device"], spec.get("threads")))
+            variant = registry.read_header(Path(spec["kernel"]), lab, spec["label"])
+            registry.check_features(variant, backend.name, backend.features)
+        except CudalabError as error:
+            write("failed.json", described(error))
+            return int(error.exit_code)
+        modes[spec["mode"]](lab, variant, backend, spec)
+    return 0
+
+
+def compile_cases(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+    """Compile for each case; a device that loads what it compiled has loaded it now."""
+    libraries = []
+    try:
+        for case in spec["cases"]:
+            module = backend.compile(
+                source.load(variant.path, variant.label),
+                {**lab.kernel_defines(case), **variant.defines},
+                arch=registry.architecture(variant.requires),
+            )
+            library = getattr(module, "library", None)
+            libraries.append(library._name if library else "")  # noqa: SLF001 - ctypes' only way
+    except CudalabError as error:
+        write("failed.json", described(error))
+        return
+    write("compiled.json", {"libraries": libraries})
+
+
+def run_cases(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+    """Run each input in turn; the report of one is written before the next begins."""
+    for number, (case, path) in enumerate(zip(spec["cases"], spec["inputs"], strict=True)):
+        try:
+            report = run_case(lab, variant, backend, case, Path(path), spec["runs"][number], number)
+        except CudalabError as error:
+            if type(error) is CudalabError:
+                error.hint = "\n".join(filter(None, (error.hint, runner.contract(lab, variant))))
+            report = described(error)
+        write(f"report-{number}.json", report)
+
+
+def run_case(
+    lab: Lab, variant: Variant, backend: Backend, case: Case, path: Path, runs: int, number: int
+) -> Json:
+    """Several runs on garbage; each different answer becomes a file."""
+    guarded = GuardedBackend(backend)
+    inputs = read_inputs(lab, case, path)
+    step = prepare(lab, variant, guarded, inputs, case)
+    answers: list[bytes] = []
+    for _ in range(runs):
+        guarded.poison(step.out)
+        step()
+        backend.synchronize()
+        answer = np.ascontiguousarray(backend.to_host(step.out))
+        digest = hashlib.blake2b(as_bytes(answer)).digest()
+        if digest not in answers:
+            encoded = lab.encode(lambda answer=answer: answer, case)  # type: ignore[misc]
+            data = as_bytes(answer) if encoded is None else encoded
+            Path(f"answer-{number}-{len(answers)}.bin").write_bytes(data)
+            answers.append(digest)
+    changed = [
+        name
+        for name, buffer in zip(inputs.arrays, guarded.buffers, strict=False)
+        if backend.to_host(buffer.buffer).tobytes() != np.asarray(inputs.arrays[name]).tobytes()
+    ]
+    return {
+        "answers": len(answers),
+        "runs": runs,
+        "overruns": guarded.overruns(),
+        "changed_inputs": changed,
+        "launches": guarded.launches,
+        "notes": step.notes,
+    }
+
+
+def prepare(
+    lab: Lab, variant: Variant, guarded: GuardedBackend, inputs: Inputs, case: Case
+) -> Step:
+    """Plan the launches on guarded memory, and name what is known of it."""
+    watch = runner.Stopwatch()
+    step = runner.prepare(lab, variant, guarded.as_backend(), inputs, case, watch=watch)
+    for name, guard in zip(inputs.arrays, guarded.buffers, strict=False):
+        guard.name = f"the input {name}"
+    guarded.name(step.out, "the answer")
+    return step
+
+
+def read_inputs(lab: Lab, case: Case, path: Path) -> Inputs:
+    """An input file, in memory."""
+    with path.open("rb") as file:
+        announced = lab.read(InputStream(file.fileno(), path.name), case)
+        arrays: dict[str, Array] = {
+            name: np.array(in_memory(data)) for name, data in announced.arrays.items()
+        }
+    return Inputs({**arrays}, announced.params)
+
+
+def serve(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+    """Compute when told to, while the grader's own clock runs.
+
+    Lines of stdin: "poison I", "run I" and "answer I FILE" for input I; each is answered by "ok"
+    on stdout when it is done.
+    """
+    channel = os.dup(1)
+    os.dup2(2, 1)  # what a kernel prints is no reply
+
+    def say(word: str) -> None:
+        os.write(channel, f"{word}\n".encode())
+
+    steps = []
+    for case, path in zip(spec["cases"], spec["inputs"], strict=True):
+        inputs = read_inputs(lab, case, Path(path))
+        watch = runner.Stopwatch()
+        steps.append(runner.prepare(lab, variant, backend, inputs, case, watch=watch))
+    say("ready")
+    for line in sys.stdin:
+        word, number, *rest = line.split()
+        step = steps[int(number)]
+        if word == "poison":
+            backend.copy(np.full(step.out.nbytes, bench.POISON, np.uint8), step.out)
+        elif word == "run":
+            step()
+            backend.synchronize()
+        else:
+            Path(rest[0]).write_bytes(as_bytes(np.ascontiguousarray(backend.to_host(step.out))))
+        say("ok")
+
+
+def measure(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+    """Submission and reference in one loop: for devices where a kernel file runs no host code."""
+    case, plan = spec["cases"][0], bench.Plan(spec["seconds"])
+    reference = registry.read_header(Path(spec["reference"]), lab, spec["reference_label"])
+    with tempfile.TemporaryDirectory() as folder:
+        size = tuple(spec["size"]) if isinstance(spec["size"], list) else spec["size"]
+        data = bench.make_data(lab, case, size, spec["dist"], spec["seed"], backend, Path(folder))
+        entries = []
+        for one in (variant, reference):
+            row = bench.Row(one.name, device=backend.name)
+            try:
+                candidate = bench.variant_candidate(lab, one, backend, data, case)
+            except CudalabError as error:
+                bench.refuse_for(row, error)
+                entries.append(bench.Entry(row))
+            else:
+                entries.append(bench.Entry(row, candidate))
+        judge = bench.Judge(lab, data.inputs, case, backend, data.buffers)
+        bench.measure(entries, bench.Meter(backend), judge, plan)
+    rows = [
+        {
+            "status": str(entry.row.status),
+            "reason": entry.row.reason,
+            "ms": {str(number): ms for number, ms in entry.row.kept().items()},
+        }
+        for entry in entries
+    ]
+    write("rows.json", {"rows": rows})
+
+
+def described(error: CudalabError) -> Json:
+    """An expected failure, for the grader."""
+    return {
+        "error": type(error).__name__,
+        "message": error.message,
+        "hint": error.hint or "",
+        "exit_code": int(error.exit_code),
+    }
+
+
+def write(name: str, value: Json) -> None:
+    """A file that is complete as soon as it has its name."""
+    partial = Path(f".{name}.partial")
+    partial.write_text(json.dumps(value), encoding="utf-8")
+    partial.rename(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
