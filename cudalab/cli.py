@@ -404,7 +404,11 @@ def cli(kernels: Path | None) -> None:
         use_kernels_dir(kernels)
 
 
-@cli.command("list", epilog=paragraph("Example", "cudalab list", "cudalab list radixsort"))
+@cli.command(
+    "list",
+    short_help="List the variants.",
+    epilog=paragraph("Example", "cudalab list", "cudalab list radixsort"),
+)
 @click.argument("lab", required=False, type=click.Choice(labs.names()))
 def list_variants(lab: str | None) -> None:
     """List the variants: what each does, where it runs, where it is the default."""
@@ -430,9 +434,10 @@ def list_variants(lab: str | None) -> None:
 
 
 @cli.command(
+    short_help="Print a variant's source.",
     epilog=paragraph(
         "Example", "cudalab show radixsort split_1bit", "cudalab show radixsort split_1bit > my.cu"
-    )
+    ),
 )
 @click.argument("lab", type=click.Choice(labs.names()))
 @click.argument("variant")
@@ -578,14 +583,9 @@ from cudalab.cli_profile import profile, sanitize  # noqa: E402 - as above
 from cudalab.cli_report import report  # noqa: E402 - as above
 from cudalab.cli_run import run  # noqa: E402 - as above
 
-cli.add_command(bench)
-cli.add_command(check)
-cli.add_command(grade)
-cli.add_command(new)
-cli.add_command(selftest)
-cli.add_command(explain_topic)
-cli.add_command(exercises)
-cli.add_command(profile)
-cli.add_command(sanitize)
-cli.add_command(report)
-cli.add_command(run)
+for command in (
+    *(run, bench, profile, sanitize),
+    *(new, check, grade, selftest),
+    *(report, explain_topic, exercises),
+):
+    cli.add_command(command)

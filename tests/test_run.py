@@ -312,6 +312,23 @@ def test_sanitize_finds_nothing_in_any_form_of_launch():
     assert (done.returncode, b"forms: clean" in done.stderr) == (0, True)
 
 
+def test_a_program_without_kernels_is_not_called_clean(tmp_path):
+    path = tmp_path / "silent.cu"
+    path.write_text("int main() { return 0; }\n")
+    done = run([path], "cpu", "--sanitize")
+    assert done.returncode == 0
+    assert b"silent: no kernel was launched, so nothing was observed" in done.stderr
+
+
+def test_an_instrument_that_does_not_start_is_no_verdict(monkeypatch):
+    from cudalab.errors import CudalabError  # noqa: PLC0415 - of this test alone
+    from cudalab.program import observe  # noqa: PLC0415 - as above
+
+    monkeypatch.setattr(observe, "_Program", None)
+    with pytest.raises(CudalabError, match="nothing was observed"):
+        observe.observe(None, ["program"], detect=True, count=False)
+
+
 def test_profile_counts_by_launch_and_by_line():
     path = ROOT / "samples" / "transpose" / "course.float32.in.bin"
     done = run(SAMPLES["transpose_dynamic"][0], "cpu", "--profile", input=path.read_bytes())

@@ -24,7 +24,7 @@ from cudalab import source
 from cudalab.backends.cpu import _Kernel, check, check_rows, compiler, elf
 from cudalab.backends.cpu.check_module import load_runtime
 from cudalab.cache import cache_dir
-from cudalab.errors import KernelCompileError
+from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program.build import HOST, digest, host_flags, runtime_sources
 from cudalab.program.messages import explain
 from cudalab.program.rewrite import rewrite
@@ -146,7 +146,7 @@ def observe(
     library: Library, arguments: Sequence[str], *, detect: bool, count: bool
 ) -> tuple[int, Observed]:
     """Run the program in a child process; its wait status, and what was seen."""
-    seen = Observed()
+    seen, started = Observed(), False
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -166,10 +166,14 @@ def observe(
                 check_rows.merge_findings(seen.findings, what)
             elif kind == "launch":
                 seen.launches += 1
+            elif kind == "started":
+                started = True
             else:
                 seen.told.append(what)
     _, status = os.waitpid(child, 0)
     signal.signal(signal.SIGINT, before)
+    if not started:
+        raise CudalabError("the instrument could not start: nothing was observed")
     return status, seen
 
 
@@ -185,6 +189,7 @@ def _be_the_program(
         program = _Program(library, pipe, detect=detect, count=count)
         argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments), None)
         main = program.code.main
+        program.tell_parent("started", None)
         status = main(len(arguments), argv)
         c_library.exit(status)
     except BaseException:  # noqa: BLE001 - nothing may unwind into the parent's frames
@@ -274,13 +279,13 @@ class _Program:
         self.checker.cudalab_check_written(region)
         self.variables[region] = name
 
-    def _send(self, kind: str, what: Any) -> None:
+    def tell_parent(self, kind: str, what: Any) -> None:
         data = pickle.dumps((kind, what))
         while data:
             data = data[os.write(self.pipe, data) :]
 
     def _tell(self, what: int, text: bytes) -> None:
-        self._send("told", (TOLD[what], text.decode(errors="replace")))
+        self.tell_parent("told", (TOLD[what], text.decode(errors="replace")))
 
     def _launch(self, given: Any) -> int:
         """What the program calls for each launch: 0 when the grid has ended well."""
@@ -288,7 +293,7 @@ class _Program:
         grid, block = tuple(launch.grid), tuple(launch.block)
         blocks = grid[0] * grid[1] * grid[2]
         began, fresh, traced = time.monotonic(), True, 0
-        self._send("launch", None)
+        self.tell_parent("launch", None)
         state = 1
         if self.detect:
             state, traced = self._run(launch, 0, blocks, fresh, observed=True), blocks
@@ -350,10 +355,10 @@ class _Program:
         )
         if self.detect:
             rows = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)
-            self._send("findings", [check_rows.finding(row, names) for row in rows])
+            self.tell_parent("findings", [check_rows.finding(row, names) for row in rows])
             self.checker.cudalab_check_forget()
         if self.count:
-            self._send("trace", self._trace(names, blocks, traced))
+            self.tell_parent("trace", self._trace(names, blocks, traced))
 
     def _namer(self, launch: Any, kernel: Any, name: str) -> Any:
         """What memory is called: as the kernel's parameter, or by the line that allocated it."""

@@ -25,7 +25,8 @@ def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
     rows.sort(key=lambda row: bool(row["note"]))
     wrong = [words for kind, words in seen.told if kind != "failed call"]
     errors = sum(not row["note"] for row in rows) + len(wrong)
-    said = f"{errors} found" if errors else "clean"
+    clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
+    said = f"{errors} found" if errors else clean
     display.findings(f"{name}: {said}\nlooked at: {_launches(seen)}", rows)
     failed = [words for kind, words in seen.told if kind == "failed call"]
     for head, lines in (
