@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -14,6 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import __version__, labs
+from cudalab.cli_bench import bench
+from cudalab.cli_check import check, grade, new, selftest
+from cudalab.cli_learn import exercises, explain_topic
+from cudalab.cli_options import SECONDS, Distribution, case_options, lines, shape
+from cudalab.cli_profile import profile, sanitize
+from cudalab.cli_report import report
+from cudalab.cli_run import run
 from cudalab.errors import CudalabError, ExitCode, InputError, NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -94,78 +100,6 @@ class LabGroup(click.Group):
                 formatter.write_dl(own)
 
 
-_SIZE = re.compile(
-    r"(?:2\^(?P<power>\d{1,2})|(?P<number>\d+(?:\.\d+)?(?:e\d{1,2})?))(?P<unit>[kKMG]i?)?"
-)
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
-
-
-def shape(text: str) -> Size:
-    """Parse a size, or dimensions such as 300x200 for a lab whose data have a shape."""
-    sizes = tuple(size(part) for part in text.split("x"))
-    return sizes if len(sizes) > 1 else sizes[0]
-
-
-def size(text: str) -> int:
-    """Parse a count such as 1000, 1e6, 2^20, 1Mi or 128M; a header's int32 must hold it."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise click.BadParameter(f"{text!r} is not a size such as 1000, 1e6, 2^20, 1Mi or 128M")
-    number = 2.0 ** int(match["power"]) if match["power"] else float(match["number"])
-    number *= _UNITS[(match["unit"] or "").upper()]
-    if not number.is_integer() or number >= 2**31:
-        raise click.BadParameter(f"{text!r} is not a whole number below 2^31")
-    return int(number)
-
-
-class Distribution(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
-    """One of a lab's distributions; a parameter may follow a colon, as in zipf:1.5."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the name before the colon; what follows is for the lab."""
-        name, colon, parameter = value.partition(":")
-        known: str = super().convert(name, param, ctx)
-        return known + colon + parameter
-
-
-def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
-    """The options that choose what a lab computes; None in the case where one is not given."""
-    options: list[click.Parameter] = []
-    for axis, values in lab.axes.items():
-        if axis in lab.derived:
-            continue
-        if axis in lab.flags:
-            options += [
-                click.Option(
-                    [f"--{value}", axis], flag_value=value, type=str, help=f"{axis}: {value}."
-                )
-                for value in values[1:]
-            ]
-        else:
-            choice = click.Choice(values)
-            options.append(
-                click.Option([f"--{axis}"], type=choice, help=f"{values[0]} by default.")
-            )
-    for option in lab.options:
-        if option.runs_only and not runs:
-            continue
-        kind: dict[str, Any] = {"is_flag": True} if option.type is bool else {"type": option.type}
-        if option.bare is not None:
-            kind |= {"is_flag": False, "flag_value": option.bare}
-        shown = option.default if option.default is not None else False
-        options.append(
-            click.Option(
-                [option.name], default=option.default, show_default=shown, help=option.help, **kind
-            )
-        )
-    return options
-
-
-def paragraph(title: str, *lines: str) -> str:
-    """Lines that help shows as they are, for the end of a command's help."""
-    return "\n".join(["\b", f"{title}:", *(f"  {line}" for line in lines)])
-
-
 # One lab ---------------------------------------------------------------------------------------
 
 INPUT = click.Option(
@@ -203,7 +137,7 @@ RUN_OPTIONS: list[click.Parameter] = [
     ),
     click.Option(
         ["--kill-after"],
-        type=click.FloatRange(min=0, min_open=True),
+        type=SECONDS,
         metavar="SECONDS",
         help="End a run that takes longer, as an error. With --kernel 300 by default.",
     ),
@@ -220,7 +154,7 @@ def lab_command(lab: Lab) -> click.Command:
         params=[*case_options(lab, runs=True), *RUN_OPTIONS],
         short_help=labs.summary(lab.name),
         help=f"{labs.summary(lab.name)}.\n\n{getdoc(type(lab))}",
-        epilog=paragraph(
+        epilog=lines(
             "Example",
             f"cudalab gen {lab.name} --n 1000 > in.bin",
             f"cudalab {lab.name} < in.bin > out.bin",
@@ -379,13 +313,13 @@ def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\n\n".join(
         [
-            paragraph(
+            lines(
                 "Example",
                 "cudalab gen radixsort --n 1000 > in.bin",
                 "cudalab radixsort < in.bin > out.bin",
                 "cudalab verify radixsort in.bin out.bin",
             ),
-            paragraph("Exit status", *(f"{code:<4} {code.meaning}" for code in ExitCode)),
+            lines("Exit status", *(f"{code:<4} {code.meaning}" for code in ExitCode)),
         ]
     ),
 )
@@ -407,7 +341,7 @@ def cli(kernels: Path | None) -> None:
 @cli.command(
     "list",
     short_help="List the variants.",
-    epilog=paragraph("Example", "cudalab list", "cudalab list radixsort"),
+    epilog=lines("Example", "cudalab list", "cudalab list radixsort"),
 )
 @click.argument("lab", required=False, type=click.Choice(labs.names()))
 def list_variants(lab: str | None) -> None:
@@ -435,7 +369,7 @@ def list_variants(lab: str | None) -> None:
 
 @cli.command(
     short_help="Print a variant's source.",
-    epilog=paragraph(
+    epilog=lines(
         "Example", "cudalab show radixsort split_1bit", "cudalab show radixsort split_1bit > my.cu"
     ),
 )
@@ -455,7 +389,7 @@ def show(lab: str, variant: str) -> None:
         sys.stdout.buffer.flush()
 
 
-@cli.command(epilog=paragraph("Example", "cudalab device", "cudalab device cuda"))
+@cli.command(epilog=lines("Example", "cudalab device", "cudalab device cuda"))
 @click.argument("name", required=False, type=click.Choice(["cuda", "cpu"]), metavar="[cuda|cpu]")
 def device(name: str | None) -> None:
     """Print the properties of the devices."""
@@ -509,7 +443,7 @@ def gen_command(lab: Lab) -> click.Command:
         params=[*case_options(lab), *params],
         short_help=labs.summary(lab.name),
         help=f"Write an input for {lab.name}, drawn at random.",
-        epilog=paragraph(
+        epilog=lines(
             "Example",
             f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} "
             "--seed 7 > in.bin",
@@ -538,7 +472,7 @@ def verify_command(lab: Lab) -> click.Command:
         ],
         short_help=labs.summary(lab.name),
         help='Judge the answer OUT ("-": stdin) to the input IN by a reference on the host.',
-        epilog=paragraph(
+        epilog=lines(
             "Example",
             f"cudalab verify {lab.name} in.bin out.bin",
             f"cudalab {lab.name} < in.bin | cudalab verify {lab.name} in.bin -",
@@ -560,7 +494,7 @@ def verify_answer(lab: Lab, *, input: Path, answer: Path, **case: Any) -> None: 
     "gen",
     cls=LabGroup,
     make=gen_command,
-    epilog=paragraph("Example", "cudalab gen radixsort --n 1e6 --dist few --seed 7 > in.bin"),
+    epilog=lines("Example", "cudalab gen radixsort --n 1e6 --dist few --seed 7 > in.bin"),
 )
 def gen() -> None:
     """Write a lab's input, drawn at random."""
@@ -570,18 +504,11 @@ def gen() -> None:
     "verify",
     cls=LabGroup,
     make=verify_command,
-    epilog=paragraph("Example", "cudalab verify radixsort in.bin out.bin"),
+    epilog=lines("Example", "cudalab verify radixsort in.bin out.bin"),
 )
 def verify_group() -> None:
     """Judge an answer: exit status 0 if it is right, 3 if not."""
 
-
-from cudalab.cli_bench import bench  # noqa: E402 - it takes the parsers above when it runs
-from cudalab.cli_check import check, grade, new, selftest  # noqa: E402 - as above
-from cudalab.cli_learn import exercises, explain_topic  # noqa: E402 - as above
-from cudalab.cli_profile import profile, sanitize  # noqa: E402 - as above
-from cudalab.cli_report import report  # noqa: E402 - as above
-from cudalab.cli_run import run  # noqa: E402 - as above
 
 for command in (
     *(run, bench, profile, sanitize),

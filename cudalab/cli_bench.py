@@ -7,74 +7,42 @@ import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cudalab import labs
+from cudalab.cli_options import (
+    ALL,
+    EXISTING,
+    MOST_SIZES,
+    NEW,
+    SECONDS,
+    CaseCommand,
+    Names,
+    Sizes,
+    device_option,
+    dist_option,
+    lines,
+    seed_option,
+    threads_option,
+)
 from cudalab.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from cudalab.labs.base import Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.results import Comparison, Json
     from cudalab.suite import Request
 
-ALL = "all"
 BASELINES = ("numpy", "cupy", "cub")
 KILL_AFTER_S = 600.0  # of a student's file, whose kernel may never end
-MOST_SIZES = 64
 CASE_HELP = (
     "With one lab its own options (--op, --rows, --aat, --bins, ...) choose the case: "
     "`cudalab bench LAB --help`."
 )
-EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
-NEW = click.Path(dir_okay=False, path_type=Path)
-
-
-class Sizes(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
-    """Sizes and ranges of them: 1Mi,2^24 or 2^16:2^28:x4 or 300x200."""
-
-    name = "sizes"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[Size]:
-        """Expand the ranges."""
-        from cudalab.cli import shape
-
-        if isinstance(value, list):
-            return value
-        sizes: list[Size] = []
-        for part in value.split(","):
-            if ":" in part:
-                sizes += self._range(part, param, ctx)
-            else:
-                sizes.append(shape(part))
-        if any(d < 1 for one in sizes for d in (one if isinstance(one, tuple) else (one,))):
-            self.fail(f"{value!r}: a size to measure is 1 or more", param, ctx)
-        return sizes
-
-    def _range(
-        self, text: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[int]:
-        from cudalab.cli import size
-
-        match = re.fullmatch(r"([^:]+):([^:]+)(?::([x+])([^:]+))?", text)
-        if match is None:
-            self.fail(f"{text!r} is no range such as 2^16:2^28:x4 or 1000:5000:+1000", param, ctx)
-        first, last, step = size(match[1]), size(match[2]), size(match[4] or "2")
-        adds = match[3] == "+"
-        if first < 1 or last < first or step < (1 if adds else 2):
-            self.fail(f"{text!r}: a range goes up from 1 or more", param, ctx)
-        sizes = [first]
-        while (following := sizes[-1] + step if adds else sizes[-1] * step) <= last:
-            sizes.append(following)
-            if len(sizes) > MOST_SIZES:
-                self.fail(f"{text!r} has more than {MOST_SIZES} sizes", param, ctx)
-        return sizes
 
 
 class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
@@ -118,63 +86,9 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
         return [*values[: dots - 1], *map(str, steps), *values[dots + 2 :]]
 
 
-class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
-    """Names of a list, between commas."""
-
-    name = "names"
-
-    def __init__(self, known: tuple[str, ...]) -> None:
-        """Allow the names in `known`."""
-        self.known = known
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Check each."""
-        if isinstance(value, tuple):
-            return value
-        names = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
-        for name in names:
-            if name not in self.known:
-                self.fail(f"{name!r} is none of {', '.join(self.known)}", param, ctx)
-        return names
-
-
-class BenchCommand(click.Command):
-    """Knows the options of a lab when it is the only one named."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Look for the lab before anything is parsed."""
-        named = {arg for arg in args if arg in labs.names()}
-        before = ["", *args]  # `--variants all` is not the argument `all`
-        everything = any(arg == ALL and not before[i].startswith("-") for i, arg in enumerate(args))
-        if len(named) == 1 and not everything:
-            ctx.meta[__name__] = labs.get(named.pop())
-        return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The command's own, then those that choose the lab's case."""
-        own = super().get_params(ctx)
-        lab: Lab | None = ctx.meta.get(__name__)
-        if lab is None:
-            return own
-        from cudalab.cli import case_options
-
-        theirs = case_options(lab)
-        replaced = {name for option in theirs for name in option.opts}
-        own = [param for param in own if not replaced & set(param.opts) or param.name != "dtype"]
-        taken = {name for param in own for name in param.opts}
-        return [*own, *(option for option in theirs if not taken & set(option.opts))]
-
-
-def lines(title: str, *texts: str) -> str:
-    """Lines that help shows as they are."""
-    return "\n".join(["\b", f"{title}:", *(f"  {text}" for text in texts)])
-
-
 @click.command(
     "bench",
-    cls=BenchCommand,
+    cls=CaseCommand,
     short_help="Measure variants side by side.",
     epilog="\n\n".join(
         [
@@ -208,20 +122,10 @@ def lines(title: str, *texts: str) -> str:
     "for each lab and device.",
 )
 @click.option("--dtype", metavar="TYPE", help="For the labs that have it; each lab's own default.")
-@click.option("--dist", metavar="NAME", help="What the data look like; the lab's first by default.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
-)
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="auto takes the GPU where there is one. On the CPU device times are emulated.",
-)
-@click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
-)
+@dist_option
+@seed_option
+@device_option("auto takes the GPU where there is one. On the CPU device times are emulated.")
+@threads_option
 @click.option(
     "--baseline",
     "baselines",
@@ -245,13 +149,13 @@ def lines(title: str, *texts: str) -> str:
 @click.option("--cold", is_flag=True, help="With --hot: both, side by side.")
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     metavar="SECONDS",
     help="Of sampling for each table: a budget, no failure. By default 1 to 10.",
 )
 @click.option(
     "--kill-after",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     metavar="SECONDS",
     help=f"End the run as an error. With --kernel {KILL_AFTER_S:g} by default.",
 )

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli_bench import EXISTING, BenchCommand, lines
+from cudalab.cli_options import (
+    CASE_HELP,
+    CASE_OF,
+    EXISTING,
+    OUT,
+    SECONDS,
+    CaseCommand,
+    device_option,
+    lines,
+    threads_option,
+)
 from cudalab.errors import ExitCode, HeaderError, UsageError
 
 if TYPE_CHECKING:
@@ -25,11 +35,10 @@ if TYPE_CHECKING:
     from cudalab.checker.judge import Settings
     from cudalab.checker.sandbox import Limits, Sandbox
     from cudalab.checker.submission import Submission
+    from cudalab.cli_options import Decorator
     from cudalab.labs.base import Lab
 
-NEW = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 LAB = click.Choice(labs.names())
-CASE_HELP = "The lab's own options (--dtype, --op, --rows, --aat, --bins, ...) choose the case."
 EXIT_HELP = (
     "Exit status: 0 all passed, 3 wrong, 5 does not compile, 6 time limit, 4 no such device, "
     "1 nothing could be judged. With --exit-style testlib: 0 ok, 1 wrong, 2 no answer of the right "
@@ -37,88 +46,79 @@ EXIT_HELP = (
 )
 
 
-class CheckCommand(BenchCommand):
+class CheckCommand(CaseCommand):
     """Knows the options of its lab; what follows -- is the submission's, not ours."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for the lab in front of --."""
         own = args[: args.index("--")] if "--" in args else args
         if own and own[0] in labs.names():
-            ctx.meta["cudalab.cli_bench"] = labs.get(own[0])
+            ctx.meta[CASE_OF] = labs.get(own[0])
         return click.Command.parse_args(self, ctx, args)
 
 
 def judging(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of `check` and `grade` alike."""
-    for option in reversed(
-        [
-            click.option(
-                "--tests", type=EXISTING, metavar="FILE.toml", help="The instructor's own tests."
-            ),
-            click.option(
-                "--seed",
-                type=click.IntRange(min=0),
-                help="Of the inputs; a fresh one each time by default. It is in the report.",
-            ),
-            click.option("--quick", is_flag=True, help="A third of the tests."),
-            click.option(
-                "--strict", is_flag=True, help="Also inputs that are cut short, and slow pipes."
-            ),
-            click.option(
-                "--device",
-                type=click.Choice(["auto", "cuda", "cpu"]),
-                default="auto",
-                show_default=True,
-                help="Of kernels, and of the reference.",
-            ),
-            click.option(
-                "--threads", type=click.IntRange(min=1), metavar="N", help="Of the CPU device."
-            ),
-            click.option(
-                "--sandbox",
-                type=click.Choice(["auto", "bwrap", "user", "none"]),
-                default="auto",
-                show_default=True,
-                help="auto takes the best that works here.",
-            ),
-            click.option(
-                "--kill-after",
-                type=click.FloatRange(min=0, min_open=True),
-                default=10.0,
-                show_default=True,
-                metavar="SECONDS",
-                help="End each test that takes longer.",
-            ),
-            click.option(
-                "--memory",
-                default="2Gi",
-                show_default=True,
-                metavar="SIZE",
-                help="Of each test, in bytes.",
-            ),
-            click.option("--no-sanitize", is_flag=True, help="Leave out the stage `sanitize`."),
-            click.option("--no-time", is_flag=True, help="Leave out the stage `time`."),
-            click.option(
-                "--reference",
-                metavar="VARIANT",
-                help="Compare times with this one; by default with the device's default.",
-            ),
-            click.option(
-                "--speed-points",
-                type=click.FloatRange(min=0),
-                metavar="P",
-                help="Points for speed: all up to 1.2 times the reference's time, none from 5.",
-            ),
-            click.option(
-                "--time-limit",
-                type=click.FloatRange(min=0, min_open=True),
-                default=1.0,
-                show_default=True,
-                metavar="SECONDS",
-                help="Of measuring: a budget, no failure.",
-            ),
-        ]
-    ):
+    options: list[Decorator] = [
+        click.option(
+            "--tests", type=EXISTING, metavar="FILE.toml", help="The instructor's own tests."
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            help="Of the inputs; a fresh one each time by default. It is in the report.",
+        ),
+        click.option("--quick", is_flag=True, help="A third of the tests."),
+        click.option(
+            "--strict", is_flag=True, help="Also inputs that are cut short, and slow pipes."
+        ),
+        device_option("Of kernels, and of the reference."),
+        threads_option,
+        click.option(
+            "--sandbox",
+            type=click.Choice(["auto", "bwrap", "user", "none"]),
+            default="auto",
+            show_default=True,
+            help="auto takes the best that works here.",
+        ),
+        click.option(
+            "--kill-after",
+            type=SECONDS,
+            default=10.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="End each test that takes longer.",
+        ),
+        click.option(
+            "--memory",
+            default="2Gi",
+            show_default=True,
+            metavar="SIZE",
+            help="Of each test, in bytes.",
+        ),
+        click.option("--no-sanitize", is_flag=True, help="Leave out the stage `sanitize`."),
+        click.option("--no-time", is_flag=True, help="Leave out the stage `time`."),
+        click.option(
+            "--reference",
+            metavar="VARIANT",
+            help="Compare times with this one; by default with the device's default.",
+        ),
+        click.option(
+            "--speed-points",
+            type=click.FloatRange(min=0),
+            metavar="P",
+            help="Points for speed: all up to 1.2 times the reference's time, none from 5.",
+        ),
+        click.option(
+            "--time-limit",
+            type=SECONDS,
+            default=1.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="Of measuring: a budget, no failure.",
+        ),
+    ]
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -145,7 +145,7 @@ class Asked:
     def limits(self) -> Limits:
         """Of each test."""
         from cudalab.checker.sandbox import Limits
-        from cudalab.cli import size
+        from cudalab.cli_options import size
 
         try:
             memory = size(self.memory) if not self.memory.endswith("Gi") else _gib(self.memory)
@@ -171,7 +171,7 @@ class Asked:
         """What to judge on."""
         from cudalab import registry
         from cudalab.checker import cases
-        from cudalab.cli import shape
+        from cudalab.cli_options import shape
 
         wanted = cases.case_for(lab, given, submission.variant)
         if self.tests:
@@ -251,10 +251,10 @@ def new(name: str, path: Path) -> None:
 @click.option("--variant", metavar="NAME", help="One of cudalab's own variants.")
 @judging
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Inputs that failed.")
-@click.option("--json", "json_path", type=NEW, metavar="FILE", help="All of it; - is stdout.")
-@click.option("--junit", type=NEW, metavar="FILE", help="JUnit XML.")
-@click.option("--gradescope", type=NEW, metavar="FILE", help="Gradescope's results.json.")
-@click.option("--check50", type=NEW, metavar="FILE", help="JSON as check50 writes it.")
+@click.option("--json", "json_path", type=OUT, metavar="FILE", help="All of it; - is stdout.")
+@click.option("--junit", type=OUT, metavar="FILE", help="JUnit XML.")
+@click.option("--gradescope", type=OUT, metavar="FILE", help="Gradescope's results.json.")
+@click.option("--check50", type=OUT, metavar="FILE", help="JSON as check50 writes it.")
 @click.option("--codegrade", is_flag=True, help="The share of the points, 0 to 1, on stdout.")
 @click.option("--github", is_flag=True, help="Annotations for GitHub Actions, on stdout.")
 @click.option(
@@ -399,7 +399,7 @@ def _tell(what: str) -> None:
         click.echo(f"\r{what:<20}\r", nl=False, err=True)
 
 
-class GradeCommand(BenchCommand):
+class GradeCommand(CaseCommand):
     """Knows the options of the lab that --lab names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -407,7 +407,7 @@ class GradeCommand(BenchCommand):
         for before, word in zip(args, [*args[1:], ""], strict=True):
             name = before.removeprefix("--lab=") if before.startswith("--lab=") else word
             if before.startswith("--lab") and name in labs.names():
-                ctx.meta["cudalab.cli_bench"] = labs.get(name)
+                ctx.meta[CASE_OF] = labs.get(name)
         return click.Command.parse_args(self, ctx, args)
 
 
@@ -496,13 +496,7 @@ def grade(
 @click.option(
     "--lab", "names", type=LAB, multiple=True, metavar="LAB", help="These only; all by default."
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="auto takes the GPU where there is one.",
-)
+@device_option()
 @click.option(
     "--sandbox",
     "walls",

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from cudalab import explain
-from cudalab.cli_bench import Sizes, lines
+from cudalab.cli_options import (
+    Sizes,
+    device_option,
+    lines,
+    seed_option,
+    threads_option,
+)
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Size
@@ -53,19 +59,9 @@ def explain_topic(topic: str | None) -> None:
     help="n of a vector and the order of a matrix, or 300x200 of a matrix; several with commas. "
     "By default the hand-out's 1000, and a large one.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
-)
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="auto takes the GPU where there is one. On the CPU device times are emulated.",
-)
-@click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
-)
+@seed_option
+@device_option("auto takes the GPU where there is one. On the CPU device times are emulated.")
+@threads_option
 def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads: int | None) -> int:
     """Compute the hand-out's exercises from global and from shared memory, side by side.
 

@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli_bench import EXISTING, BenchCommand, Sizes, lines
+from cudalab.cli_options import (
+    CASE_HELP,
+    EXISTING,
+    OUT,
+    SECONDS,
+    CaseCommand,
+    Sizes,
+    dist_option,
+    lines,
+    seed_option,
+)
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
 
 if TYPE_CHECKING:
@@ -33,8 +43,6 @@ BUDGET_S = 15.0  # of tracing a variant; compiling and what is not traced come o
 PROFILE_KILL_AFTER_S = 300.0  # of a student's file
 SANITIZE_KILL_AFTER_S = 120.0
 FULL_SPEED_S = 15.0  # for a kernel without the instrument, compiling included
-NEW = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
-CASE_HELP = "The lab's own options (--op, --rows, --aat, --bins, ...) choose the case."
 
 
 class OneSize(Sizes):
@@ -62,12 +70,8 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--n", "sizes", type=OneSize(), metavar="SIZE", help="1Mi, 1e6, 2^20, 300x200."
         ),
-        click.option(
-            "--dist", metavar="NAME", help="What the data look like; the lab's first by default."
-        ),
-        click.option(
-            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
-        ),
+        dist_option,
+        seed_option,
     )[::-1]:
         command = option(command)
     return command
@@ -78,7 +82,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(
     "profile",
-    cls=BenchCommand,
+    cls=CaseCommand,
     short_help="Show what each line's accesses to memory cost.",
     epilog="\n\n".join(
         [
@@ -126,11 +130,11 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--compare-devices", is_flag=True, help="Both devices side by side; needs Nsight Compute."
 )
-@click.option("--json", "json_path", type=NEW, metavar="FILE", help="Every count; - is stdout.")
-@click.option("--html", "html_path", type=NEW, metavar="FILE", help="One page for a browser.")
+@click.option("--json", "json_path", type=OUT, metavar="FILE", help="Every count; - is stdout.")
+@click.option("--html", "html_path", type=OUT, metavar="FILE", help="One page for a browser.")
 @click.option(
     "--kill-after",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     metavar="SECONDS",
     help=f"End the run as an error. With --kernel {PROFILE_KILL_AFTER_S:g} by default.",
 )
@@ -359,7 +363,7 @@ def save(path: Path, text: str) -> None:
 
 @click.command(
     "sanitize",
-    cls=BenchCommand,
+    cls=CaseCommand,
     short_help="Look for races, lost barriers, accesses out of bounds.",
     epilog="\n\n".join(
         [
@@ -386,10 +390,10 @@ def save(path: Path, text: str) -> None:
     metavar="N",
     help="Run it in so many orders of blocks and warps: the usual one, then shuffled ones.",
 )
-@click.option("--json", "json_path", type=NEW, metavar="FILE", help="All findings; - is stdout.")
+@click.option("--json", "json_path", type=OUT, metavar="FILE", help="All findings; - is stdout.")
 @click.option(
     "--kill-after",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     default=SANITIZE_KILL_AFTER_S,
     show_default=True,
     metavar="SECONDS",

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli_bench import (
-    BASELINES,
+from cudalab.cli_bench import BASELINES, SweepOption
+from cudalab.cli_options import (
     EXISTING,
     NEW,
-    BenchCommand,
+    SECONDS,
+    CaseCommand,
     Names,
     Sizes,
-    SweepOption,
+    device_option,
+    dist_option,
     lines,
+    seed_option,
+    threads_option,
 )
 from cudalab.errors import ExitCode, InputError, UsageError
 
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "report",
-    cls=BenchCommand,
+    cls=CaseCommand,
     short_help="Write a lab report, measurements filled in.",
     epilog="\n\n".join(
         [
@@ -75,10 +79,8 @@ if TYPE_CHECKING:
 @click.option(
     "--variants", default="all", show_default=True, metavar="all|NAMES", help="What to measure."
 )
-@click.option("--dist", metavar="NAME", help="What the data look like; the lab's first by default.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
-)
+@dist_option
+@seed_option
 @click.option(
     "--baseline",
     "baselines",
@@ -94,19 +96,11 @@ if TYPE_CHECKING:
     metavar="DEFINE=VALUES",
     help="Launch shapes, as for bench. By default block or tile sizes of one or two variants.",
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="auto takes the GPU when there is one.",
-)
-@click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
-)
+@device_option()
+@threads_option
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     metavar="SECONDS",
     help="Of sampling for each table.",
 )

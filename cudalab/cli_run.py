@@ -9,7 +9,10 @@ from typing import Any, NoReturn
 
 import click
 
-from cudalab.cli_bench import lines
+from cudalab.cli_options import (
+    device_option,
+    lines,
+)
 from cudalab.errors import CudalabError, ExitCode, UsageError
 
 
@@ -42,13 +45,7 @@ class RunCommand(click.Command):
         "CUDALAB_THREADS=1 CUDALAB_DEVICE_MEMORY=2G cudalab run program.cu",
     ),
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="auto takes the GPU where there is one.",
-)
+@device_option()
 @click.option("-I", "include", multiple=True, metavar="DIR", help="Look for headers there, too.")
 @click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
 @click.option(

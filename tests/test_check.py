@@ -17,7 +17,7 @@ from cudalab.checker import cases, elf, judge, outputs, sandbox, speed, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.submission import Kernel
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
-from cudalab.cli import shape
+from cudalab.cli_options import shape
 from cudalab.errors import CudalabError, ExitCode
 
 ROOT = Path(labs.__file__).parents[2]

@@ -16,7 +16,8 @@ import click
 import pytest
 
 from cudalab import labs, registry
-from cudalab.cli import cli, size
+from cudalab.cli import cli
+from cudalab.cli_options import size
 
 COMMAND = [sys.executable, "-m", "cudalab"]
 LAB = labs.get("radixsort")

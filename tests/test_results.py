@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cudalab import bench, cli_bench, display, grids, results, work
+from cudalab import bench, cli_bench, cli_options, display, grids, results, work
 from cudalab.bench import Row, Sample, Status
 from cudalab.errors import InputError, UsageError
 
@@ -564,13 +564,13 @@ def convert(kind, text):
     ],
 )
 def test_sizes(text, sizes):
-    assert convert(cli_bench.Sizes(), text) == sizes
+    assert convert(cli_options.Sizes(), text) == sizes
 
 
 @pytest.mark.parametrize("text", ["0", "many", "8:4", "1:8:x1", "1:8:-1", "0:8:x2", "1:1e6:+1"])
 def test_sizes_that_are_none(text):
     with pytest.raises(click.BadParameter):
-        convert(cli_bench.Sizes(), text)
+        convert(cli_options.Sizes(), text)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def _python(folder: Path, file: str) -> list[str]:
 
 
 def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:
-    from cudalab.cli import shape  # noqa: PLC0415 - the parser of sizes
+    from cudalab.cli_options import shape  # noqa: PLC0415 - the parser of sizes
 
     given = cases.case_for(lab, task.given, submission.variant)
     if task.tests:

@@ -62,7 +62,7 @@ def grade(
 
 def _task(lab: Lab, wanted: Wanted, asked: Asked, given: dict[str, Any], kept: Store) -> batch.Task:
     """What is the same for all. The seed is that of the first call, so all have the same inputs."""
-    from cudalab.cli import shape  # noqa: PLC0415 - the parser of sizes
+    from cudalab.cli_options import shape  # noqa: PLC0415 - the parser of sizes
 
     text = None
     if asked.tests:  # the instructor's mistakes are found now, and not in every submission

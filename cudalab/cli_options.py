@@ -1,0 +1,207 @@
+"""What several commands share: parsers of their words, and options. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.labs.base import Lab, Size
+
+    Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+ALL = "all"
+CASE_OF = "cudalab: the lab whose case is chosen"  # in the meta of click's context
+MOST_SIZES = 64
+EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW = click.Path(dir_okay=False, path_type=Path)
+OUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
+SECONDS = click.FloatRange(min=0, min_open=True)
+CASE_HELP = "The lab's own options (--dtype, --op, --rows, --aat, --bins, ...) choose the case."
+
+
+def device_option(help_text: str = "auto takes the GPU where there is one.") -> Decorator:
+    """--device auto|cuda|cpu."""
+    return click.option(
+        "--device",
+        type=click.Choice(["auto", "cuda", "cpu"]),
+        default="auto",
+        show_default=True,
+        help=help_text,
+    )
+
+
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
+)
+dist_option = click.option(
+    "--dist", metavar="NAME", help="What the data look like; the lab's first by default."
+)
+
+
+def lines(title: str, *texts: str) -> str:
+    """Lines that help shows as they are, for the end of a command's help."""
+    return "\n".join(["\b", f"{title}:", *(f"  {text}" for text in texts)])
+
+
+_SIZE = re.compile(
+    r"(?:2\^(?P<power>\d{1,2})|(?P<number>\d+(?:\.\d+)?(?:e\d{1,2})?))(?P<unit>[kKMG]i?)?"
+)
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+
+
+def shape(text: str) -> Size:
+    """Parse a size, or dimensions such as 300x200 for a lab whose data have a shape."""
+    sizes = tuple(size(part) for part in text.split("x"))
+    return sizes if len(sizes) > 1 else sizes[0]
+
+
+def size(text: str) -> int:
+    """Parse a count such as 1000, 1e6, 2^20, 1Mi or 128M; a header's int32 must hold it."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a size such as 1000, 1e6, 2^20, 1Mi or 128M")
+    number = 2.0 ** int(match["power"]) if match["power"] else float(match["number"])
+    number *= _UNITS[(match["unit"] or "").upper()]
+    if not number.is_integer() or number >= 2**31:
+        raise click.BadParameter(f"{text!r} is not a whole number below 2^31")
+    return int(number)
+
+
+class Distribution(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
+    """One of a lab's distributions; a parameter may follow a colon, as in zipf:1.5."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name before the colon; what follows is for the lab."""
+        name, colon, parameter = value.partition(":")
+        known: str = super().convert(name, param, ctx)
+        return known + colon + parameter
+
+
+def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
+    """The options that choose what a lab computes; None in the case where one is not given."""
+    options: list[click.Parameter] = []
+    for axis, values in lab.axes.items():
+        if axis in lab.derived:
+            continue
+        if axis in lab.flags:
+            options += [
+                click.Option(
+                    [f"--{value}", axis], flag_value=value, type=str, help=f"{axis}: {value}."
+                )
+                for value in values[1:]
+            ]
+        else:
+            choice = click.Choice(values)
+            options.append(
+                click.Option([f"--{axis}"], type=choice, help=f"{values[0]} by default.")
+            )
+    for option in lab.options:
+        if option.runs_only and not runs:
+            continue
+        kind: dict[str, Any] = {"is_flag": True} if option.type is bool else {"type": option.type}
+        if option.bare is not None:
+            kind |= {"is_flag": False, "flag_value": option.bare}
+        shown = option.default if option.default is not None else False
+        options.append(
+            click.Option(
+                [option.name], default=option.default, show_default=shown, help=option.help, **kind
+            )
+        )
+    return options
+
+
+class Sizes(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
+    """Sizes and ranges of them: 1Mi,2^24 or 2^16:2^28:x4 or 300x200."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[Size]:
+        """Expand the ranges."""
+        if isinstance(value, list):
+            return value
+        sizes: list[Size] = []
+        for part in value.split(","):
+            if ":" in part:
+                sizes += self._range(part, param, ctx)
+            else:
+                sizes.append(shape(part))
+        if any(d < 1 for one in sizes for d in (one if isinstance(one, tuple) else (one,))):
+            self.fail(f"{value!r}: a size to measure is 1 or more", param, ctx)
+        return sizes
+
+    def _range(
+        self, text: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[int]:
+        match = re.fullmatch(r"([^:]+):([^:]+)(?::([x+])([^:]+))?", text)
+        if match is None:
+            self.fail(f"{text!r} is no range such as 2^16:2^28:x4 or 1000:5000:+1000", param, ctx)
+        first, last, step = size(match[1]), size(match[2]), size(match[4] or "2")
+        adds = match[3] == "+"
+        if first < 1 or last < first or step < (1 if adds else 2):
+            self.fail(f"{text!r}: a range goes up from 1 or more", param, ctx)
+        sizes = [first]
+        while (following := sizes[-1] + step if adds else sizes[-1] * step) <= last:
+            sizes.append(following)
+            if len(sizes) > MOST_SIZES:
+                self.fail(f"{text!r} has more than {MOST_SIZES} sizes", param, ctx)
+        return sizes
+
+
+class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
+    """Names of a list, between commas."""
+
+    name = "names"
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        """Allow the names in `known`."""
+        self.known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Check each."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
+        for name in names:
+            if name not in self.known:
+                self.fail(f"{name!r} is none of {', '.join(self.known)}", param, ctx)
+        return names
+
+
+class CaseCommand(click.Command):
+    """Knows the options of a lab when it is the only one named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look for the lab before anything is parsed."""
+        named = {arg for arg in args if arg in labs.names()}
+        before = ["", *args]  # `--variants all` is not the argument `all`
+        everything = any(arg == ALL and not before[i].startswith("-") for i, arg in enumerate(args))
+        if len(named) == 1 and not everything:
+            ctx.meta[CASE_OF] = labs.get(named.pop())
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own, then those that choose the lab's case."""
+        own = super().get_params(ctx)
+        lab: Lab | None = ctx.meta.get(CASE_OF)
+        if lab is None:
+            return own
+        theirs = case_options(lab)
+        replaced = {name for option in theirs for name in option.opts}
+        own = [param for param in own if not replaced & set(param.opts) or param.name != "dtype"]
+        taken = {name for param in own for name in param.opts}
+        return [*own, *(option for option in theirs if not taken & set(option.opts))]
