@@ -15,7 +15,7 @@ import pytest
 from cudalab import labs, registry
 from cudalab.checker import cases, elf, judge, outputs, sandbox, speed, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
-from cudalab.checker.submission import Kernel
+from cudalab.checker.submission import Command, Kernel
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.cli_options import shape
 from cudalab.errors import CudalabError, ExitCode
@@ -62,6 +62,14 @@ def kernel(tmp_path, lab, variant, *changes):
     path = tmp_path / "my.cu"
     path.write_text(text)
     return path
+
+
+@pytest.fixture(autouse=True)
+def open_folders(tmp_path):
+    """As root each run may be a user of its own, and pytest's folders are root's alone."""
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o055)
 
 
 @pytest.fixture
@@ -137,6 +145,15 @@ def test_a_loop_without_end_is_a_time_limit(tmp_path):
         "--kill-after", 1, status=6, cwd=tmp_path,
     )  # fmt: skip
     assert {test["why"] for test in report["tests"]} == {"time limit"}
+
+
+def test_a_command_that_a_run_cannot_read_is_no_wrong_answer(tmp_path, sort):
+    walls = sandbox.Sandbox("user", "a user for each run", own_users=True)
+    command = Command(["python3", str(sort)], walls)
+    assert command.compile([]) == "nothing to compile"
+    tmp_path.chmod(0o700)
+    with pytest.raises(CudalabError, match=r"cannot read .*sort\.py"):
+        command.compile([])
 
 
 def test_command(sort, tmp_path):

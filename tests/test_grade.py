@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.checker import batch, similar, store, summary, unpack, verdicts
+from cudalab.checker import batch, sandbox, similar, store, summary, unpack, verdicts
 from cudalab.checker.unpack import Entry
 from cudalab.errors import CudalabError, ExitCode, UsageError
 
@@ -92,8 +92,11 @@ def test_attacks_and_right_ones_get_their_verdicts(tmp_path, attacks):
     assert code == 0, said
     found = results(tmp_path / "out")
     got = {name: "pass" if found[name][2]["passed"] else "fail" for name in wanted}
-    # The clock that stands still and what never computes again are only seen when times are taken.
-    assert {name for name in wanted if got[name] != wanted[name]} <= {"cheat-only_once"}
+    # What never computes again is only seen when times are taken; and without walls, two read.
+    seen_through = {"cheat-only_once"}
+    if sandbox.choose("auto").kind != "bwrap":
+        seen_through |= {"cheat-network", "cheat-reads_files"}
+    assert {name for name in wanted if got[name] != wanted[name]} <= seen_through
 
 
 def test_killed_in_the_middle_nothing_is_lost_or_done_twice(tmp_path):

@@ -58,7 +58,7 @@ def cudalab(*words, env=None, **stdin):
         capture_output=True,
         check=False,
         timeout=300,
-        env={**os.environ, **(env or {})},
+        env={**os.environ, "COLUMNS": "160", **(env or {})},
         **stdin,
     )
 

@@ -192,6 +192,10 @@ class Sandbox:
         finally:
             remove(path)
 
+    def can_read(self, path: Path) -> bool:
+        """Whether a run can; bubblewrap binds what it may read, whoever owns it."""
+        return bool(self.bwrap) or not self.own_users or _open_to_all(path)
+
     def start(
         self,
         command: Sequence[str],

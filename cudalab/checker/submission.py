@@ -142,6 +142,12 @@ class Command:
                 if "/" not in first and Path(first).exists()
                 else "what follows -- is a command and its arguments",
             )
+        for path in map(Path, self.words if self.folder is None else ()):
+            if path.exists() and not self.sandbox.can_read(path):
+                raise CudalabError(
+                    f"the user that the submission runs as cannot read {path.absolute()}",
+                    hint="chmod a+rX the file and the folders above it, or --sandbox none",
+                )
         return "nothing to compile"
 
     def attempt(
