@@ -2,8 +2,9 @@
 
 python docs/truth.py cpu COUNTS.json        on any machine: every block traced, no GPU
 python docs/truth.py cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
-python docs/truth.py compare CPU.json CUDA.json
-    prints the deviations and stores them under docs/results/counters/
+python docs/truth.py sass CODE.json         there as well: the instructions behind the counts
+python docs/truth.py compare CPU.json CUDA.json CODE.json
+    prints the deviations and stores them, with their causes, under docs/results/counters/
 
 One process computes all variants of the labs, at two sizes; ncu watches it and reads a few
 counters of each launch. Kernels are compiled before, by many processes.
@@ -30,9 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout that is looked at
 
 from cudalab import labs, profile, registry, runner, source  # noqa: E402
-from cudalab.backends import open_backend  # noqa: E402
+from cudalab.backends import ncu, open_backend  # noqa: E402
 from cudalab.backends.cpu import CpuBackend  # noqa: E402
-from cudalab.backends.ncu import find_ncu  # noqa: E402
 from cudalab.errors import CudalabError, UsageError  # noqa: E402
 
 if TYPE_CHECKING:
@@ -95,8 +95,10 @@ def main(command: str, *paths: str) -> None:
         store(paths[0], {"device": "cpu", "counts": cpu_counts()})
     elif command == "cuda":
         store(paths[0], cuda_counts(Path(paths[0])))
+    elif command == "sass":
+        store(paths[0], executed_code(Path(paths[0])))
     elif command == "child":
-        launches_on_gpu(Path(paths[0]))
+        launches_on_gpu(Path(paths[0]), *paths[1:])
     elif command == "compare":
         compare(*(json.loads(Path(path).read_text(encoding="utf-8")) for path in paths))
     else:
@@ -187,15 +189,12 @@ def cuda_counts(path: Path) -> Counts:
 
     What ncu printed, and the order of the launches, stay beside `path`.
     """
-    ncu = find_ncu()
-    variants = sorted({(lab.name, variant.name) for lab, variant, _, _ in work()})
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, 12)) as pool:
-        done = pool.map(compile_one, variants)
-        print(f"{sum(done)} variants compiled", flush=True)
-    names = available(ncu, sorted({name for each in COUNTERS.values() for name in each}))
+    tool = ncu.find_ncu()
+    compile_all()
+    names = available(tool, sorted({name for each in COUNTERS.values() for name in each}))
     log, launches = path.with_suffix(".csv"), path.with_suffix(".launches.json")
     words = [
-        *(str(ncu), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
+        *(str(tool), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
         *("--cache-control", "none", "--print-kernel-base", "function", "--log-file", str(log)),
         *("--metrics", ",".join(names)),
         *(sys.executable, str(Path(__file__).resolve()), "child", str(launches)),
@@ -209,7 +208,7 @@ def cuda_counts(path: Path) -> Counts:
     for run in order["wrong"]:
         print(f"left out: {run}", flush=True)
         counts.pop(run.partition(":")[0], None)
-    return {"device": order["device"], "ncu": version(ncu), "counters": names, "counts": counts}
+    return {"device": order["device"], "ncu": version(tool), "counters": names, "counts": counts}
 
 
 def by_run(
@@ -227,6 +226,58 @@ def by_run(
             if all(name in row for name in counters):
                 sums[quantity] = sums.get(quantity, 0) + sum(number(row[name]) for name in counters)
     return counts
+
+
+def executed_code(path: Path) -> Counts:
+    """Which instructions of the machine code each run executed, by line of the source.
+
+    Each lab's report stays beside `path`.
+    """
+    tool = ncu.find_ncu()
+    reader = ncu.load_reader(tool)
+    compile_all()
+    code: dict[str, dict[str, list[list[Any]]]] = {}
+    for lab in SIZES:
+        report, launches = path.with_suffix(f".{lab}.ncu-rep"), path.with_suffix(f".{lab}.json")
+        command = [sys.executable, str(Path(__file__).resolve()), "child", str(launches), lab]
+        ncu.run(tool, ncu.BY_INSTRUCTION, report, command)
+        order = json.loads(launches.read_text(encoding="utf-8"))["launches"]
+        actions = list(ncu.actions(reader.load_report(str(report))))
+        if len(actions) != len(order):
+            sys.exit(f"ncu saw {len(actions)} launches, the process made {len(order)}")
+        for (run, kernel), action in zip(order, actions, strict=True):
+            add_code(code.setdefault(run, {}).setdefault(kernel, []), action, texts(run))
+    return {"columns": ["file", "line", "opcode", *ncu.BY_INSTRUCTION], "code": code}
+
+
+def texts(run: str) -> list[str]:
+    """The names of the files that a run's kernels come from."""
+    lab, variant, _ = run.split("/")
+    found = registry.find(labs.get(lab), variant)
+    return list(profile.texts_of(source.load(found.path, found.label)))
+
+
+def add_code(rows: list[list[Any]], action: Any, labels: list[str]) -> None:
+    """Add the memory accesses and branches of a launch to those of the launches before it."""
+    known = {tuple(row[:3]): row for row in rows}
+    for one in ncu.instructions(action, labels):
+        name, modifiers = ncu.opcode(one.sass)
+        if not ncu.is_access_or_branch(name):
+            continue
+        place = (one.place.file, one.place.line, name + modifiers)
+        if place not in known:
+            rows.append([*place, *(0 for _ in ncu.BY_INSTRUCTION)])
+            known[place] = rows[-1]
+        for column, counter in enumerate(ncu.BY_INSTRUCTION, start=3):
+            known[place][column] += one.counts[counter]
+
+
+def compile_all() -> None:
+    """Fill the cache with the machine code of every variant, by many processes."""
+    variants = sorted({(lab.name, variant.name) for lab, variant, _, _ in work()})
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 12)) as pool:
+        done = pool.map(compile_one, variants)
+        print(f"{sum(done)} variants compiled", flush=True)
 
 
 def compile_one(names: tuple[str, str]) -> int:
@@ -247,10 +298,10 @@ def compiled(device: Any, lab: Lab, variant: Variant, case: Case) -> Any:
     )
 
 
-def available(ncu: Path, names: list[str]) -> list[str]:
+def available(tool: Path, names: list[str]) -> list[str]:
     """Those of the counters that this GPU has; all, where ncu does not say."""
     done = subprocess.run(
-        [str(ncu), "--query-metrics"], capture_output=True, text=True, check=False
+        [str(tool), "--query-metrics"], capture_output=True, text=True, check=False
     )
     known = {line.split()[0] for line in done.stdout.splitlines() if line and "__" in line}
     missing = [name for name in names if known and name.partition(".")[0] not in known]
@@ -259,7 +310,7 @@ def available(ncu: Path, names: list[str]) -> list[str]:
     return [name for name in names if name not in missing]
 
 
-def launches_on_gpu(path: Path) -> None:
+def launches_on_gpu(path: Path, only: str = "") -> None:
     """The process that ncu watches: every run once, and which launches belong to it."""
     launches: list[tuple[str, str]] = []
     wrong: list[str] = []
@@ -275,17 +326,18 @@ def launches_on_gpu(path: Path) -> None:
 
         device.launch = noted  # type: ignore[method-assign] # this process does nothing else
         for lab, variant, case, size in work():
+            if only not in ("", lab.name):
+                continue
             current = key(lab, variant, size)
             data = inputs(lab, case, size)
             try:
                 watch = runner.Stopwatch()
                 step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
                 step()
-                found = lab.compare(device.to_host(step.out), data.inputs, case)
+                if mismatches := lab.compare(device.to_host(step.out), data.inputs, case):
+                    wrong.append(f"{current}: {mismatches}")
             except CudalabError as error:
-                found = error.message
-            if found is not None:
-                wrong.append(f"{current}: {found}")
+                wrong.append(f"{current}: {error.message}")
         name = str(device.properties()["name"])
     store(str(path), {"device": name, "launches": launches, "wrong": wrong})
 
@@ -305,9 +357,9 @@ def number(text: str) -> int:
     return round(float(text.replace(",", ""))) if re.match(r"[\d.,]+$", text) else 0
 
 
-def version(ncu: Path) -> str:
+def version(tool: Path) -> str:
     """The last line of what ncu says about itself."""
-    done = subprocess.run([str(ncu), "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=False)
     return done.stdout.strip().rpartition("\n")[2]
 
 
@@ -354,10 +406,15 @@ def compare(cpu: Counts, cuda: Counts) -> None:
         "counters": COUNTERS,
         "rows": rows,
     }
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    head = json.dumps({**stored, "rows": []}, indent=1)
-    path.write_text(head.replace('"rows": []', f'"rows": [\n{lines}\n ]') + "\n", encoding="utf-8")
+    store_rows(path, stored, rows)
     print(f"stored: {path.relative_to(ROOT).as_posix()}")
+
+
+def store_rows(path: Path, head: Counts, rows: list[Counts]) -> None:
+    """Write JSON whose last key is `rows`, a line for each of them."""
+    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    text = json.dumps({**head, "rows": []}, indent=1)
+    path.write_text(text.replace('"rows": []', f'"rows": [\n{lines}\n ]') + "\n", encoding="utf-8")
 
 
 def within(row: Counts) -> bool:

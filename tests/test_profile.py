@@ -1,4 +1,4 @@
-"""The profile: counts put together, JSON, tables, annotated source, the page, ncu's reports."""
+"""The profile: counts put together, JSON, tables, annotated source, the page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ import pytest
 from traced import BARRIER, FILE, LADDER, OUT, STORE, TREE, memory, profiled, shared, trace
 
 from cudalab import annotate, labs, profile, profile_compare, profile_page, registry, source
-from cudalab.backends import ncu
-from cudalab.errors import NoDeviceError, UsageError
+from cudalab.errors import UsageError
 from cudalab.trace import Place
 
 # Counting ----------------------------------------------------------------------------------------
@@ -459,141 +458,6 @@ def test_a_page_of_two_devices():
     assert not checker.wrong
     assert checker.links == ["#d0-interleaved_strided", "#d1-interleaved_strided"]
     assert {link[1:] for link in checker.links} <= checker.ids
-
-
-class Metric:
-    """A counter as ncu_report gives it."""
-
-    def __init__(self, value=None, by_address=None):
-        self.value, self.by_address = value, by_address or {}
-
-    def as_double(self):
-        return self.value
-
-    def as_string(self):
-        return self.value
-
-    def num_instances(self):
-        return len(self.by_address)
-
-    def correlation_ids(self):
-        return Addresses(list(self.by_address))
-
-    def as_uint64(self, i):
-        return list(self.by_address.values())[i]
-
-
-class Addresses(list):
-    def as_uint64(self, i):
-        return self[i]
-
-
-class Info:
-    def __init__(self, file, line):
-        self.file_name, self.line = (lambda: file), (lambda: line)
-
-
-SASS = {
-    0: "      LDG.E R2, desc[UR4][R2.64] ",
-    16: "@!P0 STS.128 [R5], R2 ",
-    32: "      BAR.SYNC.DEFER_BLOCKING 0x0 ",
-    48: "@P1   BRA 0x7f ",
-    64: "      IADD3 R1, R1, 1, RZ ",
-}
-METRICS = {
-    "launch__grid_dim_x": Metric(2.0),
-    "launch__block_dim_x": Metric(64.0),
-    "device__attribute_display_name": Metric("a GPU"),
-    "inst_executed": Metric(by_address={0: 4, 16: 4, 32: 4, 48: 4, 64: 4}),
-    "thread_inst_executed_true": Metric(by_address={0: 128, 16: 64, 64: 128}),
-    ncu.SECTORS: Metric(by_address={0: 64}),
-    ncu.IDEAL_SECTORS: Metric(by_address={0: 16}),
-    ncu.WAVEFRONTS: Metric(by_address={16: 32}),
-    ncu.IDEAL_WAVEFRONTS: Metric(by_address={16: 16}),
-    ncu.DIVERGENT: Metric(by_address={48: 1}),
-    ncu.UNIFORM: Metric(by_address={48: 3}),
-    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": Metric(100.0),
-}
-
-
-class Action:
-    """A launch as ncu_report gives it."""
-
-    def name(self):
-        return "reduce_blocks"
-
-    def metric_by_name(self, name):
-        return METRICS.get(name)
-
-    def source_info(self, pc):
-        return Info(f"/somewhere/{FILE}", 30 + pc // 16) if pc != 64 else None
-
-    def sass_by_pc(self, pc):
-        return SASS[pc]
-
-
-class Report:
-    def num_ranges(self):
-        return 1
-
-    def num_actions(self):
-        return 1
-
-    def range_by_idx(self, _):
-        return self
-
-    def action_by_idx(self, _):
-        return Action()
-
-
-def test_a_report_of_ncu_becomes_a_trace():
-    (launch,) = ncu.traces(Report(), [FILE])
-    assert (launch.kernel, launch.grid, launch.block) == ("reduce_blocks", (2, 1, 1), (64, 1, 1))
-    assert (launch.blocks_traced, launch.warps_traced) == (2, 4)
-    load, store = launch.accesses
-    assert (load.place, load.space, load.kind) == (Place(FILE, 30), "global", "load")
-    assert (load.requests, load.lanes, load.sectors, load.ideal_sectors) == (4, 128, 64, 16)
-    assert (store.space, store.bytes_per_lane, store.wavefronts) == ("shared", 16, 32)
-    assert (store.conflict_degree_max, store.conflict_degree_mean) == (2, 2.0)
-    (branch,) = launch.branches
-    assert (branch.executions, branch.divergent) == (4, 1)
-    assert launch.barriers == {Place(FILE, 32): 2}
-    assert launch.operations == {"float": 200}
-    assert ncu.device_name(Report()) == "a GPU"
-
-
-def test_names_of_instructions():
-    assert ncu.opcode("@!PT LDS.U.128 R4, [R0]") == ("LDS", ".U.128")
-    assert ncu.opcode("ATOMS.POPC.INC.32 RZ, [R2]")[0] == "ATOMS"
-    assert ncu.opcode("") == ("", "")
-
-
-def test_a_case_as_options():
-    reduce = labs.get("reduce")
-    case = reduce.complete({"op": "max", "along": "rows"})
-    assert ncu.case_arguments(reduce, case) == ["--dtype", "float32", "--op", "max", "--rows"]
-    histogram = labs.get("histogram")
-    words = ncu.case_arguments(histogram, histogram.complete({"bins": 64}))
-    assert words == ["--dtype", "uint8", "--bins", "64"]
-    matmul = labs.get("matmul")
-    assert "--aat" in ncu.case_arguments(matmul, matmul.complete({"product": "aat"}))
-
-
-def test_without_ncu_the_reason_is_told(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(ncu.nvcc, "find_nvcc", lambda: tmp_path / "nvcc")
-    with pytest.raises(NoDeviceError, match="no Nsight Compute"):
-        ncu.find_ncu()
-    beside = tmp_path / "ncu"
-    beside.touch(0o755)
-    assert ncu.find_ncu() == beside
-
-
-def test_a_reader_that_is_not_there(tmp_path):
-    tool = tmp_path / "ncu"
-    tool.touch()
-    with pytest.raises(NoDeviceError, match="is not beside it"):
-        ncu.load_reader(tool)
 
 
 def test_an_empty_input_is_refused(tmp_path):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cudalab.registry import Variant
     from cudalab.trace import Kind, Space
 
+INSTALLATIONS = Path("/opt/nvidia/nsight-compute")  # one folder a version
 MAX_LAUNCHES = 200  # of a variant: each is run again for every group of counters
 # Of each instruction.
 EXECUTED = "inst_executed"  # by warps
@@ -62,6 +63,7 @@ OPERATIONS = {
         ("dadd", "double", 1),
         ("dmul", "double", 1),
         ("dfma", "double", 2),
+        ("integer", "integer", 1),
     )
 }
 SHAPE = tuple(f"launch__{of}_dim_{axis}" for of in ("grid", "block") for axis in "xyz")
@@ -90,19 +92,27 @@ _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 
 
 def find_ncu() -> Path:
-    """Nsight Compute's command line: on PATH, or beside nvcc. NoDeviceError without it."""
-    on_path = shutil.which("ncu")
-    if on_path:
-        return Path(on_path)
-    with suppress(NoDeviceError):
-        beside = nvcc.find_nvcc().parent / "ncu"
-        if beside.is_file() and os.access(beside, os.X_OK):
-            return beside
+    """Nsight Compute's command line: on PATH, beside nvcc, or the newest one installed.
+
+    NoDeviceError without it.
+    """
+    for candidate in _candidates():
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
     raise NoDeviceError(
         "no Nsight Compute: ncu is not on PATH",
         hint="install it with the CUDA toolkit, or leave out --device cuda: the CPU device counts "
         "without a GPU",
     )
+
+
+def _candidates() -> Iterator[Path]:
+    if on_path := shutil.which("ncu"):
+        yield Path(on_path)
+    with suppress(NoDeviceError):
+        yield nvcc.find_nvcc().parent / "ncu"
+    for folder in sorted(INSTALLATIONS.glob("*"), key=_numbers, reverse=True):
+        yield folder / "ncu"
 
 
 def load_reader(ncu: Path) -> Any:
@@ -123,11 +133,37 @@ def load_reader(ncu: Path) -> Any:
 
 
 def _reader_folders(ncu: Path) -> Iterator[Path]:
+    """Where the module may be, the likeliest first.
+
+    In a toolkit's bin `ncu` is a script that starts the program from a folder of its version:
+    <toolkit>/nsight-compute-2025.3.1 or /opt/nvidia/nsight-compute/2025.3.1.
+    """
     real = ncu.resolve()
-    yield real.parent / "extras" / "python"
-    for above in (real.parent, real.parent.parent, real.parent.parent.parent):
-        yield above / "extras" / "python"
-        yield from sorted(above.glob("nsight-compute*/extras/python"), reverse=True)
+    above = list(real.parents)[:3]
+    installed = [
+        *(folder for parent in above for folder in parent.glob("nsight-compute-*")),
+        *INSTALLATIONS.glob("*"),
+    ]
+    own = version(ncu)
+    ordered = sorted(
+        installed, key=lambda folder: (_numbers(folder) == own, _numbers(folder)), reverse=True
+    )
+    yield from (folder / "extras" / "python" for folder in (*above, *ordered))
+
+
+def _numbers(folder: Path) -> tuple[int, ...]:
+    """The version in a folder's name."""
+    return tuple(map(int, re.findall(r"\d+", folder.name)))
+
+
+def version(ncu: Path) -> tuple[int, ...]:
+    """What `ncu --version` says, as (2025, 3, 1); nothing where it does not start."""
+    try:
+        done = subprocess.run([str(ncu), "--version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ()
+    found = re.search(r"^Version (\d+)\.(\d+)\.(\d+)", done.stdout, re.MULTILINE)
+    return tuple(map(int, found.groups())) if found else ()
 
 
 def case_arguments(lab: Lab, case: Case) -> list[str]:
@@ -169,7 +205,7 @@ def run(ncu: Path, metrics: Sequence[str], report: Path, command: Sequence[str])
 
 
 @dataclass
-class _Instruction:
+class Instruction:
     """One instruction of the machine code, and its counters."""
 
     sass: str
@@ -180,30 +216,32 @@ class _Instruction:
 def traces(report: Any, labels: Iterable[str]) -> list[LaunchTrace]:
     """The launches of a report that `ncu_report.load_report` has read."""
     labels = list(labels)
-    found = []
+    return [_launch(action, labels) for action in actions(report)]
+
+
+def actions(report: Any) -> Iterator[Any]:
+    """The launches of a report as its reader has them, in their order."""
     for number in range(report.num_ranges()):
         one = report.range_by_idx(number)
-        found += [_launch(one.action_by_idx(i), labels) for i in range(one.num_actions())]
-    return found
+        yield from (one.action_by_idx(i) for i in range(one.num_actions()))
 
 
 def device_name(report: Any) -> str:
     """The GPU of the first launch; nothing where there is none."""
-    if not report.num_ranges() or not report.range_by_idx(0).num_actions():
-        return ""
-    metric = report.range_by_idx(0).action_by_idx(0).metric_by_name(DEVICE_NAME)
-    return str(metric.as_string()) if metric is not None else ""
+    first = next(actions(report), None)
+    metric = None if first is None else first.metric_by_name(DEVICE_NAME)
+    return "" if metric is None else str(metric.as_string())
 
 
 def _launch(action: Any, labels: Sequence[str]) -> LaunchTrace:
-    instructions = _instructions(action, labels)
+    executed = instructions(action, labels)
     grid = _dim(action, "grid")
     block = _dim(action, "block")
     blocks = grid[0] * grid[1] * grid[2]
     warps = -(-block[0] * block[1] * block[2] // 32)
     barriers: dict[Place, int] = defaultdict(int)
     warp_operations: dict[Place, int] = defaultdict(int)
-    for one in instructions:
+    for one in executed:
         name = opcode(one.sass)[0]
         if name == "BAR":
             barriers[one.place] += one.counts[EXECUTED] // warps
@@ -219,8 +257,8 @@ def _launch(action: Any, labels: Sequence[str]) -> LaunchTrace:
         blocks=blocks,
         blocks_traced=blocks,
         warps_traced=blocks * warps,
-        accesses=tuple(filter(None, map(_access, instructions))),
-        branches=tuple(filter(None, map(_branch, instructions))),
+        accesses=tuple(filter(None, map(_access, executed))),
+        branches=tuple(filter(None, map(_branch, executed))),
         barriers=dict(barriers),
         warp_operations=dict(warp_operations),
         operations={kind: count for kind, count in operations.items() if count},
@@ -237,9 +275,9 @@ def _value(action: Any, name: str) -> float:
     return float(metric.as_double()) if metric is not None else 0.0
 
 
-def _instructions(action: Any, labels: Sequence[str]) -> list[_Instruction]:
+def instructions(action: Any, labels: Sequence[str]) -> list[Instruction]:
     """All instructions with a counter, in the order of their addresses."""
-    found: dict[int, _Instruction] = {}
+    found: dict[int, Instruction] = {}
     for name in BY_INSTRUCTION:
         metric = action.metric_by_name(name)
         if metric is None or not metric.num_instances():
@@ -254,7 +292,7 @@ def _instructions(action: Any, labels: Sequence[str]) -> list[_Instruction]:
                     if info
                     else Place("", 0)
                 )
-                found[pc] = _Instruction(str(action.sass_by_pc(pc)), place)
+                found[pc] = Instruction(str(action.sass_by_pc(pc)), place)
             found[pc].counts[name] += int(metric.as_uint64(i))
     return [found[pc] for pc in sorted(found)]
 
@@ -270,7 +308,12 @@ def opcode(sass: str) -> tuple[str, str]:
     return (match["name"], match["rest"]) if match else ("", "")
 
 
-def _access(one: _Instruction) -> Access | None:
+def is_access_or_branch(name: str) -> bool:
+    """Whether an instruction of this name accesses memory, or may go one of two ways."""
+    return name in _BRANCHES or any(name == memory for memory, _, _ in _MEMORY)
+
+
+def _access(one: Instruction) -> Access | None:
     name, modifiers = opcode(one.sass)
     kinds = [(space, kind) for prefix, space, kind in _MEMORY if name == prefix]
     requests = one.counts[EXECUTED]
@@ -297,7 +340,7 @@ def _access(one: _Instruction) -> Access | None:
     )
 
 
-def _branch(one: _Instruction) -> Branch | None:
+def _branch(one: Instruction) -> Branch | None:
     divergent, uniform = one.counts[DIVERGENT], one.counts[UNIFORM]
     if opcode(one.sass)[0] not in _BRANCHES or not divergent + uniform:
         return None

@@ -109,7 +109,8 @@ __device__ inline T load(const T* x, const T* y, size_t i, int level) {
 #if defined(OP_DOT)
     return level == 0 ? value_of(x[i], y[i], level) : x[i];
 #else
-    return value_of(x[i], x[i], level);
+    const T item = x[i];
+    return value_of(item, item, level);
 #endif
 }
 

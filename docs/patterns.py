@@ -1,0 +1,213 @@
+"""What loads and stores of 4, 8 and 16 bytes cost in shared memory: a GPU's counters, our model.
+
+python docs/patterns.py cuda COUNTS.json     on a machine with a GPU, PyCUDA and ncu
+python docs/patterns.py compare COUNTS.json  the CPU device's rule against them
+
+A warp makes one access in each of many patterns that tell rules apart. What a GPU has counted is
+kept under docs/results/patterns/; the model (shared_cost in check_count.h) has to give the same.
+"""
+# ruff: noqa: T201 - a script that prints
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]  # the checkout that is looked at
+
+import truth  # noqa: E402
+
+from cudalab import source  # noqa: E402
+from cudalab.backends import ncu, open_backend  # noqa: E402
+from cudalab.backends.cpu.check import CheckBackend  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.base import Backend
+
+    Pattern = list[int | None]  # the item of each lane; None: it takes no part
+    Row = dict[str, Any]
+
+KERNELS = ROOT / "docs" / "shared_patterns.cu"
+TYPES = {4: "unsigned", 8: "uint2", 16: "uint4"}
+ACCESSES = ("load", "store")
+ITEMS = 1024
+SEED = 7
+# Quantity -> the counter, by access.
+COUNTERS = {
+    "requests": "smsp__inst_executed_op_shared_{}.sum",
+    "wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum",
+    "conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum",
+}
+SHORT = {"load": "ld", "store": "st"}
+
+
+# Patterns ----------------------------------------------------------------------------------------
+
+
+def patterns() -> dict[str, Pattern]:
+    """All patterns by name, in a fixed order."""
+    lanes = range(32)
+    found: dict[str, Pattern] = {"linear": list(lanes), "reversed": [31 - t for t in lanes]}
+    for stride in (2, 3, 4, 5, 8, 16, 17, 32, 33):
+        found[f"stride {stride}"] = [stride * t for t in lanes]
+    found["one item"] = [5] * 32
+    for size in (2, 4, 8, 16):  # neighbours want the same item; groups want the same items
+        found[f"same item for {size} neighbours"] = [t // size for t in lanes]
+        found[f"same {size} items for each {size} lanes"] = [t % size for t in lanes]
+        found[f"{size} neighbours on every 16th item"] = [16 * (t // size) for t in lanes]
+        found[f"lanes swapped at distance {size}"] = [t ^ size for t in lanes]
+    found["two items, odd and even lanes"] = [t % 2 * 16 for t in lanes]
+    found["pairs, one of which is apart"] = [t // 2 if t != 9 else 40 for t in lanes]
+    for name, active in masks().items():
+        for stride in (1, 2, 16):
+            found[f"{name}, stride {stride}"] = [stride * t if t in active else None for t in lanes]
+        found[f"{name}, pairs on one item"] = [t // 2 if t in active else None for t in lanes]
+    return found | dict(chances())
+
+
+def masks() -> dict[str, set[int]]:
+    """Which lanes take part, where not all do."""
+    return {
+        "first half": set(range(16)),
+        "second half": set(range(16, 32)),
+        "first quarter": set(range(8)),
+        "middle quarters": set(range(8, 24)),
+        "first and third quarter": {*range(8), *range(16, 24)},
+        "even lanes": set(range(0, 32, 2)),
+        "every fourth lane": set(range(0, 32, 4)),
+        "two lanes of different halves": {3, 21},
+        "all but one": set(range(32)) - {13},
+    }
+
+
+def chances() -> Iterator[tuple[str, Pattern]]:
+    """Patterns by chance, the same in every run."""
+    dice = random.Random(SEED)  # noqa: S311 - no secret
+    for number in range(3):
+        yield f"permutation {number}", dice.sample(range(32), 32)
+    for items in (4, 16, 32, 64, 256):
+        for number in range(2):
+            yield f"any of {items} items {number}", [dice.randrange(items) for _ in range(32)]
+    for number in range(4):
+        pair = [dice.randrange(64) for _ in range(16)]
+        yield f"pairs on any of 64 items {number}", [pair[t // 2] for t in range(32)]
+    for number in range(4):
+        pair = [dice.randrange(64) for _ in range(16)]
+        yield f"pairs at distance 2 {number}", [pair[t // 4 * 2 + t % 2] for t in range(32)]
+    for number in range(4):
+        yield (
+            f"some lanes on any of 64 items {number}",
+            [dice.randrange(64) if dice.random() < 0.5 else None for _ in range(32)],
+        )
+
+
+def rows() -> Iterator[Row]:
+    """Every access that is counted."""
+    for size in TYPES:
+        for access in ACCESSES:
+            for name, items in patterns().items():
+                yield {"bytes": size, "access": access, "pattern": name, "items": items}
+
+
+# Running -----------------------------------------------------------------------------------------
+
+
+def launch(device: Backend, wanted: list[Row]) -> Iterator[Row]:
+    """Launch the kernel of each row; its row again once it has run."""
+    text = source.load(KERNELS, "docs/shared_patterns.cu")
+    modules = {size: device.compile(text, {"T": name}) for size, name in TYPES.items()}
+    for row in wanted:
+        size = row["bytes"]
+        items = np.array([-1 if item is None else item for item in row["items"]], np.int32)
+        kernel = modules[size][f"{row['access']}_pattern"]
+        values = device.to_device(np.zeros(32 * size, np.uint8))
+        device.launch(kernel, 1, 32, device.to_device(items), values, shared_bytes=ITEMS * size)
+        yield row
+
+
+def model(wanted: list[Row]) -> list[int]:
+    """The wavefronts of each row on the CPU device."""
+    with CheckBackend(detect=False, count=True) as device:
+        return [
+            sum(
+                access.wavefronts
+                for access in device.traces[-1].accesses
+                if access.space == "shared" and access.kind == row["access"]
+            )
+            for row in launch(device, wanted)
+        ]
+
+
+def cuda(path: Path) -> None:
+    """Count every row on the GPU."""
+    tool, log = ncu.find_ncu(), path.with_suffix(".csv")
+    names = [counter.format(short) for counter in COUNTERS.values() for short in SHORT.values()]
+    words = [
+        *(str(tool), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
+        *("--cache-control", "none", "--log-file", str(log), "--metrics", ",".join(names)),
+        *(sys.executable, str(Path(__file__).resolve()), "child"),
+    ]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+    wanted = list(rows())
+    seen = truth.table(log.read_text(encoding="utf-8", errors="replace"))
+    if done.returncode or len(seen) != len(wanted):
+        sys.exit(f"ncu ended with {done.returncode}, saw {len(seen)} of {len(wanted)} launches")
+    for row, counts in zip(wanted, seen, strict=True):
+        for quantity, counter in COUNTERS.items():
+            row[quantity] = truth.number(counts[counter.format(SHORT[row["access"]])])
+    head = {
+        "device": done.stdout.strip(),
+        "ncu": truth.version(tool),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "counters": COUNTERS,
+    }
+    truth.store_rows(path, head, wanted)
+
+
+def child() -> None:
+    """The process that ncu watches."""
+    with open_backend("cuda") as device:
+        for _ in launch(device, list(rows())):
+            pass
+        print(device.properties()["name"])
+
+
+def compare(path: Path) -> None:
+    """Print where the model gives other wavefronts than the GPU has counted."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    found = stored["rows"]
+    wrong = 0
+    for row, wavefronts in zip(found, model(found), strict=True):
+        if wavefronts != row["wavefronts"]:
+            wrong += 1
+            print(
+                f"{row['access']:<6} {row['bytes']:>2} bytes  {row['pattern']:<45} "
+                f"{wavefronts:>3} here, {row['wavefronts']:>3} there"
+            )
+    print(f"{stored['device']}: {len(found) - wrong} of {len(found)} accesses equal")
+
+
+def main(command: str, *paths: str) -> None:
+    """One of the commands above, or `child`, which ncu runs."""
+    if command == "cuda":
+        cuda(Path(paths[0]))
+    elif command == "compare":
+        compare(Path(paths[0]))
+    elif command == "child":
+        child()
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)
