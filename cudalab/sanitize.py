@@ -17,7 +17,7 @@ from cudalab.compare import show
 from cudalab.errors import CudalabError
 from cudalab.formats import as_bytes, output_file, write_all
 from cudalab.profile import texts_of
-from cudalab.trace import Finding, Place, Thread
+from cudalab.trace import Finding, Place, Thread, needs_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -404,8 +404,11 @@ class Report:
             same = known.setdefault(_identity(row), row)
             if same is row:
                 self.rows.append(row)
-            else:
-                same["count"] += row["count"]
+                continue
+            count = same["count"] + row["count"]
+            if needs_more(row["missing"], same["missing"]):
+                same.update(row)
+            same["count"] = count
         self.save()
 
     def save(self) -> None:
@@ -431,7 +434,7 @@ class Report:
 def _identity(row: Json) -> tuple[Any, ...]:
     """Equal for what is the same mistake: the two ends of a race may change places."""
     ends = sorted([(row["file"], row["line"]), (row["other_file"] or "", row["other_line"] or 0)])
-    return (row["kind"], row["kernel"], *ends, row["buffer"], row["missing"])
+    return (row["kind"], row["kernel"], *ends, row["buffer"], row["missing"] is None)
 
 
 def finding_row(

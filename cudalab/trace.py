@@ -118,3 +118,11 @@ class Finding:
     detail: str = ""  # what the fields cannot say, such as a mask
     count: int = 1  # times it was seen
     note: bool = False  # worth knowing, and no error
+
+
+def needs_more(missing: str | None, known: str | None) -> bool:
+    """Whether a race needs more than the barrier that an equal one, seen before, asked for.
+
+    Within a warp either barrier is a cure, between warps only that of the block.
+    """
+    return (known, missing) == ("__syncwarp", "__syncthreads")

@@ -62,6 +62,18 @@ def test_a_race_in_shared_memory(kernel, threads, one, other, missing):
         assert race.index == threads - 1 - race.thread.thread[0]
 
 
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_one_barrier_cures_a_race_in_a_warp_and_between_warps(seed):
+    found, _ = sanitize("tree_without_barriers", 1, 64, zeros(64), zeros(1), seed=seed)
+    races = [f for f in found if f.place == f.other_place == marked("all_levels")]
+    assert {race.missing for race in races} == {"__syncthreads"}
+    for race in races:  # the threads that are named need it
+        assert race.thread.thread[0] // 32 != race.other_thread.thread[0] // 32
+    # In a block of one warp there is only the one kind.
+    found, _ = sanitize("tree_without_barriers", 1, 32, zeros(64), zeros(1), seed=seed)
+    assert {f.missing for f in found if f.place == marked("all_levels")} == {"__syncwarp"}
+
+
 @pytest.mark.parametrize("kernel", ["with_barrier", "with_syncwarp"])
 def test_barriers_order(kernel):
     threads = 64 if kernel == "with_barrier" else 32

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations
+
 import numpy as np
 import pytest
 from instrumented import COMPILERS, forget_compiler, profiled, use
@@ -48,6 +51,11 @@ def test_findings_are_merged():
     known = [one]
     merge_findings(known, [one])
     assert [f.count for f in known] == [2]
+    across = replace(one, thread=Thread((0, 0, 0), (40, 0, 0)), missing="__syncthreads")
+    for order in permutations([replace(one, missing="__syncwarp"), across]):
+        known = []
+        merge_findings(known, list(order))
+        assert known == [replace(across, count=2)]  # the barrier that cures both
     late = Finding("uninitialised", "k", Place("f", 2), Thread((0, 0, 0), (0, 0, 0)), buffer="b")
     merge_findings(known, [late])
     assert [f.kind for f in known] == ["race"]

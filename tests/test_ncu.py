@@ -160,7 +160,7 @@ def reader(folder):
     """An installation's module, which says where it comes from."""
     module = folder / "extras" / "python" / "ncu_report.py"
     module.parent.mkdir(parents=True)
-    module.write_text(f"FOLDER = {folder.name!r}\n", encoding="utf-8")
+    module.write_text(f"name = {folder.name!r}\n", encoding="utf-8")
 
 
 @pytest.mark.usefixtures("machine")
@@ -189,7 +189,7 @@ def test_the_reader_beside_the_program(machine):
     reader(machine / "opt" / "2025.3.1")
     reader(machine / "opt" / "2026.1.0")
     found = ncu.load_reader(tool(machine / "opt" / "2025.3.1" / "ncu", "2025.3.1"))
-    assert found.FOLDER == "2025.3.1"
+    assert found.name == "2025.3.1"
 
 
 @pytest.mark.parametrize(
@@ -201,10 +201,10 @@ def test_the_reader_of_a_toolkits_script(machine, version, folder):
         reader(machine / "opt" / name)
     reader(machine / "cuda" / "nsight-compute-2025.2.0")
     found = ncu.load_reader(tool(machine / "cuda" / "bin" / "ncu", version))
-    assert found.FOLDER == folder
+    assert found.name == folder
 
 
 def test_the_reader_in_the_toolkits_folder(machine):
     reader(machine / "cuda" / "nsight-compute-2025.2.0")
     found = ncu.load_reader(tool(machine / "cuda" / "bin" / "ncu", "2025.2.0"))
-    assert found.FOLDER == "nsight-compute-2025.2.0"
+    assert found.name == "nsight-compute-2025.2.0"

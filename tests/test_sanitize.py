@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -149,6 +149,20 @@ def test_the_same_mistake_is_one_finding(tmp_path):
     ]
     assert not document["clean"]
     assert document["findings"][0]["input"] == "n = 10"
+
+
+def test_the_barrier_that_cures_both_is_named(tmp_path):
+    other = {"other_place": Place(FILE, 26), "other_thread": Thread((3, 0, 0), (1, 0, 0))}
+    within = finding("race", missing="__syncwarp", count=8, **other)
+    across = finding("race", missing="__syncthreads", thread=Thread((3, 0, 0), (81, 0, 0)), **other)
+    for order in permutations([within, across]):
+        found = report(tmp_path)
+        for one in order:
+            found.add([one], "n = 10")
+        (row,) = found.document()["findings"]
+        assert (row["missing"], row["thread"], row["count"]) == ("__syncthreads", [81, 0, 0], 9)
+        assert "no __syncthreads() between" in row["what"]
+        assert "Put __syncthreads()" in row["cure"]
 
 
 def test_notes_leave_a_kernel_clean(tmp_path):

@@ -264,3 +264,14 @@ extern "C" __global__ void handed_over_without_fence(int* out) {
 extern "C" __global__ void in_order_of_arrival(int* next, int* out) {
     out[atomicAdd(next, 1)] = blockIdx.x * blockDim.x + threadIdx.x;
 }
+
+// The first rounds bring lanes of one warp together, the last one two warps.
+extern "C" __global__ void tree_without_barriers(const int* in, int* out) {
+    __shared__ int values[64];
+    const unsigned t = threadIdx.x;
+    values[t] = in[t];
+    __syncthreads();
+    for (unsigned s = 1; s < 64; s *= 2)
+        if (t % (2 * s) == 0) values[t] = values[t] + values[t + s];  // @all_levels
+    if (t == 0) out[0] = values[0];
+}

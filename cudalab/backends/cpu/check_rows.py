@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cudalab.trace import Access, Branch, Finding, Place, Step, Thread
+from cudalab.trace import Access, Branch, Finding, Place, Step, Thread, needs_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -251,7 +251,9 @@ def merge_findings(known: list[Finding], new: list[Finding]) -> None:
         if at == len(known):
             known.append(finding)
         else:
-            known[at] = replace(known[at], count=known[at].count + finding.count)
+            count = known[at].count + finding.count
+            shown = finding if needs_more(finding.missing, known[at].missing) else known[at]
+            known[at] = replace(shown, count=count)
     known[:] = [finding for finding in known if not _follows(finding, known)]
 
 

@@ -295,7 +295,9 @@ struct Detector {
                            : mark.thread / 32 == who.thread / 32 ? SYNCWARP
                                                                  : SYNCTHREADS;
         FindingRow& row = report(lost ? LOST_UPDATE : RACE, who.place, mark.place, region, fresh);
-        if (!fresh) return;
+        // Of two pairs of threads that race here, those of different warps need the barrier that
+        // cures both.
+        if (!fresh && !(row.missing == SYNCWARP && missing == SYNCTHREADS)) return;
         describe(row, kind, space, offset, bytes, who);
         accuse(row, mark, mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : mark_kind, missing);
         if (flags & mark.flags & IS_VOLATILE) snprintf(row.detail, sizeof row.detail, "volatile");

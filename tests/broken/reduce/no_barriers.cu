@@ -1,0 +1,27 @@
+// /// cudalab
+// summary  = "An interleaved tree without any barrier: races in a warp at first, then between warps"
+// order    = 114
+// dispatch = "multi_pass"
+// defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 256 }
+// applies  = { along = ["all"] }
+// ///
+//
+// /// expect
+// kind    = "race"
+// missing = "__syncthreads"
+// space   = "shared"
+// buffer  = "values"
+// ///
+#include "common/reduce_ops.cuh"
+
+extern "C" __global__ void reduce_blocks(const T* x, const T* y, T* out, unsigned n, int level,
+                                         unsigned count) {
+    __shared__ T values[THREADS_PER_BLOCK];
+    const unsigned tid = threadIdx.x, i = blockIdx.x * THREADS_PER_BLOCK + tid;
+    values[tid] = i < n ? load(x, y, i, level) : identity();
+    __syncthreads();
+
+    for (unsigned s = 1; s < THREADS_PER_BLOCK; s *= 2)
+        if (tid % (2 * s) == 0) values[tid] = combine(values[tid], values[tid + s]);  // (1)
+    if (tid == 0) out[blockIdx.x] = finish(values[0], count);
+}
