@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,23 +14,9 @@ ROOT = Path(__file__).parent.parent
 PROGRAMS = ROOT / "samples" / "programs"
 OWN = Path(__file__).parent / "programs"
 
-# Each sample program: its files, the lab whose samples it answers, and their type.
 SAMPLES = {
-    "radixsort_report": (["radixsort_report.cu"], "radixsort", "uint32"),
-    "radixsort_digits": (
-        ["radixsort_digits/main.cu", "radixsort_digits/sort.cu"],
-        "radixsort",
-        "uint32",
-    ),
-    "matmul_pitched": (["matmul_pitched.cu"], "matmul", "float32"),
-    "reduce_templates": (["reduce_templates.cu"], "reduce", "int32"),
-    "reduce_cooperative": (["reduce_cooperative.cu"], "reduce", "int32"),
-    "scan_raii": (["scan_raii.cu"], "scan", "float32"),
-    "histogram_streams": (["histogram_streams.cu"], "histogram", "uint8"),
-    "solve_managed": (["solve_managed.cu"], "solve", "float32"),
-    "transpose_dynamic": (["transpose_dynamic.cu"], "transpose", "float32"),
-    "table_constant": (["table_constant.cu"], "table", "float32"),
-    "bitonic_mapped": (["bitonic_mapped.cu"], "bitonic", "int32"),
+    name: (each["files"], each["lab"], each["dtype"])
+    for name, each in tomllib.loads((PROGRAMS / "programs.toml").read_text("utf-8")).items()
 }
 CASES = [
     (program, path)

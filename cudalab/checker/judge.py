@@ -52,6 +52,7 @@ class Settings:
     sanitize: bool = True
     timing: bool = True
     time_limit_s: float = 2.0  # of sampling
+    has_turn: bool = False  # whoever asks holds the GPU already, for several checks
     keep: Path | None = None  # where the inputs of failed tests are left
     tell: Callable[[str], None] = field(default=lambda _what: None)
     # Beside other checks: what may run together, and what must have the machine for itself.
@@ -79,7 +80,8 @@ def check(
     with ExitStack() as stack:
         stack.callback(submission.close)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-check-")))
-        stack.enter_context(_turn(submission.device))
+        if not settings.has_turn:
+            stack.enter_context(turn(submission.device))
         _Check(lab, submission, plan, settings, report, folder).run()
     report.seconds = time.monotonic() - began
     report.digest = digest(submission.files) if submission.files else ""
@@ -416,7 +418,7 @@ class _Check:
 
 
 @contextmanager
-def _turn(device: str) -> Iterator[None]:
+def turn(device: str) -> Iterator[None]:
     """One check at a time on a GPU; the others wait. A program may use the GPU if there is one."""
     if device == "cpu" or (device == "any" and not has_gpu()):
         yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 from cudalab.checker.submission import (
     COMPILE_LIMITS,
     HEADERS,
-    PACKAGE_ROOT,
     CompileFailure,
     copy_runtimes,
     failure,
@@ -70,12 +68,13 @@ class Program:
                     shutil.copyfile(beside, folder / beside.name)
         cache = box.path / "cache"
         copy_runtimes(cache)
-        box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(PACKAGE_ROOT)}
+        imports = self.sandbox.imports
+        box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
         sources = [f"source/{path.name}" for path in self.files]
         out = Path(str(box.path) + ".out")
         try:
             outcome = self.sandbox.run(
-                [sys.executable, "-m", "cudalab.checker.builder", self.device, *sources],
+                [imports.python, "-m", "cudalab.checker.builder", self.device, *sources],
                 box,
                 COMPILE_LIMITS,
                 stdin=subprocess.DEVNULL,
@@ -123,9 +122,10 @@ class Program:
         with self.sandbox.box(readable=(self._made,)) as box, path.open("rb") as given:
             cache = box.path / "cache"
             copy_runtimes(cache)
-            box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(PACKAGE_ROOT)}
+            imports = self.sandbox.imports
+            box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
             sources = [str(self._made / "source" / one.name) for one in self.files]
-            command = [sys.executable, "-m", "cudalab", "run", "--device", "cpu", "--sanitize"]
+            command = [imports.python, "-m", "cudalab", "run", "--device", "cpu", "--sanitize"]
             out = Path(str(box.path) + ".out")
             try:
                 return self.sandbox.run([*command, *sources], box, limits, stdin=given, stdout=out)

@@ -29,6 +29,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from cudalab.checker import packages
+from cudalab.checker.packages import Imports, open_to_all
 from cudalab.checker.watch import Group, signal_all
 from cudalab.errors import CudalabError, NoDeviceError
 
@@ -182,6 +184,7 @@ class Sandbox:
     words: str  # what it keeps apart, and what not, for the report
     bwrap: str = ""
     own_users: bool = False  # a user for each run
+    imports: Imports = field(default_factory=packages.as_they_are)  # of Python, in there
 
     @contextmanager
     def box(self, **options: Any) -> Iterator[Box]:
@@ -194,7 +197,7 @@ class Sandbox:
 
     def can_read(self, path: Path) -> bool:
         """Whether a run can; bubblewrap binds what it may read, whoever owns it."""
-        return bool(self.bwrap) or not self.own_users or _open_to_all(path)
+        return bool(self.bwrap) or not self.own_users or open_to_all(path)
 
     def start(
         self,
@@ -211,7 +214,7 @@ class Sandbox:
         report, report_write = os.pipe()
         uid = None
         # A user of its own cannot read what only root can: then the walls alone must do.
-        if self.own_users and (not self.bwrap or all(map(_open_to_all, box.readable))):
+        if self.own_users and (not self.bwrap or all(map(open_to_all, box.readable))):
             uid = _next_uid()
             give(box.path, uid)
         group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", limits.threads)
@@ -341,14 +344,15 @@ def _other_users() -> Sandbox | str:
     if os.getuid() != 0:
         return "only root can start a run as another user"
     words = "each run is a user of its own; network and files that anyone may read are open"
-    sandbox = Sandbox("user", words, own_users=True)
-    return _probe(sandbox, "import os, sys, numpy; sys.exit(os.getuid() == 0)") or sandbox
+    sandbox = Sandbox("user", words, own_users=True, imports=packages.for_others())
+    return _probe(sandbox, "import os, sys, numpy, cudalab; sys.exit(os.getuid() == 0)") or sandbox
 
 
 def _probe(sandbox: Sandbox, program: str) -> str | None:
     """Why a Python program does not end with exit status 0 in there; None if it does."""
     with sandbox.box() as box, tempfile.TemporaryDirectory() as folder:
-        command, out = [sys.executable, "-c", program], Path(folder, "out")
+        command, out = [sandbox.imports.python, "-c", program], Path(folder, "out")
+        box.extra_env["PYTHONPATH"] = sandbox.imports.path()
         limits = Limits(seconds=PROBE_S)
         try:
             outcome = sandbox.run(command, box, limits, stdin=subprocess.DEVNULL, stdout=out)
@@ -371,7 +375,8 @@ def _walls(box: Box) -> list[str]:
             walls += ["--dev-bind-try", str(device), str(device)]
     walls += ["--size", str(16 * MiB), "--tmpfs", "/dev/shm", "--size", str(16 * MiB)]  # noqa: S108
     walls += ["--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
-    for path in _apart([*python_folders(), *box.readable]):
+    brought = (top for package in packages.needed() for top in package.tops())
+    for path in _apart([*python_folders(), *brought, *box.readable]):
         walls += ["--ro-bind", str(path), str(path)]
     for path in box.hidden:
         if path.is_dir():
@@ -397,25 +402,15 @@ def _system() -> list[str]:
 
 
 def python_folders() -> list[Path]:
-    """Where this Python, its packages and cudalab are."""
-    import numpy as np  # noqa: PLC0415 - only to learn where packages are
-
+    """Where this Python and cudalab are."""
     package = Path(__file__).resolve().parent.parent
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
-    folders += [package, Path(np.__file__).resolve().parent.parent]
+    folders.append(package)
     if (package.parent / "kernels").is_dir():  # a repository, not an installed package
         folders.append(package.parent / "kernels")
     if os.environ.get("CUDA_HOME"):
         folders.append(Path(os.environ["CUDA_HOME"]))
     return folders
-
-
-def _open_to_all(path: Path) -> bool:
-    """Whether any user can read it."""
-    ways = [parent.stat().st_mode & stat.S_IXOTH for parent in path.resolve().parents]
-    mode = path.stat().st_mode
-    wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-    return all(ways) and mode & wanted == wanted
 
 
 def _apart(paths: Iterable[Path]) -> list[Path]:

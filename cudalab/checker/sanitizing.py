@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,7 @@ _LOOKED = re.compile(r"looked at: [1-9]")  # launches; of none there is nothing 
 def stage(lab: Lab, submission: Kernel, case: Case, seed: int) -> Stage:
     """Sanitize the kernel on the sizes that `cudalab sanitize` chooses for the lab."""
     options = option_words(lab, case)
-    command = [sys.executable, "-m", "cudalab", "sanitize", lab.name, *options]
+    command = [submission.sandbox.imports.python, "-m", "cudalab", "sanitize", lab.name, *options]
     command += ["--seed", str(seed), "--json", "report.json"]
     data, says = submission.run_on_source([*command, "--kernel"], LIMITS, "report.json")
     report: Any = None

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 CHEATS = Path(__file__).with_name("cheats")
 LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)
+# On a GPU each run begins with a context of its own, and several wait for the driver together.
+GPU_LIMITS = Limits(seconds=15, cpu_seconds=60, memory_bytes=2048 * MiB)
+MOST_ON_A_GPU = 10  # submissions at a time
 _LABEL = re.compile(r"^(?://|#) (?P<key>lab|summary|needs): (?P<value>.*)$", re.MULTILINE)
 
 
@@ -81,7 +84,7 @@ class Job:
     what: str
     path: Path | None = None
     mutant: Mutant | None = None
-    needs: str = ""  # what a sandbox must have to hold: "walls"; or "timing"
+    needs: str = ""  # what a sandbox must have to hold: "walls"; "timing"; or to be "alone"
 
     @property
     def must_pass(self) -> bool:
@@ -137,16 +140,17 @@ def run(
 ) -> list[Finding]:
     """Judge them all."""
     results: list[Finding] = []
-    alone = [job for job in found if job.needs == "timing"]
-    with ThreadPoolExecutor(1 if device == "cuda" else workers) as pool:
-        for finding in pool.map(
-            lambda job: _judge(job, walls, device), [job for job in found if job not in alone]
-        ):
-            results.append(finding)
-            tell(finding, len(results))
-    for job in alone:
-        results.append(_judge(job, walls, device))
-        tell(results[-1], len(results))
+    alone = [job for job in found if job.needs in ("timing", "alone")]
+    together = [job for job in found if job not in alone]
+    workers = min(workers, MOST_ON_A_GPU) if device == "cuda" else workers
+    with judge.turn(device):  # the GPU, for all of them: no times are taken while several run
+        with ThreadPoolExecutor(workers) as pool:
+            for finding in pool.map(lambda job: _judge(job, walls, device), together):
+                results.append(finding)
+                tell(finding, len(results))
+        for job in alone:
+            results.append(_judge(job, walls, device))
+            tell(results[-1], len(results))
     return results
 
 
@@ -167,8 +171,9 @@ def _check(job: Job, walls: Sandbox, device: str) -> Report:
     lab, timing = labs.get(job.lab), job.needs == "timing" or job.name == "only_once"
     settings = judge.Settings(
         cases.fresh_seed(),
-        LIMITS,
+        GPU_LIMITS if device == "cuda" else LIMITS,
         jobs=1,
+        has_turn=True,
         sanitize=job.group == "mutants",
         timing=timing,
         time_limit_s=0.3,

@@ -23,7 +23,7 @@ from cudalab import registry, stats
 from cudalab.checker import cases
 from cudalab.checker.diagnose import examine
 from cudalab.checker.sandbox import Limits, Sandbox, read_regular, tail
-from cudalab.checker.submission import PACKAGE_ROOT, Command, Kernel
+from cudalab.checker.submission import Command, Kernel
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError
 from cudalab.formats import write_all
@@ -230,7 +230,7 @@ def _by_bench(
         LIMITS,
         "rows.json",
         cases=[case],
-        reference=str(twin.path),
+        reference=str(submission.sandbox.imports.seen(twin.path)),
         reference_label=twin.label,
         size=list(size) if isinstance(size, tuple) else size,
         dist=lab.distributions[0],
@@ -261,7 +261,7 @@ def _whole_programs(
     options = cases.option_words(lab, case)
     command = [sys.executable, "-m", "cudalab", lab.name, *options]
     command += ["--variant", reference, "--device", device]
-    env = {"PYTHONPATH": str(PACKAGE_ROOT)} | {
+    env = {"PYTHONPATH": OURS.imports.path()} | {
         name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ
     }
     twin = Command(command, OURS, device=device, extra_env=env)
@@ -340,6 +340,6 @@ def _gpu_features() -> frozenset[str]:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(PACKAGE_ROOT)},
+        env={**os.environ, "PYTHONPATH": OURS.imports.path()},
     )
     return frozenset(done.stdout.split()) if done.returncode == 0 else frozenset()

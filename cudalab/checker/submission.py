@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Case, Lab
     from cudalab.registry import Variant
 
-PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
 COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MOST_SOURCE = 4 << 20
 RUNS = 3  # of each kernel on each input: the same bytes each time?
@@ -167,7 +166,7 @@ class Command:
                     readable=self.readable,
                     hidden=self.hidden,
                     gpu=self.device != "cpu",
-                    extra_env=self.extra_env,
+                    extra_env=self._environment(),
                 )
             )
             if self.folder is not None:
@@ -182,12 +181,23 @@ class Command:
             answer = out.read_bytes() if not broken.why else b""
         return replace(broken, answers=[answer])
 
+    def _environment(self) -> dict[str, str]:
+        """A script that the judge's own Python runs can import what the judge can."""
+        packages = self.sandbox.imports.packages
+        program = shutil.which(self.words[0])
+        if not packages or not program or Path(program).resolve() != Path(sys.executable).resolve():
+            return self.extra_env
+        return {"PYTHONPATH": ":".join(map(str, packages)), **self.extra_env}
+
     def _placed(self, box: Box) -> list[str]:
         """The command; what it names relative to here is named from the box."""
+        first, *rest = self.words
+        if first == sys.executable:  # the judge's own Python
+            first = self.sandbox.imports.python
         if self.folder is not None:
-            return list(self.words)
+            return [first, *rest]
         del box
-        return [absolute(word) for word in self.words]
+        return [absolute(word) for word in (first, *rest)]
 
     def close(self) -> None:
         """Nothing was made."""
@@ -410,7 +420,7 @@ class Kernel:
 
     def _environment(self, made: Path | None = None, *, read_only: bool = True) -> dict[str, str]:
         """Our own variants share the user's cache; a submission has one that its runs only read."""
-        found = {"PYTHONPATH": str(PACKAGE_ROOT)}
+        found = {"PYTHONPATH": self.sandbox.imports.path()}
         if self.trusted:
             return found | {"XDG_CACHE_HOME": str(cache_dir(self.device).parent.parent)}
         folder = made or self._made
@@ -430,12 +440,12 @@ class Kernel:
             "label": self.label,
             "device": self.device,
             "threads": self.threads,
-            "kernels_dir": str(source.kernels_dir()),
+            "kernels_dir": str(self.sandbox.imports.seen(source.kernels_dir())),
             **rest,
         }
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "cudalab.checker.worker", "spec.json"]
+        return [self.sandbox.imports.python, "-m", "cudalab.checker.worker", "spec.json"]
 
     def _work(self, box: Box, spec: dict[str, Any], limits: Limits) -> Outcome:
         (box.path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")

@@ -100,7 +100,7 @@ def hand_ins(lab: str, chance: random.Random) -> list[tuple[str, str, str, str]]
     if lab == "reduce":
         for path in sorted(CHEATS.iterdir()):
             needs = WALLS.search(path.read_text()) if path.suffix in (".cu", ".py") else None
-            if path.suffix in (".cu", ".py") and (needs is None or needs[1] == "walls"):
+            if path.suffix in (".cu", ".py") and (needs is None or needs[1] != "timing"):
                 found.append((f"cheat-{path.stem}", path.name, path.read_text(), "fail"))
     return found
 

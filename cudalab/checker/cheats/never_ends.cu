@@ -7,6 +7,7 @@
 // ///
 //
 // lab: reduce
+// needs: alone
 __device__ volatile int flag = 0;
 
 extern "C" __global__ void combine_halves(const T*, const T*, T* out, unsigned, int, unsigned) {

@@ -1,0 +1,101 @@
+"""Runs the programs of samples/programs and tests/programs and stores a hash of what each writes.
+
+python docs/programs.py cpu     on the CPU device
+python docs/programs.py cuda    compiled by nvcc, on the GPU
+
+The files of docs/results/programs are compared by docs/generate.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import measure  # noqa: E402 - beside this file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SAMPLES = ROOT / "samples"
+OWN = ROOT / "tests" / "programs"
+PRINTS = ("forms", "errors", "groups", "numbers")  # programs of OWN that read nothing
+SEED = 1
+LARGER = {  # than the samples, for each lab
+    "bitonic": "100000",
+    "histogram": "1000000",
+    "matmul": "200",
+    "radixsort": "1000000",
+    "reduce": "1000000",
+    "scan": "200000",
+    "solve": "100",
+    "table": "100000",
+    "transpose": "300x500",
+}
+
+
+def main(device: str, to: Path) -> None:
+    """Run all of them and store what came out."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory() as folder:
+        found = list(runs(Path(folder)))
+        first = {name: (name, *rest) for name, *rest in reversed(found)}
+        list(pool.map(lambda run: outcome(device, *run), first.values()))  # compiles each once
+        rows = list(pool.map(lambda run: outcome(device, *run), found))
+    stored = {**measure.machine(device), "runs": rows}
+    path = to / f"{measure.slug(stored['device'])}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    for row in rows:
+        print(row["status"], row["sha256"][:12], row["program"], row["input"])  # noqa: T201
+
+
+def runs(folder: Path) -> Iterator[tuple[str, list[Path], str, Path | None]]:
+    """Each program with each input: its name, its files, the input's name and the input."""
+    described = tomllib.loads((SAMPLES / "programs" / "programs.toml").read_text("utf-8"))
+    for name, each in described.items():
+        files = [SAMPLES / "programs" / file for file in each["files"]]
+        lab, dtype = each["lab"], each["dtype"]
+        for path in sorted((SAMPLES / lab).glob(f"*.{dtype}.in.bin")):
+            yield name, files, path.name.removesuffix(".in.bin"), path
+        typed = [] if lab == "table" else ["--dtype", dtype]
+        drawn = folder / f"{name}.in.bin"
+        with drawn.open("wb") as file:
+            command = [*measure.COMMAND, "gen", lab, *typed, "--n", LARGER[lab], "--seed", SEED]
+            subprocess.run(list(map(str, command)), stdout=file, check=True, cwd=ROOT)
+        yield name, files, f"n = {LARGER[lab]}, seed {SEED}", drawn
+    for name in PRINTS:
+        yield name, [OWN / f"{name}.cu"], "", None
+
+
+def outcome(
+    device: str, name: str, files: list[Path], label: str, given: Path | None
+) -> dict[str, Any]:
+    """Run one; how it ended and what it wrote."""
+    data = given.read_bytes() if given else b""
+    command = [*measure.COMMAND, "run", "--device", device, *map(str, files)]
+    done = subprocess.run(command, input=data, capture_output=True, check=False, cwd=ROOT)
+    return {
+        "program": name,
+        "input": label,
+        "input_sha256": hashlib.sha256(data).hexdigest(),
+        "status": done.returncode,
+        "bytes": len(done.stdout),
+        "sha256": hashlib.sha256(done.stdout).hexdigest(),
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] not in (["cpu"], ["cuda"]):
+        sys.exit(str(__doc__))
+    stored_in = sys.argv[2] if len(sys.argv) > 2 else ROOT / "docs" / "results" / "programs"
+    main(sys.argv[1], Path(stored_in))
