@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -290,18 +290,21 @@ class _Validator:
 
 
 def _check_defaults(lab: Lab, found: list[Variant]) -> None:
-    """HeaderError when two variants that require the same are the default for one case."""
-    axes = lab.axes
+    """HeaderError when two variants that require the same are the default for one case.
+
+    A later rung for fewer cases may take them over.
+    """
+    cases = [dict(zip(lab.axes, values, strict=True)) for values in product(*lab.axes.values())]
+
+    def computed(variant: Variant) -> list[dict[str, str]]:
+        return [case for case in cases if variant.computes(case)]
+
     for device in DEVICES:
-        candidates = [variant for variant in found if device in variant.default]
-        for values in product(*axes.values()):
-            case = dict(zip(axes, values, strict=True))
-            found_for: dict[tuple[str, ...], Variant] = {}
-            for two in (variant for variant in candidates if variant.computes(case)):
-                one = found_for.setdefault(two.requires, two)
-                if one is two:
-                    continue
-                wanted = ", ".join(f"{axis} {value}" for axis, value in case.items())
+        for one, two in combinations([v for v in found if device in v.default], 2):
+            both = [case for case in computed(two) if one.computes(case)]
+            takes_over = len(computed(two)) < len(computed(one))
+            if one.requires == two.requires and both and not takes_over:
+                wanted = ", ".join(f"{axis} {value}" for axis, value in both[0].items())
                 raise _Header(two.path, two.label).error(
                     "default",
                     f"a second default for {wanted} on {device}: {one.label} is one already",

@@ -59,10 +59,11 @@ def keys_of(n, dist, dtype="uint32"):
     return draw(np.dtype(dtype), n, dist, n + 1)
 
 
-def full_bins(n):
-    """40 copies of each of many values: buckets fit, but the bins in them hold equal keys."""
-    values = np.linspace(0, 2**32 - 1, n // 40, dtype=np.uint32)
-    return values[keys_of(n, "uniform").argsort() % len(values)]
+def full_bins(n, in_a_bin=1):
+    """40 keys around each of many values: buckets fit, but the bins in them are full."""
+    values = np.linspace(0, 2**32 - 1 - in_a_bin, n // 40, dtype=np.uint32)
+    order = keys_of(n, "uniform").argsort()
+    return values[order % len(values)] + order.astype(np.uint32) // len(values) % in_a_bin
 
 
 @pytest.mark.parametrize("dtype", ["uint32", "int32", "float32"])
@@ -74,17 +75,62 @@ def test_buckets_sort_spread_out_keys_alone(backend, dtype, dist, n, defines):
     assert without_sweeps(backend, keys_of(n, dist, dtype), defines) is None
 
 
-@pytest.mark.parametrize("dist", ["equal", "few", "top-byte"])
-@pytest.mark.parametrize(("n", "defines"), [(70_001, {}), (300_001, SMALL_BUCKETS)])
-def test_sweeps_sort_what_does_not_fit(backend, dist, n, defines):
-    keys = keys_of(n, dist)
+def values_of(count, n):
+    """That many different keys, which differ in their top bits."""
+    values = np.arange(count, dtype=np.uint32) << np.uint32(33 - count.bit_length())
+    return values[keys_of(n, "uniform") % np.uint32(count)] + np.uint32(12_345)
+
+
+FITTING = {"": {}, "small buckets": SMALL_BUCKETS}
+
+
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+@pytest.mark.parametrize("count", [2, 3, 16, 100])
+def test_buckets_of_equal_keys_are_copied(backend, count, defines):
+    """Large ones by the blocks behind those of the buckets, others by a block."""
+    n = 300_001 if defines else 70_001
+    assert without_sweeps(backend, values_of(count, n), defines) is None
+
+
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+def test_bins_of_equal_keys_fit(backend, defines):
+    assert without_sweeps(backend, full_bins(300_001 if defines else 70_001), defines) is None
+
+
+def test_a_bucket_that_begins_with_equal_keys(backend):
+    """Whole rows of a block are alike, the bucket is not."""
+    values = np.linspace(0, 2**32 - 1, 30, dtype=np.uint32)
+    keys = np.concatenate([np.repeat(values, 2000), np.repeat(values + np.uint32(1 << 24), 2)])
+    assert without_sweeps(backend, keys, {"THREADS_PER_BLOCK": 512}) is None
+
+
+@pytest.mark.parametrize("at", [0, 1, 150_000, 299_999, 300_000])
+def test_one_other_key_in_a_large_bucket(backend, at):
+    """Nearly all threads see equal keys: the copy must find the one that is not."""
+    keys = values_of(16, 300_001)
+    keys[at] ^= 1
+    assert without_sweeps(backend, keys, SMALL_BUCKETS) is not None
+    assert sort(backend, "most_significant_first", keys, SMALL_BUCKETS) is None
+
+
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+@pytest.mark.parametrize("shape", ["equal", "low bits", "hot"])
+def test_sweeps_sort_what_does_not_fit(backend, shape, defines):
+    """All keys in one bucket; spread-out keys of which half are one value."""
+    n = 300_001 if defines else 70_001
+    keys = keys_of(n, "equal" if shape == "equal" else "uniform")
+    if shape == "low bits":
+        keys %= np.uint32(1 << 16)
+    elif shape == "hot":
+        keys[::2] = keys[1] + np.uint32(1)
     assert without_sweeps(backend, keys, defines) is not None
     assert sort(backend, "most_significant_first", keys, defines) is None
 
 
-@pytest.mark.parametrize(("n", "defines"), [(70_001, {}), (300_001, SMALL_BUCKETS)])
-def test_sweeps_sort_what_has_full_bins(backend, n, defines):
-    keys, room = full_bins(n), 512 if defines else BUCKET_ITEMS
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+def test_sweeps_sort_what_has_full_bins(backend, defines):
+    n, room = (300_001, 512) if defines else (70_001, BUCKET_ITEMS)
+    keys = full_bins(n, 2)
     assert np.bincount(keys >> np.uint32(32 - top_bits_of(n, room))).max() <= room
     assert without_sweeps(backend, keys, defines) is not None
     assert sort(backend, "most_significant_first", keys, defines) is None

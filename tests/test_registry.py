@@ -263,14 +263,21 @@ def test_no_variants_at_all(folder):
 
 
 def test_two_defaults_for_one_case(folder):
-    write(folder, "one", *MINIMAL, 'default = ["cuda"]')
-    write(folder, "two", *MINIMAL, 'applies = { op = ["min"] }', 'default = ["cpu", "cuda"]')
+    write(folder, "one", *MINIMAL, 'applies = { op = ["min"] }', 'default = ["cuda"]')
+    write(folder, "two", *MINIMAL, 'default = ["cpu", "cuda"]')
     with pytest.raises(HeaderError) as caught:
         registry.variants(LAB)
     assert caught.value.message == (
-        "kernels/toy/two.cu:6: a second default for dtype int32, op min on cuda: "
+        "kernels/toy/two.cu:5: a second default for dtype int32, op min on cuda: "
         "kernels/toy/one.cu is one already"
     )
+
+
+def test_a_later_default_takes_over_some_cases(folder):
+    write(folder, "one", *MINIMAL, 'default = ["cuda"]')
+    write(folder, "two", *MINIMAL, 'applies = { op = ["min"] }', 'default = ["cuda"]')
+    chosen = [registry.default(LAB, {"dtype": "int32", "op": op}, "cuda") for op in ("sum", "min")]
+    assert [variant.name for variant in chosen] == ["one", "two"]
 
 
 def test_defaults_may_share_a_device_between_cases(folder):

@@ -315,7 +315,7 @@ class RadixSort(KeySort):
         """Buckets by the top bits, one or two splits, a block a bucket; or sweeps, on the device.
 
         Bits is unsigned. `words` are zero before the first launch and the kernels' own from then
-        on: 2 + 256 + 3 * 2^top_bits + 1, of which the first says whether buckets fit.
+        on: 4 + 256 + 3 * 2^top_bits + 1, of which the first says whether buckets fit.
 
         clear_words: as in the plan `onesweep`
         count_buckets(const T *keys, unsigned *words, unsigned n, int top_bits)
@@ -325,8 +325,8 @@ class RadixSort(KeySort):
         split_into_groups(const T *in, Bits *out, ...), split_groups(const Bits *in, Bits *out, ...)
             instead of it for long arrays: by 8 bits, then by the rest; KEYS_PER_THREAD keys
         sort_buckets(const Bits *in, T *out, unsigned *words, int top_bits, int bin_bits)
-            a block a bucket; shared memory for BUCKET_KEYS_PER_THREAD keys a thread and for
-            2^bin_bits bins of 2 bytes
+            a block a bucket, then COPY_BLOCKS for buckets of equal keys that are too large for one;
+            shared memory for BUCKET_KEYS_PER_THREAD keys a thread and 2^bin_bits bins of 2 bytes
         sweep_all, sweep_all_short(const unsigned *words, ...)
             as in the plan `single_launch`; return at once where words[0] is not 0. A tile is
             KEYS_PER_THREAD or SHORT_KEYS_PER_THREAD keys a thread.
@@ -337,7 +337,7 @@ class RadixSort(KeySort):
         top_bits = top_bits_of(n, bucket_items)
         short = top_bits <= GROUP_BITS
         rows = "SHORT_KEYS_PER_THREAD" if short else "KEYS_PER_THREAD"
-        words = _cleared(job, _blocks(2 + GROUPS + (3 << top_bits) + 1, 2))
+        words = _cleared(job, _blocks(4 + GROUPS + (3 << top_bits) + 1, 2))
         spare, out = _two_buffers(job)
         safe = "sweep_all_short" if short else "sweep_all"
         sweep = _sweep_all(job, safe, rows, spare, out, words)
@@ -357,6 +357,7 @@ class RadixSort(KeySort):
         bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
         bits = np.int32(top_bits), np.int32(bin_bits)
         sort, sort_bytes = job.kernels["sort_buckets"], 4 * bucket_items + (2 << bin_bits)
+        sort_blocks = (1 << top_bits) + min(_blocks(n, 16 * threads), job.define("COPY_BLOCKS"))
 
         def run() -> None:
             count_args = keys, *numbers
@@ -367,7 +368,7 @@ class RadixSort(KeySort):
                 split = job.kernels[name]
                 backend.launch(split, tiles, threads, *buffers, *numbers, shared_bytes=tile_bytes)
             sort_args = spare, out, words, *bits
-            backend.launch(sort, 1 << top_bits, threads, *sort_args, shared_bytes=sort_bytes)
+            backend.launch(sort, sort_blocks, threads, *sort_args, shared_bytes=sort_bytes)
             sweep()
 
         return Step(run, out)

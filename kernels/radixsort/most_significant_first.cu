@@ -2,6 +2,7 @@
 // summary  = "Spread-out keys: split by their top bits, then sort each bucket in shared memory"
 // order    = 6
 // dispatch = "most_significant_first"
+// default  = ["cuda"]
 // applies  = { dtype = ["uint32", "int32", "float32"], layout = ["keys"] }
 // requires = ["shared_96kb"]
 //
@@ -15,6 +16,7 @@
 // MOST_BIN_BITS          = 13     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
+// COPY_BLOCKS            = 396    # three
 // MOST_BLOCKS            = 264    # of the safe path
 // RADIX_BITS             = 8
 // TILES_AHEAD            = 100    # of the tile or bucket that is prefetched
@@ -32,11 +34,12 @@
 // each by the bits that follow. Up to 2^21 keys one split does.
 //
 // In a bucket a counting sort by the bits below the split leaves bins of about one key, in which a
-// key counts those that are smaller.
+// key counts those that are smaller. Where few different keys make large buckets and full bins,
+// they are sorted already when all their keys are equal.
 //
-// Many equal keys do not fit this: a bucket may be too large, a bin too full. The device finds that
-// out while it counts or sorts, and leaves a word for the launch that comes last: it sorts by
-// sweeps, from the input as it was, or returns at once. The host does not wait for that word.
+// Other large buckets and full bins do not fit this. The device finds that out while it counts or
+// sorts, and leaves a word for the launch that comes last: it sorts by sweeps, from the input as it
+// was, or returns at once. The host does not wait for that word.
 // Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps.
 #include "common/scan_shared.cuh"
 #include "common/sweep_all_passes.cuh"
@@ -46,6 +49,7 @@ constexpr unsigned MOST_SPLIT_BINS = 1024;                     // of a tile
 constexpr unsigned BUCKET_ITEMS = BUCKET_KEYS_PER_THREAD * THREADS_PER_BLOCK;
 constexpr unsigned FULL_BIN = 24;  // keys that compare with each other
 constexpr unsigned LOADS = 4;      // 16-byte loads under way
+constexpr unsigned COPY_ROWS = 16;
 constexpr int BITS = 8 * sizeof(Bits);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr unsigned RESIDENT_BUCKETS = 2;  // a multiprocessor of 7.5 runs 1024 threads at most
@@ -57,6 +61,8 @@ constexpr unsigned RESIDENT_BUCKETS = BUCKETS_PER_SM;
 struct Buckets {
     unsigned* fit;            // 1 while this path can sort the keys
     unsigned* blocks_done;    // counting; zero between launches
+    unsigned* mixed;          // 1 when a large bucket has different keys; zero between launches
+    unsigned* largest;        // the keys of the largest bucket
     unsigned* group_next;     // where the next key of a group goes
     unsigned *counts, *next;  // of each bucket; counts are zero between launches
     unsigned* starts;         // of each bucket, and the end
@@ -64,7 +70,9 @@ struct Buckets {
     __device__ Buckets(unsigned* words, int top_bits)
         : fit(words),
           blocks_done(words + 1),
-          group_next(words + 2),
+          mixed(words + 2),
+          largest(words + 3),
+          group_next(words + 4),
           counts(group_next + GROUPS),
           next(counts + (1u << top_bits)),
           starts(next + (1u << top_bits)) {}
@@ -72,6 +80,20 @@ struct Buckets {
 
 __device__ inline unsigned bucket_of(Bits bits, int top_bits) {
     return bits >> (BITS - top_bits);
+}
+
+// Whether those of the keys that share the last one's bucket are equal to it.
+__device__ inline bool alike_in_bucket(const Vector (&loaded)[LOADS], int top_bits) {
+    const Bits last = ordered_bits(loaded[LOADS - 1].items[VECTOR_ITEMS - 1]);
+    bool alike = true;
+#pragma unroll
+    for (unsigned load = 0; load < LOADS; ++load)
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR_ITEMS; ++k) {
+            const Bits key = ordered_bits(loaded[load].items[k]);
+            alike &= key == last || bucket_of(key, top_bits) != bucket_of(last, top_bits);
+        }
+    return alike;
 }
 
 // Counts the keys of each bucket; the last block to finish says where buckets begin and whether
@@ -97,8 +119,8 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
     const unsigned vectors = n / VECTOR_ITEMS, stride = gridDim.x * COUNT_THREADS;
     unsigned v = blockIdx.x * COUNT_THREADS + threadIdx.x;
     const unsigned rest = vectors * VECTOR_ITEMS + v;
-    bool fits = true;
-    for (; fits && v + (LOADS - 1) * stride < vectors; v += LOADS * stride) {
+    bool alike = true;  // the keys of each large bucket, as far as this thread has seen them
+    for (; alike && v + (LOADS - 1) * stride < vectors; v += LOADS * stride) {
         Vector loaded[LOADS];
         unsigned before;
 #pragma unroll
@@ -107,10 +129,11 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
         for (unsigned load = 0; load < LOADS; ++load)
 #pragma unroll
             for (unsigned k = 0; k < VECTOR_ITEMS; ++k) before = count(loaded[load].items[k]);
-        // A bucket that is too large decides: who meets one need count no further.
-        fits = before < BUCKET_ITEMS;
+        // Who finds two different keys in a bucket that is too large need count no further.
+        if (before >= BUCKET_ITEMS) alike = alike_in_bucket(loaded, top_bits);
     }
-    for (; fits && v < vectors; v += stride)
+    if (!alike) *(volatile unsigned*)buckets.mixed = 1;
+    for (; alike && v < vectors; v += stride)
         for (unsigned k = 0; k < VECTOR_ITEMS; ++k) count(vector[v].items[k]);
     if (rest < n) count(keys[rest]);
     __syncthreads();  // all have counted
@@ -139,7 +162,10 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
         buckets.group_next[threadIdx.x] = counters[threadIdx.x << (top_bits - GROUP_BITS)];
     if (threadIdx.x == 0) {
         buckets.starts[num_buckets] = n;
-        *buckets.fit = largest <= BUCKET_ITEMS;
+        *buckets.largest = largest;
+        // Keys that share all their top bits would be split in vain.
+        *buckets.fit = load(buckets.mixed) == 0 && (largest <= BUCKET_ITEMS || largest < n);
+        *buckets.mixed = 0;
     }
 }
 
@@ -276,24 +302,66 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
             out[atomicAdd(&buckets.next[bucket_of(bits[row], top_bits)], 1u)] = bits[row];
 }
 
+// Copies the keys of large buckets, which have to be equal: block `block` of `blocks`.
+__device__ inline void copy_large_buckets(const Bits* in, T* out, const Buckets& buckets,
+                                          int top_bits, unsigned block, unsigned blocks) {
+    if (*buckets.largest <= BUCKET_ITEMS) return;
+    const unsigned n = buckets.starts[1u << top_bits];
+    const unsigned tile_items = COPY_ROWS * THREADS_PER_BLOCK;
+    for (unsigned tile = block; tile < (n + tile_items - 1) / tile_items; tile += blocks) {
+        const unsigned first = tile * tile_items + threadIdx.x;
+        Bits bits[COPY_ROWS];
+#pragma unroll
+        for (unsigned row = 0; row < COPY_ROWS; ++row) {
+            const unsigned i = first + row * THREADS_PER_BLOCK;
+            bits[row] = i < n ? in[i] : 0;
+        }
+#pragma unroll
+        for (unsigned row = 0; row < COPY_ROWS; ++row) {
+            const unsigned i = first + row * THREADS_PER_BLOCK;
+            const unsigned* const start = buckets.starts + bucket_of(bits[row], top_bits);
+            if (i >= n || start[1] - start[0] <= BUCKET_ITEMS) continue;
+            if (bits[row] != in[start[0]]) *(volatile unsigned*)buckets.fit = 0;
+            out[i] = from_ordered_bits<T>(bits[row]);
+        }
+    }
+}
+
+// Copies the keys if they are equal. The whole block calls it. Not inline: the caller has no
+// register to spare.
+__device__ __noinline__ bool copy_if_alike(const Bits* in, T* out, unsigned items) {
+    bool alike = true;
+    for (unsigned i = threadIdx.x; i < items; i += THREADS_PER_BLOCK) alike &= in[i] == in[0];
+    if (!__syncthreads_and(alike)) return false;
+    for (unsigned i = threadIdx.x; i < items; i += THREADS_PER_BLOCK)
+        out[i] = from_ordered_bits<T>(in[0]);
+    return true;
+}
+
 // A block a bucket, in 2^bin_bits bins by the bits below the top bits. Bins are counted in 16 bits,
-// two to a word.
+// two to a word. The blocks beyond those of buckets take care of the large ones.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BUCKETS) sort_buckets(
     const Bits* in, T* out, unsigned* words, int top_bits, int bin_bits) {
     extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
     Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
     unsigned* const bins = staged + BUCKET_ITEMS;
     const Buckets buckets(words, top_bits);
-    const unsigned start = buckets.starts[blockIdx.x];
-    const unsigned items = buckets.starts[blockIdx.x + 1] - start;
+    const unsigned num_buckets = 1u << top_bits;
     // Other blocks may write the word: all threads agree on what they have read.
     if (!__syncthreads_and(load(buckets.fit) != 0)) return;
-    if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < gridDim.x) {
+    if (blockIdx.x >= num_buckets) {
+        copy_large_buckets(in, out, buckets, top_bits, blockIdx.x - num_buckets,
+                           gridDim.x - num_buckets);
+        return;
+    }
+    const unsigned start = buckets.starts[blockIdx.x];
+    const unsigned items = buckets.starts[blockIdx.x + 1] - start;
+    if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < num_buckets) {
         const unsigned* ahead = buckets.starts + blockIdx.x + TILES_AHEAD;
         const unsigned from = ahead[0] / 4 * 4, to = ahead[1] / 4 * 4;  // of 16 bytes
         if (from < to) prefetch_to_l2(in + from, (to - from) * sizeof(Bits));
     }
-    if (items == 0) return;
+    if (items == 0 || items > BUCKET_ITEMS) return;
 
     const int shift = BITS - top_bits - bin_bits;
     const unsigned bin_words = 1u << (bin_bits - 1), last_bin = (1u << bin_bits) - 1;
@@ -309,20 +377,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BUCKETS
         bits[row] = i < items ? in[start + i] : 0;
     }
     for (unsigned i = threadIdx.x; i < bin_words; i += THREADS_PER_BLOCK) bins[i] = 0;
-    __syncthreads();  // nobody counts before all is zero
+    // Nobody counts before all is zero. Equal keys would queue for one counter.
+    if (__syncthreads_and(threadIdx.x >= items || bits[0] == in[start]) &&
+        copy_if_alike(in + start, out + start, items))
+        return;
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)
         if (row * THREADS_PER_BLOCK + threadIdx.x < items) count_in(bin_of(bits[row]));
     __syncthreads();  // all have counted
 
-    // The sum sets the top bit of a half whose count is above FULL_BIN.
-    unsigned full = 0;
-    for (unsigned i = threadIdx.x; i < bin_words; i += THREADS_PER_BLOCK)
-        full |= bins[i] + (0x7fff - FULL_BIN) * 0x10001u & 0x80008000u;
-    if (__syncthreads_or(full != 0)) {
-        if (threadIdx.x == 0) *(volatile unsigned*)buckets.fit = 0;
-        return;
-    }
     exclusive_scan_shared_halves<THREADS_PER_BLOCK>(bins, bin_words);
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)
@@ -335,9 +398,14 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BUCKETS
     for (unsigned i = threadIdx.x; i < items; i += THREADS_PER_BLOCK) {
         const Bits key = staged[i];
         const unsigned bin = bin_of(key), end = ends[bin], first = bin > 0 ? ends[bin - 1] : 0;
-        unsigned place = first;
-        for (unsigned other = first; end - first > 1 && other < end; ++other)
-            place += staged[other] < key || (staged[other] == key && other < i);
+        unsigned place = i;
+        if (end - first > FULL_BIN) {  // in order if all are equal
+            if (i > first && staged[i - 1] != key) *(volatile unsigned*)buckets.fit = 0;
+        } else if (end - first > 1) {
+            place = first;
+            for (unsigned other = first; other < end; ++other)
+                place += staged[other] < key || (staged[other] == key && other < i);
+        }
         out[start + place] = from_ordered_bits<T>(key);
     }
 }
