@@ -106,6 +106,11 @@ def test_host_code_that_follows_a_device_pointer(program, line, words):
     assert words in message
 
 
+def test_the_line_is_the_programs_own_where_the_system_inlines_its_functions():
+    done = run("host_reads_variable.cu", "cpu", env={"CUDALAB_CXXFLAGS": "-D_FORTIFY_SOURCE=2"})
+    assert "host_reads_variable.cu:15: host code follows the device" in done.stderr.decode()
+
+
 def test_kernel_that_is_given_a_host_pointer():
     done = run("kernel_reads_host.cu", "cpu")
     assert done.returncode == 3

@@ -32,7 +32,17 @@ namespace cudalab {
 static char executable[4096];
 static cudaError_t crash_error;  // of the kernel that failed
 
-// Which line of the program an address of its code comes from: "" when nobody can tell.
+// Whether a line as addr2line names it, such as "/home/me/a.cu:12", is in one of the program's own
+// files: neither the system's nor this runtime's, parts of which the compiler inlines.
+static bool is_own_line(const char* line) {
+    for (const char* foreign : {"??", "/usr/include/", "/usr/local/include/", "/usr/lib/"})
+        if (!strncmp(line, foreign, strlen(foreign))) return false;
+    for (const char* foreign : {"/cpu/runtime/", "/include/c++/", "/lib/gcc/", "/ziglang/lib/"})
+        if (strstr(line, foreign)) return false;
+    return *line != 0;
+}
+
+// Which of the program's own lines an address of its code comes from; "" when it comes from none.
 static void find_line(const void* pc, char* text, size_t size) {
     text[0] = 0;
     Dl_info program;
@@ -49,27 +59,32 @@ static void find_line(const void* pc, char* text, size_t size) {
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    char tool[] = "addr2line", what[] = "-e";
-    char* arguments[] = {tool, what, executable, offset, nullptr};
+    char tool[] = "addr2line", inlined[] = "-i", what[] = "-e";
+    char* arguments[] = {tool, inlined, what, executable, offset, nullptr};
     pid_t child;
+    char said[8192];
     size_t used = 0;
     if (posix_spawnp(&child, tool, &actions, nullptr, arguments, environ) == 0) {
         close(ends[1]);
         ssize_t got;
-        while (used + 1 < size && (got = read(ends[0], text + used, size - used - 1)) > 0)
+        while (used + 1 < sizeof said &&
+               (got = read(ends[0], said + used, sizeof said - used - 1)) > 0)
             used += (size_t)got;
         waitpid(child, nullptr, 0);
     } else {
         close(ends[1]);
     }
     close(ends[0]);
-    text[used] = 0;
-    text[strcspn(text, "\n (")] = 0;
-    if (!strncmp(text, "??", 2)) text[0] = 0;
+    said[used] = 0;
+    char *rest = said, *line;
+    while ((line = strsep(&rest, "\n")) && !is_own_line(line)) {  // from the innermost outwards
+    }
+    if (!line) return;
+    line[strcspn(line, " (")] = 0;
     char here[4096];
     size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
-    if (length && !strncmp(text, here, length) && text[length] == '/')
-        memmove(text, text + length + 1, strlen(text + length));
+    if (length && !strncmp(line, here, length) && line[length] == '/') line += length + 1;
+    snprintf(text, size, "%s", line);
 }
 
 // The instruction at which a signal arrived; null where this is not known how to tell.
@@ -97,7 +112,7 @@ static void where_crashed(const void* context, char* text, size_t size) {
         behind |= at == interrupted || !interrupted;
         if (!behind || !dladdr(at, &other) || other.dli_fbase != own.dli_fbase) continue;
         find_line(at == interrupted ? at : at - 1, text, size - 2);
-        if (!*text || strstr(text, "/cpu/runtime/")) continue;  // the runtime's own code
+        if (!*text) continue;
         strcat(text, ": ");
         return;
     }
