@@ -2,6 +2,7 @@
 // summary  = "LU factors: a panel's pivots found in one launch, the matrix updated once a block"
 // order    = 8
 // dispatch = "lu"
+// default  = ["cuda"]
 //
 // [defines]
 // PANEL        = 32    # columns whose pivots one launch finds

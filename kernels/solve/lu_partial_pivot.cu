@@ -2,7 +2,7 @@
 // summary  = "LU factors by panels, pivots searched in the column"
 // order    = 7
 // dispatch = "lu"
-// default  = ["cuda", "cpu"]
+// default  = ["cpu"]
 //
 // [defines]
 // PANEL          = 32    # columns of a panel: one for each lane of a warp
