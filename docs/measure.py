@@ -7,9 +7,11 @@ python docs/measure.py cuda     the GPU
 from __future__ import annotations
 
 import datetime as dt
+import importlib.util
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -31,6 +33,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 COMMAND = [sys.executable, "-m", "cudalab"]
+# What one would write without cudalab.
+CUPY_SORT = """
+import sys, cupy, numpy
+n = numpy.frombuffer(sys.stdin.buffer.read(4), "<i4")[0]
+keys = numpy.frombuffer(sys.stdin.buffer.read(), "<u4", n)
+sys.stdout.buffer.write(cupy.asnumpy(cupy.sort(cupy.asarray(keys))))
+"""
+PEER = [sys.executable, "-c", CUPY_SORT]
 RUNS = 5
 KERNELS = f"sum of the kernels, as `--time` tells them, median of {RUNS}"
 
@@ -137,8 +147,13 @@ def cuda_figures() -> Iterator[Figure]:
         whole_process(sort, keys)  # compiles, and brings the file into the page cache
         name = f"`cudalab radixsort`, n = {n:,}"
         yield f"{name}, file to file", "≤ 1.5", seconds(sort, keys), "s", how
-        piped = [timed_pipe(sort, keys) for _ in range(RUNS)]
-        yield f"{name}, pipe to pipe", "", median(piped), "s", f"{how}, between two `cat`"
+        peer = f"read, `cupy.sort`, write, n = {n:,}"
+        if importlib.util.find_spec("cupy"):
+            yield f"{peer}, file to file", "", seconds([], keys, PEER), "s", how
+        pipes = f"{how}, between two `cat`"
+        yield f"{name}, pipe to pipe", "", seconds_piped([*COMMAND, *sort], keys), "s", pipes
+        if importlib.util.find_spec("cupy"):
+            yield f"{peer}, pipe to pipe", "", seconds_piped(PEER, keys), "s", pipes
         for variant in registry.variants(labs.get("radixsort")):
             yield (
                 f"`{variant.name}`, n = {n:,}, kernels",
@@ -159,34 +174,40 @@ def generated(folder: str, lab: str, n: int, *options: str) -> Path:
     return path
 
 
-def whole_process(args: list[str], stdin: Path | None = None) -> tuple[float, int]:
+def whole_process(
+    args: list[str], stdin: Path | None = None, command: list[str] = COMMAND
+) -> tuple[float, int]:
     """Seconds and peak resident bytes of one run, from a file into a new file."""
     with (
         tempfile.NamedTemporaryFile() as out,
         Path(stdin or os.devnull).open("rb") as data,
-        subprocess.Popen([*COMMAND, *args], stdin=data, stdout=out, cwd=ROOT) as process,
+        subprocess.Popen([*command, *args], stdin=data, stdout=out, cwd=ROOT) as process,
     ):
         began = time.perf_counter()
         _, status, usage = os.wait4(process.pid, 0)
         elapsed = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        sys.exit(f"{args} failed with status {process.returncode}")
+        sys.exit(f"{[*command, *args]} failed with status {process.returncode}")
     return elapsed, usage.ru_maxrss * 1024
 
 
-def seconds(args: list[str], stdin: Path | None = None) -> float:
+def seconds(args: list[str], stdin: Path | None = None, command: list[str] = COMMAND) -> float:
     """Median seconds of whole processes."""
-    whole_process(args, stdin)
-    return median(whole_process(args, stdin)[0] for _ in range(RUNS))
+    whole_process(args, stdin, command)
+    return median(whole_process(args, stdin, command)[0] for _ in range(RUNS))
 
 
-def timed_pipe(args: list[str], data: Path) -> float:
-    """Seconds from one `cat` into another."""
-    program = " ".join(f"'{word}'" for word in [*COMMAND, *args])
-    began = time.perf_counter()
-    subprocess.run(f"cat '{data}' | {program} | cat > /dev/null", shell=True, check=True, cwd=ROOT)  # noqa: S602 - the pipe is what is measured
-    return time.perf_counter() - began
+def seconds_piped(command: list[str], data: Path) -> float:
+    """Median seconds of whole processes from one `cat` into another."""
+    pipeline = f"cat {shlex.quote(str(data))} | {shlex.join(command)} | cat > /dev/null"
+
+    def elapsed() -> float:
+        began = time.perf_counter()
+        subprocess.run(pipeline, shell=True, check=True, cwd=ROOT)  # noqa: S602 - the pipe is what is measured
+        return time.perf_counter() - began
+
+    return median(elapsed() for _ in range(RUNS))
 
 
 def kernel_ms(args: list[str], data: Path) -> float:
