@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.registry import Variant
+    from cudalab.trace import LaunchTrace
 
     Counts = dict[str, Any]
 
@@ -166,8 +167,23 @@ def cpu_counts() -> dict[str, dict[str, Counts]]:
             one = profile.profile_variant(lab, variant, device, lambda: device.traces, data, case)
         if one.failed:
             sys.exit(f"{variant.label}: {one.failed}")
-        found[key(lab, variant, size)] = {kernel.name: counted(kernel) for kernel in one.kernels}
+        found[key(lab, variant, size)] = {
+            kernel.name: {**counted(kernel), "lines": lines(kernel.trace)} for kernel in one.kernels
+        }
     return found
+
+
+def lines(trace: LaunchTrace) -> Counts:
+    """What is done at which line of the source."""
+    return {
+        "accesses": [
+            [a.place.file, a.place.line, a.space, a.kind, a.bytes_per_lane, a.requests, a.wavefronts]
+            for a in trace.accesses
+        ],
+        "branches": [
+            [b.place.file, b.place.line, b.executions, b.divergent] for b in trace.branches
+        ],
+    }
 
 
 def counted(kernel: profile.KernelProfile) -> Counts:

@@ -143,6 +143,28 @@ def test_branches():
     assert (uneven.executions, uneven.divergent) == (2 * 3, 2 * 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "executions", "divergent", "lanes"),
+    [
+        ("second_part", 3, 2, (8, 24)),  # in warps 0 and 1
+        ("both_parts", 3, 3, (4, 28)),  # once, although two operands part the lanes
+        ("either", 3, 2, (8, 24)),  # in warps 1 and 2
+        ("nested", 3, 1, (8, 24)),
+    ],
+)
+def test_a_condition_of_several_parts_is_one_branch(name, executions, divergent, lanes):
+    found = trace("conditions", 1, 96, zeros(96), zeros(96))
+    (branch,) = [b for b in found.branches if b.place.line == line_of(name, COUNTS)]
+    assert (branch.executions, branch.divergent) == (executions, divergent)
+    assert (branch.lanes_first, branch.lanes_second) == tuple(divergent * n for n in lanes)
+
+
+def test_the_condition_of_a_loop():
+    found = trace("conditions", 1, 32, zeros(96), zeros(96))
+    (branch,) = [b for b in found.branches if b.place.line == line_of("loop", COUNTS)]
+    assert (branch.executions, branch.divergent) == (5, 4)  # lanes 0, 1, 2, 3 leave one by one
+
+
 def test_operations():
     """4 x (a multiplication and an addition) and a root, by 32 lanes."""
     found = trace("operations", 1, 32, zeros(64, FLOAT), zeros(32, FLOAT))

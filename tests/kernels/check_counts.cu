@@ -120,3 +120,13 @@ extern "C" __global__ void chain(int* handed_on) {
         atomicAdd(&calls, 1);
     }
 }
+
+// Lanes part at one operand or the other, and meet again behind the condition.
+extern "C" __global__ void conditions(const int* in, int* out) {
+    const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+    if (warp < 2 && lane < 8) out[t] = in[t];                  // @second_part
+    if (lane < 8 && lane > 3) out[t] = in[t];                  // @both_parts
+    if (lane < 8 || warp == 0) out[t] = in[t];                 // @either
+    if (warp == 1 && (lane < 4 || lane > 27)) out[t] = in[t];  // @nested
+    for (int i = 0; i < 4 && i < lane; ++i) out[t] += i;       // @loop
+}

@@ -50,6 +50,7 @@ _BLOCK_HOOK, _LEAVE_HOOK = "__sanitizer_cov_trace_pc", "__tsan_func_exit"
 class _Site:
     """A call, named by the label behind it."""
 
+    number: int  # from 1
     file: int
     line: int
     function: int
@@ -57,6 +58,7 @@ class _Site:
     branch: tuple[int, int] = (0, 0)  # file and line of the last conditional jump of the block
     floats: int = 0
     doubles: int = 0
+    head: int = 0  # site of the block whose condition this block goes on with
 
 
 @dataclass
@@ -148,7 +150,7 @@ class _Listing:
         self._pending.clear()
         if call is None:
             return
-        site = _Site(*self._place, self._function)
+        site = _Site(len(self.sites) + 1, *self._place, self._function)
         file = self.files.get(site.file, "")
         if file.endswith(HEADER) or HOST in file:
             site.flags |= IS_HEADER
@@ -156,7 +158,7 @@ class _Listing:
             site.flags |= IS_BLOCK
             self.blocks.append(_Block(site, len(self.blocks)))
             self._in_block = True
-        self.rows.append(f".Lcudalab_site_{len(self.sites)}:")
+        self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
 
     def _file_name(self, first: str, second: str | None) -> str:
@@ -192,6 +194,36 @@ def _classify(blocks: list[_Block], starts: dict[str, int]) -> None:
         if not block.calls and (block.returns or _ways(block, blocks, starts) <= leaving):
             leaving.add(block.position)
             block.site.flags |= IS_END
+    for block in blocks:
+        if block.site.flags & IS_BRANCH and not block.site.head:
+            for part in _parts(block, blocks, starts):
+                part.site.head = block.site.number
+
+
+def _parts(head: _Block, blocks: list[_Block], starts: dict[str, int]) -> list[_Block]:
+    """The blocks that evaluate the rest of a condition, such as `b` of `a && b`.
+
+    They do nothing else, are of the same line, and two ways lead on from all of them together.
+    """
+    found: list[_Block] = []
+    ways = _ways(head, blocks, starts)
+    whole = 0  # how many of those found make up the condition
+    while True:
+        if len(ways) == 2:  # true and false
+            whole = len(found)
+        ahead = [way for way in ways if way > head.position and blocks[way] not in found]
+        parts = [way for way in ahead if _evaluates(blocks[way], head)]
+        if not parts:
+            return found[:whole]
+        block = blocks[min(parts)]
+        found.append(block)
+        ways = ways - {block.position} | _ways(block, blocks, starts)
+
+
+def _evaluates(block: _Block, head: _Block) -> bool:
+    """Whether a block may be a part of the condition that begins in `head`."""
+    place = block.site.branch if block.jumps_if else (block.site.file, block.site.line)
+    return block.calls == 0 and place == head.site.branch
 
 
 def _only_chooses(block: _Block, blocks: list[_Block], starts: dict[str, int]) -> bool:
@@ -221,11 +253,13 @@ def _tables(sites: list[_Site], files: dict[int, str]) -> list[str]:
     """The tables of sites and file names, as check_sites.h declares them."""
     index = {number: position for position, number in enumerate(sorted(files))}
     rows = ['\t.section\t.data.rel.ro,"aw"', "\t.p2align\t3", *_exported("cudalab_check_sites")]
-    for number, s in enumerate(sites):
+    for s in sites:
         branch = index.get(s.branch[0], 0), s.branch[1]
-        values = (index.get(s.file, 0), s.line, s.flags, *branch, s.floats, s.doubles, s.function)
-        rows.append(f"\t.quad\t.Lcudalab_site_{number}")
+        operations = s.floats, s.doubles
+        values = index.get(s.file, 0), s.line, s.flags, *branch, *operations, s.function, s.head
+        rows.append(f"\t.quad\t.Lcudalab_site_{s.number}")
         rows.append("\t.long\t" + ", ".join(map(str, values)))
+        rows.append("\t.p2align\t3")
     rows += [*_exported("cudalab_check_num_sites"), f"\t.quad\t{len(sites)}"]
     rows += _exported("cudalab_check_files")
     rows += [f"\t.quad\t.Lcudalab_file_{position}" for position in index.values()]

@@ -49,7 +49,7 @@ class Site(ctypes.Structure):
 
     _fields_ = (
         ("return_address", U64),
-        *_fields(U32, "file line flags branch_file branch_line floats doubles function"),
+        *_fields(U32, "file line flags branch_file branch_line floats doubles function head"),
     )
 
 
@@ -189,19 +189,24 @@ def _access(found: list[Any], steps: list[Any], names: Names) -> Access:
 def branches(sites: Iterable[Any], found: Iterable[Any], names: Names) -> tuple[Branch, ...]:
     """The branches, by line.
 
-    A condition of several parts is several jumps, which compilers arrange as they like: of those in
-    one function, the one that is executed most stands for the line.
+    Of several branches on a line of one function, which compilers arrange as they like, the one
+    that parts lanes most often stands for the line.
     """
     of_function: dict[tuple[Place, int], tuple[int, int, int, int]] = {}
     for site, row in zip(sites, found, strict=True):
         if row.executions:
             key = Place(names.files[site.branch_file], site.branch_line), site.function
-            values = (row.executions, row.divergent, row.lanes_first, row.lanes_second)
+            values = (row.divergent, row.executions, row.lanes_first, row.lanes_second)
             of_function[key] = max(of_function.get(key, values), values)
     sums: dict[Place, list[int]] = {}
     for (place, _), values in of_function.items():
         sums[place] = [a + b for a, b in zip(sums.get(place, [0] * 4), values, strict=True)]
-    return tuple(Branch(place, *sums[place]) for place in sorted(sums, key=_order))
+    return tuple(
+        Branch(place, executions, divergent, *lanes)
+        for place, (divergent, executions, *lanes) in sorted(
+            sums.items(), key=lambda item: _order(item[0])
+        )
+    )
 
 
 def uses(sites: Iterable[Any], found: Iterable[int], names: Names) -> dict[Place, int]:

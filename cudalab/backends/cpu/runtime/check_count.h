@@ -238,12 +238,14 @@ struct Forks {
         for (unsigned t = 0; t < threads; ++t) open[t].clear();
     }
 
-    // `lanes` of the warp whose first thread is `base` enter a block together.
-    void enter(unsigned base, unsigned lanes, unsigned site, bool branches, unsigned depth,
-               BranchRow* rows) {
+    // `lanes` of the warp whose first thread is `base` enter a block together. Where it goes on with
+    // the condition of the block `head`, which way a lane takes is still open.
+    void enter(unsigned base, unsigned lanes, unsigned site, unsigned head, bool branches,
+               unsigned depth, BranchRow* rows) {
         unsigned fork = ~0u;
         for (unsigned left = lanes; left; left &= left - 1) {
             unsigned lane = __builtin_ctz(left);
+            if (head && goes_on(base + lane, depth, head, rows)) continue;
             leave(base + lane, depth, site, rows);
             if (!branches) continue;
             if (fork == ~0u) fork = new_fork(site, lanes);
@@ -261,6 +263,14 @@ struct Forks {
     }
 
   private:
+    // Whether the innermost condition of `thread` is the one that began in the block `head`.
+    bool goes_on(unsigned thread, unsigned depth, unsigned head, BranchRow* rows) {
+        leave(thread, depth + 1, 0, rows);
+        const List<Open>& mine = open[thread];
+        if (!mine.count) return false;
+        const Open& last = mine.items[mine.count - 1];
+        return last.depth == depth && forks[last.fork].site == head;
+    }
     unsigned new_fork(unsigned site, unsigned lanes) {
         unsigned index;
         if (spare.count)

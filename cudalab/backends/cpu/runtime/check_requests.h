@@ -257,7 +257,8 @@ static void observe(unsigned warp, unsigned group) {
     unsigned lanes = (unsigned)__builtin_popcount(group);
     counts.floats += (uint64_t)site.floats * lanes;
     counts.doubles += (uint64_t)site.doubles * lanes;
-    forks.enter(warp * 32, group, first.site, site.flags & IS_BRANCH, first.depth, counts.branches);
+    forks.enter(warp * 32, group, first.site, site.head, site.flags & IS_BRANCH, first.depth,
+                counts.branches);
 }
 
 }  // namespace cudalab

@@ -19,6 +19,7 @@ struct Site {
     unsigned branch_file, branch_line;  // of the branch that ends the basic block
     unsigned floats, doubles;           // operations in the basic block
     unsigned function;                  // a number
+    unsigned head;                      // site of the block whose condition this one goes on with
 };
 
 // A line of a file in one number.
