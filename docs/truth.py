@@ -177,7 +177,7 @@ def lines(trace: LaunchTrace) -> Counts:
     """What is done at which line of the source."""
     return {
         "accesses": [
-            [a.place.file, a.place.line, a.space, a.kind, a.bytes_per_lane, a.requests, a.wavefronts]
+            [a.place.file, a.place.line, a.space, a.kind, a.bytes_per_lane, a.requests]
             for a in trace.accesses
         ],
         "branches": [
@@ -263,7 +263,7 @@ def executed_code(path: Path) -> Counts:
             sys.exit(f"ncu saw {len(actions)} launches, the process made {len(order)}")
         for (run, kernel), action in zip(order, actions, strict=True):
             add_code(code.setdefault(run, {}).setdefault(kernel, []), action, texts(run))
-    return {"columns": ["file", "line", "opcode", *ncu.BY_INSTRUCTION], "code": code}
+    return {"columns": ["file", "line", "opcode", "copies", *ncu.BY_INSTRUCTION], "code": code}
 
 
 def texts(run: str) -> list[str]:
@@ -274,18 +274,27 @@ def texts(run: str) -> list[str]:
 
 
 def add_code(rows: list[list[Any]], action: Any, labels: list[str]) -> None:
-    """Add the memory accesses and branches of a launch to those of the launches before it."""
+    """Add the memory accesses and branches of a launch to those of the launches before it.
+
+    Instructions that differ in their registers alone are one row, which says how many there are; an
+    `@` marks those with a predicate.
+    """
     known = {tuple(row[:3]): row for row in rows}
+    copies: dict[tuple[Any, ...], int] = {}
     for one in ncu.instructions(action, labels):
         name, modifiers = ncu.opcode(one.sass)
         if not ncu.is_access_or_branch(name):
             continue
-        place = (one.place.file, one.place.line, name + modifiers)
+        predicate = "@" if one.sass.strip().startswith("@") else ""
+        place = (one.place.file, one.place.line, predicate + name + modifiers)
         if place not in known:
-            rows.append([*place, *(0 for _ in ncu.BY_INSTRUCTION)])
+            rows.append([*place, 0, *(0 for _ in ncu.BY_INSTRUCTION)])
             known[place] = rows[-1]
-        for column, counter in enumerate(ncu.BY_INSTRUCTION, start=3):
-            known[place][column] += one.counts[counter]
+        row = known[place]
+        copies[place] = copies.get(place, 0) + 1
+        row[3] = max(row[3], copies[place])
+        for column, counter in enumerate(ncu.BY_INSTRUCTION, start=4):
+            row[column] += one.counts[counter]
 
 
 def compile_all() -> None:
