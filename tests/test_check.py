@@ -15,7 +15,7 @@ import pytest
 from cudalab import labs, registry
 from cudalab.checker import cases, elf, judge, outputs, sandbox, speed, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
-from cudalab.checker.submission import Command, Kernel
+from cudalab.checker.submission import Command, Kernel, copy_runtimes
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.cli_options import shape
 from cudalab.errors import CudalabError, ExitCode
@@ -124,6 +124,18 @@ def test_the_commands_of_a_report_repeat_the_failure(tmp_path):
     )  # fmt: skip
     assert done.returncode == ExitCode.WRONG_ANSWER
     assert "1 of 1 elements differ" in done.stderr
+
+
+def test_no_box_compiles_the_runtime_again(tmp_path):
+    copy_runtimes(tmp_path, programs=True)
+    copied = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path.suffix for path in copied} == {".so", ".o"}
+    code = "from cudalab.program import build, observe\n"
+    code += "print(build.runtime_objects(), observe.host_library())"
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)
+    assert all(Path(folder).is_relative_to(tmp_path) for folder in done.stdout.decode().split())
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == copied
 
 
 def test_compile_error_names_file_and_line(tmp_path):

@@ -97,6 +97,12 @@ def test_time_limit(run):
     assert time.monotonic() - began < 10
 
 
+def test_the_end_is_noticed_at_once(run):
+    outcomes = [run("sleep", "0.03") for _ in range(5)]
+    most = 0.042 if not run.walls.bwrap else 0.1  # which takes a while to build its walls
+    assert 0.03 <= min(outcome.seconds for outcome in outcomes) < most
+
+
 def test_processor_time_limit(run):
     limits = Limits(seconds=20, cpu_seconds=0.5)
     assert run(*python("while True: pass"), limits=limits).reason == "cpu"

@@ -67,7 +67,8 @@ class Program:
                 if beside.suffix in HEADERS and beside.is_file() and not beside.is_symlink():
                     shutil.copyfile(beside, folder / beside.name)
         cache = box.path / "cache"
-        copy_runtimes(cache)
+        if self.device == "cpu":
+            copy_runtimes(cache, programs=True)
         imports = self.sandbox.imports
         box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
         sources = [f"source/{path.name}" for path in self.files]
@@ -121,7 +122,7 @@ class Program:
         assert self._made is not None, "compile first"
         with self.sandbox.box(readable=(self._made,)) as box, path.open("rb") as given:
             cache = box.path / "cache"
-            copy_runtimes(cache)
+            copy_runtimes(cache, programs=True)
             imports = self.sandbox.imports
             box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
             sources = [str(self._made / "source" / one.name) for one in self.files]

@@ -539,13 +539,19 @@ def protect(folder: Path) -> None:
     folder.chmod(0o755)
 
 
-def copy_runtimes(cache: Path) -> None:
+def copy_runtimes(cache: Path, *, programs: bool = False) -> None:
     """What cudalab has compiled of its own, so that no box must compile it again."""
+    from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
+
     folder = cache / "cudalab" / "cpu"
     folder.mkdir(parents=True)
-    for path in cache_dir("cpu").glob("*.so"):
-        if path.name.startswith(("runtime-", "check")):
-            shutil.copyfile(path, folder / path.name)
+    for path in (compiler.runtime_library(), compiler.check_runtime_library()):
+        shutil.copyfile(path, folder / path.name)
+    if programs:
+        from cudalab.program import build, observe  # noqa: PLC0415 - as above
+
+        for made in (build.runtime_objects(), observe.host_library()):
+            shutil.copytree(made, cache / "cudalab" / "programs" / made.name)
 
 
 def _distinct(cases: Sequence[Case]) -> list[Case]:

@@ -178,6 +178,7 @@ class Watched:
     def until_the_end(self, control: int) -> None:
         """Return when the command has ended, broke a limit, or the grader is gone."""
         pause = FIRST_LOOK_S
+        waited_for = [control, *exit_of(self.child)]
         while True:
             self._reap()
             self.seconds = time.monotonic() - self.began
@@ -186,8 +187,8 @@ class Watched:
             self.reason = self._broken_limit()
             if self.reason:
                 return
-            readable, _, _ = select.select([control], [], [], pause)
-            if readable:  # a byte or the end: stop
+            readable, _, _ = select.select(waited_for, [], [], pause)
+            if control in readable:  # a byte or the end: stop
                 self.reason = "cancelled"
                 return
             pause = min(2 * pause, LONGEST_S)
@@ -226,6 +227,13 @@ class Watched:
             if disk_bytes(self.box) > limits["disk_bytes"]:
                 return "disk"
         return ""
+
+
+def exit_of(child: int) -> list[int]:
+    """What can be read once the process has ended: its time is then no multiple of a pause."""
+    with suppress(AttributeError, OSError):  # an old kernel
+        return [os.pidfd_open(child)]
+    return []
 
 
 class Process:

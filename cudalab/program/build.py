@@ -178,7 +178,17 @@ class _Runtime:
         return [str(part) for part in objects]
 
 
+def runtime_objects() -> Path:
+    """The folder of the runtime's objects, compiled if there are none."""
+    from cudalab.backends.cpu.compiler import find_compiler
+
+    runtime = _start_runtime(find_compiler())
+    runtime.finish()
+    return runtime.folder
+
+
 def _start_runtime(compiler: Compiler) -> _Runtime:
+    """Begin to compile what is missing of the runtime."""
     key = digest(*runtime_sources(), *host_flags(), compiler.identity, _processor())
     kept = cache_dir("programs") / f"runtime-{key}"
     kept.mkdir(exist_ok=True)

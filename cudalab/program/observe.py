@@ -42,6 +42,7 @@ GUARD_BYTES = 256  # between two allocations: what memory.cpp leaves free
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
+HOST_LIBRARY, SECTIONS = "libhost.so", "sections.o"
 _PARTS = ("memory", "copies", "device", "functions", "random", "observe")
 # After the flags of kernel files: programs have exceptions, and a main function that is found.
 _PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
@@ -77,7 +78,8 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     whole = '#include "host/cuda_runtime.h"\n'
     seen: set[str] = set()
     whole += "".join(_inlined(name, texts, seen) for name in names[:sources])
-    host, sections = _host()
+    folder = host_library()
+    host, sections = folder / HOST_LIBRARY, folder / SECTIONS
     more = (*_PROGRAM, *options, "-I", str(HOST))
     # zig links kernel files as C.
     library = ("-lc++",) if compiler.find_compiler().name.startswith("zig") else ("-lstdc++",)
@@ -113,24 +115,27 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
     return _ONCE.sub("", "".join([*pieces, text[end:]]))
 
 
-def _host() -> tuple[Path, Path]:
-    """The runtime API as a library of its own, and the object that knows a program's sections."""
-    found, runtime = compiler.find_compiler(), compiler.check_runtime_library()
+def host_library() -> Path:
+    """The folder of the runtime API as a library, and of the object that ends a program's sections.
+
+    The library finds check mode's runtime by name when it is loaded, wherever that lies.
+    """
+    found = compiler.find_compiler()
     flags = [*host_flags(), "-fPIC", "-I", str(HOST)]
-    key = digest(*runtime_sources(), *flags, found.identity, str(runtime))
-    folder = cache_dir("programs") / f"observed-{key}"
-    host, sections = folder / "libhost.so", folder / "sections.o"
+    runtime = compiler.check_runtime_library().name  # says what the processor can do, too
+    folder = cache_dir("programs") / f"observed-{digest(*runtime_sources(), *flags, runtime)}"
+    host, sections = folder / HOST_LIBRARY, folder / SECTIONS
     if host.exists() and sections.exists():
-        return host, sections
+        return folder
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
-        library, last = Path(build_folder, "libhost.so"), Path(build_folder, "sections.o")
+        library, last = Path(build_folder, HOST_LIBRARY), Path(build_folder, SECTIONS)
         parts = [str(HOST / f"{part}.cpp") for part in _PARTS]
         _run([*found.compile, *flags, "-c", str(HOST / "sections.cpp"), "-o", str(last)])
-        _run([*found.compile, *flags, "-shared", *parts, str(runtime), "-o", str(library)])
+        _run([*found.compile, *flags, "-shared", *parts, "-o", str(library)])
         last.replace(sections)
         library.replace(host)
-    return host, sections
+    return folder
 
 
 def _run(command: Sequence[str]) -> None:
@@ -247,6 +252,7 @@ class _Program:
         self.parameters, self.constants = library.parameters, library.constants
         self.variables: dict[int, str] = {}  # region -> name
         self.checker = load_runtime()
+        ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
         self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
         self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
