@@ -1,4 +1,4 @@
-"""Writes the generated parts of README.md: what the code knows is not typed a second time.
+"""Writes the generated parts of the documents: what the code knows is not typed a second time.
 
 python docs/generate.py          rewrite them
 python docs/generate.py --check  exit 1 and name the parts that are stale
@@ -23,8 +23,18 @@ from cudalab.errors import ExitCode  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-README = ROOT / "README.md"
+DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "profile.md")
 RESULTS = ROOT / "docs" / "results"
+
+# The counts of docs/truth.py that are judged, in words.
+JUDGED = {
+    "global_load_sectors": "sectors, loads",
+    "global_store_sectors": "sectors, stores",
+    "shared_wavefronts": "wavefronts",
+    "bank_conflicts": "bank conflicts",
+    "divergent_branches": "divergent branches",
+}
+NEAR = 0.02  # a greater deviation has a cause
 
 _PART = re.compile(
     r"(?P<open><!-- generated: (?P<name>[a-z-]+) -->\n).*?(?P<close><!-- end -->)", re.DOTALL
@@ -162,7 +172,60 @@ def against(best: dict[str, Any], baseline: str) -> str:
     return f"{least['ratio']:.2f} ({least['low']:.2f} to {least['high']:.2f})"
 
 
-PARTS = {"variants": variants, "exit-codes": exit_codes, "figures": figures, "bench": bench}
+def counters() -> str:
+    """How the CPU's instrument compares with each GPU of docs/results/counters/*.json."""
+    found = [comparison(path) for path in sorted(RESULTS.glob("counters/*.json"))]
+    return "\n".join(found) or "No comparison is stored yet.\n"
+
+
+def comparison(path: Path) -> str:
+    """How many counts agree, and the causes of those that do not."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    rows = stored["rows"]
+    judged = {name: [row for row in rows if row["quantity"] == name] for name in JUDGED}
+    head = (
+        f"{stored['device']}, Nsight Compute {stored['ncu'].split()[1]}, {stored['date']}, "
+        f"commit `{stored['commit']}`:\n\n"
+    )
+    agreement = table(
+        ["count", "kernels compared", "equal", "within 2 %", "explained"],
+        ([JUDGED[name], *map(str, agreeing(judged[name]))] for name in JUDGED),
+    )
+    reasons = [
+        [sentence, JUDGED[quantity], *group(same)]
+        for cause, sentence in stored["causes"].items()
+        for quantity in JUDGED
+        if (same := [r for r in judged[quantity] if r.get("cause") == cause])
+    ]
+    columns = ["cause", "count", "kernels", "deviation", "for example"]
+    return head + agreement + "\n" + table(columns, reasons)
+
+
+def agreeing(rows: list[dict[str, Any]]) -> tuple[int, int, int, int]:
+    """How many counts there are, are equal, are as good as equal, and have a cause if not."""
+    off = [row["deviation"] for row in rows]
+    near = sum(deviation is not None and abs(deviation) <= NEAR for deviation in off)
+    return len(rows), off.count(0.0), near, sum("cause" in row for row in rows)
+
+
+def group(rows: list[dict[str, Any]]) -> list[str]:
+    """The kernels that deviate for one cause, how much, and the evidence of the first."""
+    names = dict.fromkeys("/".join(row["run"].split("/")[:2]) for row in rows)
+    off = [100 * row["deviation"] for row in rows if row["deviation"] is not None]
+    spread = f"{min(off):+,.0f} to {max(off):+,.0f} %" if off else ""
+    if len(off) < len(rows):
+        spread += f"{'; ' if off else ''}{len(rows) - len(off)} where the GPU has none"
+    example = f"`{rows[0]['run']}` {rows[0]['evidence']}"
+    return [", ".join(f"`{name}`" for name in names), spread, example]
+
+
+PARTS = {
+    "variants": variants,
+    "exit-codes": exit_codes,
+    "figures": figures,
+    "bench": bench,
+    "counters": counters,
+}
 
 
 def generated(text: str) -> str:
@@ -182,12 +245,13 @@ def stale_parts(old: str, new: str) -> list[str]:
 def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--check"]):
         sys.exit(__doc__)
-    old = README.read_text(encoding="utf-8")
-    new = generated(old)
-    stale = stale_parts(old, new)
-    if stale and arguments:
-        sys.exit(f"README.md: stale: {', '.join(stale)}: run `python docs/generate.py`")
-    README.write_text(new, encoding="utf-8")
+    for document in DOCUMENTS:
+        old = document.read_text(encoding="utf-8")
+        new = generated(old)
+        stale = stale_parts(old, new)
+        if stale and arguments:
+            sys.exit(f"{document.name}: stale: {', '.join(stale)}: run `python docs/generate.py`")
+        document.write_text(new, encoding="utf-8")
     return 0
 
 

@@ -28,7 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the checkout that is looked at
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]  # the checkout that is looked at
+
+import causes  # noqa: E402
 
 from cudalab import labs, profile, registry, runner, source  # noqa: E402
 from cudalab.backends import ncu, open_backend  # noqa: E402
@@ -54,16 +56,15 @@ SIZES: dict[str, tuple[Size, Size]] = {
 }
 MATRIX = (256, (300, 200))  # of reduce --rows and --cols
 SEED = 1
-# What the GPU's compiler can change of what it is asked for: where these counts differ as well, the
-# machine code makes other accesses or branches than the source.
-CAUSES = {
-    "global_load_sectors": ("global_load_requests",),
-    "global_store_sectors": ("global_store_requests",),
-    "shared_wavefronts": ("shared_load_requests", "shared_store_requests"),
-    "bank_conflicts": ("shared_load_requests", "shared_store_requests"),
-    "divergent_branches": ("branches",),
-}
-EXPLAINED = 0.02  # a greater deviation needs a reason in docs/profile.md
+# What is judged; the other counts only say more about these.
+JUDGED = (
+    "global_load_sectors",
+    "global_store_sectors",
+    "shared_wavefronts",
+    "bank_conflicts",
+    "divergent_branches",
+)
+EXPLAINED = 0.02  # a greater deviation needs a cause
 
 # Our quantity -> the counters whose sum it is. Those that a GPU does not have are left out.
 COUNTERS = {
@@ -282,11 +283,10 @@ def add_code(rows: list[list[Any]], action: Any, labels: list[str]) -> None:
     known = {tuple(row[:3]): row for row in rows}
     copies: dict[tuple[Any, ...], int] = {}
     for one in ncu.instructions(action, labels):
-        name, modifiers = ncu.opcode(one.sass)
-        if not ncu.is_access_or_branch(name):
+        if not (ncu.memory_access(one.sass) or ncu.is_branch(one.sass)):
             continue
         predicate = "@" if one.sass.strip().startswith("@") else ""
-        place = (one.place.file, one.place.line, predicate + name + modifiers)
+        place = (one.place.file, one.place.line, predicate + "".join(ncu.opcode(one.sass)))
         if place not in known:
             rows.append([*place, 0, *(0 for _ in ncu.BY_INSTRUCTION)])
             known[place] = rows[-1]
@@ -391,47 +391,50 @@ def version(tool: Path) -> str:
 # Comparing ---------------------------------------------------------------------------------------
 
 
-def compare(cpu: Counts, cuda: Counts) -> None:
-    """Print each deviation worth a reason, and store all."""
+def compare(cpu: Counts, cuda: Counts, executed: Counts) -> None:
+    """Print each deviation worth a cause, and store all counts."""
     rows = []
     for run, kernels in cuda["counts"].items():
         for kernel, there in kernels.items():
             here = cpu["counts"].get(run, {}).get(kernel)
             if here is None:
                 sys.exit(f"{run}: the CPU's counts lack the kernel {kernel}")
+            columns, code = executed["columns"], executed["code"][run][kernel]
+            instructions = [dict(zip(columns, row, strict=True)) for row in code]
             rows += [
-                row_of(run, kernel, quantity, here, there)
+                row_of((run, kernel, quantity), here, there, instructions)
                 for quantity in COUNTERS
                 if quantity in there and (here[quantity] or there[quantity])
             ]
-    judged = [row for row in rows if row["quantity"] in CAUSES]
+    judged = [row for row in rows if row["quantity"] in JUDGED]
     print(f"{'run':<44} {'kernel':<16} {'quantity':<20} {'cpu':>11} {'cuda':>11} {'':>8}  cause")
     for row in judged:
         if not within(row):
             off = "" if row["deviation"] is None else f"{100 * row['deviation']:+.1f} %"
             print(
                 f"{row['run']:<44} {row['kernel']:<16} {row['quantity']:<20} "
-                f"{row['cpu']:>11,} {row['cuda']:>11,} {off:>8}  {row['cause'] or 'UNKNOWN'}"
+                f"{row['cpu']:>11,} {row['cuda']:>11,} {off:>8}  "
+                f"{row.get('cause') or 'UNKNOWN'}: {row.get('evidence', '')}"
             )
-    for quantity in CAUSES:
+    for quantity in JUDGED:
         of = [row for row in judged if row["quantity"] == quantity]
         exact = sum(row["deviation"] == 0 for row in of)
-        near, caused = sum(map(within, of)), sum(row["cause"] != "" for row in of)
+        near, caused = sum(map(within, of)), sum("cause" in row for row in of)
         print(
             f"{quantity:<20} {len(of):>4} compared, {exact:>4} equal, {near:>4} within 2 %, "
             f"{caused:>4} with a cause, {len(of) - near - caused:>4} without"
         )
     path = ROOT / "docs" / "results" / "counters" / f"{slug(cuda['device'])}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    stored = {
+    head = {
         "device": cuda["device"],
         "ncu": cuda["ncu"],
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "commit": git("rev-parse", "--short", "HEAD"),
         "counters": COUNTERS,
-        "rows": rows,
+        "causes": causes.CAUSES,
     }
-    store_rows(path, stored, rows)
+    store_rows(path, head, rows)
     print(f"stored: {path.relative_to(ROOT).as_posix()}")
 
 
@@ -447,8 +450,13 @@ def within(row: Counts) -> bool:
     return row["deviation"] is not None and abs(row["deviation"]) <= EXPLAINED
 
 
-def row_of(run: str, kernel: str, quantity: str, here: Counts, there: Counts) -> Counts:
-    """One comparison; the deviation is a part of what the GPU has counted."""
+def row_of(what: tuple[str, str, str], here: Counts, there: Counts, code: list[Counts]) -> Counts:
+    """One comparison of a run, kernel and quantity.
+
+    The deviation is a part of what the GPU has counted; where it is judged and too great, `cause`
+    and `evidence` say why.
+    """
+    run, kernel, quantity = what
     expected = there[quantity]
     row = {
         "run": run,
@@ -458,12 +466,10 @@ def row_of(run: str, kernel: str, quantity: str, here: Counts, there: Counts) ->
         "cuda": expected,
         "deviation": round(here[quantity] / expected - 1, 4) if expected else None,
     }
-    others = [
-        f"{name} {here[name]:,} here, {there[name]:,} there"
-        for name in CAUSES.get(quantity, ())
-        if name in there and here[name] != there[name]
-    ]
-    return {**row, "cause": "" if within(row) else "; ".join(others)}
+    if quantity not in JUDGED or within(row):
+        return row
+    cause, evidence = causes.cause(quantity, here, there, code)
+    return {**row, "cause": cause, "evidence": evidence} if cause else row
 
 
 def slug(name: str) -> str:

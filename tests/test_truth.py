@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cudalab import profile
+from cudalab.backends import ncu
 from cudalab.trace import LaunchTrace
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,8 +36,7 @@ def test_all_variants_of_the_five_labs_at_two_sizes(truth):
 def test_whatever_is_compared_is_counted_here(truth):
     empty = LaunchTrace("k", (1, 1, 1), (32, 1, 1), 1, 1, 1, ())
     assert set(truth.COUNTERS) <= set(profile.totals(empty))
-    assert set(truth.CAUSES) <= set(truth.COUNTERS)
-    assert {name for names in truth.CAUSES.values() for name in names} <= set(truth.COUNTERS)
+    assert set(truth.JUDGED) <= set(truth.COUNTERS)
 
 
 def test_the_table_of_ncu(truth):
@@ -65,21 +65,95 @@ def test_launches_find_their_runs(truth):
         truth.by_run([("a", "scan")], [row])
 
 
-def counts(truth, **changed):
-    return {**dict.fromkeys(truth.COUNTERS, 100), **changed}
+def counts(truth, lines=None, **changed):
+    lines = {"accesses": [], "branches": [], **(lines or {})}
+    return {**dict.fromkeys(truth.COUNTERS, 100), "lines": lines, **changed}
 
 
-def test_a_deviation_and_its_cause(truth):
-    here = counts(truth)
+def instruction(opcode, line=7, **counted):
+    return {
+        "file": "k.cu",
+        "line": line,
+        "opcode": opcode,
+        "copies": 1,
+        **dict.fromkeys(ncu.BY_INSTRUCTION, 0),
+        **counted,
+    }
+
+
+def test_what_is_near_needs_no_cause(truth):
     near = counts(truth, shared_wavefronts=101)
-    assert truth.within(truth.row_of("r", "k", "shared_wavefronts", here, near))
-    merged = counts(truth, shared_wavefronts=50, shared_load_requests=50)
-    row = truth.row_of("r", "k", "shared_wavefronts", here, merged)
-    assert row["deviation"] == 1.0
-    assert row["cause"] == "shared_load_requests 100 here, 50 there"
-    unknown = truth.row_of("r", "k", "bank_conflicts", here, counts(truth, bank_conflicts=0))
-    assert (unknown["deviation"], unknown["cause"]) == (None, "")
-    assert not truth.within(unknown)
+    row = truth.row_of(("r", "k", "shared_wavefronts"), counts(truth), near, [])
+    assert truth.within(row)
+    assert "cause" not in row
+
+
+@pytest.mark.parametrize(
+    ("quantity", "access", "there", "code", "cause", "evidence"),
+    [
+        (
+            "shared_wavefronts",
+            ["k.cu", 7, "shared", "load", 4, 64],
+            {"shared_load_wavefronts": 40},
+            [("LDS.128", 16, 40)],
+            "merged",
+            "shared loads: 64 of 4 bytes here; 16 of 16 bytes there",
+        ),
+        (
+            "shared_wavefronts",
+            ["k.cu", 7, "shared", "load", 4, 64],
+            {"shared_load_wavefronts": 50},
+            [("LDS", 32, 50)],
+            "kept",
+            "shared loads: 64 of 4 bytes here; 32 of 4 bytes there",
+        ),
+        (
+            "shared_wavefronts",
+            ["k.cu", 7, "shared", "store", 4, 64],
+            {"shared_store_wavefronts": 0},
+            [("LDGSTS.E", 64, 0)],
+            "asynchronous",
+            "shared stores: 64 of 4 bytes here; none there, 64 LDGSTS",
+        ),
+        (
+            "bank_conflicts",
+            ["k.cu", 7, "shared", "store", 4, 64],
+            {"shared_store_wavefronts": 109},
+            [("@STS", 64, 100)],
+            "other traffic",
+            "100 wavefronts by instruction",
+        ),
+    ],
+)
+def test_causes_of_other_accesses(truth, quantity, access, there, code, cause, evidence):
+    here = counts(truth, {"accesses": [access]})
+    executed = [
+        instruction(opcode, **{ncu.EXECUTED: count, ncu.WAVEFRONTS: wavefronts})
+        for opcode, count, wavefronts in code
+    ]
+    counted = counts(truth, **{quantity: 10, **there})
+    row = truth.row_of(("r", "k", quantity), here, counted, executed)
+    assert (row["cause"], row["evidence"]) == (cause, evidence)
+
+
+def test_causes_of_other_branches(truth):
+    here = counts(truth, {"branches": [["k.cu", 7, 200, 60], ["k.cu", 9, 200, 40]]})
+    there = counts(truth, divergent_branches=40)
+    at_9 = instruction("@BRA", 9, **{ncu.EXECUTED: 200, ncu.DIVERGENT: 40})
+    row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_9])
+    assert (row["cause"], row["evidence"]) == ("predicated", "k.cu:7: 60 here, no branch there")
+    at_7 = instruction("@BRA", 7, **{ncu.EXECUTED: 50, ncu.DIVERGENT: 15})
+    row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_7, at_9])
+    assert (row["cause"], row["evidence"]) == ("partly predicated", "k.cu:7: 60 here, 15 there")
+
+
+def test_what_nothing_explains_stays_open(truth):
+    row = truth.row_of(
+        ("r", "k", "bank_conflicts"), counts(truth), counts(truth, bank_conflicts=0), []
+    )
+    assert row["deviation"] is None
+    assert "cause" not in row
+    assert not truth.within(row)
 
 
 def test_the_comparison_is_stored(truth, tmp_path, monkeypatch, capsys):
@@ -88,7 +162,7 @@ def test_the_comparison_is_stored(truth, tmp_path, monkeypatch, capsys):
     cpu = {"counts": {run: {"transpose": counts(truth)}}}
     there = counts(truth, bank_conflicts=0)
     cuda = {"device": "A GPU", "ncu": "Version 1", "counts": {run: {"transpose": there}}}
-    truth.compare(cpu, cuda)
+    truth.compare(cpu, cuda, {"columns": [], "code": {run: {"transpose": []}}})
     printed = capsys.readouterr().out
     assert "UNKNOWN" in printed
     assert "docs/results/counters/a-gpu.json" in printed

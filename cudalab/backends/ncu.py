@@ -308,19 +308,24 @@ def opcode(sass: str) -> tuple[str, str]:
     return (match["name"], match["rest"]) if match else ("", "")
 
 
-def is_access_or_branch(name: str) -> bool:
-    """Whether an instruction of this name accesses memory, or may go one of two ways."""
-    return name in _BRANCHES or any(name == memory for memory, _, _ in _MEMORY)
+def memory_access(sass: str) -> tuple[Space, Kind, int] | None:
+    """Which memory an instruction accesses, how, and the bytes of a lane; None: it does not."""
+    name, modifiers = opcode(sass)
+    width = next((_WIDTHS[part] for part in modifiers.split(".") if part in _WIDTHS), 4)
+    return next(((space, kind, width) for known, space, kind in _MEMORY if name == known), None)
+
+
+def is_branch(sass: str) -> bool:
+    """Whether the lanes of a warp may go on differently behind an instruction."""
+    return opcode(sass)[0] in _BRANCHES
 
 
 def _access(one: Instruction) -> Access | None:
-    name, modifiers = opcode(one.sass)
-    kinds = [(space, kind) for prefix, space, kind in _MEMORY if name == prefix]
+    accessed = memory_access(one.sass)
     requests = one.counts[EXECUTED]
-    if not kinds or not requests:
+    if accessed is None or not requests:
         return None
-    space, kind = kinds[0]
-    width = next((_WIDTHS[part] for part in modifiers.split(".") if part in _WIDTHS), 4)
+    space, kind, width = accessed
     shared = space == "shared"
     wavefronts, ideal = one.counts[WAVEFRONTS], one.counts[IDEAL_WAVEFRONTS]
     mean = wavefronts / ideal if shared and ideal else 1.0 if shared else 0.0
@@ -342,7 +347,7 @@ def _access(one: Instruction) -> Access | None:
 
 def _branch(one: Instruction) -> Branch | None:
     divergent, uniform = one.counts[DIVERGENT], one.counts[UNIFORM]
-    if opcode(one.sass)[0] not in _BRANCHES or not divergent + uniform:
+    if not is_branch(one.sass) or not divergent + uniform:
         return None
     return Branch(one.place, divergent + uniform, divergent, 0, 0)
 
