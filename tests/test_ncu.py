@@ -67,6 +67,7 @@ METRICS = {
     ncu.DIVERGENT: Metric(by_address={48: 1}),
     ncu.UNIFORM: Metric(by_address={48: 3}),
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": Metric(100.0),
+    "smsp__sass_thread_inst_executed_op_integer_pred_on.sum": Metric(300.0),
 }
 
 
@@ -112,7 +113,7 @@ def test_a_report_of_ncu_becomes_a_trace():
     (branch,) = launch.branches
     assert (branch.executions, branch.divergent) == (4, 1)
     assert launch.barriers == {Place(FILE, 32): 2}
-    assert launch.operations == {"float": 200}
+    assert launch.operations == {"float": 200, "integer": 300}
     assert ncu.device_name(Report()) == "a GPU"
 
 

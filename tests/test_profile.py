@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 from traced import BARRIER, FILE, LADDER, OUT, STORE, TREE, memory, profiled, shared, trace
@@ -339,6 +340,15 @@ def test_a_sample_of_the_blocks():
     assert kernel["blocks_traced"] == 4 + 1
     done = run("reduce", "--n", 65_536, "--variants", "sequential", "--blocks", 4)
     assert "5 of 257 blocks traced" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("lab", "variant"), [("radixsort", "split_1bit"), ("solve", "complete_pivot")]
+)
+def test_the_slowest_variants_take_seconds_at_their_default_size(lab, variant):
+    began = time.monotonic()
+    counted(lab, "--variants", variant)
+    assert time.monotonic() - began < 20  # on two cores
 
 
 def test_a_file_of_ones_own(tmp_path):
