@@ -125,14 +125,18 @@ def rows() -> Iterator[Row]:
 def launch(device: Backend, wanted: list[Row]) -> Iterator[Row]:
     """Launch the kernel of each row; its row again once it has run."""
     text = source.load(KERNELS, "docs/shared_patterns.cu")
-    modules = {size: device.compile(text, {"T": name}) for size, name in TYPES.items()}
-    for row in wanted:
-        size = row["bytes"]
-        items = np.array([-1 if item is None else item for item in row["items"]], np.int32)
-        kernel = modules[size][f"{row['access']}_pattern"]
-        values = device.to_device(np.zeros(32 * size, np.uint8))
-        device.launch(kernel, 1, 32, device.to_device(items), values, shared_bytes=ITEMS * size)
+    modules = {
+        size: device.compile(text, {"T": name, "ITEMS": ITEMS}) for size, name in TYPES.items()
+    }
+    items = [[-1 if item is None else item for item in row["items"]] for row in wanted]
+    every_item = device.to_device(np.array(items, np.int32))
+    before = device.to_device(np.zeros(ITEMS * max(TYPES), np.uint8))
+    after = device.empty(ITEMS * max(TYPES), np.uint8)
+    for number, row in enumerate(wanted):
+        kernel = modules[row["bytes"]][f"{row['access']}_pattern"]
+        device.launch(kernel, 1, 32, every_item, np.int32(number), before, after)
         yield row
+    device.synchronize()
 
 
 def model(wanted: list[Row]) -> list[int]:
