@@ -304,6 +304,44 @@ def test_sanitize_finds_nothing_in_any_form_of_launch():
     assert (done.returncode, b"forms: clean" in done.stderr) == (0, True)
 
 
+GRID = ["120 120", "160 160", "120 120", "80 80"]
+
+
+def test_blocks_pass_numbers_on(device_name):
+    assert run("grid_races.cu", device_name).stdout.decode().splitlines() == GRID
+
+
+@pytest.mark.parametrize("option", ["--sanitize", "--profile"])
+def test_grids_that_wait_are_observed(option):
+    done = run("grid_races.cu", "cpu", option)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().splitlines() == GRID
+    if option == "--sanitize":
+        assert b"grid_races: clean" in done.stderr
+    else:
+        assert b"4 of 4" in done.stderr
+
+
+def test_a_race_between_blocks_of_a_grid_that_does_not_wait():
+    done = run("grid_races.cu", "cpu", "--sanitize", arguments=["no"])
+    assert done.returncode == 3
+    assert "data race" in done.stderr.decode()
+    assert "grid_races.cu:21" in done.stderr.decode()
+
+
+def test_groups_and_grids_under_the_instrument():
+    done = run("groups.cu", "cpu", "--sanitize")
+    assert done.stdout.decode() == (OWN / "groups.txt").read_text(encoding="utf-8")
+
+
+def test_a_grid_that_waits_in_vain_under_the_instrument():
+    done = run("grid_broken.cu", "cpu", "--sanitize", arguments=["leaves"])
+    report = " ".join(done.stderr.decode().split())
+    assert done.returncode == 3
+    assert done.stdout == b"cudaErrorLaunchFailure\ncudaSuccess, cudaSuccess\n"
+    assert "3 of 4 blocks wait at grid.sync(), the others have ended" in report
+
+
 def test_a_program_without_kernels_is_not_called_clean(tmp_path):
     path = tmp_path / "silent.cu"
     path.write_text("int main() { return 0; }\n")

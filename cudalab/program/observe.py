@@ -222,6 +222,7 @@ class _ObservedLaunch(ctypes.Structure):
         ("shared", ctypes.c_size_t),
         ("file", ctypes.c_char_p),
         ("line", ctypes.c_int),
+        ("cooperative", ctypes.c_int),
     )
 
 
@@ -301,7 +302,7 @@ class _Program:
         began, fresh, traced = time.monotonic(), True, 0
         self.tell_parent("launch", None)
         state = 1
-        if self.detect:
+        if self.detect or launch.cooperative:  # blocks that wait for each other: all or none
             state, traced = self._run(launch, 0, blocks, fresh, observed=True), blocks
         else:
             left = max(BUDGET_S - self.spent_s, 0) / 2
@@ -338,6 +339,7 @@ class _Program:
             in_step=True,
             banks=32,
             fresh=fresh,
+            cooperative=launch.cooperative,
         )
         self.checker.cudalab_check_launch(ctypes.byref(options))
         deadline = time.monotonic() + KILL_AFTER_S

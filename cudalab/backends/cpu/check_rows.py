@@ -103,7 +103,7 @@ class Options(ctypes.Structure):
         ("block", U32 * 3),
         ("blocks", ctypes.c_void_p),
         *_fields(U64, "first_block num_blocks shared_bytes seed"),
-        *_fields(U32, "detects counts in_step banks fresh"),
+        *_fields(U32, "detects counts in_step banks fresh cooperative"),
     )
 
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "check_grid.h"
 #include "check_hooks.h"
 
 namespace cudalab {
@@ -85,11 +86,23 @@ static void prepare_fibers() {
     run.prepared = true;
 }
 
+// Runs the threads that are ready until the block has ended, or waits for others.
+static void run_threads() {
+    run.group = run.warp = run.at_grid = 0;
+    run.parked = false;
+    shuffle_warps();
+    detector.begin_block((unsigned)run.block, run.threads);
+    if (run.observing && run.detects) paths.begin_block(run.threads);
+    in_block = true;
+    unsigned first = next_thread();
+    set_thread(run.index[first], first);
+    switch_to(&run.main_context, run.context[first]);
+    in_block = false;
+}
+
 static void run_block(uint64_t block) {
     run.block = block;
-    current.block_idx = {(unsigned)(block % run.grid.x),
-                         (unsigned)(block / run.grid.x % run.grid.y),
-                         (unsigned)(block / ((uint64_t)run.grid.x * run.grid.y))};
+    current.block_idx = block_index(block);
     if (!run.prepared) prepare_fibers();
     if (run.observing) poison_shared_memory();
     for (unsigned warp = 0; warp < run.warps; ++warp) {
@@ -101,16 +114,36 @@ static void run_block(uint64_t block) {
     memset(run.polls, 0, run.threads * sizeof *run.polls);
     run.block_op = NONE;
     run.predicates = run.voters = 0;
-    run.group = run.warp = run.interval = 0;
-    shuffle_warps();
-    detector.begin_block((unsigned)block, run.threads);
+    run.interval = 0;
     if (run.observing && run.counts) forks.begin_block(run.threads);
-    if (run.observing && run.detects) paths.begin_block(run.threads);
-    in_block = true;
-    unsigned first = next_thread();
-    set_thread(run.index[first], first);
-    switch_to(&run.main_context, run.context[first]);
-    in_block = false;
+    run_threads();
+}
+
+// All blocks of a grid, each up to the grid's barrier before any goes on behind it.
+static void run_cooperative() {
+    if (!CUDALAB_FAST_SWITCH)  // whose contexts do not tell how much of a stack is in use
+        return fail_launch("grids that wait are not observed on this processor");
+    List<Parked> waiting, before;
+    for (uint64_t i = 0; i < run.num_blocks && !run.failed && !run.stopping; ++i) {
+        run.prepared = false;  // the stacks hold what the block before has left
+        run_block(i);
+        if (run.parked) waiting.add(put_aside());
+        run.with_steps = false;
+    }
+    while (waiting.count && !run.failed && !run.stopping && pass_grid_barrier(waiting)) {
+        List<Parked> next = before;
+        before = waiting, waiting = next;
+        waiting.clear();
+        for (Parked& parked : before) {
+            if (run.failed || run.stopping) break;
+            put_back(parked);
+            run_threads();
+            if (run.parked) waiting.add(put_aside());
+        }
+    }
+    drop(waiting);
+    drop(before);
+    run.prepared = false;
 }
 
 static void run_blocks() {
@@ -125,7 +158,9 @@ static void run_blocks() {
     run.region_of_site = (unsigned*)malloc(sites * sizeof *run.region_of_site);
     memset(run.region_of_site, 0xff, sites * sizeof *run.region_of_site);
     place_shared_arrays();
-    for (uint64_t i = 0; i < run.num_blocks && !run.failed && !run.stopping; ++i) {
+    if (run.cooperative) run_cooperative();
+    for (uint64_t i = 0; i < run.num_blocks && !run.cooperative && !run.failed && !run.stopping;
+         ++i) {
         run_block(run.blocks ? run.blocks[i] : run.first_block + i);
         run.with_steps = false;
     }
@@ -281,7 +316,7 @@ struct Options {
     unsigned grid[3], block[3];
     const uint64_t* blocks;
     uint64_t first_block, num_blocks, shared_bytes, seed;
-    unsigned detects, counts, in_step, banks, fresh;
+    unsigned detects, counts, in_step, banks, fresh, cooperative;
 };
 
 // Runs blocks of a grid. `fresh`: they are the first of the launch.
@@ -293,6 +328,7 @@ EXPORT void cudalab_check_launch(const Options* o) {
     run.blocks = o->blocks, run.first_block = o->first_block, run.num_blocks = o->num_blocks;
     run.shared_bytes = o->shared_bytes;
     run.detects = o->detects, run.counts = o->counts, run.in_step = o->in_step;
+    run.cooperative = o->cooperative;
     run.block_dim = {o->block[0], o->block[1], o->block[2]};
     for (unsigned t = 0; t < run.threads; ++t)
         run.index[t] = {t % o->block[0], t / o->block[0] % o->block[1],

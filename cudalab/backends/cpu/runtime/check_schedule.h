@@ -83,9 +83,8 @@ static unsigned next_thread() {
 static inline void stop(unsigned thread) {
     unsigned next = next_thread();
     if (next == thread) return;
-    if (next == NOBODY) leave_to(run.main_context);
-    set_thread(run.index[next], next);
-    switch_to(&run.context[thread], run.context[next]);
+    if (next != NOBODY) set_thread(run.index[next], next);
+    switch_to(&run.context[thread], next == NOBODY ? run.main_context : run.context[next]);
 }
 
 static void thread_finished() {
@@ -217,7 +216,20 @@ static void check_barrier(unsigned first) {
     }
 }
 
-// No thread is ready. False when none lives.
+// All threads that live wait at a barrier. Whether it is the grid's; if it is that of some of them,
+// nobody can go on.
+static bool waits_for_grid() {
+    if (!run.at_grid) return false;
+    unsigned live = 0;
+    for (unsigned warp = 0; warp < run.warps; ++warp)
+        live += (unsigned)__builtin_popcount(run.live[warp]);
+    if (run.at_grid < live)
+        give_up("deadlock: %u threads wait at grid.sync(), %u at __syncthreads()", run.at_grid,
+                live - run.at_grid);
+    return true;
+}
+
+// No thread is ready. False when none lives, or when all of them wait for other blocks.
 static bool wake() {
     unsigned first = NOBODY, waits = NOBODY;
     bool completed = false;
@@ -236,6 +248,10 @@ static bool wake() {
     if (first == NOBODY) return false;
     if (run.detects && run.observing) check_barrier(first);
     if (run.counts && run.observing) ++counts.barriers[run.event[first].site];
+    if (waits_for_grid()) {
+        run.parked = true;
+        return false;
+    }
     if (run.block_op == COUNT) current.block_vote = run.predicates;
     if (run.block_op == ALL) current.block_vote = run.predicates == run.voters;
     if (run.block_op == ANY) current.block_vote = run.predicates != 0;
@@ -281,6 +297,16 @@ extern "C" void cudalab_block_barrier(const char*, int) {
     unsigned thread = current.thread;
     arrive(thread, HERE);
     run.at_barrier[thread >> 5] |= bit(thread);
+    stop(thread);
+}
+
+// The grid's barrier: the block's first, then every block's (check_grid.h).
+extern "C" __attribute__((visibility("default"))) void cudalab_grid_barrier() {
+    unsigned thread = current.thread;
+    if (!run.cooperative) give_up("grid.sync() needs cudaLaunchCooperativeKernel");
+    arrive(thread, HERE);
+    run.at_barrier[thread >> 5] |= bit(thread);
+    ++run.at_grid;
     stop(thread);
 }
 

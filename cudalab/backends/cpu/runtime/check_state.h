@@ -55,7 +55,7 @@ static struct {
     const uint64_t* blocks;  // to run, in this order; null: first_block and following
     uint64_t first_block, num_blocks;
     size_t shared_bytes;
-    bool detects, counts, in_step, shuffles;
+    bool detects, counts, in_step, shuffles, cooperative;
     uint64_t random;
     int failed, stopping;
     char error[400];
@@ -74,6 +74,8 @@ static struct {
     uint64_t value[MAX_THREADS], result[MAX_THREADS];
     BlockOp block_op;
     unsigned predicates, voters;
+    unsigned at_grid;  // threads at the grid's barrier
+    bool parked;       // all of them are: the other blocks come first
 
     // The machine.
     uint3 index[MAX_THREADS];
@@ -104,24 +106,38 @@ static uint64_t random_number() {
     run.random ^= run.random >> 7;
     return run.random ^= run.random << 17;
 }
+static uint3 block_index(uint64_t block) {
+    return {(unsigned)(block % run.grid.x), (unsigned)(block / run.grid.x % run.grid.y),
+            (unsigned)(block / ((uint64_t)run.grid.x * run.grid.y))};
+}
 static Place place_of_event(unsigned thread) {
     return run.module->sites.place(run.event[thread].site);
 }
 
 // ------------------------------------------------------------------ ends of a launch
 
+// The launch has failed. The first reason is kept.
+static void fail(const char* format, va_list values) {
+    if (run.failed) return;
+    const uint3& b = current.block_idx;
+    int used = snprintf(run.error, sizeof run.error,
+                        "kernel %s, block (%u,%u,%u): ", run.kernel->name, b.x, b.y, b.z);
+    vsnprintf(run.error + used, sizeof run.error - used, format, values);
+    run.failed = 1;
+}
+static void fail_launch(const char* format, ...) {
+    va_list values;
+    va_start(values, format);
+    fail(format, values);
+    va_end(values);
+}
+
 // The launch cannot go on: the block's stacks are dropped.
 static void give_up(const char* format, ...) {
-    if (!run.failed) {
-        const uint3& b = current.block_idx;
-        int used = snprintf(run.error, sizeof run.error,
-                            "kernel %s, block (%u,%u,%u): ", run.kernel->name, b.x, b.y, b.z);
-        va_list values;
-        va_start(values, format);
-        vsnprintf(run.error + used, sizeof run.error - used, format, values);
-        va_end(values);
-        run.failed = 1;
-    }
+    va_list values;
+    va_start(values, format);
+    fail(format, values);
+    va_end(values);
     run.prepared = false;
     leave_to(run.main_context);
 }

@@ -11,6 +11,7 @@ void cudalab_check_remove(unsigned number);
 void cudalab_check_written(unsigned number, size_t offset, size_t bytes);
 const char* cudalab_check_error();
 unsigned cudalab_active_lanes();
+void cudalab_grid_barrier();
 }
 
 namespace cudalab {
@@ -23,6 +24,7 @@ struct ObservedLaunch {
     size_t shared;
     const char* file;
     int line;
+    int cooperative;
 };
 struct ObservedMemory {
     uintptr_t begin;
@@ -36,7 +38,7 @@ typedef int (*Observer)(const ObservedLaunch* launch);
 typedef void (*Teller)(int what, const char* text);
 static Observer observer;
 static Teller teller;
-static bool detects;
+static bool detects, cooperative;
 static std::map<uintptr_t, ObservedMemory>& observed = *new std::map<uintptr_t, ObservedMemory>();
 
 void watch_memory(const Allocation& memory, size_t guard) {
@@ -68,25 +70,26 @@ void tell(Told what, const char* text) {
 }
 void watch_for_crashes() {}
 bool in_cooperative_launch() {
-    return false;
+    return cooperative;
 }
-void sync_grid(const char*, int) {}
+void sync_grid(const char*, int) {
+    cudalab_grid_barrier();
+}
 unsigned converged_lanes(const char*, int) {
     return cudalab_active_lanes();
 }
 void refuse_in_kernel(const Config&, const Kernel&) {}
 
 cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args) {
-    if (config.cooperative)
-        return call.fail_for_good(cudaErrorNotSupported,
-                                  "a grid that waits cannot be observed block by block");
+    cooperative = config.cooperative;
     const ObservedLaunch launch = {&kernel,
                                    args,
                                    {config.grid.x, config.grid.y, config.grid.z},
                                    {config.block.x, config.block.y, config.block.z},
                                    config.shared,
                                    config.file,
-                                   config.line};
+                                   config.line,
+                                   config.cooperative};
     if (observer(&launch) == 0) return cudaSuccess;
     return call.fail_for_good(cudaErrorLaunchFailure, cudalab_check_error());
 }

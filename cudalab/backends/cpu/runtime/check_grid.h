@@ -1,0 +1,94 @@
+// Check mode: grids whose blocks wait for each other.
+//
+// Blocks run one after another. One that has come to the grid's barrier is put aside, with the
+// stacks of its threads and its shared memory, until all others have come there, too. Then each in
+// turn is put back where it was, so that every pointer still holds, and goes on.
+#pragma once
+
+#include "check_schedule.h"
+
+namespace cudalab {
+
+// A block that waits for the others.
+struct Parked {
+    uint64_t block;
+    char* memory;  // copies of what visit_block visits
+    Forks forks;
+};
+
+// Calls visit(address, bytes) for all that belongs to the block alone. The contexts come before
+// the stacks: they say which part of each is in use.
+template <class Visit>
+static void visit_block(Visit visit) {
+    visit(run.live, sizeof run.live);
+    visit(run.order, sizeof run.order);
+    visit(&run.interval, sizeof run.interval);
+    visit((void*)run.event, run.threads * sizeof *run.event);
+    visit((void*)run.context, run.threads * sizeof *run.context);
+    for (unsigned t = 0; t < run.threads; ++t)
+        if (run.live[t >> 5] & bit(t))
+            visit((void*)run.context[t], (size_t)(run.stack_top[t] - (char*)run.context[t]));
+    for (Region& r : run.shared_regions) {
+        size_t bytes = (size_t)(r.high - r.low);
+        visit(r.low, bytes);
+        if (r.shadow.cells) visit(r.shadow.written, bytes / 4 + 1);
+    }
+}
+
+static Parked put_aside() {
+    Parked parked = {run.block, nullptr, forks};
+    forks = {};  // its lists are the parked block's
+    size_t bytes = 0;
+    visit_block([&](void*, size_t size) { bytes += size; });
+    char* to = parked.memory = (char*)malloc(bytes);
+    if (!to) abort();
+    visit_block([&](void* from, size_t size) { memcpy(to, from, size), to += size; });
+    return parked;
+}
+
+static void drop(Forks& others) {
+    for (auto& list : others.open) free(list.items);
+    free(others.forks.items);
+    free(others.spare.items);
+}
+
+static void drop(List<Parked>& blocks) {
+    for (Parked& parked : blocks) free(parked.memory), drop(parked.forks);
+    free(blocks.items);
+}
+
+static void put_back(Parked& parked) {
+    char* from = parked.memory;
+    visit_block([&](void* to, size_t size) { memcpy(to, from, size), from += size; });
+    free(parked.memory);
+    drop(forks);
+    forks = parked.forks;
+    parked.memory = nullptr, parked.forks = {};
+    run.block = parked.block;
+    current.block_idx = block_index(run.block);
+    for (unsigned warp = 0; warp < run.warps; ++warp) {
+        run.ready[warp] = run.live[warp];
+        run.at_barrier[warp] = run.at_warp_op[warp] = run.yielded[warp] = 0;
+    }
+    memset(run.polls, 0, run.threads * sizeof *run.polls);
+    ++run.interval;
+}
+
+// Every block has run up to the grid's barrier, or to its end. What lies before the barrier and
+// what lies behind it is ordered, in all blocks. False when those that wait do so in vain.
+static bool pass_grid_barrier(List<Parked>& waiting) {
+    detector.begin_launch();
+    if (waiting.count == run.num_blocks) return true;
+    put_back(waiting[0]);
+    unsigned warp = 0;
+    while (!run.live[warp]) ++warp;
+    bool fresh;
+    FindingRow& row = report_here(DEADLOCK, warp * 32 + __builtin_ctz(run.live[warp]), 0, fresh);
+    snprintf(row.detail, sizeof row.detail,
+             "%llu of %llu blocks wait at grid.sync(), the others have ended",
+             (unsigned long long)waiting.count, (unsigned long long)run.num_blocks);
+    fail_launch("deadlock: %s", row.detail);
+    return false;
+}
+
+}  // namespace cudalab
