@@ -266,8 +266,7 @@ class RadixSort(KeySort):
             stable; the pass is shift / RADIX_BITS; a block a tile, taken by ticket; a status for
             each tile and digit. Statuses and ticket are zero before the first launch and the
             kernel's own from then on. A tile fits into the dynamic shared memory.
-        A tile is KEYS_PER_THREAD keys of 4 bytes for each of THREADS_PER_BLOCK threads, or half as
-        many of 8 bytes or pairs.
+        A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys for each of THREADS_PER_BLOCK threads.
         """
         backend, keys = job.backend, _keys(job)
         n, itemsize = job.params["n"], keys.dtype.itemsize
@@ -275,7 +274,7 @@ class RadixSort(KeySort):
         passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
         count_blocks = min(_blocks(n * itemsize, 16 * threads), job.define("COUNT_BLOCKS"))
         staging = 4 * threads * job.define("KEYS_PER_THREAD")
-        tiles = _blocks(keys.nbytes, staging)
+        tiles = _blocks(n * itemsize, staging)
         count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
         sweep = job.kernels["sweep"]
         counts = backend.empty(passes * radix, np.uint32)
@@ -305,8 +304,7 @@ class RadixSort(KeySort):
             digit. A tile fits into the dynamic shared memory, and so do 32 KB. Progress begins
             with 3 words, then 4-byte words: one for each pass and two for each digit. It and the
             statuses are zero before the first launch and the kernel's own from then on.
-        A tile is KEYS_PER_THREAD keys of 4 bytes for each of THREADS_PER_BLOCK threads, or half as
-        many of 8 bytes or pairs.
+        A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys for each of THREADS_PER_BLOCK threads.
         """
         spare, out = _two_buffers(job)
         return Step(_sweep_all(job, "sweep_all", "KEYS_PER_THREAD", spare, out), out)
@@ -399,7 +397,7 @@ def _sweep_all(
     backend, keys, n = job.backend, _keys(job), job.params["n"]
     threads, radix_bits = job.define("THREADS_PER_BLOCK"), job.define("RADIX_BITS")
     tile_bytes = 4 * threads * job.define(rows)
-    tiles = _blocks(keys.nbytes, tile_bytes)
+    tiles = _blocks(n * keys.dtype.itemsize, tile_bytes)
     passes = 8 * keys.dtype.itemsize // radix_bits
     progress = _cleared(job, 3 + _blocks(passes * (1 + (2 << radix_bits)), 2))
     args = keys, spare, out, progress, _cleared(job, tiles << radix_bits), np.uint32(n)

@@ -22,12 +22,14 @@
 //
 // A block takes a tile, chunk by chunk: count per warp, scan the counts over digits and warps,
 // rank, put the keys into digit order in shared memory, write runs of neighbours. A chunk is
-// KEYS_PER_THREAD keys of 4 bytes for each thread, or half as many of 8 bytes or pairs: 32 KB of
+// KEYS_PER_THREAD keys of 4 bytes for each thread, or half as many of 8 bytes: 32 KB of
 // the 48 KB of shared memory that a block has without asking for more.
 // Limits: every pass reads the keys twice, once to count and once to scatter.
 #include "common/scan_blocks.cuh"
 #include "common/scatter_digits.cuh"
 
+// Two blocks less on a multiprocessor, when values need registers as well.
+constexpr unsigned RESIDENT_BLOCKS = PAIRS ? BLOCKS_PER_SM - 2 : BLOCKS_PER_SM;
 static_assert(TILE_ITEMS % CHUNK_ITEMS == 0, "whole chunks");
 
 // Where a tile's keys go, chunk after chunk: thread d keeps the place of the next with digit d.
@@ -81,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) c
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) scatter(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BLOCKS) scatter(
     const T* in, T* out, const unsigned* offsets, unsigned n, int shift) {
     __shared__ int hidden_shift;
     const unsigned tile = blockIdx.x, num_tiles = gridDim.x;

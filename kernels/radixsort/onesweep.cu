@@ -24,7 +24,7 @@
 // tile only waits for tiles that running blocks have taken. A status word holds the number of the
 // launch, a flag and a count in 64 bits, written and read whole: no fence is needed, and nothing
 // has to be cleared between launches. A tile is KEYS_PER_THREAD keys of 4 bytes for each thread, or
-// half as many of 8 bytes or pairs.
+// half as many of 8 bytes.
 // Limits: a tile's look-back is a chain of dependent reads. Tiles of 64 KB make few hops of it, but
 // a short array has too few of them to keep the device busy.
 #include "common/look_back_digits.cuh"
