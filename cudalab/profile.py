@@ -268,7 +268,7 @@ def _merged(traces: list[LaunchTrace]) -> KernelProfile:
         blocks=sum(trace.blocks for trace in traces),
         blocks_traced=sum(trace.blocks_traced for trace in traces),
         warps_traced=sum(trace.warps_traced for trace in traces),
-        accesses=tuple(_merged_access(each) for each in accesses.values()),
+        accesses=tuple(merged_access(each) for each in accesses.values()),
         branches=tuple(_merged_branch(each) for each in branches.values()),
         barriers=barriers,
         warp_operations=warp_operations,
@@ -282,7 +282,8 @@ def _add(total: dict[Any, int], more: dict[Any, int]) -> None:
         total[key] = total.get(key, 0) + count
 
 
-def _merged_access(parts: list[Access]) -> Access:
+def merged_access(parts: Sequence[Access]) -> Access:
+    """Several accesses of one place and kind as one."""
     requests = sum(part.requests for part in parts)
 
     def mean(name: str) -> float:

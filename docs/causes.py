@@ -26,8 +26,8 @@ CAUSES = {
         "copies it to another place."
     ),
     "predicated": (
-        "The machine code has no branch there: the instructions are predicated, or the value is "
-        "selected."
+        "The machine code has no branch there: the instructions are predicated, an early exit "
+        "too, or the value is selected."
     ),
     "partly predicated": (
         "The loop is unrolled or the condition split: of the copies of the branch some are "
@@ -61,13 +61,26 @@ def cause(quantity: str, here: Counts, there: Counts, code: list[Counts]) -> tup
     if quantity == "divergent_branches":
         return _of_branches(here["lines"]["branches"], code)
     kinds = _ACCESSES[quantity]
+    if quantity == "bank_conflicts":
+        conflicts = sum(
+            row[ncu.WAVEFRONTS] - row[ncu.IDEAL_WAVEFRONTS]
+            for row in code
+            if _accessed(row)[:2] in kinds
+        )
+        if abs(here[quantity] - conflicts) <= CLOSE * conflicts:
+            return "other traffic", f"{conflicts:,} by instruction"
     apart = {kind: here[count] - there[count] for kind, count in kinds.items()}
     kind = max(apart, key=lambda one: abs(apart[one]))
-    return _of_accesses(kind, here["lines"]["accesses"], here[kinds[kind]], code)
+    return _of_accesses(kind, here["lines"]["accesses"], code)
+
+
+def _accessed(row: Counts) -> tuple[str, str, int]:
+    """The memory that an instruction accesses, how, and its bytes a lane."""
+    return ncu.memory_access(row["opcode"].lstrip("@")) or ("", "", 0)
 
 
 def _of_accesses(
-    kind: tuple[str, str], accesses: list[list[Any]], counted: int, code: list[Counts]
+    kind: tuple[str, str], accesses: list[list[Any]], code: list[Counts]
 ) -> tuple[str, str]:
     """Why accesses of one kind cost something else: how many of which width there are."""
     ours: dict[int, int] = defaultdict(int)
@@ -75,19 +88,16 @@ def _of_accesses(
         if (space, access) == kind:
             ours[width] += requests
     theirs: dict[int, int] = defaultdict(int)
-    wavefronts, asynchronous = 0, 0
+    asynchronous = 0
     for row in code:
-        found = ncu.memory_access(row["opcode"].lstrip("@"))
-        if found and found[:2] == kind:
-            theirs[found[2]] += row[ncu.EXECUTED]
-            wavefronts += row[ncu.WAVEFRONTS]
+        *found, width = _accessed(row)
+        if tuple(found) == kind and row[ncu.EXECUTED]:
+            theirs[width] += row[ncu.EXECUTED]
         if "LDGSTS" in row["opcode"]:
             asynchronous += row[ncu.EXECUTED]
     evidence = f"{' '.join(kind)}s: {_by_width(ours)} here; {_by_width(theirs)} there"
     if asynchronous and kind in {("global", "load"), ("shared", "store")}:
         return "asynchronous", f"{evidence}, {asynchronous:,} LDGSTS"
-    if kind[0] == "shared" and wavefronts and abs(counted / wavefronts - 1) <= CLOSE:
-        return "other traffic", f"{wavefronts:,} wavefronts by instruction"
     if max(theirs, default=0) > max(ours, default=0):
         return "merged", evidence
     if sum(theirs.values()) < sum(ours.values()):
@@ -106,18 +116,18 @@ def _of_branches(branches: list[list[Any]], code: list[Counts]) -> tuple[str, st
     ours = _by_line((file, line, divergent) for file, line, _, divergent in branches)
     jumps = [row for row in code if ncu.is_branch(row["opcode"].lstrip("@")) and row[ncu.EXECUTED]]
     theirs = _by_line((row["file"], row["line"], row[ncu.DIVERGENT]) for row in jumps)
-    kept = {(row["file"], row["line"]) for row in jumps if "@" in row["opcode"]}
+    kept = {(row["file"], row["line"]) for row in jumps if "@BRA" in row["opcode"]}
     lines = sorted({*ours, *theirs}, key=lambda at: -abs(ours.get(at, 0) - theirs.get(at, 0)))
     apart = [at for at in lines if ours.get(at, 0) != theirs.get(at, 0)]
     if not apart:
         return "", ""
     said = [
         f"{file.rpartition('/')[2]}:{line}: {ours.get((file, line), 0):,} here, "
-        + (f"{theirs[file, line]:,} there" if (file, line) in kept else "no branch there")
+        + (f"{theirs.get((file, line), 0):,} there" if (file, line) in kept else "no branch there")
         for file, line in apart[:SHOWN]
     ]
     if len(apart) > SHOWN:
-        said.append(f"{len(apart) - SHOWN} more lines")
+        said.append(f"and {len(apart) - SHOWN} more")
     gone = all(theirs.get(at, 0) == 0 for at in apart)
     return "predicated" if gone else "partly predicated", "; ".join(said)
 

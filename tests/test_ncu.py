@@ -10,7 +10,7 @@ from traced import FILE
 from cudalab import labs
 from cudalab.backends import ncu
 from cudalab.errors import NoDeviceError
-from cudalab.trace import Place
+from cudalab.trace import Access, Place
 
 # Reports -----------------------------------------------------------------------------------------
 
@@ -115,6 +115,22 @@ def test_a_report_of_ncu_becomes_a_trace():
     assert launch.barriers == {Place(FILE, 32): 2}
     assert launch.operations == {"float": 200, "integer": 300}
     assert ncu.device_name(Report()) == "a GPU"
+
+
+def test_copies_of_a_line_are_one_access():
+    place = Place(FILE, 31)
+    found = [
+        Access(place, "shared", "load", width, requests, 32 * requests, None, 0, 0, *costs)
+        for width, requests, *costs in (
+            (4, 10, 20, 10, 2, 2.0),
+            (16, 5, 20, 20, 1, 1.0),
+            (4, 30, 30, 30, 1, 1.0),
+        )
+    ]
+    narrow, wide = ncu._together(found)
+    assert (narrow.requests, narrow.lanes, narrow.wavefronts) == (40, 1280, 50)
+    assert (narrow.conflict_degree_max, narrow.conflict_degree_mean) == (2, 1.25)
+    assert (wide.bytes_per_lane, wide.requests) == (16, 5)
 
 
 def test_names_of_instructions():

@@ -119,16 +119,19 @@ def test_what_is_near_needs_no_cause(truth):
             "bank_conflicts",
             ["k.cu", 7, "shared", "store", 4, 64],
             {"shared_store_wavefronts": 109},
-            [("@STS", 64, 100)],
+            [("@STS", 64, 164)],
             "other traffic",
-            "100 wavefronts by instruction",
+            "100 by instruction",
         ),
     ],
 )
 def test_causes_of_other_accesses(truth, quantity, access, there, code, cause, evidence):
     here = counts(truth, {"accesses": [access]})
     executed = [
-        instruction(opcode, **{ncu.EXECUTED: count, ncu.WAVEFRONTS: wavefronts})
+        instruction(
+            opcode,
+            **{ncu.EXECUTED: count, ncu.WAVEFRONTS: wavefronts, ncu.IDEAL_WAVEFRONTS: count},
+        )
         for opcode, count, wavefronts in code
     ]
     counted = counts(truth, **{quantity: 10, **there})

@@ -257,7 +257,7 @@ def _launch(action: Any, labels: Sequence[str]) -> LaunchTrace:
         blocks=blocks,
         blocks_traced=blocks,
         warps_traced=blocks * warps,
-        accesses=tuple(filter(None, map(_access, executed))),
+        accesses=_together(filter(None, map(_access, executed))),
         branches=tuple(filter(None, map(_branch, executed))),
         barriers=dict(barriers),
         warp_operations=dict(warp_operations),
@@ -343,6 +343,14 @@ def _access(one: Instruction) -> Access | None:
         conflict_degree_max=ceil(mean - 0.005) if shared else 0,  # the hardware adds up, no more
         conflict_degree_mean=mean,
     )
+
+
+def _together(accesses: Iterable[Access]) -> tuple[Access, ...]:
+    """One access for each line, memory, kind and width: copies of a loop's body are one."""
+    same: dict[tuple[Any, ...], list[Access]] = defaultdict(list)
+    for one in accesses:
+        same[one.place, one.space, one.kind, one.bytes_per_lane].append(one)
+    return tuple(map(profile.merged_access, same.values()))
 
 
 def _branch(one: Instruction) -> Branch | None:
