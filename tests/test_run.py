@@ -130,7 +130,7 @@ CRASHES = {
     "null": ("cudaErrorIllegalAddress", "thread (3,0,0): ", ":14: a null pointer is followed"),
     "assert": ("cudaErrorAssert", "thread: [40,0,0] Assertion `threadIdx.x < 40` failed", ":18"),
     "trap": ("cudaErrorLaunchFailure", "thread (1,0,0): ", "__trap()"),
-    "overflow": ("cudaErrorLaunchFailure", "thread (0,0,0): ", "stack overflow"),
+    "overflow": ("cudaErrorIllegalAddress", "thread (0,0,0): ", "stack overflow"),
     "divergence": ("cudaErrorLaunchFailure", "divergent barrier: ", "kernel_crashes.cu:32"),
     "used after free": ("cudaErrorIllegalAddress", "freed memory", "256 allocated at"),
 }

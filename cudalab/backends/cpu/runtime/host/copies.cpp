@@ -157,8 +157,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     if (cudaError_t error = call.pending()) return error;
     char why[300];
     if (width > pitch)
-        return call.fail(cudaErrorInvalidPitchValue, "rows of %zu bytes, a pitch of %zu", width,
-                         pitch);
+        return call.fail(cudaErrorInvalidValue, "rows of %zu bytes, a pitch of %zu", width, pitch);
     if (width == 0 || height == 0) return cudaSuccess;
     if (!reaches(pointer, extent(pitch, width, height), why, sizeof why))
         return call.fail(cudaErrorInvalidValue, "the target %s", why);

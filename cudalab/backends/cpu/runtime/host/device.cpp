@@ -301,7 +301,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, const char* file, 
     Call call("cudaDeviceSetLimit", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if ((unsigned)limit >= sizeof limits / sizeof *limits)
-        return call.fail(cudaErrorUnsupportedLimit, "limit %d is not known", (int)limit);
+        return call.fail(cudaErrorInvalidValue, "limit %d is not known", (int)limit);
     if (limit != cudaLimitStackSize) limits[limit] = value;  // stacks have the size they have
     return cudaSuccess;
 }
@@ -309,7 +309,7 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit, const char* file,
     Call call("cudaDeviceGetLimit", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if ((unsigned)limit >= sizeof limits / sizeof *limits)
-        return call.fail(cudaErrorUnsupportedLimit, "limit %d is not known", (int)limit);
+        return call.fail(cudaErrorInvalidValue, "limit %d is not known", (int)limit);
     *value = limits[limit];
     return cudaSuccess;
 }
@@ -347,6 +347,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
     Call call("cudaStreamCreate", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (!stream) return call.fail(cudaErrorInvalidValue, "the pointer is null");
+    if (flags & ~cudaStreamNonBlocking)
+        return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
     *stream = new CUstream_st{flags};
     return cudaSuccess;
 }
@@ -391,6 +393,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags, const c
     Call call("cudaEventCreate", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (!event) return call.fail(cudaErrorInvalidValue, "the pointer is null");
+    if (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
+        return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
     *event = new CUevent_st{flags, false, 0};
     return cudaSuccess;
 }

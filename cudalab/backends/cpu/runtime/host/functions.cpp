@@ -93,6 +93,17 @@ void for_each_variable(Section section, Visitor visit) {
     }
 }
 
+static size_t static_shared(Function& function) {
+    if (function.static_shared == Function::NONE)
+        function.static_shared = static_shared(function.address);
+    return function.static_shared;
+}
+static size_t most_dynamic_shared(Function& function) {
+    if (function.dynamic_shared != Function::NONE) return function.dynamic_shared;
+    size_t used = static_shared(function);
+    return used < SHARED_DEFAULT ? SHARED_DEFAULT - used : 0;
+}
+
 static unsigned resident_blocks(unsigned threads, size_t shared) {
     unsigned warps = (threads + 31) / 32;
     unsigned blocks = THREADS_PER_MULTIPROCESSOR / (32 * warps);
@@ -105,12 +116,12 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* addr
                                 const char* file, int line) {
     Call call("cudaFuncGetAttributes", {file, line});
     if (cudaError_t error = call.pending()) return error;
-    const Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidDeviceFunction, "%p is no kernel", address);
+    Function* function = find_function(address);
+    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is no kernel", address);
     memset(attributes, 0, sizeof *attributes);
-    attributes->sharedSizeBytes = static_shared(address);
+    attributes->sharedSizeBytes = static_shared(*function);
     attributes->maxThreadsPerBlock = function->max_threads ? (int)function->max_threads : 1024;
-    attributes->maxDynamicSharedSizeBytes = (int)function->dynamic_shared;
+    attributes->maxDynamicSharedSizeBytes = (int)most_dynamic_shared(*function);
     attributes->ptxVersion = attributes->binaryVersion = __CUDA_ARCH__ / 10;
     attributes->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
     return cudaSuccess;
@@ -120,15 +131,15 @@ cudaError_t set_function_attribute(const void* address, cudaFuncAttribute attrib
     Call call("cudaFuncSetAttribute", {file, line});
     if (cudaError_t error = call.pending()) return error;
     Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidDeviceFunction, "%p is no kernel", address);
+    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is no kernel", address);
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return call.fail(cudaErrorInvalidValue, "attribute %d cannot be set", (int)attribute);
-    if (value < 0 || (size_t)value + static_shared(address) > SHARED_OPTIN)
+    if (value < 0 || (size_t)value + static_shared(*function) > SHARED_OPTIN)
         return call.fail(cudaErrorInvalidValue,
                          "%d bytes of dynamic shared memory beside %zu static ones: a block has at "
                          "most %zu",
-                         value, static_shared(address), SHARED_OPTIN);
+                         value, static_shared(*function), SHARED_OPTIN);
     function->dynamic_shared = (size_t)value;
     return cudaSuccess;
 }
@@ -136,45 +147,47 @@ cudaError_t max_active_blocks(int* blocks, const void* address, int threads, siz
                               const char* file, int line) {
     Call call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", {file, line});
     if (cudaError_t error = call.pending()) return error;
-    const Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidDeviceFunction, "%p is no kernel", address);
+    Function* function = find_function(address);
+    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is no kernel", address);
     int most = function->max_threads ? (int)function->max_threads : 1024;
     *blocks = 0;
     if (threads <= 0) return call.fail(cudaErrorInvalidValue, "blocks of %d threads", threads);
-    if (threads <= most && shared <= function->dynamic_shared)
-        *blocks = (int)resident_blocks((unsigned)threads, shared + static_shared(address));
+    if (threads <= most && shared <= most_dynamic_shared(*function))
+        *blocks = (int)resident_blocks((unsigned)threads, shared + static_shared(*function));
     return cudaSuccess;
 }
 
 // ------------------------------------------------------------------ launches
 
 // What the API refuses before a block runs.
-static cudaError_t check_limits(Call& call, const Config& config, const Function* function) {
+static cudaError_t check_limits(Call& call, const Config& config, Function* function) {
     const dim3 &g = config.grid, &b = config.block;
     uint64_t threads = (uint64_t)b.x * b.y * b.z;
     if (!threads || b.x > 1024 || b.y > 1024 || b.z > 64 || threads > MAX_THREADS)
-        return call.fail(cudaErrorInvalidConfiguration,
+        return call.fail(cudaErrorInvalidValue,
                          "blocks of %u x %u x %u threads: 1 to 1024 are allowed", b.x, b.y, b.z);
     if (!g.x || !g.y || !g.z || g.x > 0x7fffffff || g.y > 65535 || g.z > 65535)
-        return call.fail(cudaErrorInvalidConfiguration,
+        return call.fail(cudaErrorInvalidValue,
                          "a grid of %u x %u x %u blocks: 1 to 2147483647 x 65535 x 65535 are "
                          "allowed",
                          g.x, g.y, g.z);
-    size_t limit = function ? function->dynamic_shared : SHARED_DEFAULT;
+    size_t limit = SHARED_DEFAULT;  // of a kernel that nobody knows: that of any
+    if (function && config.shared) limit = most_dynamic_shared(*function);
     for (Function* each = functions; each && !function; each = (Function*)each->next)
-        if (each->dynamic_shared > limit) limit = each->dynamic_shared;
+        if (each->dynamic_shared != Function::NONE && each->dynamic_shared > limit)
+            limit = each->dynamic_shared;
     if (config.shared > limit)
         return call.fail(cudaErrorInvalidValue,
                          "%zu bytes of dynamic shared memory: the limit is %zu, "
                          "cudaFuncSetAttribute raises it to %zu at most",
                          config.shared, limit, SHARED_OPTIN);
     if (function && function->max_threads && threads > function->max_threads)
-        return call.fail(cudaErrorLaunchOutOfResources,
+        return call.fail(cudaErrorInvalidValue,
                          "blocks of %llu threads: __launch_bounds__ promises at most %u",
                          (unsigned long long)threads, function->max_threads);
     uint64_t blocks = (uint64_t)g.x * g.y * g.z;
     if (config.cooperative) {
-        size_t shared = config.shared + (function ? static_shared(function->address) : 0);
+        size_t shared = config.shared + (function ? static_shared(*function) : 0);
         uint64_t most = resident_blocks((unsigned)threads, shared) * MULTIPROCESSORS;
         if (blocks > most)
             return call.fail(cudaErrorCooperativeLaunchTooLarge,
@@ -200,7 +213,7 @@ static cudaError_t launch(const Config& config, const Kernel& kernel, const void
     refuse_in_kernel(config, kernel);
     Call call("launch", {config.file, config.line});
     if (cudaError_t error = call.pending()) return error;
-    const Function* function = address ? find_function(address) : nullptr;
+    Function* function = address ? find_function(address) : nullptr;
     if (cudaError_t error = check_limits(call, config, function)) return error;
     if (cudaError_t error = check_pointers(call, kernel, args)) return error;
     Access access;
@@ -215,7 +228,7 @@ cudaError_t launch_function(const void* address, const Config& config, void** ar
     const Function* function = find_function(address);
     if (!function) {
         Call call("launch", {config.file, config.line});
-        return call.fail(cudaErrorInvalidDeviceFunction, "%p is no kernel", address);
+        return call.fail(cudaErrorInvalidResourceHandle, "%p is no kernel", address);
     }
     unsigned count = function->kernel.num_params;
     void** with_closure = (void**)alloca((count + 1) * sizeof *args);

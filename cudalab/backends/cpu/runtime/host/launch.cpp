@@ -136,6 +136,7 @@ static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* c
     } else if (signal == SIGILL || signal == SIGTRAP) {
         snprintf(what, sizeof what, "__trap(), or code that cannot be reached");
     } else if (address - stacks < MAX_THREADS * FIBER_STACK + BLOCK_STACK) {
+        crash_error = cudaErrorIllegalAddress;
         snprintf(what, sizeof what,
                  "stack overflow: local variables and recursion have %zu KB a thread",
                  FIBER_STACK >> 10);

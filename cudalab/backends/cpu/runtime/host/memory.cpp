@@ -302,9 +302,7 @@ static cudaError_t allocate_shared_with_host(Call& call, void** pointer, size_t 
                                              unsigned flags) {
     if (!pointer) return call.fail(cudaErrorInvalidValue, "the pointer to the pointer is null");
     *pointer = nullptr;
-    if (bytes == 0)
-        return kind == Kind::MANAGED ? call.fail(cudaErrorInvalidValue, "0 bytes asked for")
-                                     : cudaSuccess;
+    if (bytes == 0) return cudaSuccess;
     if (posix_memalign(pointer, PAGE, round_up(bytes, PAGE)) != 0)
         return call.fail(cudaErrorMemoryAllocation, "%zu bytes asked for", bytes);
     if (kind == Kind::MANAGED) memset(*pointer, 0, bytes);
@@ -413,6 +411,8 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, const ch
                           int line) {
     Call call("cudaHostAlloc", {file, line});
     if (cudaError_t error = call.pending()) return error;
+    if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
+        return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
     return allocate_shared_with_host(call, pointer, bytes, Kind::PINNED, flags);
 }
 

@@ -3,7 +3,7 @@
 
 #include "launch.h"
 
-#define CUDART_VERSION 12000
+#define CUDART_VERSION 13000
 #define CUDA_VERSION CUDART_VERSION
 #define CUDARTAPI
 #define CUDART_CB

@@ -24,10 +24,12 @@ struct Config {
 // A kernel whose address the host can name: what cudaLaunchKernel and cudaFuncSetAttribute need.
 struct Function {
     const void* address;
-    Kernel kernel;                     // its closure, the last argument, is the address
-    unsigned max_threads;              // __launch_bounds__, or 0
-    size_t dynamic_shared = 48 << 10;  // the limit, until cudaFuncSetAttribute raises it
+    Kernel kernel;                 // its closure, the last argument, is the address
+    unsigned max_threads;          // __launch_bounds__, or 0
+    size_t dynamic_shared = NONE;  // the limit that cudaFuncSetAttribute has set
+    size_t static_shared = NONE;   // of its variables, once somebody has asked
     const Function* next = nullptr;
+    static const size_t NONE = ~(size_t)0;
 };
 void enlist(Function* function);  // twice is once
 Function* find_function(const void* address);
