@@ -68,7 +68,7 @@ def cause(quantity: str, here: Counts, there: Counts, code: list[Counts]) -> tup
             if _accessed(row)[:2] in kinds
         )
         if abs(here[quantity] - conflicts) <= CLOSE * conflicts:
-            return "other traffic", f"{conflicts:,} by instruction"
+            return "other traffic", f"{conflicts:,} conflicts by instruction"
     apart = {kind: here[count] - there[count] for kind, count in kinds.items()}
     kind = max(apart, key=lambda one: abs(apart[one]))
     return _of_accesses(kind, here["lines"]["accesses"], code)

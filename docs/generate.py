@@ -191,14 +191,14 @@ def comparison(path: Path) -> str:
         ["count", "kernels compared", "equal", "within 2 %", "explained"],
         ([JUDGED[name], *map(str, agreeing(judged[name]))] for name in JUDGED),
     )
-    reasons = [
-        [sentence, JUDGED[quantity], *group(same)]
-        for cause, sentence in stored["causes"].items()
-        for quantity in JUDGED
-        if (same := [r for r in judged[quantity] if r.get("cause") == cause])
-    ]
-    columns = ["cause", "count", "kernels", "deviation", "for example"]
-    return head + agreement + "\n" + table(columns, reasons)
+    reasons = []
+    for cause, sentence in stored["causes"].items():
+        for name, of in judged.items():
+            if same := [row for row in of if row.get("cause") == cause]:
+                said = sentence if not reasons or reasons[-1][0] != cause else ""
+                reasons.append([cause, said, JUDGED[name], *group(same)])
+    columns = ["cause", "count", "kernels of", "deviation", "for example"]
+    return head + agreement + "\n" + table(columns, (row[1:] for row in reasons))
 
 
 def agreeing(rows: list[dict[str, Any]]) -> tuple[int, int, int, int]:
@@ -210,13 +210,20 @@ def agreeing(rows: list[dict[str, Any]]) -> tuple[int, int, int, int]:
 
 def group(rows: list[dict[str, Any]]) -> list[str]:
     """The kernels that deviate for one cause, how much, and the evidence of the first."""
-    names = dict.fromkeys("/".join(row["run"].split("/")[:2]) for row in rows)
-    off = [100 * row["deviation"] for row in rows if row["deviation"] is not None]
-    spread = f"{min(off):+,.0f} to {max(off):+,.0f} %" if off else ""
+    variants: dict[str, dict[str, None]] = {}
+    for row in rows:
+        lab, variant, _ = row["run"].split("/")
+        variants.setdefault(lab, {})[variant] = None
+    names = "; ".join(f"`{lab}` {', '.join(found)}" for lab, found in variants.items())
+    off = sorted(row["deviation"] for row in rows if row["deviation"] is not None)
+    spread = [" to ".join(dict.fromkeys(map(percent, (off[0], off[-1]))))] if off else []
     if len(off) < len(rows):
-        spread += f"{'; ' if off else ''}{len(rows) - len(off)} where the GPU has none"
-    example = f"`{rows[0]['run']}` {rows[0]['evidence']}"
-    return [", ".join(f"`{name}`" for name in names), spread, example]
+        spread.append(f"{len(rows) - len(off)} where the GPU counts none")
+    return [names, "; ".join(spread), f"`{rows[0]['run']}`: {rows[0]['evidence']}"]
+
+
+def percent(deviation: float) -> str:
+    return f"{100 * deviation:+.0f} %" if deviation < 9 else f"{deviation + 1:,.0f} times"
 
 
 PARTS = {

@@ -158,20 +158,26 @@ def inputs(lab: Lab, case: Case, size: Size) -> profile.Data:
 
 def cpu_counts() -> dict[str, dict[str, Counts]]:
     """Run -> kernel -> counts, every block traced."""
-    from cudalab.backends.cpu.check import CheckBackend  # noqa: PLC0415 - the GPU's side needs none
-
     found = {}
     for lab, variant, case, size in work():
-        print(key(lab, variant, size), flush=True)
-        with CheckBackend(detect=False, count=True) as device:
-            data = inputs(lab, case, size)
-            one = profile.profile_variant(lab, variant, device, lambda: device.traces, data, case)
-        if one.failed:
-            sys.exit(f"{variant.label}: {one.failed}")
-        found[key(lab, variant, size)] = {
-            kernel.name: {**counted(kernel), "lines": lines(kernel.trace)} for kernel in one.kernels
-        }
+        run = key(lab, variant, size)
+        print(run, flush=True)
+        found[run] = cpu_run(lab, variant, case, size)
     return found
+
+
+def cpu_run(lab: Lab, variant: Variant, case: Case, size: Size) -> dict[str, Counts]:
+    """The counts of each kernel of one run."""
+    from cudalab.backends.cpu.check import CheckBackend  # noqa: PLC0415 - the GPU's side needs none
+
+    with CheckBackend(detect=False, count=True) as device:
+        data = inputs(lab, case, size)
+        one = profile.profile_variant(lab, variant, device, lambda: device.traces, data, case)
+    if one.failed:
+        sys.exit(f"{variant.label}: {one.failed}")
+    return {
+        kernel.name: {**counted(kernel), "lines": lines(kernel.trace)} for kernel in one.kernels
+    }
 
 
 def lines(trace: LaunchTrace) -> Counts:

@@ -121,7 +121,7 @@ def test_what_is_near_needs_no_cause(truth):
             {"shared_store_wavefronts": 109},
             [("@STS", 64, 164)],
             "other traffic",
-            "100 by instruction",
+            "100 conflicts by instruction",
         ),
     ],
 )
@@ -173,3 +173,48 @@ def test_the_comparison_is_stored(truth, tmp_path, monkeypatch, capsys):
     stored = json.loads(path.read_text(encoding="utf-8"))
     assert len(stored["rows"]) == len(truth.COUNTERS)
     assert stored["counters"] == truth.COUNTERS
+
+
+# What is stored ----------------------------------------------------------------------------------
+
+STORED = sorted((ROOT / "docs" / "results" / "counters").glob("*.json"))
+# What the lecture shows with them stands or falls with these counts.
+LADDERS = {
+    "reduce/interleaved_strided/65536",
+    "reduce/sequential/65536",
+    "matmul/aat_conflict/128",
+    "matmul/aat_padded/128",
+    "transpose/naive/256",
+    "transpose/tiled/256",
+    "transpose/tiled_padded/256",
+    "histogram/per_thread_64_linear/65536",
+    "histogram/per_thread_64/65536",
+}
+
+
+@pytest.fixture(params=STORED, ids=lambda path: path.stem)
+def stored(request):
+    return json.loads(request.param.read_text(encoding="utf-8"))
+
+
+def test_there_is_a_comparison():
+    assert STORED
+
+
+def test_every_deviation_has_a_cause(truth, stored):
+    rows = [row for row in stored["rows"] if row["quantity"] in truth.JUDGED]
+    assert {row["quantity"] for row in rows} == set(truth.JUDGED)
+    assert [row for row in rows if not truth.within(row) and "cause" not in row] == []
+    assert stored["causes"] == truth.causes.CAUSES
+    assert {row["cause"] for row in rows if "cause" in row} <= set(stored["causes"])
+
+
+def test_the_stored_counts_are_those_of_this_instrument(truth, stored):
+    kept = {(row["run"], row["kernel"], row["quantity"]): row["cpu"] for row in stored["rows"]}
+    for lab, variant, case, size in truth.work():
+        run = truth.key(lab, variant, size)
+        if run in LADDERS:
+            for kernel, found in truth.cpu_run(lab, variant, case, size).items():
+                same = {what: count for what, count in kept.items() if what[:2] == (run, kernel)}
+                assert same == {what: found[what[2]] for what in same}
+                assert same
