@@ -191,7 +191,7 @@ def comparison(path: Path) -> str:
         ["count", "kernels compared", "equal", "within 2 %", "explained"],
         ([JUDGED[name], *map(str, agreeing(judged[name]))] for name in JUDGED),
     )
-    reasons = []
+    reasons: list[list[str]] = []
     for cause, sentence in stored["causes"].items():
         for name, of in judged.items():
             if same := [row for row in of if row.get("cause") == cause]:
