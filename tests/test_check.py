@@ -28,6 +28,7 @@ data = sys.stdin.buffer.read()
 n = int(np.frombuffer(data[:4], "<i4")[0])
 sys.stdout.buffer.write(np.sort(np.frombuffer(data, "<u4", n, 4)).tobytes())
 """
+IMPORTS = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 NO_GPU = not any(Path("/dev").glob("nvidia[0-9]*"))
 
 
@@ -39,7 +40,7 @@ def cudalab(*args, cwd=None, status=None, **env):
         check=False,
         cwd=cwd,
         timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **env},
+        env={**os.environ, "PYTHONPATH": IMPORTS, "COLUMNS": "200", **env},
     )
     if status is not None:
         assert done.returncode == status, done.stdout + done.stderr
@@ -757,7 +758,7 @@ def test_cheats_on_a_gpu(tmp_path):
             "reduce", "--kernel", CHEATS / f"{cheat}.cu", "--device", "cuda", "--quick",
             "--kill-after", 5, cwd=tmp_path,
         )  # fmt: skip
-        assert not report["passed"], cheat
+        assert report["exit_code"] in (ExitCode.WRONG_ANSWER, ExitCode.TIME_LIMIT), cheat
 
 
 def test_a_header_may_say_anything(tmp_path):

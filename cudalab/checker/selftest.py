@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 CHEATS = Path(__file__).with_name("cheats")
 LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)
 # On a GPU each run begins with a context of its own, and several wait for the driver together.
-GPU_LIMITS = Limits(seconds=15, cpu_seconds=60, memory_bytes=2048 * MiB)
-MOST_ON_A_GPU = 10  # submissions at a time
+GPU_LIMITS = Limits(seconds=10, cpu_seconds=60, memory_bytes=2048 * MiB)
+MOST_ON_A_GPU = 12  # submissions at a time
 _LABEL = re.compile(r"^(?://|#) (?P<key>lab|summary|needs): (?P<value>.*)$", re.MULTILINE)
 
 
@@ -169,17 +169,17 @@ def _judge(job: Job, walls: Sandbox, device: str) -> Finding:
 
 def _check(job: Job, walls: Sandbox, device: str) -> Report:
     lab, timing = labs.get(job.lab), job.needs == "timing" or job.name == "only_once"
-    settings = judge.Settings(
-        cases.fresh_seed(),
-        GPU_LIMITS if device == "cuda" else LIMITS,
-        jobs=1,
-        has_turn=True,
-        sanitize=job.group == "mutants",
-        timing=timing,
-        time_limit_s=0.3,
-    )
     with ExitStack() as stack:
         submission = _submission(job, lab, walls, device, stack)
+        settings = judge.Settings(
+            cases.fresh_seed(),
+            GPU_LIMITS if submission.device == "cuda" else LIMITS,
+            jobs=4 if job.needs == "alone" else 1,
+            has_turn=True,
+            sanitize=job.group == "mutants",
+            timing=timing,
+            time_limit_s=0.3,
+        )
         given = cases.case_for(lab, {}, submission.variant)
         plan = cases.public(lab, given, submission.variant, quick=True)
         if timing:

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 INPUTS = 3  # different ones, in turn
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
 START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have done what it was told
-LIMITS = Limits(seconds=300, cpu_seconds=1200, memory_bytes=8 << 30)
+LIMITS = Limits(  # inputs that keep a GPU busy are of 256 MiB, and lie in files
+    seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
+)
 OURS = Sandbox("none", "cudalab's own code needs no walls")
 
 
@@ -176,7 +178,7 @@ class _Worker:
         self._do(f"answer {number} {name}")
         path = self.box.path / name
         try:
-            answer = read_regular(path, LIMITS.output_bytes * 16)
+            answer = read_regular(path, LIMITS.output_bytes)
             path.unlink()
         except (CudalabError, OSError) as error:
             raise _Failed(Why.WRONG, f"there is no answer while times are taken: {error}") from None
@@ -225,7 +227,7 @@ def _by_bench(
     lab: Lab, submission: Kernel, twin: Kernel, case: Case, size: Size, settings: Settings
 ) -> tuple[dict[int, float], dict[int, float]]:
     """`cudalab bench` in one process: nothing of the submission runs on the host there."""
-    said = submission.work(
+    said, why = submission.work(
         "bench",
         LIMITS,
         "rows.json",
@@ -238,7 +240,7 @@ def _by_bench(
         seconds=settings.time_limit_s,
     )
     if said is None:
-        raise _Failed(Why.CRASH, "it ended while times were taken")
+        raise _Failed(Why.CRASH, f"it ended while times were taken: {why}")
     ours, theirs = said["rows"]
     if theirs["status"] != "ok":
         raise CudalabError(f"the reference {twin.label} could not be measured: {theirs['reason']}")

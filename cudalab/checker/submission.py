@@ -347,16 +347,18 @@ class Kernel:
             readable=(self._made,), gpu=self.device == "cuda", extra_env=self._environment()
         )
 
-    def work(self, mode: str, limits: Limits, result: str, **rest: Any) -> dict[str, Any] | None:
-        """Run the worker in another mode, with a cache of its own; what it wrote as `result`."""
+    def work(
+        self, mode: str, limits: Limits, result: str, **rest: Any
+    ) -> tuple[dict[str, Any] | None, str]:
+        """Run the worker in another mode, with a cache of its own; `result`, or how it ended."""
         assert self._made is not None, "compile first"
         with self.box() as box:
             if not self.trusted:
                 shutil.copytree(self._made / "cache", box.path / "cache")
                 box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
                 del box.extra_env[READ_ONLY]
-            self._work(box, self._spec(self._made, mode, **rest), limits)
-            return said_in(box.path, result)
+            outcome = self._work(box, self._spec(self._made, mode, **rest), limits)
+            return said_in(box.path, result), failure(outcome).says
 
     def run_on_source(
         self, command: Sequence[str], limits: Limits, result: str
