@@ -23,7 +23,7 @@ from cudalab.errors import ExitCode  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "profile.md")
+DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "profile.md", ROOT / "docs" / "run.md")
 RESULTS = ROOT / "docs" / "results"
 
 # The counts of docs/truth.py that are judged, in words.
@@ -226,12 +226,39 @@ def percent(deviation: float) -> str:
     return f"{100 * deviation:+.0f} %" if deviation < 9 else f"{deviation + 1:,.0f} times"
 
 
+def programs() -> str:
+    """What whole programs write on the machines of docs/results/programs, compared."""
+    stored = [json.loads(p.read_text("utf-8")) for p in sorted(RESULTS.glob("programs/*.json"))]
+    if not stored:
+        return "No run is stored yet.\n"
+    made = "; ".join(f"{one['device']} ({one['date']}, commit `{one['commit']}`)" for one in stored)
+    runs = [{(run["program"], run["input"]): run for run in one["runs"]} for one in stored]
+    names = dict.fromkeys(program for program, _ in runs[0])
+    columns = ["program", "inputs", "the same", "not the same", "output for the first, SHA-256"]
+    return f"{made}\n\n" + table(columns, (program_row(name, runs) for name in names))
+
+
+def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) -> list[str]:
+    """One program: with how many inputs all machines did the same, and with which they did not."""
+    found = {key: run for key, run in runs[0].items() if key[0] == name}
+
+    def is_same(key: tuple[str, str]) -> bool:
+        whats = ("input_sha256", "status", "sha256")
+        return all(key in r and all(r[key][w] == runs[0][key][w] for w in whats) for r in runs)
+
+    others = [f"`{key[1]}`" for key in found if not is_same(key)]
+    first = next(run for run in found.values() if run["bytes"])
+    same = f"{len(found) - len(others)}"
+    return [f"`{name}`", str(len(found)), same, ", ".join(others), f"`{first['sha256'][:16]}`"]
+
+
 PARTS = {
     "variants": variants,
     "exit-codes": exit_codes,
     "figures": figures,
     "bench": bench,
     "counters": counters,
+    "programs": programs,
 }
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SAMPLES = ROOT / "samples"
 OWN = ROOT / "tests" / "programs"
-PRINTS = ("forms", "errors", "groups", "numbers")  # programs of OWN that read nothing
+PRINTS = ("errors", "forms", "grid_races", "groups", "numbers")  # of OWN, which read nothing
 SEED = 1
 LARGER = {  # than the samples, for each lab
     "bitonic": "100000",
@@ -74,7 +74,7 @@ def runs(folder: Path) -> Iterator[tuple[str, list[Path], str, Path | None]]:
             subprocess.run(list(map(str, command)), stdout=file, check=True, cwd=ROOT)
         yield name, files, f"n = {LARGER[lab]}, seed {SEED}", drawn
     for name in PRINTS:
-        yield name, [OWN / f"{name}.cu"], "", None
+        yield name, [OWN / f"{name}.cu"], "nothing", None
 
 
 def outcome(
