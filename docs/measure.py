@@ -135,6 +135,38 @@ def cpu_figures() -> Iterator[Figure]:
             "ms",
             KERNELS,
         )
+        yield from program_figures(folder)
+
+
+def program_figures(folder: str) -> Iterator[Figure]:
+    """Whole programs: `cudalab run`, and `cudalab check` of a small correct one."""
+    how = f"whole process, median of {RUNS}"
+    run = ["run", "--device", "cpu"]
+    report = ROOT / "samples" / "programs" / "radixsort_report.cu"
+    lines = f"{report.name}, {len(report.read_text('utf-8').splitlines())} lines"
+    small = generated(folder, "radixsort", 10)
+    colds = [whole_process([*run, changed(folder, report, i)], small)[0] for i in range(RUNS)]
+    name = f"`cudalab run`, {lines}, 10 keys, nothing cached but the runtime"
+    yield name, "≤ 1.5", median(colds), "s", how
+    empty = Path(folder, "empty.cu")
+    empty.write_text("int main() { return 0; }\n", encoding="utf-8")
+    yield "`cudalab run`, an empty program", "≤ 0.1", seconds([*run, str(empty)]), "s", how
+    keys = generated(folder, "radixsort", 1_000_000)
+    name = f"`cudalab run`, {report.name}, n = 1,000,000"
+    yield name, "≤ 20", seconds([*run, str(report)], keys), "s", how
+    program = ROOT / "samples" / "programs" / "reduce_templates.cu"
+    check = ["check", "reduce", "--device", "cpu", "--program"]
+    checks = [whole_process([*check, changed(folder, program, i)])[0] for i in range(RUNS)]
+    name = f"`cudalab check reduce --program`, {program.name}, default tests"
+    yield name, "≤ 5", median(checks), "s", f"{how}, never compiled before"
+
+
+def changed(folder: str, program: Path, number: int) -> str:
+    """A copy that nobody has compiled before."""
+    copy = Path(folder, f"{number}-{program.name}")
+    first = f"// {time.time_ns()}\n"
+    copy.write_text(first + program.read_text(encoding="utf-8"), encoding="utf-8")
+    return str(copy)
 
 
 def cuda_figures() -> Iterator[Figure]:
