@@ -32,7 +32,7 @@ namespace cudalab {
 static char executable[4096];
 static cudaError_t crash_error;  // of the kernel that failed
 
-// Whether a line as addr2line names it, such as "/home/me/a.cu:12", is in one of the program's own
+// Whether a line as addr2line names it, such as "a.cu:12", is in one of the program's own
 // files: neither the system's nor this runtime's, parts of which the compiler inlines.
 static bool is_own_line(const char* line) {
     for (const char* foreign : {"??", "/usr/include/", "/usr/local/include/", "/usr/lib/"})
