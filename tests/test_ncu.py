@@ -133,6 +133,16 @@ def test_copies_of_a_line_are_one_access():
     assert (wide.bytes_per_lane, wide.requests) == (16, 5)
 
 
+def test_an_asynchronous_copy_loads_and_stores():
+    counts = {ncu.EXECUTED: 4, ncu.LANES: 128, ncu.SECTORS: 64, ncu.WAVEFRONTS: 16}
+    copy = ncu.Instruction("LDGSTS.E.BYPASS.128 [R7], desc[UR6][R2.64]", Place(FILE, 31))
+    copy.counts.update(counts)
+    load, store = ncu._accesses(copy)
+    assert (load.space, load.kind, load.sectors, load.wavefronts) == ("global", "load", 64, 0)
+    assert (store.space, store.kind, store.sectors, store.wavefronts) == ("shared", "store", 0, 16)
+    assert load.bytes_per_lane == store.bytes_per_lane == 16
+
+
 def test_names_of_instructions():
     assert ncu.opcode("@!PT LDS.U.128 R4, [R0]") == ("LDS", ".U.128")
     assert ncu.opcode("ATOMS.POPC.INC.32 RZ, [R2]")[0] == "ATOMS"

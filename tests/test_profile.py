@@ -460,6 +460,22 @@ def test_counts_side_by_side():
     assert {row[5] for row in same.rows} == {"+0.0"}
 
 
+def test_deviations_have_their_cause_beside_them():
+    here = trace(
+        blocks=64,
+        blocks_traced=64,
+        accesses=(shared(TREE, "load", 100, 400, 4), shared(TREE, "store", 50, 50)),
+    )
+    wide = dataclasses.replace(shared(TREE, "load", 25, 100), bytes_per_lane=16)
+    there = dataclasses.replace(here, accesses=(wide, here.accesses[1]), branches=())
+    grid = profile_compare.grid(profiled(here), profiled(there, device="cuda", device_name="a GPU"))
+    merged, _, predicated = grid.notes
+    assert merged.startswith("interleaved_strided, wavefronts, shared memory: The compiler merges")
+    assert merged.endswith("shared loads: 100 of 4 bytes here; 25 of 16 bytes there")
+    assert "The machine code has no branch there" in predicated
+    assert predicated.endswith("here, no branch there")
+
+
 def test_a_page_of_two_devices():
     cuda = profiled(device="cuda", device_name="a GPU")
     checker = Checker()

@@ -16,6 +16,7 @@ import sys
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,13 +69,14 @@ OPERATIONS = {
 }
 SHAPE = tuple(f"launch__{of}_dim_{axis}" for of in ("grid", "block") for axis in "xyz")
 DEVICE_NAME = "device__attribute_display_name"
+ASYNCHRONOUS = "LDGSTS"  # cp.async
 # The machine's instructions that access memory, the longest names first.
 _MEMORY: tuple[tuple[str, Space, Kind], ...] = (
     ("ATOMS", "shared", "atomic"),
     ("ATOMG", "global", "atomic"),
     ("ATOM", "global", "atomic"),
     ("RED", "global", "atomic"),
-    ("LDGSTS", "global", "load"),  # and a store to shared memory
+    (ASYNCHRONOUS, "global", "load"),  # and a store to shared memory
     ("LDG", "global", "load"),
     ("LDS", "shared", "load"),
     ("STG", "global", "store"),
@@ -257,7 +259,7 @@ def _launch(action: Any, labels: Sequence[str]) -> LaunchTrace:
         blocks=blocks,
         blocks_traced=blocks,
         warps_traced=blocks * warps,
-        accesses=_together(filter(None, map(_access, executed))),
+        accesses=_together(chain.from_iterable(map(_accesses, executed))),
         branches=tuple(filter(None, map(_branch, executed))),
         barriers=dict(barriers),
         warp_operations=dict(warp_operations),
@@ -320,12 +322,17 @@ def is_branch(sass: str) -> bool:
     return opcode(sass)[0] in _BRANCHES
 
 
-def _access(one: Instruction) -> Access | None:
+def _accesses(one: Instruction) -> Iterator[Access]:
+    """What an instruction does; an asynchronous copy is a load and a store to shared memory."""
     accessed = memory_access(one.sass)
-    requests = one.counts[EXECUTED]
-    if accessed is None or not requests:
-        return None
-    space, kind, width = accessed
+    if accessed is None or not one.counts[EXECUTED]:
+        return
+    yield _access(one, *accessed)
+    if opcode(one.sass)[0] == ASYNCHRONOUS:
+        yield _access(one, "shared", "store", accessed[2])
+
+
+def _access(one: Instruction, space: Space, kind: Kind, width: int) -> Access:
     shared = space == "shared"
     wavefronts, ideal = one.counts[WAVEFRONTS], one.counts[IDEAL_WAVEFRONTS]
     mean = wavefronts / ideal if shared and ideal else 1.0 if shared else 0.0
@@ -334,7 +341,7 @@ def _access(one: Instruction) -> Access | None:
         space=space,
         kind=kind,
         bytes_per_lane=width,
-        requests=requests,
+        requests=one.counts[EXECUTED],
         lanes=one.counts[LANES],
         sectors=0 if shared else one.counts[SECTORS],
         ideal_sectors=0 if shared else one.counts[IDEAL_SECTORS],
