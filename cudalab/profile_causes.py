@@ -34,7 +34,7 @@ def of_accesses(called: str, ours: Mapping[int, int], theirs: Mapping[int, int])
 
     Returns a key of CAUSES, or an empty string where it is none of them, and the evidence.
     """
-    evidence = f"{called}: {_by_width(ours)} here; {_by_width(theirs)} there"
+    evidence = f"{called}: {_by_width(ours)} by the source; {_by_width(theirs)} on the GPU"
     if max(theirs, default=0) > max(ours, default=0):
         return "merged", evidence
     return "kept" if sum(theirs.values()) < sum(ours.values()) else "", evidence
@@ -58,8 +58,8 @@ def of_branches(
     if not lines:
         return "", ""
     said = [
-        f"{at.file.rpartition('/')[2]}:{at.line}: {ours.get(at, 0):,} here, "
-        + (f"{theirs.get(at, 0):,} there" if at in kept else "no branch there")
+        f"{at.file.rpartition('/')[2]}:{at.line}: {ours.get(at, 0):,} by the source, "
+        + (f"{theirs.get(at, 0):,} on the GPU" if at in kept else "no branch on the GPU")
         for at in lines[:SHOWN]
     ]
     if len(lines) > SHOWN:

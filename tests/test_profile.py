@@ -471,9 +471,9 @@ def test_deviations_have_their_cause_beside_them():
     grid = profile_compare.grid(profiled(here), profiled(there, device="cuda", device_name="a GPU"))
     merged, _, predicated = grid.notes
     assert merged.startswith("interleaved_strided, wavefronts, shared memory: The compiler merges")
-    assert merged.endswith("shared loads: 100 of 4 bytes here; 25 of 16 bytes there")
+    assert merged.endswith("shared loads: 100 of 4 bytes by the source; 25 of 16 bytes on the GPU")
     assert "The machine code has no branch there" in predicated
-    assert predicated.endswith("here, no branch there")
+    assert predicated.endswith("by the source, no branch on the GPU")
 
 
 def test_a_page_of_two_devices():

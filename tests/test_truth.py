@@ -97,7 +97,7 @@ def test_what_is_near_needs_no_cause(truth):
             {"shared_load_wavefronts": 40},
             [("LDS.128", 16, 40)],
             "merged",
-            "shared loads: 64 of 4 bytes here; 16 of 16 bytes there",
+            "shared loads: 64 of 4 bytes by the source; 16 of 16 bytes on the GPU",
         ),
         (
             "shared_wavefronts",
@@ -105,7 +105,7 @@ def test_what_is_near_needs_no_cause(truth):
             {"shared_load_wavefronts": 50},
             [("LDS", 32, 50)],
             "kept",
-            "shared loads: 64 of 4 bytes here; 32 of 4 bytes there",
+            "shared loads: 64 of 4 bytes by the source; 32 of 4 bytes on the GPU",
         ),
         (
             "shared_wavefronts",
@@ -113,7 +113,7 @@ def test_what_is_near_needs_no_cause(truth):
             {"shared_store_wavefronts": 0},
             [("LDGSTS.E", 64, 0)],
             "asynchronous",
-            "shared stores: 64 of 4 bytes here; none there, 64 LDGSTS",
+            "shared stores: 64 of 4 bytes by the source; none on the GPU, 64 LDGSTS",
         ),
         (
             "bank_conflicts",
@@ -144,10 +144,16 @@ def test_causes_of_other_branches(truth):
     there = counts(truth, divergent_branches=40)
     at_9 = instruction("@BRA", 9, **{ncu.EXECUTED: 200, ncu.DIVERGENT: 40})
     row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_9])
-    assert (row["cause"], row["evidence"]) == ("predicated", "k.cu:7: 60 here, no branch there")
+    assert (row["cause"], row["evidence"]) == (
+        "predicated",
+        "k.cu:7: 60 by the source, no branch on the GPU",
+    )
     at_7 = instruction("@BRA", 7, **{ncu.EXECUTED: 50, ncu.DIVERGENT: 15})
     row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_7, at_9])
-    assert (row["cause"], row["evidence"]) == ("partly predicated", "k.cu:7: 60 here, 15 there")
+    assert (row["cause"], row["evidence"]) == (
+        "partly predicated",
+        "k.cu:7: 60 by the source, 15 on the GPU",
+    )
 
 
 def test_what_nothing_explains_stays_open(truth):
