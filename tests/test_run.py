@@ -272,7 +272,9 @@ def test_sanitize_finds_what_is_wrong():
     assert done.returncode == 3
     assert done.stdout == b"1\n"
     assert "racy: 6 found" in report
-    assert "looked at: 2 launches" in report
+    assert "looked at: 2 launches of 2 kernels" in report
+    assert "2. beyond<<<1, 128>>> at" in report
+    assert "racy.cu:18: access out of bounds" in report
     assert "data race" in report
     assert "there is no __syncthreads() between the two" in report
     assert "data[t] = s[n - 1 - t];" in report
@@ -366,8 +368,16 @@ def test_profile_counts_by_launch_and_by_line():
     assert done.returncode == 0
     assert done.stdout == path.with_name("course.float32.out.bin").read_bytes()
     assert "transpose_dynamic: 1 launch of 1 kernel" in report
+    assert "never freed" not in report
     assert "bank conflicts: no" in report
     assert "to[(size_t)row * rows + column] = tile[" in report
+
+
+def test_profile_tells_what_the_program_lets_pass():
+    report = " ".join(run("racy.cu", "cpu", "--profile").stderr.decode().split())
+    assert "racy: 2 launches of 2 kernels" in report
+    assert "1000 bytes of device memory are never freed" in report
+    assert "racy.cu:19: the launch failed and the program never asked" in report
 
 
 def test_status_of_an_observed_program_is_its_own():

@@ -59,12 +59,23 @@ class Library:
 
 
 @dataclass
+class Launch:
+    """One launch of the program."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    place: str  # the file and line that launched it
+    found: list[Finding] = field(default_factory=list)
+
+
+@dataclass
 class Observed:
     """What was seen."""
 
     traces: list[LaunchTrace] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    launches: int = 0
+    findings: list[Finding] = field(default_factory=list)  # of all launches
+    launches: list[Launch] = field(default_factory=list)
     told: list[tuple[str, str]] = field(default_factory=list)  # one of TOLD, and the words
 
 
@@ -168,9 +179,10 @@ def observe(
             if kind == "trace":
                 seen.traces.append(what)
             elif kind == "findings":
+                seen.launches[-1].found = what
                 check_rows.merge_findings(seen.findings, what)
             elif kind == "launch":
-                seen.launches += 1
+                seen.launches.append(what)
             elif kind == "started":
                 started = True
             else:
@@ -300,7 +312,9 @@ class _Program:
         grid, block = tuple(launch.grid), tuple(launch.block)
         blocks = grid[0] * grid[1] * grid[2]
         began, fresh, traced = time.monotonic(), True, 0
-        self.tell_parent("launch", None)
+        name = launch.kernel.contents.name.decode(errors="replace")
+        place = f"{launch.file.decode(errors='replace')}:{launch.line}"
+        self.tell_parent("launch", Launch(name, grid, block, place))
         state = 1
         if self.detect or launch.cooperative:  # blocks that wait for each other: all or none
             state, traced = self._run(launch, 0, blocks, fresh, observed=True), blocks

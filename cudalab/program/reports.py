@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cudalab import display
 from cudalab.annotate import number, share
 from cudalab.profile import Profile, VariantProfile, merged, totals
-from cudalab.sanitize import finding_row
+from cudalab.sanitize import KINDS, finding_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,27 @@ def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
     said = f"{errors} found" if errors else clean
     display.findings(f"{name}: {said}\nlooked at: {_launches(seen)}", rows)
+    if rows:
+        _by_launch(seen)
+    _failures(seen)
+    return errors == 0
+
+
+def _by_launch(seen: Observed) -> None:
+    """A line for each launch in which something was found."""
+    display.lines(["", "By launch:"])
+    shown = [(i, launch) for i, launch in enumerate(seen.launches, 1) if launch.found]
+    for i, launch in shown[:LAUNCHES_SHOWN]:
+        kinds = ", ".join(sorted({KINDS[one.kind].title for one in launch.found}))
+        size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
+        display.lines([f"   {i}. {launch.kernel}{size} at {launch.place}: {kinds}"])
+    if len(shown) > LAUNCHES_SHOWN:
+        display.lines([f"   and {len(shown) - LAUNCHES_SHOWN} more launches"])
+
+
+def _failures(seen: Observed) -> None:
+    """What the program did not look at, and what it may have looked at."""
+    wrong = [words for kind, words in seen.told if kind != "failed call"]
     failed = [words for kind, words in seen.told if kind == "failed call"]
     for head, lines in (
         ("Failures that the program lets pass, and memory it keeps:", wrong),
@@ -35,7 +56,6 @@ def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
     ):
         if lines:
             display.lines(["", head, *(f"   {line}" for line in lines)])
-    return errors == 0
 
 
 def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
@@ -68,13 +88,14 @@ def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
     program.texts = {file.label: file.text for file in files}
     found = Profile("cpu", processor_name(), 32, "program", {}, name, [program])
     show(found)
+    _failures(seen)
     return True
 
 
 def _launches(seen: Observed) -> str:
-    kernels = {trace.kernel for trace in seen.traces}
+    kernels = {launch.kernel for launch in seen.launches}
     of = f" of {_count(len(kernels), 'kernel', 'kernels')}" if kernels else ""
-    return _count(seen.launches, "launch", "launches") + of
+    return _count(len(seen.launches), "launch", "launches") + of
 
 
 def _count(number: int, one: str, many: str) -> str:
