@@ -231,10 +231,11 @@ def compute(
             click.echo("note: no GPU here: running on the CPU device", err=True)
         if variant is None:
             chosen = lab.choose(inputs, case, backend.name)
-            variant = (
-                registry.find(lab, chosen)
-                if chosen
-                else registry.default(lab, case, backend.name, backend.features)
+            names = [chosen] if isinstance(chosen, str) else chosen or ()
+            found = [registry.find(lab, name) for name in names]
+            able = (one for one in found if not one.missing(backend.features))
+            variant = next(able, None) or registry.default(
+                lab, case, backend.name, backend.features
             )
         registry.check_features(variant, backend.name, backend.features)
         timed = TimedBackend(backend)

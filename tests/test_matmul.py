@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,10 +15,11 @@ from cudalab import labs, registry, runner
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs.base import Inputs
-from cudalab.labs.matmul import UNIT, deal_squares, draw, factors
+from cudalab.labs.matmul import UNIT, cluster_pieces, deal_squares, draw, factors, whole_waves
 
 LAB = labs.get("matmul")
 PRODUCTS = LAB.axes["product"]
+TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
 VARIANTS = registry.variants(LAB)
 # Edges of every tile in use, k shorter than a tile, one row, one column, more rows than columns.
 SHAPES = [(1, 1, 1), (1, 9, 130), (130, 1, 3), (17, 15, 16), (5, 300, 130), (257, 33, 31)]
@@ -298,10 +300,11 @@ SCALES = {
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("name", TENSOR_CORES)
 @pytest.mark.parametrize("which", PRODUCTS)
 @pytest.mark.parametrize("scale", SCALES)
-def test_tensor_cores_at_the_limits_of_the_range(backend, which, scale):
-    variant = registry.find(LAB, "tensor_cores_bf16x6")
+def test_tensor_cores_at_the_limits_of_the_range(backend, name, which, scale):
+    variant = registry.find(LAB, name)
     for m, k, n in [(130, 33, 140), (20, 16, 130), (1, 1, 1), (65, 200, 3)]:
         power_a, power_b = SCALES[scale]
         a, b = scaled(power_a, (m, k)), scaled(power_b, (k, n))
@@ -315,10 +318,11 @@ def test_tensor_cores_at_the_limits_of_the_range(backend, which, scale):
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("name", TENSOR_CORES)
 @pytest.mark.parametrize("which", ["ab", "abt"])
-def test_tensor_cores_with_scales_along_k(backend, which):
+def test_tensor_cores_with_scales_along_k(backend, name, which):
     """Large numbers of A meet small ones of B: sums of products that are all alike."""
-    variant = registry.find(LAB, "tensor_cores_bf16x6")
+    variant = registry.find(LAB, name)
     for spread in (20, 60, 120):
         inputs = make(which, 130, 200, 70)
         scales = np.arange(200) * 37 % (2 * spread) - spread
@@ -330,16 +334,17 @@ def test_tensor_cores_with_scales_along_k(backend, which):
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("name", TENSOR_CORES)
 @pytest.mark.parametrize("which", PRODUCTS)
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38, 1e38, 1e-38, 1e-45])
-def test_tensor_cores_keep_a_special_number_to_its_tiles(backend, which, value):
-    variant = registry.find(LAB, "tensor_cores_bf16x6")
+def test_tensor_cores_keep_a_special_number_to_its_tiles(backend, name, which, value):
+    variant = registry.find(LAB, name)
     inputs = make(which, 300, 70, 200)
     without = compute(backend, variant, inputs, which)
     inputs.arrays["a"][5, 69] = value
     got = compute(backend, variant, inputs, which)
     assert LAB.compare(got, inputs, case(which)) is None
-    untouched = np.s_[128:, 128:]  # by the first row of tiles, and with --aat the first column
+    untouched = np.s_[192:, 192:]  # by the first row of tiles, and with --aat the first column
     np.testing.assert_array_equal(got[untouched], without[untouched])
     if which != "aat":
         inputs.arrays["b"].reshape(-1)[-1] = value
@@ -347,11 +352,12 @@ def test_tensor_cores_keep_a_special_number_to_its_tiles(backend, which, value):
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("name", TENSOR_CORES)
 @pytest.mark.parametrize("which", PRODUCTS)
 @pytest.mark.parametrize("dist", LAB.distributions)
-def test_tensor_cores_in_many_tiles_and_stages(backend, which, dist):
+def test_tensor_cores_in_many_tiles_and_stages(backend, name, which, dist):
     """More tile rows than a band, more blocks along k than stages, tails in all directions."""
-    variant = registry.find(LAB, "tensor_cores_bf16x6")
+    variant = registry.find(LAB, name)
     for m, k, n in [(2_100, 37, 261), (131, 517, 258), (128, 128, 128)]:
         inputs = make(which, m, k, n, dist)
         found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
@@ -359,9 +365,10 @@ def test_tensor_cores_in_many_tiles_and_stages(backend, which, dist):
 
 
 @pytest.mark.cuda
-def test_no_product_of_parts_is_missing(backend):
+@pytest.mark.parametrize("name", TENSOR_CORES)
+def test_no_product_of_parts_is_missing(backend, name):
     """Without any of the six, some of these sums would be off by more than 50 units."""
-    variant = registry.find(LAB, "tensor_cores_bf16x6")
+    variant = registry.find(LAB, name)
     inputs = make("ab", 384, 32, 384)
     got = compute(backend, variant, inputs, "ab")
     a, b = factors(inputs, case())
@@ -388,6 +395,50 @@ def test_a_symmetric_product_in_many_squares(backend):
         found = LAB.compare(got, inputs, case("aat"))
         assert found is None, f"{m} x {k}: {found}"
         np.testing.assert_array_equal(got, got.T)
+
+
+def test_waves_that_are_all_full():
+    """Whole tiles fill waves; pieces cover k and are not empty; splitting is never dearer."""
+    for tiles, k, at_once in product((1, 7, 131, 132, 133, 288, 512), (1, 64, 777, 3000), (3, 132)):
+        whole, pieces, piece_k = whole_waves(tiles, k, 64, at_once, 64)
+        assert whole == tiles // at_once * at_once
+        assert (pieces - 1) * piece_k < k <= pieces * piece_k
+        assert pieces == 1 or piece_k % 64 == 0
+        assert -(-(tiles - whole) * pieces // at_once) * piece_k <= k
+    assert whole_waves(288, 3000, 64, 132, 64) == (264, 5, 640)  # n = 3000
+    assert whole_waves(512, 4096, 64, 132, 64) == (396, 1, 4096)  # the last wave is nearly full
+
+
+@pytest.mark.parametrize("which", ["ab", "abt", "aat"])
+@pytest.mark.parametrize("at_once", [1, 3, 5])
+def test_tiles_of_the_last_wave_in_pieces(backend, which, at_once):
+    """Rows of B at any address, pieces that end inside a stage, tiles that end inside C."""
+    variant = registry.find(LAB, "whole_waves")
+    defines = {"MULTIPROCESSORS": at_once, "PIECE_COST": 1, "ALIGN_FROM": 1}
+    variant = replace(variant, requires=(), defines=variant.defines | defines)
+    for m, k, n in [(300, 200, 261), (129, 333, 257), (257, 130, 1030)]:
+        inputs = make(which, m, k, n)
+        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        assert found is None, f"{m} x {k} x {n}: {found}"
+
+
+def test_clusters_are_as_large_as_multiprocessors_are_idle():
+    for tiles, at_once, expected in [(1, 132, 4), (1, 1, 2), (64, 132, 2), (16, 132, 4)]:
+        assert cluster_pieces(tiles, 512, at_once, 64) == expected
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", ["cluster_split_k", "cluster_split_k_wide"])
+@pytest.mark.parametrize("which", PRODUCTS)
+@pytest.mark.parametrize("at_once", [1, 1000])
+def test_pieces_of_a_cluster(backend, name, which, at_once):
+    """Two and four of them, some empty, edges in all directions, more than a band."""
+    variant = registry.find(LAB, name)
+    variant = replace(variant, defines=variant.defines | {"MULTIPROCESSORS": at_once})
+    for m, k, n in [(50, 1, 40), (50, 47, 40), (64, 64, 64), (1, 333, 130), (2_100, 65, 131)]:
+        inputs = make(which, m, k, n)
+        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        assert found is None, f"{m} x {k} x {n}: {found}"
 
 
 def test_every_row_of_the_ladder_is_there():

@@ -14,7 +14,7 @@ import numpy as np
 from cudalab.backends.base import C_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from cudalab.backends.base import Backend, Buffer, Module
     from cudalab.compare import Mismatches
@@ -107,8 +107,11 @@ class Lab:
         """What the case defines for every kernel of the lab: T, its element type in C."""
         return {"T": C_TYPES[case["dtype"]]}
 
-    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
-        """The variant for these inputs when none is named; None leaves it to the headers."""
+    def choose(self, inputs: Inputs, case: Case, device: str) -> str | Sequence[str] | None:
+        """The variant for these inputs when none is named; None leaves it to the headers.
+
+        Of several, the first whose requirements the device meets; if it meets none's, the headers'.
+        """
         del inputs, case, device
         return None
 

@@ -221,6 +221,81 @@ class MatMul(Lab):
 
         return Step(run, c)
 
+    def dispatch_cluster_split_k(self, job: Job) -> Step:
+        """Clusters of 2 or 4 blocks a tile of C, each block a piece of the sums.
+
+        multiply_in_2(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n),
+        multiply_in_4(…)
+            c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1), in clusters of
+            (1, 2, 1) and (1, 4, 1). blockIdx.x counts the tiles of BM x BN elements,
+            blockIdx.y the pieces of k
+        Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES.
+        """
+        m, k, n = (job.params[name] for name in "mkn")
+        tiles = _blocks(m, job.define("BM")) * _blocks(n, job.define("BN"))
+        pieces = cluster_pieces(tiles, k, job.define("MULTIPROCESSORS"), job.define("PIECE_COST"))
+        threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES")
+        return _multiply(job, (tiles, pieces), threads, shared, f"multiply_in_{pieces}")
+
+    def dispatch_whole_waves(self, job: Job) -> Step:
+        """Tiles in waves of MULTIPROCESSORS blocks; those of the last wave split along k.
+
+        align_rows(const float *b, float *aligned, unsigned k, unsigned n, unsigned stride)
+            b (k x n) into rows of `stride` numbers, a multiple of 4; any number of blocks
+        multiply_waves(const float *a, const float *b, float *c, float *partials, unsigned m,
+                       unsigned k, unsigned n, unsigned stride, unsigned whole, unsigned pieces,
+                       unsigned piece_k)
+            c (m x n) = a (m x k) times b (k rows of `stride` numbers, n of them b's; n x k where
+            B_TRANSPOSED is 1), in tiles of BM x BN elements. Blocks below `whole` compute one
+            each; of those behind, `pieces` in a row share one, each piece_k numbers along k, a
+            multiple of BK. If pieces > 1 their sums go to partials, BM x BN numbers a block
+        add_pieces(const float *partials, float *c, unsigned m, unsigned n, unsigned whole,
+                   unsigned pieces)
+            the tiles from `whole` on; blockIdx.y counts them, and a thread has four elements
+        Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory of multiply_waves:
+        SHARED_BYTES. align_rows runs where n is no multiple of 4 and k and n are at least
+        ALIGN_FROM; add_pieces where there is more than one piece. Where nothing is to be aligned
+        or split, `multiply` runs instead, as in the plan `tiles`.
+        """
+        backend, a = job.backend, job.buffers["a"]
+        b = job.buffers.get("b", a)
+        m, k, n = (job.params[name] for name in "mkn")
+        bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
+        threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES")
+        tiles = _blocks(m, bm) * _blocks(n, bn)
+        whole, pieces, piece_k = whole_waves(
+            tiles, k, bk, job.define("MULTIPROCESSORS"), job.define("PIECE_COST")
+        )
+        split = tiles - whole
+        align = job.case["product"] == "ab" and n % 4 and min(k, n) >= job.define("ALIGN_FROM")
+        if pieces == 1 and not align:
+            return self.dispatch_tiles(job)
+        partials = backend.empty((split * pieces if pieces > 1 else 1, bm, bn), np.float32)
+        c = backend.empty((m, n), np.float32)
+        u = np.uint32
+        stride, aligned = n, b
+        if align:
+            stride = _blocks(n, 4) * 4
+            aligned = backend.empty((k, stride), np.float32)
+        align_blocks = min(_blocks(k * stride, 4 * threads), 16 * job.define("MULTIPROCESSORS"))
+        multiply, add = job.kernels["multiply_waves"], job.kernels["add_pieces"]
+        plan = (u(m), u(k), u(n), u(stride), u(whole), u(pieces), u(piece_k))
+        add_grid = (_blocks(bm * bn, 4 * threads), split)
+
+        def run() -> None:
+            if align:
+                kernel = job.kernels["align_rows"]
+                backend.launch(kernel, align_blocks, threads, b, aligned, u(k), u(n), u(stride))
+            grid = whole + split * pieces
+            backend.launch(
+                multiply, grid, threads, a, aligned, c, partials, *plan, shared_bytes=shared
+            )
+            if pieces > 1:
+                sizes = (u(m), u(n), u(whole), u(pieces))
+                backend.launch(add, add_grid, threads, partials, c, *sizes)
+
+        return Step(run, c)
+
     def dispatch_symmetric(self, job: Job) -> Step:
         """The squares of BM x BM elements on one side of the diagonal, two a block.
 
@@ -250,15 +325,15 @@ class MatMul(Lab):
     def dispatch_split_bf16(self, job: Job) -> Step:
         """Parts of the factors in scratch memory, then sums of products of parts.
 
-        Lines are the rows of a and the columns of b. A block covers BM of them (BN of b's; the
-        same number) and BK numbers along k, the last ones less; blocks are counted tile row by
-        tile row, along k inside. A block of parts has three times BM x BK bfloat16.
+        Lines are the rows of a and the columns of b. A block covers BM of them (BN of b's) and BK
+        numbers along k, the last ones less; blocks are counted tile row by tile row, along k
+        inside. A block of parts has three times BM x BK (BN x BK) bfloat16.
 
         split_factors(const float *a, const float *b, uint4 *a_parts, uint4 *b_parts,
                       uint2 *a_ranges, uint2 *b_ranges, unsigned m, unsigned k, unsigned n)
             writes each block's parts, and what multiply_parts has to know of its numbers' range;
             blockIdx.x counts the blocks of a, then those of b, of SPLIT_THREADS threads. With
-            --aat there are only those of a, and b's pointers are a's
+            --aat and BM = BN there are only those of a, and b's pointers are a's
         multiply_parts(const uint4 *a_parts, const uint4 *b_parts, const uint2 *a_ranges,
                        const uint2 *b_ranges, const float *a, const float *b, float *c,
                        unsigned m, unsigned k, unsigned n)
@@ -275,20 +350,21 @@ class MatMul(Lab):
         a_parts = b_parts = backend.empty((a_blocks, 3, bm, bk), np.uint16)
         a_ranges = b_ranges = backend.empty((a_blocks, 2), np.uint32)
         blocks = a_blocks
-        if b is not a:
+        if b is not a or bm != bn:
             b_parts = backend.empty((b_blocks, 3, bn, bk), np.uint16)
             b_ranges = backend.empty((b_blocks, 2), np.uint32)
             blocks += b_blocks
         c = backend.empty((m, n), np.float32)
         split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts"]
         split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
-        tiles, shared = _blocks(m, bm) * _blocks(n, bn), job.define("SHARED_BYTES")
+        grid = (_blocks(m, bm) * _blocks(n, bn), job.define("BLOCKS_A_TILE"))
+        shared = job.define("SHARED_BYTES")
         scratch = (a_parts, b_parts, a_ranges, b_ranges)
         sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
 
         def run() -> None:
             backend.launch(split, blocks, split_threads, a, b, *scratch, *sizes)
-            backend.launch(multiply, tiles, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
+            backend.launch(multiply, grid, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
 
         return Step(run, c)
 
@@ -297,19 +373,53 @@ LAB = MatMul()
 
 
 def _multiply(
-    job: Job, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared_bytes: int = 0
+    job: Job,
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    shared_bytes: int = 0,
+    kernel_name: str = "multiply",
 ) -> Step:
     backend, a = job.backend, job.buffers["a"]
     b = job.buffers.get("b", a)
     m, k, n = (job.params[name] for name in "mkn")
     c: Buffer = backend.empty((m, n), np.float32)
-    kernel = job.kernels["multiply"]
+    kernel = job.kernels[kernel_name]
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
 
     def run() -> None:
         backend.launch(kernel, grid, block, a, b, c, *sizes, shared_bytes=shared_bytes)
 
     return Step(run, c)
+
+
+def cluster_pieces(tiles: int, k: int, multiprocessors: int, piece_cost: int) -> int:
+    """How many blocks, 2 or 4, share a tile.
+
+    The blocks are spread over the multiprocessors; one's time is that of its blocks' numbers along
+    k, and `piece_cost` more for each. The number of pieces is the one for which that is least.
+    """
+    _, pieces = min(
+        (_blocks(tiles * pieces, multiprocessors) * (_blocks(k, pieces) + piece_cost), pieces)
+        for pieces in (2, 4)
+    )
+    return pieces
+
+
+def whole_waves(tiles: int, k: int, bk: int, at_once: int, piece_cost: int) -> tuple[int, int, int]:
+    """How many tiles fill waves of `at_once` blocks, how many pieces each other one is split into,
+    and how many numbers along k a piece has, a multiple of bk.
+
+    A piece costs its numbers along k and `piece_cost`; the number of pieces is the cheapest.
+    """
+    whole = tiles // at_once * at_once
+    rest = tiles - whole
+    best = (k, 1, k)
+    for wanted in range(2, min(_blocks(k, bk), at_once) + 1):
+        piece_k = _blocks(_blocks(k, wanted), bk) * bk
+        pieces = _blocks(k, piece_k)
+        cost = _blocks(rest * pieces, at_once) * (piece_k + piece_cost)
+        best = min(best, (cost, pieces, piece_k))
+    return whole, *best[1:]
 
 
 def deal_squares(size: int) -> Array:

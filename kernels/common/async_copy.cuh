@@ -8,15 +8,25 @@
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
-// Four bytes, or zeros where nothing is to be read (`source` must be a valid address all the same).
+// Four bytes.
+__device__ inline void copy_async(float* target, const float* source) {
+    const unsigned address = (unsigned)__cvta_generic_to_shared(target);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(source) : "memory");
+}
+// Sixteen bytes; both addresses must be multiples of 16. Past the first-level cache: a block uses
+// them once.
+__device__ inline void copy_async_16(float* target, const float* source) {
+    const unsigned address = (unsigned)__cvta_generic_to_shared(target);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(source)
+                 : "memory");
+}
+// The same, or zeros where nothing is to be read (`source` must be a valid address all the same).
 __device__ inline void copy_async(float* target, const float* source, bool inside) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(target);
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(source),
                  "r"(inside ? 4 : 0)
                  : "memory");
 }
-// Sixteen bytes; both addresses must be multiples of 16. Past the first-level cache: a block uses
-// them once.
 __device__ inline void copy_async_16(float* target, const float* source, bool inside) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(target);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source),
@@ -33,6 +43,12 @@ __device__ inline void wait_for_copies() {
 
 #else
 
+__device__ inline void copy_async(float* target, const float* source) {
+    *target = *source;
+}
+__device__ inline void copy_async_16(float* target, const float* source) {
+    *reinterpret_cast<float4*>(target) = *reinterpret_cast<const float4*>(source);
+}
 __device__ inline void copy_async(float* target, const float* source, bool inside) {
     *target = inside ? *source : 0;
 }

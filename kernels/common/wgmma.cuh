@@ -1,6 +1,7 @@
 // The warpgroup's matrix instruction of compute capability 9.0a, for bfloat16: 128 threads, four
-// warps whose number in the block starts at a multiple of 4, multiply a 64 x 16 matrix by a
-// 16 x 128 matrix, both in shared memory, and add the product to float accumulators in registers.
+// warps whose number in the block starts at a multiple of 4, multiply a 64 x 16 matrix by a 16 x
+// 128 or 16 x 192 matrix, both in shared memory, and add the product to float accumulators in
+// registers.
 //
 // A factor lies in shared memory as lines along k (rows of the left factor, columns of the right
 // one) of 64 bytes, line after line, the lines of the first at a multiple of 1024 bytes. The
@@ -8,7 +9,7 @@
 // (l / 2 % 4). The instruction reads 16 numbers of each line, 32 bytes; the next 16 are described
 // by an address 32 bytes higher.
 //
-// Of the 64 x 128 product a warp w of the four has rows 16w to 16w + 15. In a lane, element
+// Of the product's 64 rows a warp w of the four has rows 16w to 16w + 15. In a lane, element
 // 4j + 2h + e is at row 16w + lane / 4 + 8h, column 8j + lane % 4 * 2 + e.
 #include "common/bulk_copy.cuh"
 
@@ -26,12 +27,13 @@ __device__ inline unsigned long long describe(unsigned address) {
     return address >> 4 | 1ull << 16 | (unsigned long long)(8 * LINE_BYTES >> 4) << 32 | 2ull << 62;
 }
 
-// All 64 accumulators as operands that the instruction reads and writes.
+// All accumulators as operands that the instruction reads and writes.
 #define EIGHT(i)                                                                          \
     "+f"(acc[i]), "+f"(acc[i + 1]), "+f"(acc[i + 2]), "+f"(acc[i + 3]), "+f"(acc[i + 4]), \
         "+f"(acc[i + 5]), "+f"(acc[i + 6]), "+f"(acc[i + 7])
-#define ACCUMULATORS \
+#define ACCUMULATORS64 \
     EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)
+#define ACCUMULATORS96 ACCUMULATORS64, EIGHT(64), EIGHT(72), EIGHT(80), EIGHT(88)
 
 // Before the first of a row of instructions: what the threads did with the accumulators is done.
 __device__ inline void begin_products() {
@@ -39,7 +41,7 @@ __device__ inline void begin_products() {
 }
 
 // acc = left x right, or acc += left x right. Only started: the accumulators belong to the tensor
-// core until finish_products.
+// core until finish_products. The right factor has 128 lines, or 192 for 96 accumulators.
 __device__ inline void start_product(float (&acc)[64], unsigned long long left,
                                      unsigned long long right, bool add) {
     asm volatile(
@@ -53,21 +55,53 @@ __device__ inline void start_product(float (&acc)[64], unsigned long long left,
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
         "%64, %65, add, 1, 1, 0, 0;\n"  // signs as they are, both factors along k
         "}"
-        : ACCUMULATORS
+        : ACCUMULATORS64
+        : "l"(left), "l"(right), "r"((int)add));
+}
+__device__ inline void start_product(float (&acc)[96], unsigned long long left,
+                                     unsigned long long right, bool add) {
+    asm volatile(
+        "{\n"
+        ".reg .pred add;\n"
+        "setp.ne.b32 add, %98, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, "
+        "%96, %97, add, 1, 1, 0, 0;\n"  // signs as they are, both factors along k
+        "}"
+        : ACCUMULATORS96
         : "l"(left), "l"(right), "r"((int)add));
 }
 
 // Wait for all products that were started. The accumulators are operands, so that the compiler does
 // not read them any earlier.
+#define COMMIT_AND_WAIT "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
 __device__ inline void finish_products(float (&acc)[64]) {
-    asm volatile(
-        "wgmma.commit_group.sync.aligned;\n"
-        "wgmma.wait_group.sync.aligned 0;"
-        : ACCUMULATORS::"memory");
+    asm volatile(COMMIT_AND_WAIT : ACCUMULATORS64::"memory");
+}
+__device__ inline void finish_products(float (&acc)[96]) {
+    asm volatile(COMMIT_AND_WAIT : ACCUMULATORS96::"memory");
 }
 
-#undef ACCUMULATORS
+#undef COMMIT_AND_WAIT
+#undef ACCUMULATORS96
+#undef ACCUMULATORS64
 #undef EIGHT
+
+// The registers of a multiprocessor, dealt out anew between warpgroups: from now on each thread of
+// this one has N, a multiple of 8. Taking more waits until others have given as many.
+template <unsigned N>
+__device__ inline void give_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <unsigned N>
+__device__ inline void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
 
 // Two floats rounded to bfloat16, half a unit in the last of 8 bits at most; `low` in bits 0 to 15.
 __device__ inline unsigned round_to_bf16(float low, float high) {

@@ -77,7 +77,8 @@ template <bool WIDE>
 __device__ inline void multiply_squares(float* ring, const float* a, float* c, unsigned row0,
                                         unsigned col0, unsigned middle, unsigned k, unsigned n) {
     float acc[TM][TN] = {};
-    sum_tile<WIDE>(acc, ring, a, a, n, k, n, row0, col0, middle == NO_SQUARE ? col0 : middle);
+    const unsigned other = middle == NO_SQUARE ? col0 : middle;
+    sum_tile<WIDE>(acc, ring, a, a, n, k, n, row0, col0, other, 0, k);
     __syncthreads();  // all have multiplied before the mirrored pieces overwrite the tiles
 
     const unsigned warp = threadIdx.x / 32, second = warp / 4;  // four warps a square

@@ -75,13 +75,16 @@ __device__ inline unsigned column_in_tile() {
     return warp / 2 * 64 + lane % 4 * 4;
 }
 
-// WIDE: rows of B and C start at multiples of 16 bytes. Adds this thread's elements of the product
-// of rows row0, … and columns col0, …, whose second half is the columns middle, ….
+// WIDE: rows of B start at multiples of 16 bytes. Adds this thread's elements of the product of
+// rows row0, … and columns col0, …, whose second half is the columns middle, …; of the sums along k
+// those from k_begin on, k_end excluded.
 template <bool WIDE>
 __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* a, const float* b,
                                 unsigned m, unsigned k, unsigned n, unsigned row0, unsigned col0,
-                                unsigned middle) {
+                                unsigned middle, unsigned k_begin, unsigned k_end) {
     const unsigned t = threadIdx.x;
+    a += k_begin;
+    b += B_TRANSPOSED ? k_begin : (size_t)k_begin * n;
 
     // Where this thread's copies read. Lines past the edge repeat the last one: what they give is
     // never stored. Only k has to be filled up with zeros.
@@ -102,7 +105,7 @@ __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* 
                                : b + (size_t)b_row * n + min(col0 + b_col, n - WIDTH);
     }
 
-    int rest = (int)k;  // still to be copied
+    int rest = (int)(k_end - k_begin);  // still to be copied
     unsigned filling = 0, slice = 0;
     // Start the copies of the next slice; at a stage's last one, close the group.
     auto copy_slice = [&]() {
@@ -159,7 +162,7 @@ __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* 
     __syncthreads();  // the first stage is complete
     read_step(0, 0);
     unsigned reading = 0, done = 0;  // the stage being multiplied, its slices that are done
-    const unsigned stages = (k + BK - 1) / BK;
+    const unsigned stages = (k_end - k_begin + BK - 1) / BK;
     for (unsigned s = stages * SLICES; s > 0; --s) {
         copy_slice();
 #pragma unroll
@@ -189,7 +192,18 @@ __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* 
     wait_for_copies<0>();
 }
 
-// This thread's elements, from `row` and `column` on, to C.
+// Row and column of a tile's first element. Tiles are counted in bands of BAND tile rows, column by
+// column: blocks that run together read a nearly square part of A and B, which the second-level
+// cache holds.
+__device__ inline uint2 first_element(unsigned tile, unsigned m, unsigned n) {
+    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
+    const unsigned band = tile / (BAND * tile_cols), place = tile % (BAND * tile_cols);
+    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
+    return make_uint2((band * BAND + place % rows_in_band) * BM, place / rows_in_band * BN);
+}
+
+// This thread's elements, from `row` and `column` on, to C, WIDE: whose rows start at multiples of
+// 16 bytes.
 template <bool WIDE>
 __device__ inline void store_elements(float* c, const float (&acc)[TM][TN], unsigned row0,
                                       unsigned column, unsigned m, unsigned n) {
@@ -217,17 +231,10 @@ __device__ inline void store_elements(float* c, const float (&acc)[TM][TN], unsi
 template <bool WIDE>
 __device__ inline void multiply_tile(float* ring, const float* a, const float* b, float* c,
                                      unsigned m, unsigned k, unsigned n) {
-    // Tiles in bands of BAND tile rows, column by column: blocks that run together read a nearly
-    // square part of A and B, which the second-level cache holds.
-    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
-    const unsigned band = blockIdx.x / (BAND * tile_cols), place = blockIdx.x % (BAND * tile_cols);
-    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
-    const unsigned row0 = (band * BAND + place % rows_in_band) * BM;
-    const unsigned col0 = place / rows_in_band * BN;
-
+    const uint2 first = first_element(blockIdx.x, m, n);
     float acc[TM][TN] = {};
-    sum_tile<WIDE>(acc, ring, a, b, m, k, n, row0, col0, col0 + BN / 2);
-    store_elements<WIDE>(c, acc, row0 + row_in_tile(), col0 + column_in_tile(), m, n);
+    sum_tile<WIDE>(acc, ring, a, b, m, k, n, first.x, first.y, first.y + BN / 2, 0, k);
+    store_elements<WIDE>(c, acc, first.x + row_in_tile(), first.y + column_in_tile(), m, n);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(

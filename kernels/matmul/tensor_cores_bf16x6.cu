@@ -9,6 +9,7 @@
 // BN                = 128
 // BK                = 32
 // STAGES            = 4
+// BLOCKS_A_TILE     = 1       # as a cluster; each sums a part of k
 // THREADS_PER_BLOCK = 384
 // SPLIT_THREADS     = 256
 // SHARED_BYTES      = 196672  # STAGES * (BM + BN) * 3 * 64 + 2 * STAGES * 8
@@ -24,7 +25,7 @@
 // memory: one stage is two contiguous copies without any edge. It notes the range of exponents a
 // block has.
 //
-// multiply_parts: a block computes 128 x 128 elements. Thread 256 keeps a ring of STAGES filled;
+// multiply_parts: a block computes 128 x BN elements. Thread 256 keeps a ring of STAGES filled;
 // two warpgroups of 128 threads compute 64 rows each. Tensor cores cut sums off instead of rounding
 // them, so they sum only one stage, small products first; float additions sum the stages.
 //
@@ -35,16 +36,19 @@
 // It improves on `async_copy_deep`, which the rate of float multiplications limits.
 // Limits: the parts take 1.5 times the memory of the matrices, and time to write, which small
 // matrices do not repay; sums are made in another order, so that the last bits differ.
+#include "common/cluster.cuh"
 #include "common/wgmma.cuh"
 
-constexpr unsigned LINES = 128, PARTS = 3;
-constexpr unsigned PART = LINES * CHUNKS;  // 16-byte chunks in one part of a block
-constexpr unsigned BLOCK = PARTS * PART;   // in a block of parts, which is contiguous
-constexpr unsigned STAGE = 2 * BLOCK;      // A's block, then B's
-constexpr unsigned CONSUMERS = 256;        // two warpgroups; the third one fills the stages
-constexpr unsigned BAND = 16;              // tile rows
+constexpr unsigned PARTS = 3;
+// In 16-byte chunks: a part of BM lines of A, of BN lines of B; a block of parts, contiguous.
+constexpr unsigned A_PART = BM * CHUNKS, B_PART = BN * CHUNKS;
+constexpr unsigned A_BLOCK = PARTS * A_PART, B_BLOCK = PARTS * B_PART;
+constexpr unsigned STAGE = A_BLOCK + B_BLOCK;
+constexpr unsigned CONSUMERS = 256;  // two warpgroups; the third one fills the stages
+constexpr unsigned BAND = 16;        // tile rows
 
-static_assert(BM == LINES && BN == LINES && BK * 2 == LINE_BYTES, "a block's lines are 64 bytes");
+static_assert(BM == 128 && (BN == 128 || BN == 192), "two warpgroups of 64 rows");
+static_assert(BK * 2 == LINE_BYTES, "a block's lines are 64 bytes");
 static_assert(THREADS_PER_BLOCK == CONSUMERS + 128, "whole warpgroups");
 static_assert(SHARED_BYTES == STAGES * (STAGE * 16 + 2 * sizeof(Barrier)), "ring and barriers");
 
@@ -63,7 +67,9 @@ constexpr unsigned MIN_K = 16;
 
 // ---- Splitting ---------------------------------------------------------------------------------
 
-// Write the parts of the 8 numbers of a chunk, and widen `range` by their magnitudes' bits.
+// Write the parts of the 8 numbers of a chunk, PART chunks from each to the next, and widen `range`
+// by their magnitudes' bits.
+template <unsigned PART>
 __device__ inline void split_chunk(float (&x)[8], uint4* target, uint2& range) {
 #pragma unroll
     for (unsigned i = 0; i < 8; ++i) {
@@ -99,30 +105,22 @@ __device__ inline void read_along(float (&x)[8], const float* source, unsigned l
     }
 }
 
-// Blocks of parts of A first, tile row by tile row, along k; then those of B. A block's range: the
-// exponents of its largest number and of its smallest one but 0 (255 where there is none).
-extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
-    const float* a, const float* b, uint4* a_parts, uint4* b_parts, uint2* a_ranges,
-    uint2* b_ranges, unsigned m, unsigned k, unsigned n) {
-    constexpr unsigned WARPS = SPLIT_THREADS / 32, LINES_A_PASS = SPLIT_THREADS / CHUNKS;
+// The parts of the LINES lines from line0 on, of them BK numbers from p0 on; returns their range.
+template <unsigned LINES>
+__device__ inline uint2 split_block(const float* source, uint4* parts, bool along, unsigned line0,
+                                    unsigned p0, unsigned lines, unsigned k) {
+    constexpr unsigned LINES_A_PASS = SPLIT_THREADS / CHUNKS;
     // One word more than a row has: chunks c of lines l, l + 1, … 7 are read from banks 8c + l.
     __shared__ float tile[BK][LINES + 1];
-    __shared__ uint2 ranges[WARPS];
     const unsigned t = threadIdx.x, chunk = t % CHUNKS;
-    const unsigned k_blocks = (k + BK - 1) / BK, a_blocks = (m + LINES - 1) / LINES * k_blocks;
-    const bool of_a = blockIdx.x < a_blocks;
-    const unsigned block = of_a ? blockIdx.x : blockIdx.x - a_blocks;
-    const unsigned line0 = block / k_blocks * LINES, p0 = block % k_blocks * BK;
-    uint4* parts = (of_a ? a_parts : b_parts) + (size_t)block * BLOCK;
 
     // Columns of B lie across memory: read along rows, pick up by columns.
-    const bool along = of_a || B_TRANSPOSED;
     if (!along) {
 #pragma unroll
         for (unsigned i = 0; i < BK * LINES / SPLIT_THREADS; ++i) {
-            const unsigned p = (t + i * SPLIT_THREADS) / LINES, line = t % LINES;
-            const bool inside = p0 + p < k && line0 + line < n;
-            tile[p][line] = inside ? b[(size_t)(p0 + p) * n + line0 + line] : 0;
+            const unsigned e = t + i * SPLIT_THREADS, p = e / LINES, line = e % LINES;
+            const bool inside = p0 + p < k && line0 + line < lines;
+            tile[p][line] = inside ? source[(size_t)(p0 + p) * lines + line0 + line] : 0;
         }
         __syncthreads();  // the tile is complete
     }
@@ -132,13 +130,32 @@ extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
     for (unsigned line = t / CHUNKS; line < LINES; line += LINES_A_PASS) {
         float x[8];
         if (along) {
-            read_along(x, of_a ? a : b, line0 + line, p0 + 8 * chunk, of_a ? m : n, k);
+            read_along(x, source, line0 + line, p0 + 8 * chunk, lines, k);
         } else {
 #pragma unroll
             for (unsigned i = 0; i < 8; ++i) x[i] = tile[8 * chunk + i][line];
         }
-        split_chunk(x, parts + swizzled(line, chunk), range);
+        split_chunk<LINES * CHUNKS>(x, parts + swizzled(line, chunk), range);
     }
+    return range;
+}
+
+// Blocks of parts of A first, tile row by tile row, along k; then those of B. A block's range: the
+// exponents of its largest number and of its smallest one but 0 (255 where there is none).
+extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
+    const float* a, const float* b, uint4* a_parts, uint4* b_parts, uint2* a_ranges,
+    uint2* b_ranges, unsigned m, unsigned k, unsigned n) {
+    constexpr unsigned WARPS = SPLIT_THREADS / 32;
+    __shared__ uint2 ranges[WARPS];
+    const unsigned t = threadIdx.x;
+    const unsigned k_blocks = (k + BK - 1) / BK, a_blocks = (m + BM - 1) / BM * k_blocks;
+    const bool of_a = blockIdx.x < a_blocks;
+    const unsigned block = of_a ? blockIdx.x : blockIdx.x - a_blocks;
+    const unsigned tile = block / k_blocks, p0 = block % k_blocks * BK;
+    uint2 range =
+        of_a ? split_block<BM>(a, a_parts + (size_t)block * A_BLOCK, true, tile * BM, p0, m, k)
+             : split_block<BN>(b, b_parts + (size_t)block * B_BLOCK, B_TRANSPOSED, tile * BN, p0, n,
+                               k);
 
     range.x = __reduce_max_sync(0xFFFFFFFF, range.x);
     range.y = __reduce_min_sync(0xFFFFFFFF, range.y);
@@ -160,41 +177,41 @@ __device__ inline bool out_of_range(uint2 a, uint2 b, unsigned log_k) {
            a.x + b.x + log_k > MAX_SUM || a.y + b.y < MIN_SUM;
 }
 
-// The tile at row0, col0 in float arithmetic: all threads load, the first 256 have 8 x 8 elements.
+// The 64 columns of a tile from row0, col0 on in float arithmetic: all threads load, the first 256
+// have 8 x 4 elements.
 __device__ inline void multiply_floats(float* shared, const float* a, const float* b, float* c,
                                        unsigned m, unsigned k, unsigned n, unsigned row0,
                                        unsigned col0) {
-    // Rows of 132 words keep the reads of four columns at multiples of 16 bytes.
-    constexpr unsigned LD = LINES + 4;
-    float *As = shared, *Bs = shared + BK * LD;  // [p][line]
-    const unsigned t = threadIdx.x, tile_row = t / 16 * 8, tile_col = t % 16 * 8;
-    float acc[8][8] = {};
+    // Rows of 4 words more keep the reads of four columns at multiples of 16 bytes.
+    constexpr unsigned COLS = 64, LDA = BM + 4, LDB = COLS + 4;
+    float *As = shared, *Bs = shared + BK * LDA;  // [p][line]
+    const unsigned t = threadIdx.x, tile_row = t / 16 * 8, tile_col = t % 16 * 4;
+    float acc[8][4] = {};
     for (unsigned p0 = 0; p0 < k; p0 += BK) {
-        for (unsigned e = t; e < BK * LINES; e += THREADS_PER_BLOCK) {
+        for (unsigned e = t; e < BK * BM; e += THREADS_PER_BLOCK) {
             const unsigned line = e / BK, p = e % BK;
-            const bool inside = p0 + p < k;
-            As[p * LD + line] =
-                inside && row0 + line < m ? a[(size_t)(row0 + line) * k + p0 + p] : 0;
-            if (B_TRANSPOSED)
-                Bs[p * LD + line] =
-                    inside && col0 + line < n ? b[(size_t)(col0 + line) * k + p0 + p] : 0;
+            const bool inside = p0 + p < k && row0 + line < m;
+            As[p * LDA + line] = inside ? a[(size_t)(row0 + line) * k + p0 + p] : 0;
         }
-        for (unsigned e = t; !B_TRANSPOSED && e < BK * LINES; e += THREADS_PER_BLOCK) {
-            const unsigned p = e / LINES, col = e % LINES;
+        for (unsigned e = t; e < BK * COLS; e += THREADS_PER_BLOCK) {
+            const unsigned p = B_TRANSPOSED ? e % BK : e / COLS;
+            const unsigned col = B_TRANSPOSED ? e / BK : e % COLS;
             const bool inside = p0 + p < k && col0 + col < n;
-            Bs[p * LD + col] = inside ? b[(size_t)(p0 + p) * n + col0 + col] : 0;
+            const size_t from = B_TRANSPOSED ? (size_t)(col0 + col) * k + p0 + p
+                                             : (size_t)(p0 + p) * n + col0 + col;
+            Bs[p * LDB + col] = inside ? b[from] : 0;
         }
         __syncthreads();  // the tiles are complete
         for (unsigned p = 0; t < CONSUMERS && p < BK; ++p) {
-            float left[8], right[8];
+            float left[8], right[4];
 #pragma unroll
-            for (unsigned i = 0; i < 8; ++i) left[i] = As[p * LD + tile_row + i];
+            for (unsigned i = 0; i < 8; ++i) left[i] = As[p * LDA + tile_row + i];
 #pragma unroll
-            for (unsigned j = 0; j < 8; ++j) right[j] = Bs[p * LD + tile_col + j];
+            for (unsigned j = 0; j < 4; ++j) right[j] = Bs[p * LDB + tile_col + j];
 #pragma unroll
             for (unsigned i = 0; i < 8; ++i)
 #pragma unroll
-                for (unsigned j = 0; j < 8; ++j) acc[i][j] += left[i] * right[j];
+                for (unsigned j = 0; j < 4; ++j) acc[i][j] += left[i] * right[j];
         }
         __syncthreads();  // the tiles may be overwritten
     }
@@ -203,12 +220,36 @@ __device__ inline void multiply_floats(float* shared, const float* a, const floa
     for (unsigned i = 0; i < 8; ++i) {
         const unsigned row = row0 + tile_row + i, col = col0 + tile_col;
 #pragma unroll
-        for (unsigned j = 0; j < 8; ++j)
+        for (unsigned j = 0; j < 4; ++j)
             if (row < m && col + j < n) c[(size_t)row * n + col + j] = acc[i][j];
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_parts(
+// Two neighbours of a row of C from `col` on.
+__device__ inline void store_two(float* c, float x, float y, unsigned row, unsigned col, unsigned m,
+                                 unsigned n) {
+    if (row >= m) return;
+    float* target = c + (size_t)row * n + col;
+    if (n % 2 == 0) {  // both inside or neither, at a multiple of 8 bytes
+        if (col < n) *reinterpret_cast<float2*>(target) = make_float2(x, y);
+    } else {
+        if (col < n) target[0] = x;
+        if (col + 1 < n) target[1] = y;
+    }
+}
+
+// A barrier of the two warpgroups that multiply.
+__device__ inline void wait_for_consumers() {
+    asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
+}
+
+#if BLOCKS_A_TILE > 1
+#define CLUSTER __cluster_dims__(1, BLOCKS_A_TILE, 1)
+#else
+#define CLUSTER
+#endif
+
+extern "C" __global__ void CLUSTER __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_parts(
     const uint4* a_parts, const uint4* b_parts, const uint2* a_ranges, const uint2* b_ranges,
     const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
     extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
@@ -224,6 +265,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_part
     const unsigned tile_row = band * BAND + place % rows_in_band, tile_col = place / rows_in_band;
     const unsigned k_blocks = (k + BK - 1) / BK;
     const size_t a_first = (size_t)tile_row * k_blocks, b_first = (size_t)tile_col * k_blocks;
+    // This block's part of k.
+    const unsigned share = (k_blocks + BLOCKS_A_TILE - 1) / BLOCKS_A_TILE, rank = blockIdx.y;
+    const unsigned begin = min(k_blocks, rank * share), end = min(k_blocks, begin + share);
 
     if (t == 0) {
         for (unsigned stage = 0; stage < STAGES; ++stage) {
@@ -236,68 +280,92 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_part
     const unsigned log_k = 32 - __clz((int)(k - 1));
     for (unsigned i = t; i < k_blocks; i += THREADS_PER_BLOCK)
         doubtful |= out_of_range(a_ranges[a_first + i], b_ranges[b_first + i], log_k);
-    // Also for the barriers: nobody may use them earlier.
+    // Also for the barriers: nobody may use them earlier. All blocks of a cluster decide alike.
     if (__syncthreads_or(doubtful)) {
-        multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_row * BM,
-                        tile_col * BN);
+        for (unsigned col = rank * 64; col < BN; col += BLOCKS_A_TILE * 64)
+            multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_row * BM,
+                            tile_col * BN + col);
         return;
     }
 
+    // The sums of 192 columns need more registers than an equal share: those of the third
+    // warpgroup.
     if (t >= CONSUMERS) {
+        if (BN > 128) give_registers<40>();
         if (t > CONSUMERS) return;
-        for (unsigned i = 0; i < k_blocks; ++i) {
-            const unsigned stage = i % STAGES, round = i / STAGES;
+        for (unsigned i = begin; i < end; ++i) {
+            const unsigned stage = (i - begin) % STAGES, round = (i - begin) / STAGES;
             wait_for_phase(emptied + stage, (round + 1) % 2);  // the first round need not wait
             arrive_expecting(filled + stage, STAGE * 16);
             uint4* target = ring + stage * STAGE;
-            copy_bulk(target, a_parts + (a_first + i) * BLOCK, BLOCK * 16, filled + stage);
-            copy_bulk(target + BLOCK, b_parts + (b_first + i) * BLOCK, BLOCK * 16, filled + stage);
+            const uint4 *left = a_parts + (a_first + i) * A_BLOCK,
+                        *right = b_parts + (b_first + i) * B_BLOCK;
+            copy_bulk(target, left, A_BLOCK * 16, filled + stage);
+            copy_bulk(target + A_BLOCK, right, B_BLOCK * 16, filled + stage);
         }
         return;
     }
+    if (BN > 128) take_registers<232>();
 
     // Which part of A is multiplied by which part of B, the smallest products first.
     constexpr unsigned LEFT[] = {1, 0, 2, 0, 1, 0}, RIGHT[] = {1, 2, 0, 1, 0, 0};
     const unsigned warpgroup = t / 128;
-    float sum[64] = {}, acc[64] = {};
-    for (unsigned i = 0; i < k_blocks; ++i) {
+    float sum[BN / 2] = {}, acc[BN / 2] = {};
+    for (unsigned i = 0; i < end - begin; ++i) {
         const unsigned stage = i % STAGES, round = i / STAGES;
         wait_for_phase(filled + stage, round % 2);
         const unsigned left = shared_address(ring + stage * STAGE) + warpgroup * 64 * LINE_BYTES;
-        const unsigned right = shared_address(ring + stage * STAGE + BLOCK);
+        const unsigned right = shared_address(ring + stage * STAGE + A_BLOCK);
         begin_products();
 #pragma unroll
         for (unsigned q = 0; q < 6; ++q) {
 #pragma unroll
             for (unsigned half = 0; half < 2; ++half)  // 16 numbers along k, 32 bytes of a line
-                start_product(acc, describe(left + LEFT[q] * PART * 16 + half * 32),
-                              describe(right + RIGHT[q] * PART * 16 + half * 32), q + half > 0);
+                start_product(acc, describe(left + LEFT[q] * A_PART * 16 + half * 32),
+                              describe(right + RIGHT[q] * B_PART * 16 + half * 32), q + half > 0);
         }
         finish_products(acc);
         // The tensor core has read the stage for the whole warpgroup: it may be filled again.
         if (t % 128 == 0) arrive(emptied + stage);
 #pragma unroll
-        for (unsigned e = 0; e < 64; ++e) sum[e] += acc[e];
+        for (unsigned e = 0; e < BN / 2; ++e) sum[e] += acc[e];
     }
 
     // Element 4j + 2h + e of a lane: see common/wgmma.cuh.
-    const unsigned first_row = tile_row * BM + warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4;
-    const unsigned first_col = tile_col * BN + t % 4 * 2;
+    const unsigned own_row = warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4, own_col = t % 4 * 2;
+#if BLOCKS_A_TILE == 1
 #pragma unroll
-    for (unsigned h = 0; h < 2; ++h) {
-        const unsigned row = first_row + 8 * h;
-        if (row >= m) continue;
+    for (unsigned h = 0; h < 2; ++h)
 #pragma unroll
-        for (unsigned j = 0; j < BN / 8; ++j) {
-            const unsigned col = first_col + 8 * j;
-            float* target = c + (size_t)row * n + col;
-            const float x = sum[4 * j + 2 * h], y = sum[4 * j + 2 * h + 1];
-            if (n % 2 == 0) {  // both inside or neither, at a multiple of 8 bytes
-                if (col < n) *reinterpret_cast<float2*>(target) = make_float2(x, y);
-            } else {
-                if (col < n) target[0] = x;
-                if (col + 1 < n) target[1] = y;
-            }
+        for (unsigned j = 0; j < BN / 8; ++j)
+            store_two(c, sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1],
+                      tile_row * BM + own_row + 8 * h, tile_col * BN + own_col + 8 * j, m, n);
+#else
+    // The sums of this block's part of k go to its shared memory, where the cluster can read them.
+    // Rows of 8 words more: 8 rows of 4 pairs are then written to 64 consecutive banks.
+    constexpr unsigned LD = BN + 8, ROWS = BM / BLOCKS_A_TILE;
+    static_assert(BM * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
+    float* sums = reinterpret_cast<float*>(ring);
+    wait_for_consumers();  // nobody's products still read a stage
+#pragma unroll
+    for (unsigned h = 0; h < 2; ++h)
+#pragma unroll
+        for (unsigned j = 0; j < BN / 8; ++j)
+            *reinterpret_cast<float2*>(sums + (own_row + 8 * h) * LD + own_col + 8 * j) =
+                make_float2(sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
+    sync_cluster();  // all blocks' sums are there
+    // Each block adds up its share of the rows, in the order of the parts.
+    for (unsigned e = t; e < ROWS * (BN / 4); e += CONSUMERS) {
+        const unsigned row = rank * ROWS + e / (BN / 4), col = e % (BN / 4) * 4;
+        float4 v = read_from_block(address_in_block(sums + row * LD + col, 0));
+#pragma unroll
+        for (unsigned r = 1; r < BLOCKS_A_TILE; ++r) {
+            const float4 w = read_from_block(address_in_block(sums + row * LD + col, r));
+            v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
         }
+        store_two(c, v.x, v.y, tile_row * BM + row, tile_col * BN + col, m, n);
+        store_two(c, v.z, v.w, tile_row * BM + row, tile_col * BN + col + 2, m, n);
     }
+    sync_cluster();  // others may have been reading this block's sums
+#endif
 }

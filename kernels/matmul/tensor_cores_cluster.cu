@@ -1,0 +1,22 @@
+// /// cudalab
+// summary  = "Tensor cores, emulated fp32: two blocks of a cluster share the sums of a tile"
+// order    = 16.1
+// dispatch = "split_bf16"
+// requires = ["clusters", "sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
+//
+// [defines]
+// BM                = 128
+// BN                = 128
+// BK                = 32
+// STAGES            = 4
+// BLOCKS_A_TILE     = 2
+// THREADS_PER_BLOCK = 384
+// SPLIT_THREADS     = 256
+// SHARED_BYTES      = 196672  # STAGES * (BM + BN) * 3 * 64 + 2 * STAGES * 8
+// ///
+//
+// `tensor_cores_bf16x6` with the sums of each tile split along k between two blocks, which form a
+// cluster: each reads the other's sums from its shared memory and stores half of the rows. Twice as
+// many blocks of half the length, for products with few tiles: n = 1024 has 64 of them for 132
+// multiprocessors.
+#include "matmul/tensor_cores_bf16x6.cu"

@@ -1,0 +1,22 @@
+// /// cudalab
+// summary  = "Tensor cores, emulated fp32: tiles of 128 x 192"
+// order    = 16.2
+// dispatch = "split_bf16"
+// requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
+//
+// [defines]
+// BM                = 128
+// BN                = 192
+// BK                = 32
+// STAGES            = 3
+// BLOCKS_A_TILE     = 1
+// THREADS_PER_BLOCK = 384
+// SPLIT_THREADS     = 256
+// SHARED_BYTES      = 184368  # STAGES * (BM + BN) * 3 * 64 + 2 * STAGES * 8
+// ///
+//
+// `tensor_cores_bf16x6` with tiles half as wide again: a stage's products read (128 + 192) lines
+// for 128 x 192 elements, 0.83 times as much shared memory an element, and waves end in other
+// places. The sums take 192 registers a thread; the warpgroup that only starts copies gives up its
+// own.
+#include "matmul/tensor_cores_bf16x6.cu"
