@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 BYTE_VALUES = 256
 MAX_BINS = {"uint8": BYTE_VALUES, "uint32": 65_536}
-SHARED_BINS = 12_288  # counters of 4 bytes in the 48 KB of shared memory that every block has
+# Counters of 4 bytes in the 48 KB of shared memory that every block has, less two for other words.
+SHARED_BINS = 12_286
 CLEAR_THREADS = 256
 NO_BAD_ELEMENT = 2**64 - 1
 CHUNK = 1 << 20  # elements drawn or counted at a time on the host
@@ -180,21 +181,15 @@ class Histogram(Lab):
         thread, but no more than MAX_BLOCKS where the header has it. With RANGE_BINS the grid has
         a row of such blocks for each RANGE_BINS classes.
         """
-        backend, data = job.backend, job.buffers["elements"]
-        n, bins = job.params["n"], job.case["bins"]
-        threads = job.define("THREADS_PER_BLOCK")
-        blocks = _blocks(n, threads * job.define("ITEMS_PER_THREAD"))
-        blocks = min(blocks, int(job.defines.get("MAX_BLOCKS", blocks)))
-        grid = (blocks, _blocks(bins, int(job.defines.get("RANGE_BINS", bins))))
-        clear, count = job.kernels["clear_counts"], job.kernels["count"]
-        counts, first_bad = backend.empty(bins, np.uint32), backend.empty(1, np.uint64)
+        return _one_pass(job)
 
-        def run() -> None:
-            backend.launch(clear, _blocks(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
-            backend.launch(count, grid, threads, data, np.uint32(n), counts, first_bad)
-            _check_elements(job, first_bad)
+    def dispatch_tickets(self, job: Job) -> Step:
+        """As `one_pass`; blocks draw the numbers of what they count next.
 
-        return Step(run, counts, reads_back=_needs_check(job))
+        count(const T *data, unsigned n, unsigned *counts, FirstBad *first_bad, unsigned *ticket)
+            *ticket is 0 before the first launch and must be 0 again after each
+        """
+        return _one_pass(job, job.backend.to_device(np.zeros(1, np.uint32)))
 
     def dispatch_partials(self, job: Job) -> Step:
         """Every block counts for itself, then every class is summed over the blocks. Bytes only.
@@ -256,6 +251,25 @@ LAB = Histogram()
 
 def _blocks(items: int, per_block: int) -> int:
     return -(-items // per_block)
+
+
+def _one_pass(job: Job, *more: Buffer) -> Step:
+    """The plan `one_pass`; count gets `more` behind its other parameters."""
+    backend, data = job.backend, job.buffers["elements"]
+    n, bins = job.params["n"], job.case["bins"]
+    threads = job.define("THREADS_PER_BLOCK")
+    blocks = _blocks(n, threads * job.define("ITEMS_PER_THREAD"))
+    blocks = min(blocks, int(job.defines.get("MAX_BLOCKS", blocks)))
+    grid = (blocks, _blocks(bins, int(job.defines.get("RANGE_BINS", bins))))
+    clear, count = job.kernels["clear_counts"], job.kernels["count"]
+    counts, first_bad = backend.empty(bins, np.uint32), backend.empty(1, np.uint64)
+
+    def run() -> None:
+        backend.launch(clear, _blocks(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
+        backend.launch(count, grid, threads, data, np.uint32(n), counts, first_bad, *more)
+        _check_elements(job, first_bad)
+
+    return Step(run, counts, reads_back=_needs_check(job))
 
 
 def _needs_check(job: Job) -> bool:

@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Many classes: each block counts the range of classes that its shared memory holds"
-// order    = 8
+// order    = 9
 // dispatch = "one_pass"
 // applies  = { classes = ["many"] }
 // default  = ["cuda"]

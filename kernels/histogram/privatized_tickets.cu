@@ -1,0 +1,53 @@
+// /// cudalab
+// summary  = "The same, but blocks draw their batches: faster multiprocessors take more of them"
+// order    = 8
+// dispatch = "tickets"
+// applies  = { classes = ["256", "64", "few"] }
+// default  = ["cuda"]
+//
+// [defines]
+// THREADS_PER_BLOCK = 512
+// ITEMS_PER_THREAD  = 64    # at least; more where MAX_BLOCKS bounds the grid
+// MAX_BLOCKS        = 264   # two on each of 132 multiprocessors
+// LOADS             = 4     # 16-byte loads under way together
+// ///
+//
+// Multiprocessors are not equally far from the memory, and where each gets the same share the last
+// to finish is waited for. Here a block takes the next batch that nobody has: a counter in global
+// memory deals them out. Thread 0 draws for the batch after this one while this one is counted, so
+// nobody waits for the number. The last number that can be drawn sets the counter back to zero, and
+// the next launch finds it as this one did.
+//
+// Fewer and larger blocks than privatized's: fewer tables to clear and to add to the counts, which
+// is time in which nothing is loaded.
+// Limits: the memory. Additions alone would take two thirds of the time (measured for bytes).
+#include "common/private_tables.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* data, unsigned n,
+                                                                      unsigned* counts,
+                                                                      FirstBad* first_bad,
+                                                                      unsigned* ticket) {
+    __shared__ unsigned tables[NUM_BINS * COPIES];
+    __shared__ unsigned drawn[2];
+    unsigned* copy = tables + threadIdx.x % COPIES;
+    const unsigned num_vectors = n / ITEMS_PER_VECTOR;
+    const unsigned batches = (num_vectors + BATCH - 1) / BATCH;
+    // Each block draws until it has a number that is no batch: so many numbers are drawn in all.
+    const unsigned last_number = batches + gridDim.x - 1;
+
+    if (threadIdx.x == 0) drawn[0] = atomicInc(ticket, last_number);
+    clear_tables(tables);
+    __syncthreads();  // the tables are clear and the first number is known
+
+    // Numbers lie in two places by turns: the next is written while this one may still be read.
+    for (unsigned turn = 0; drawn[turn] < batches; turn ^= 1) {
+        unsigned next = 0;
+        if (threadIdx.x == 0) next = atomicInc(ticket, last_number);
+        count_batch(data, drawn[turn] * BATCH, num_vectors, copy, first_bad);
+        if (threadIdx.x == 0) drawn[turn ^ 1] = next;
+        __syncthreads();  // the next number is known
+    }
+    count_tail(data, n, copy, first_bad);
+    __syncthreads();  // all have counted
+    add_tables(tables, counts);
+}
