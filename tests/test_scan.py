@@ -343,8 +343,8 @@ def test_long_arrays_are_scanned_by_large_tiles_on_a_gpu():
     def chosen(n, device):
         return LAB.choose(Inputs({}, {"n": n}), case("int32"), device)
 
-    assert chosen((32 << 20) // 4, "cuda") == "lookback_prefetch"
-    assert chosen((32 << 20) // 4 - 1, "cuda") is None
+    assert chosen(1 << 22, "cuda") == "lookback_prefetch"
+    assert chosen((1 << 22) - 1, "cuda") is None
     assert chosen(1 << 28, "cpu") is None
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
 
-LONG_BYTES = 32 << 20  # about five tiles of `lookback_prefetch` for each of 132 multiprocessors
+LONG_BYTES = 16 << 20  # about three tiles of `lookback_prefetch` for each of 132 multiprocessors
 OPERATORS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 PIECE_ITEMS = 1 << 20  # drawn and compared at a time, so that large n needs little memory
 ROW_ITEMS = 1 << 10  # the reference's own chains of additions are at most this long

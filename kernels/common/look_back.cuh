@@ -151,5 +151,5 @@ __device__ inline void scan_next_tile(const T* in, T* out, Word* words, Word* ti
         if (threadIdx.x == 0) block_prefix = prefix;
     }
     __syncthreads();  // the prefix is there for all
-    store_tile<INCLUSIVE>(out + start, left, items, before, block_prefix);
+    store_tile<INCLUSIVE, true>(out + start, left, items, before, block_prefix);
 }

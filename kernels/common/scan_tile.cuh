@@ -86,8 +86,16 @@ __device__ inline T scan_tile(const T (&items)[ITEMS_PER_THREAD], T (&before)[RO
     return __shfl_sync(FULL_WARP, totals, WARPS - 1);
 }
 
-// The tile's scan, where `prefix` stands for all items before the tile.
-template <bool inclusive>
+// An answer that no kernel reads again: its lines may leave the cache before others do.
+__device__ inline void store_last(Vector* to, const Vector& vector) {
+    uint4 words;
+    memcpy(&words, &vector, sizeof words);
+    __stcs(reinterpret_cast<uint4*>(to), words);
+}
+
+// The tile's scan, where `prefix` stands for all items before the tile. `last`: nobody reads it
+// again in this run.
+template <bool inclusive, bool last = false>
 __device__ inline void store_tile(T* out, unsigned left, const T (&items)[ITEMS_PER_THREAD],
                                   const T (&before)[ROWS], T prefix) {
 #pragma unroll
@@ -102,7 +110,10 @@ __device__ inline void store_tile(T* out, unsigned left, const T (&items)[ITEMS_
         }
         const unsigned place = place_in_tile(row);
         if (left >= TILE_ITEMS) {
-            *reinterpret_cast<Vector*>(out + place) = vector;
+            if (last)
+                store_last(reinterpret_cast<Vector*>(out + place), vector);
+            else
+                *reinterpret_cast<Vector*>(out + place) = vector;
         } else {
 #pragma unroll
             for (unsigned k = 0; k < VECTOR_ITEMS; ++k)

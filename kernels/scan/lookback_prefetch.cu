@@ -2,7 +2,7 @@
 // summary  = "The same with large tiles, and a tile far ahead brought into the cache"
 // order    = 7
 // dispatch = "look_back"
-// defines  = { THREADS_PER_BLOCK = 128, WORDS_PER_THREAD = 96, TILES_AHEAD = 106 }
+// defines  = { THREADS_PER_BLOCK = 128, WORDS_PER_THREAD = 72, TILES_AHEAD = 140 }
 // ///
 //
 // Blocks that wait for the sums before them leave the memory idle. More blocks at once would not
