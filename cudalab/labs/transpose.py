@@ -71,10 +71,11 @@ class Transpose(Lab):
                 yield as_bytes(_uniform(dtype, raw.random_raw(count)))
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
-        """On a GPU: single elements where rows do not begin at multiples of 16 bytes."""
+        """On a GPU: shifted vectors where rows do not begin at multiples of 16 bytes."""
         itemsize = np.dtype(case["dtype"]).itemsize
         row_bytes = [inputs.params[size] * itemsize for size in ("rows", "cols")]
-        return "tiled_padded" if device == "cuda" and any(b % 16 for b in row_bytes) else None
+        unaligned = any(size % 16 for size in row_bytes)
+        return "shifted_vectors" if device == "cuda" and unaligned else None
 
     def reference(self, inputs: Inputs, case: Case) -> Array:
         """NumPy's transpose, in C order."""
@@ -106,7 +107,29 @@ class Transpose(Lab):
         """
         across = job.define("THREADS_ACROSS")
         itemsize = job.buffers["matrix"].dtype.itemsize
-        return _tiled(job, across * 16 // itemsize, (across, across))
+        dim = across * 16 // itemsize
+        return _tiled(job, (dim, dim), (across, across))
+
+    def dispatch_sector_tiles(self, job: Job) -> Step:
+        """One launch of transpose, as in the plan `tiles`, by 32 x WARPS threads a tile.
+
+        A tile has TILE_COLS columns of `in`, and of each as many sectors of 32 bytes of `out` as
+        TILE_ROWS rows fill: they begin up to a sector before the tile's first row.
+        """
+        cols, rows = job.define("TILE_COLS"), job.define("TILE_ROWS")
+        before = 32 // job.buffers["matrix"].dtype.itemsize - 1
+        return _tiled(job, (rows, cols), (32, job.define("WARPS")), before)
+
+    def dispatch_shifted_tiles(self, job: Job) -> Step:
+        """As `sector_tiles`, by THREADS threads a tile of VECTORS_DOWN x VECTORS_ACROSS vectors.
+
+        A vector is 16 bytes: along a row of `in` for the tile's width, of `out` for its height.
+        """
+        itemsize = job.buffers["matrix"].dtype.itemsize
+        rows, cols = (
+            job.define(name) * 16 // itemsize for name in ("VECTORS_DOWN", "VECTORS_ACROSS")
+        )
+        return _tiled(job, (rows, cols), (job.define("THREADS"), 1), 32 // itemsize - 1)
 
     def dispatch_tiles(self, job: Job) -> Step:
         """One launch, a block for each tile of TILE_DIM x TILE_DIM elements.
@@ -118,17 +141,17 @@ class Transpose(Lab):
         """
         dim = job.define("TILE_DIM")
         across = int(job.defines.get("THREADS_ACROSS", dim))
-        return _tiled(job, dim, (across, job.define("BLOCK_ROWS")))
+        return _tiled(job, (dim, dim), (across, job.define("BLOCK_ROWS")))
 
 
 LAB = Transpose()
 
 
-def _tiled(job: Job, dim: int, block: tuple[int, int]) -> Step:
-    """One launch, a block for each tile of dim x dim elements."""
+def _tiled(job: Job, tile: tuple[int, int], block: tuple[int, int], rows_before: int = 0) -> Step:
+    """One launch, a block for each tile of rows x columns; all may begin `rows_before` earlier."""
     backend, matrix = job.backend, job.buffers["matrix"]
     rows, cols = job.params["rows"], job.params["cols"]
-    tiles = -(-rows // dim) * -(-cols // dim)
+    tiles = -(-(rows + rows_before) // tile[0]) * -(-cols // tile[1])
     out = backend.empty((cols, rows), matrix.dtype)
     args = (matrix, out, np.uint32(rows), np.uint32(cols))
 
