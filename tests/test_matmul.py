@@ -19,7 +19,9 @@ from cudalab.labs.matmul import UNIT, cluster_pieces, deal_squares, draw, factor
 
 LAB = labs.get("matmul")
 PRODUCTS = LAB.axes["product"]
-TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
+TENSOR_CORES = (
+    "tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide", "aat_tensor_cores"
+)  # fmt: skip
 VARIANTS = registry.variants(LAB)
 # Edges of every tile in use, k shorter than a tile, one row, one column, more rows than columns.
 SHAPES = [(1, 1, 1), (1, 9, 130), (130, 1, 3), (17, 15, 16), (5, 300, 130), (257, 33, 31)]
@@ -42,6 +44,8 @@ def make(which, m, k, n, dist="uniform", seed=1):
 
 
 def compute(backend, variant, inputs, which):
+    if not variant.computes(case(which)):
+        pytest.skip(f"computes no {which}")
     missing = variant.missing(backend.features)
     if missing:
         pytest.skip(f"requires {', '.join(missing)}")
@@ -386,9 +390,10 @@ def test_every_square_of_a_symmetric_product_is_dealt_once(size):
     assert (dealt[:, 1] >= 0).all()
 
 
-def test_a_symmetric_product_in_many_squares(backend):
+@pytest.mark.parametrize("name", ["aat_symmetric", "aat_tensor_cores"])
+def test_a_symmetric_product_in_many_squares(backend, name):
     """Squares side by side and apart, on the diagonal and alone; edges in both directions."""
-    variant = registry.find(LAB, "aat_symmetric")
+    variant = registry.find(LAB, name)
     for m, k in [(64, 7), (128, 8), (129, 33), (260, 5), (520, 9), (645, 21), (900, 3)]:
         inputs = make("aat", m, k, m)
         got = compute(backend, variant, inputs, "aat")
@@ -449,15 +454,27 @@ def test_every_row_of_the_ladder_is_there():
     assert [variant.name for variant in VARIANTS[: len(ladder)]] == ladder
 
 
-def test_small_products_are_summed_in_pieces_on_a_gpu():
+def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
+    small, wide, fallback = "cluster_split_k", "cluster_split_k_wide", "split_k"
     for n, device, expected in [
-        (1024, "cuda", "split_k"),
-        (4096, "cuda", None),
-        (1024, "cpu", None),
         (16, "cuda", None),
+        (256, "cuda", [small, fallback]),
+        (640, "cuda", [small, fallback]),
+        (1000, "cuda", ["tensor_cores_cluster", wide, fallback]),
+        (1280, "cuda", ["tensor_cores_bf16x6", wide, fallback]),
+        (1536, "cuda", ["tensor_cores_wide", wide, fallback]),
+        (3000, "cuda", ["tensor_cores_wide"]),
+        (4096, "cuda", ["tensor_cores_bf16x6"]),
+        (8192, "cuda", ["tensor_cores_wide"]),
+        (4096, "cpu", None),
     ]:
-        params = dict.fromkeys("mkn", n)
-        assert LAB.choose(Inputs({}, params), case(), device) == expected
+        inputs = Inputs({}, dict.fromkeys("mkn", n))
+        assert LAB.choose(inputs, case(), device) == expected
+        assert ("policy" in inputs.params) == bool(expected and "tensor" in expected[0])
+    square = Inputs({}, dict.fromkeys("mkn", 4096))
+    assert LAB.choose(square, case("aat"), "cuda") == ["aat_tensor_cores"]
+    thin = Inputs({}, {"m": 9000, "k": 9000, "n": 40})  # no use for tiles of 128 columns
+    assert LAB.choose(thin, case(), "cuda") == [small, fallback]
 
 
 def test_products_of_the_course():

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from cudalab.formats import InputStream
 
 MAX_GRID_Y = 65_535
-FEW_TILES = 120  # of 128 x 256 elements: less than one for each multiprocessor of a large GPU
+# What `choose` goes by, as measured on an H100: docs/performance/matmul.md.
+FEW_ELEMENTS = 1_800**2  # of C: tiles of 128 x 256 are fewer than its multiprocessors
+VERY_FEW = 850**2  # tiles of 64 x 128 are
+TENSOR_CORES_FROM = 512  # rows, columns and k
+TENSOR_CORES_PRODUCTS = 720**3
+MULTIPROCESSORS = 132
 BAND = 16  # rows of tiles that run together
 NO_SQUARE = 0xFFFFFFFF
 UNIT = 2.0**-24  # u: half the distance from 1 to the next float32
@@ -44,13 +49,28 @@ class MatMul(Lab):
         """T, and B_TRANSPOSED: 1 where b is stored n x k (with --aat it is a itself)."""
         return {"T": "float", "B_TRANSPOSED": int(case["product"] != "ab")}
 
-    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
-        """On a GPU: pieces along k where C has too few large tiles to keep it busy."""
-        del case
+    def choose(self, inputs: Inputs, case: Case, device: str) -> list[str] | None:
+        """On a GPU: the tiles that suit the matrices' sizes, on tensor cores for large products.
+
+        Tensor cores only where their errors were measured to be no larger than those of a product
+        in float32 (docs/performance/matmul.md); the inputs' parameter `policy` is what the user is
+        told then. Other variants follow for devices that lack what the first ones require.
+        """
+        if device != "cuda":
+            return None
         m, k, n = (inputs.params[name] for name in "mkn")
-        tiles = _blocks(m, 128) * _blocks(n, 256)
-        few = device == "cuda" and tiles < FEW_TILES and k >= 128
-        return "split_k" if few else None
+        names = []
+        if min(m, k, n) >= TENSOR_CORES_FROM and m * k * n >= TENSOR_CORES_PRODUCTS:
+            symmetric = case["product"] == "aat"
+            names.append("aat_tensor_cores" if symmetric else tensor_core_tiles(m, k, n))
+            inputs.params["policy"] = (
+                f"auto: {names[0]}: float32 emulated on tensor cores, with errors no larger than "
+                "in float32 arithmetic"
+            )
+        if k >= 128 and m * n <= FEW_ELEMENTS:
+            names.append("cluster_split_k" if m * n <= VERY_FEW else "cluster_split_k_wide")
+            names.append("split_k")
+        return names or None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header n, or the shape; then A, and B unless the product is A times its transpose."""
@@ -322,6 +342,42 @@ class MatMul(Lab):
 
         return Step(run, c)
 
+    def dispatch_symmetric_bf16(self, job: Job) -> Step:
+        """Parts of a in scratch memory, then the tiles of BM x BM elements on one side.
+
+        split_factors: as in the plan `split_bf16`
+        multiply_parts_symmetric(const uint4 *parts, const uint2 *ranges, const float *a, float *c,
+                                 const uint2 *tiles, unsigned k, unsigned n)
+            c (n x n) = a (n x k) times its transpose, from the parts, or from a where parts would
+            not do; block i, of THREADS_PER_BLOCK threads, computes the tile in tile row tiles[i].x
+            and tile column tiles[i].y, and stores it also on the other side of the diagonal.
+            Dynamic shared memory: SHARED_BYTES
+        """
+        backend, a = job.backend, job.buffers["a"]
+        k, n = job.params["k"], job.params["n"]
+        bm, bk = job.define("BM"), job.define("BK")
+        split_blocks = _blocks(n, bm) * _blocks(k, bk)
+        parts = backend.empty((split_blocks, 3, bm, bk), np.uint16)
+        ranges = backend.empty((split_blocks, 2), np.uint32)
+        pairs = deal_squares(_blocks(n, bm))
+        squares = np.concatenate([pairs[:, [0, 1]], pairs[:, [0, 2]]], axis=1).reshape(-1, 2)
+        squares = squares[squares[:, 1] >= 0]
+        tiles = backend.to_device(squares.astype(np.uint32))
+        c = backend.empty((n, n), np.float32)
+        split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts_symmetric"]
+        split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
+        shared = job.define("SHARED_BYTES")
+        sizes = (np.uint32(k), np.uint32(n))
+
+        def run() -> None:
+            scratch = (parts, parts, ranges, ranges)
+            backend.launch(split, split_blocks, split_threads, a, a, *scratch, sizes[1], *sizes)
+            arguments = (parts, ranges, a, c, tiles, *sizes)
+            backend.launch(multiply, len(squares), threads, *arguments, shared_bytes=shared)
+
+        policy = job.params.get("policy")
+        return Step(run, c, notes=[policy] if policy else [])
+
     def dispatch_split_bf16(self, job: Job) -> Step:
         """Parts of the factors in scratch memory, then sums of products of parts.
 
@@ -366,7 +422,8 @@ class MatMul(Lab):
             backend.launch(split, blocks, split_threads, a, b, *scratch, *sizes)
             backend.launch(multiply, grid, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
 
-        return Step(run, c)
+        policy = job.params.get("policy")
+        return Step(run, c, notes=[policy] if policy else [])
 
 
 LAB = MatMul()
@@ -390,6 +447,21 @@ def _multiply(
         backend.launch(kernel, grid, block, a, b, c, *sizes, shared_bytes=shared_bytes)
 
     return Step(run, c)
+
+
+def tensor_core_tiles(m: int, k: int, n: int) -> str:
+    """The variant on tensor cores whose waves of blocks take the least time on an H100.
+
+    In numbers along k for tiles of 128 x 128: tiles of 128 x 192 take 0.96 times as long as half as
+    many again; to be shared by two blocks costs as much as 200.
+    """
+    rows, square, wide = _blocks(m, 128), _blocks(n, 128), _blocks(n, 192)
+    costs = {
+        "tensor_cores_bf16x6": _blocks(rows * square, MULTIPROCESSORS) * k,
+        "tensor_cores_cluster": _blocks(2 * rows * square, MULTIPROCESSORS) * (k / 2 + 200),
+        "tensor_cores_wide": _blocks(rows * wide, MULTIPROCESSORS) * 1.5 * 0.96 * k,
+    }
+    return min(costs, key=costs.__getitem__)
 
 
 def cluster_pieces(tiles: int, k: int, multiprocessors: int, piece_cost: int) -> int:

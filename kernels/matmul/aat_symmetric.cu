@@ -1,8 +1,9 @@
 // /// cudalab
 // summary  = "A by its transpose: half of the tiles, each also stored transposed"
-// order    = 17
+// order    = 22
 // dispatch = "symmetric"
 // applies  = { product = ["aat"] }
+// default  = ["cuda"]
 //
 // [defines]
 // BM                = 128

@@ -1,9 +1,10 @@
 // /// cudalab
 // summary  = "The same with stages of 64 along k"
-// order    = 18
+// order    = 23
 // dispatch = "symmetric"
 // requires = ["sm_90"]
 // applies  = { product = ["aat"] }
+// default  = ["cuda"]
 //
 // [defines]
 // BM                = 128

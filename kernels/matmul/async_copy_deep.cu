@@ -3,7 +3,6 @@
 // order    = 13
 // dispatch = "tiles"
 // requires = ["sm_90"]
-// default  = ["cuda"]
 //
 // [defines]
 // BM                = 128

@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Small tiles; blocks of a cluster share the sums of a tile through shared memory"
-// order    = 15
+// order    = 16
 // dispatch = "cluster_split_k"
 // requires = ["sm_90", "clusters", "inline_ptx"]
 //

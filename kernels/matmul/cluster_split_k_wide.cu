@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "The same with tiles of 64 x 128"
-// order    = 15.5
+// order    = 17
 // dispatch = "cluster_split_k"
 // requires = ["sm_90", "clusters", "inline_ptx"]
 //

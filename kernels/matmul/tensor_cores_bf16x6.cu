@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Tensor cores, emulated fp32: numbers in three bfloat16 parts, six products of parts"
-// order    = 16
+// order    = 19
 // dispatch = "split_bf16"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //
@@ -243,26 +243,17 @@ __device__ inline void wait_for_consumers() {
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
-#if BLOCKS_A_TILE > 1
-#define CLUSTER __cluster_dims__(1, BLOCKS_A_TILE, 1)
-#else
-#define CLUSTER
-#endif
-
-extern "C" __global__ void CLUSTER __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_parts(
-    const uint4* a_parts, const uint4* b_parts, const uint2* a_ranges, const uint2* b_ranges,
-    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
+// The tile in tile row `tile_row` and column `tile_col`. MIRRORED: and its mirror image at the
+// diagonal, of A by its transpose.
+template <bool MIRRORED>
+__device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
+                                     const uint2* a_ranges, const uint2* b_ranges, const float* a,
+                                     const float* b, float* c, unsigned m, unsigned k, unsigned n,
+                                     unsigned tile_row, unsigned tile_col) {
     extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
     Barrier* filled = reinterpret_cast<Barrier*>(ring + STAGES * STAGE);  // one for each stage
     Barrier* emptied = filled + STAGES;
     const unsigned t = threadIdx.x;
-
-    // Tiles in bands of BAND tile rows, column by column: blocks that run together read a nearly
-    // square part of A and B, which the second-level cache holds.
-    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
-    const unsigned band = blockIdx.x / (BAND * tile_cols), place = blockIdx.x % (BAND * tile_cols);
-    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
-    const unsigned tile_row = band * BAND + place % rows_in_band, tile_col = place / rows_in_band;
     const unsigned k_blocks = (k + BK - 1) / BK;
     const size_t a_first = (size_t)tile_row * k_blocks, b_first = (size_t)tile_col * k_blocks;
     // This block's part of k.
@@ -285,6 +276,11 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS_PER_BLOCK, 1) multi
         for (unsigned col = rank * 64; col < BN; col += BLOCKS_A_TILE * 64)
             multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_row * BM,
                             tile_col * BN + col);
+        if (MIRRORED && tile_row != tile_col) {
+            for (unsigned col = 0; col < BM; col += 64)
+                multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_col * BN,
+                                tile_row * BM + col);
+        }
         return;
     }
 
@@ -340,6 +336,25 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS_PER_BLOCK, 1) multi
         for (unsigned j = 0; j < BN / 8; ++j)
             store_two(c, sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1],
                       tile_row * BM + own_row + 8 * h, tile_col * BN + own_col + 8 * j, m, n);
+    if (!MIRRORED || tile_row == tile_col) return;
+    // Turned in shared memory. Rows of 4 words more: 4 pairs of columns of 8 rows go to 32 banks.
+    constexpr unsigned LD = BM + 4;
+    static_assert(BN * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
+    float* turned = reinterpret_cast<float*>(ring);
+    wait_for_consumers();  // nobody's products still read a stage
+#pragma unroll
+    for (unsigned h = 0; h < 2; ++h)
+#pragma unroll
+        for (unsigned j = 0; j < BN / 8; ++j)
+#pragma unroll
+            for (unsigned e = 0; e < 2; ++e)
+                turned[(own_col + 8 * j + e) * LD + own_row + 8 * h] = sum[4 * j + 2 * h + e];
+    wait_for_consumers();  // the tile is complete
+    for (unsigned e = t; e < BN * BM / 2; e += CONSUMERS) {
+        const unsigned row = e / (BM / 2), col = e % (BM / 2) * 2;
+        const float2 v = *reinterpret_cast<const float2*>(turned + row * LD + col);
+        store_two(c, v.x, v.y, tile_col * BN + row, tile_row * BM + col, m, n);
+    }
 #else
     // The sums of this block's part of k go to its shared memory, where the cluster can read them.
     // Rows of 8 words more: 8 rows of 4 pairs are then written to 64 consecutive banks.
@@ -368,4 +383,22 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS_PER_BLOCK, 1) multi
     }
     sync_cluster();  // others may have been reading this block's sums
 #endif
+}
+
+#if BLOCKS_A_TILE > 1
+#define CLUSTER __cluster_dims__(1, BLOCKS_A_TILE, 1)
+#else
+#define CLUSTER
+#endif
+
+extern "C" __global__ void CLUSTER __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_parts(
+    const uint4* a_parts, const uint4* b_parts, const uint2* a_ranges, const uint2* b_ranges,
+    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
+    // Tiles in bands of BAND tile rows, column by column: blocks that run together read a nearly
+    // square part of A and B, which the second-level cache holds.
+    const unsigned tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
+    const unsigned band = blockIdx.x / (BAND * tile_cols), place = blockIdx.x % (BAND * tile_cols);
+    const unsigned rows_in_band = min(tile_rows - band * BAND, BAND);
+    multiply_tile<false>(a_parts, b_parts, a_ranges, b_ranges, a, b, c, m, k, n,
+                         band * BAND + place % rows_in_band, place / rows_in_band);
 }

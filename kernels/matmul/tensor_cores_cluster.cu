@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Tensor cores, emulated fp32: two blocks of a cluster share the sums of a tile"
-// order    = 16.1
+// order    = 20
 // dispatch = "split_bf16"
 // requires = ["clusters", "sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //

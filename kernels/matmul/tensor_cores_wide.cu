@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Tensor cores, emulated fp32: tiles of 128 x 192"
-// order    = 16.2
+// order    = 21
 // dispatch = "split_bf16"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //

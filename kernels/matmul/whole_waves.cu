@@ -1,8 +1,9 @@
 // /// cudalab
 // summary  = "Waves of tiles that are all full: the tiles of the last one are split along k"
-// order    = 15
+// order    = 18
 // dispatch = "whole_waves"
 // requires = ["sm_90"]
+// default  = ["cuda"]
 //
 // [defines]
 // BM                = 128

@@ -1,0 +1,30 @@
+// /// cudalab
+// summary  = "A by its transpose on tensor cores, emulated fp32: half of the tiles"
+// order    = 24
+// dispatch = "symmetric_bf16"
+// requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
+// applies  = { product = ["aat"] }
+//
+// [defines]
+// BM                = 128
+// BN                = 128
+// BK                = 32
+// STAGES            = 4
+// BLOCKS_A_TILE     = 1
+// THREADS_PER_BLOCK = 384
+// SPLIT_THREADS     = 256
+// SHARED_BYTES      = 196672  # STAGES * (BM + BN) * 3 * 64 + 2 * STAGES * 8
+// ///
+//
+// `tensor_cores_bf16x6` for the tiles on the diagonal and on one side of it, which are dealt out as
+// in `aat_symmetric`. A tile is stored, then turned in shared memory and stored a second time. A's
+// parts are both factors.
+#include "matmul/tensor_cores_bf16x6.cu"
+
+// tiles: tile row and tile column for each block.
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_parts_symmetric(
+    const uint4* parts, const uint2* ranges, const float* a, float* c, const uint2* tiles,
+    unsigned k, unsigned n) {
+    const uint2 own = tiles[blockIdx.x];
+    multiply_tile<true>(parts, parts, ranges, ranges, a, a, c, n, k, n, own.x, own.y);
+}
