@@ -220,9 +220,10 @@ class RadixSort(KeySort):
             SCAN_THREADS and ITEMS_PER_BLOCK
         scatter(const T *in, T *out, const unsigned *offsets, unsigned n, int shift)
             stable: offsets[digit * num_tiles + tile] is where the tile's first such key goes;
-            KEYS_PER_THREAD words of dynamic shared memory a thread (0 without such a define)
+            a chunk in dynamic shared memory, as below (nothing without a define KEYS_PER_THREAD)
         A tile is TILE_ITEMS keys; a block of THREADS_PER_BLOCK threads handles TILES_PER_BLOCK
-        of them (1 where the header does not say).
+        of them (1 where the header does not say), a chunk at a time: KEYS_PER_THREAD * 4 /
+        sizeof(T) keys or PAIRS_PER_THREAD keys and values for each thread.
         """
         backend, keys = job.backend, _keys(job)
         n = job.params["n"]
@@ -231,7 +232,7 @@ class RadixSort(KeySort):
         tiles = _blocks(n, tile)
         blocks = _blocks(tiles, int(job.defines.get("TILES_PER_BLOCK", 1)))
         count, scatter = job.kernels["count_digits"], job.kernels["scatter"]
-        staging = 4 * threads * int(job.defines.get("KEYS_PER_THREAD", 0))
+        staging = _tile(job)[1] if "KEYS_PER_THREAD" in job.defines else 0
         num_counts = tiles << radix_bits
         levels = _scan_levels(job, num_counts)
         ping, pong = _two_buffers(job)
@@ -266,15 +267,16 @@ class RadixSort(KeySort):
             stable; the pass is shift / RADIX_BITS; a block a tile, taken by ticket; a status for
             each tile and digit. Statuses and ticket are zero before the first launch and the
             kernel's own from then on. A tile fits into the dynamic shared memory.
-        A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys for each of THREADS_PER_BLOCK threads.
+        A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys or PAIRS_PER_THREAD keys and values for each
+        of THREADS_PER_BLOCK threads.
         """
         backend, keys = job.backend, _keys(job)
         n, itemsize = job.params["n"], keys.dtype.itemsize
         threads, radix_bits = job.define("THREADS_PER_BLOCK"), job.define("RADIX_BITS")
         passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
         count_blocks = min(_blocks(n * itemsize, 16 * threads), job.define("COUNT_BLOCKS"))
-        staging = 4 * threads * job.define("KEYS_PER_THREAD")
-        tiles = _blocks(n * itemsize, staging)
+        tile_items, tile_bytes = _tile(job)
+        tiles = _blocks(n, tile_items)
         count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
         sweep = job.kernels["sweep"]
         counts = backend.empty(passes * radix, np.uint32)
@@ -290,7 +292,7 @@ class RadixSort(KeySort):
             for digit in range(passes):
                 args = (starts, statuses, ticket, np.uint32(n), np.int32(digit * radix_bits))
                 buffers = source, target
-                backend.launch(sweep, tiles, threads, *buffers, *args, shared_bytes=staging)
+                backend.launch(sweep, tiles, threads, *buffers, *args, shared_bytes=tile_bytes)
                 source, target = target, pong if target is ping else ping
 
         return Step(run, _last_of(ping, pong, passes))
@@ -304,7 +306,8 @@ class RadixSort(KeySort):
             digit. A tile fits into the dynamic shared memory, and so do 32 KB. Progress begins
             with 3 words, then 4-byte words: one for each pass and two for each digit. It and the
             statuses are zero before the first launch and the kernel's own from then on.
-        A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys for each of THREADS_PER_BLOCK threads.
+        A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys or PAIRS_PER_THREAD keys and values for each
+        of THREADS_PER_BLOCK threads.
         """
         spare, out = _two_buffers(job)
         return Step(_sweep_all(job, "sweep_all", "KEYS_PER_THREAD", spare, out), out)
@@ -396,8 +399,8 @@ def _sweep_all(
     """
     backend, keys, n = job.backend, _keys(job), job.params["n"]
     threads, radix_bits = job.define("THREADS_PER_BLOCK"), job.define("RADIX_BITS")
-    tile_bytes = 4 * threads * job.define(rows)
-    tiles = _blocks(n * keys.dtype.itemsize, tile_bytes)
+    tile_items, tile_bytes = _tile(job, rows)
+    tiles = _blocks(n, tile_items)
     passes = 8 * keys.dtype.itemsize // radix_bits
     progress = _cleared(job, 3 + _blocks(passes * (1 + (2 << radix_bits)), 2))
     args = keys, spare, out, progress, _cleared(job, tiles << radix_bits), np.uint32(n)
@@ -438,6 +441,16 @@ def _two_buffers(job: Job) -> tuple[Buffer, Buffer]:
     """Two arrays to sort between, so that the input stays as it is."""
     keys = _keys(job)
     return job.backend.empty(keys.shape, keys.dtype), job.backend.empty(keys.shape, keys.dtype)
+
+
+def _tile(job: Job, keys_per_thread: str = "KEYS_PER_THREAD") -> tuple[int, int]:
+    """How many items a block takes at once, and their bytes."""
+    threads = job.define("THREADS_PER_BLOCK")
+    if _is_pairs(job.case):
+        items = threads * job.define("PAIRS_PER_THREAD")
+        return items, 2 * VALUE_BYTES * items
+    size = 4 * threads * job.define(keys_per_thread)
+    return size // _keys(job).dtype.itemsize, size
 
 
 def _last_of(ping: Buffer, pong: Buffer, passes: int) -> Buffer:

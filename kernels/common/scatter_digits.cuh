@@ -5,8 +5,12 @@
 
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
-// A chunk is that many rows of 32 keys for each warp, and has room for as many bytes of any key.
+// A chunk is that many rows of 32 keys for each warp, as many bytes of any type of key.
+#if PAIRS
+constexpr unsigned CHUNK_ROWS = PAIRS_PER_THREAD;
+#else
 constexpr unsigned CHUNK_ROWS = KEYS_PER_THREAD * 4 / sizeof(T);
+#endif
 constexpr unsigned CHUNK_ITEMS = CHUNK_ROWS * THREADS_PER_BLOCK;
 
 static_assert(THREADS_PER_BLOCK % 32 == 0 && THREADS_PER_BLOCK >= RADIX, "a thread for each digit");
@@ -58,8 +62,9 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
                                      unsigned chunk_items, int shift, const int& hidden_shift,
                                      Places& places) {
     constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
-    extern __shared__ unsigned long long chunk_memory[];  // CHUNK_ITEMS * sizeof(T) bytes
+    extern __shared__ unsigned long long chunk_memory[];  // CHUNK_ITEMS keys, and their values
     Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
+    T* const staged_values = reinterpret_cast<T*>(staged + CHUNK_ITEMS);
     __shared__ unsigned counters[WARPS][RADIX];  // counts of a warp, then its places in `staged`
     __shared__ unsigned output_shift[RADIX];     // from a place in `staged` to the place in `out`
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -74,6 +79,13 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     for (unsigned row = 0; row < ROWS; ++row) {
         const bool inside = first_place + row * 32 < chunk_items;
         bits[row] = inside ? ordered_bits(first_key[row * 32]) : ~Bits(0);
+    }
+
+    T values[PAIRS ? ROWS : 1];  // they arrive while the keys are ranked
+    if constexpr (PAIRS) {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row)
+            if (first_place + row * 32 < chunk_items) values[row] = first_key[n + row * 32];
     }
 
     // Rank within the warp's keys of the same digit: the counter says how many came in earlier
@@ -122,61 +134,26 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
         const unsigned rank = ranks[row / 2] >> row % 2 * 16 & 0xffff;
         const unsigned place = counters[warp][digit_at(bits[row], same_shift, RADIX_BITS)] + rank;
         staged[place] = bits[row];
-        if constexpr (PAIRS) {  // the values will need the place again
-            ranks[row / 2] = row % 2 ? (ranks[row / 2] & 0xffff) | place << 16
-                                     : (ranks[row / 2] & 0xffff0000) | place;
-            pin(ranks[row / 2]);
-        }
+        if constexpr (PAIRS) staged_values[place] = values[row];
     }
     if (threadIdx.x < RADIX)
         output_shift[threadIdx.x] = places.first(threadIdx.x, count) - place;  // modulo 2^32
-    const bool whole = chunk_items >= CHUNK_ITEMS;
-    T values[PAIRS ? ROWS : 1];  // under way from here on, in the registers that the keys had
-    if constexpr (PAIRS) {
-        if (whole) {
-#pragma unroll
-            for (unsigned row = 0; row < ROWS; ++row) values[row] = first_key[n + row * 32];
-        } else {
-#pragma unroll
-            for (unsigned row = 0; row < ROWS; ++row)
-                values[row] = first_place + row * 32 < chunk_items ? first_key[n + row * 32] : 0;
-        }
-    }
     __syncthreads();  // the chunk is in digit order, and the places in `out` are there
-
-    // The counters have served: their room is for the digit of each place, of which a value will
-    // need that of its key.
-    static_assert(!PAIRS || ROWS * THREADS_PER_BLOCK <= sizeof(counters), "a byte for each place");
-    unsigned char* const digits = reinterpret_cast<unsigned char*>(counters);
 
     // Neighbours in `staged` are neighbours in `out`, except where the digit changes. A whole
     // chunk needs no conditions, so that the loads of its rows overlap.
-    const auto for_all_places = [&](auto write) {
-        if (whole) {
-#pragma unroll
-            for (unsigned row = 0; row < ROWS; ++row) write(row * THREADS_PER_BLOCK + threadIdx.x);
-        } else {
-#pragma unroll 1
-            for (unsigned i = threadIdx.x; i < chunk_items; i += THREADS_PER_BLOCK) write(i);
-        }
-    };
-    for_all_places([&](unsigned place) {
+    const auto write = [&](unsigned place) {
         const Bits key = staged[place];
         const unsigned digit = digit_at(key, shift, RADIX_BITS);
-        out[output_shift[digit] + place] = from_ordered_bits<T>(key);
-        if constexpr (PAIRS) digits[place] = (unsigned char)digit;
-    });
-    if constexpr (!PAIRS) return;
-
-    // A value follows its key: to the same place in `staged`, then to the same in `out`.
-    __syncthreads();  // all keys are written: their room is free for the values
-    T* const staged_values = reinterpret_cast<T*>(staged);
+        const unsigned out_place = output_shift[digit] + place;
+        out[out_place] = from_ordered_bits<T>(key);
+        if constexpr (PAIRS) out[n + out_place] = staged_values[place];
+    };
+    if (chunk_items >= CHUNK_ITEMS) {
 #pragma unroll
-    for (unsigned row = 0; row < ROWS; ++row)
-        staged_values[ranks[row / 2] >> row % 2 * 16 & 0xffff] = values[row];
-    __syncthreads();  // the values are in the order of the keys
-    for_all_places([&](unsigned place) {
-        out[n + output_shift[digits[place]] + place] = staged_values[place];
-    });
-    __syncthreads();  // the digits have been read: counters may be counters again
+        for (unsigned row = 0; row < ROWS; ++row) write(row * THREADS_PER_BLOCK + threadIdx.x);
+    } else {
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < chunk_items; i += THREADS_PER_BLOCK) write(i);
+    }
 }

@@ -8,6 +8,7 @@
 // THREADS_PER_BLOCK = 256
 // BLOCKS_PER_SM     = 4      # leaves a thread 64 registers: its keys fit without spills
 // KEYS_PER_THREAD   = 32     # in registers, for keys of 4 bytes
+// PAIRS_PER_THREAD  = 16     # with their values
 // TILE_ITEMS        = 8192   # a multiple of 256 * 32
 // RADIX_BITS        = 8
 // SCAN_THREADS      = 1024
@@ -28,8 +29,6 @@
 #include "common/scan_blocks.cuh"
 #include "common/scatter_digits.cuh"
 
-// Two blocks less on a multiprocessor, when values need registers as well.
-constexpr unsigned RESIDENT_BLOCKS = PAIRS ? BLOCKS_PER_SM - 2 : BLOCKS_PER_SM;
 static_assert(TILE_ITEMS % CHUNK_ITEMS == 0, "whole chunks");
 
 // Where a tile's keys go, chunk after chunk: thread d keeps the place of the next with digit d.
@@ -83,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) c
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BLOCKS) scatter(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) scatter(
     const T* in, T* out, const unsigned* offsets, unsigned n, int shift) {
     __shared__ int hidden_shift;
     const unsigned tile = blockIdx.x, num_tiles = gridDim.x;

@@ -9,6 +9,7 @@
 // THREADS_PER_BLOCK = 512
 // BLOCKS_PER_SM     = 2      # leaves a thread 64 registers: keys and ranks fit without spills
 // KEYS_PER_THREAD   = 32     # in registers, for keys of 4 bytes
+// PAIRS_PER_THREAD  = 16     # with their values
 // RADIX_BITS        = 8
 // TILES_AHEAD       = 100    # of the tile that is prefetched
 // COUNT_BLOCKS      = 1056   # eight for each of 132 multiprocessors

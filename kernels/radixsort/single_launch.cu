@@ -9,6 +9,7 @@
 // BLOCKS_PER_SM     = 2      # leaves a thread 64 registers
 // MOST_BLOCKS       = 264    # two for each of 132 multiprocessors
 // KEYS_PER_THREAD   = 8      # in registers, for keys of 4 bytes: small tiles
+// PAIRS_PER_THREAD  = 8      # with their values
 // RADIX_BITS        = 8
 // TILES_AHEAD       = 100    # of the tile that is prefetched
 // ///
