@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "The same with tiles of 64 x 128"
+// summary  = "The same with tiles of 64 x 128, 8 x 8 elements a thread"
 // order    = 17
 // dispatch = "cluster_split_k"
 // requires = ["sm_90", "clusters", "inline_ptx"]
