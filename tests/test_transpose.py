@@ -150,7 +150,7 @@ def test_a_gpu_moves_vectors_where_all_rows_begin_at_16_bytes():
 
     assert chosen((4, 8), np.float32, "cuda") is None
     assert chosen((2, 6), np.float64, "cuda") is None
-    assert chosen((4, 6), np.float32, "cuda") == "shifted_vectors"
-    assert chosen((6, 4), np.float32, "cuda") == "shifted_vectors"
-    assert chosen((3, 2), np.float64, "cuda") == "shifted_vectors"
+    assert chosen((4, 6), np.float32, "cuda") == "tiled_sectors"
+    assert chosen((6, 4), np.float32, "cuda") == "tiled_sectors"
+    assert chosen((3, 2), np.float64, "cuda") == "tiled_sectors"
     assert chosen((5, 7), np.float32, "cpu") is None

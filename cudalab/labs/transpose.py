@@ -71,11 +71,11 @@ class Transpose(Lab):
                 yield as_bytes(_uniform(dtype, raw.random_raw(count)))
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
-        """On a GPU: shifted vectors where rows do not begin at multiples of 16 bytes."""
+        """On a GPU: whole sectors where rows do not begin at multiples of 16 bytes."""
         itemsize = np.dtype(case["dtype"]).itemsize
         row_bytes = [inputs.params[size] * itemsize for size in ("rows", "cols")]
         unaligned = any(size % 16 for size in row_bytes)
-        return "shifted_vectors" if device == "cuda" and unaligned else None
+        return "tiled_sectors" if device == "cuda" and unaligned else None
 
     def reference(self, inputs: Inputs, case: Case) -> Array:
         """NumPy's transpose, in C order."""
@@ -113,23 +113,12 @@ class Transpose(Lab):
     def dispatch_sector_tiles(self, job: Job) -> Step:
         """One launch of transpose, as in the plan `tiles`, by 32 x WARPS threads a tile.
 
-        A tile has TILE_COLS columns of `in`, and of each as many sectors of 32 bytes of `out` as
-        TILE_ROWS rows fill: they begin up to a sector before the tile's first row.
-        """
-        cols, rows = job.define("TILE_COLS"), job.define("TILE_ROWS")
-        before = 32 // job.buffers["matrix"].dtype.itemsize - 1
-        return _tiled(job, (rows, cols), (32, job.define("WARPS")), before)
-
-    def dispatch_shifted_tiles(self, job: Job) -> Step:
-        """As `sector_tiles`, by THREADS threads a tile of VECTORS_DOWN x VECTORS_ACROSS vectors.
-
-        A vector is 16 bytes: along a row of `in` for the tile's width, of `out` for its height.
+        A tile has TILE_WORDS words of 4 bytes of TILE_ROWS rows of `in`, and of each column as many
+        sectors of 32 bytes of `out` as these rows fill: from up to a sector before the first row.
         """
         itemsize = job.buffers["matrix"].dtype.itemsize
-        rows, cols = (
-            job.define(name) * 16 // itemsize for name in ("VECTORS_DOWN", "VECTORS_ACROSS")
-        )
-        return _tiled(job, (rows, cols), (job.define("THREADS"), 1), 32 // itemsize - 1)
+        tile = job.define("TILE_ROWS"), job.define("TILE_WORDS") * 4 // itemsize
+        return _tiled(job, tile, (32, job.define("WARPS")), 32 // itemsize - 1)
 
     def dispatch_tiles(self, job: Job) -> Step:
         """One launch, a block for each tile of TILE_DIM x TILE_DIM elements.

@@ -2,7 +2,7 @@
 // summary  = "Rows that begin anywhere: many loads under way, and only whole sectors are stored"
 // order    = 5
 // dispatch = "sector_tiles"
-// defines  = { TILE_COLS = 64, TILE_ROWS = 64, WARPS = 16 }
+// defines  = { TILE_WORDS = 64, TILE_ROWS = 64, WARPS = 16 }
 // ///
 //
 // out[c][r] = in[r][c]. Memory moves in sectors of 32 bytes, S elements. Where the number of rows
@@ -18,6 +18,7 @@
 // Limits: where all rows begin at multiples of 16 bytes, tiled_vectorized needs no second reads.
 
 constexpr unsigned SECTOR_ITEMS = 32 / sizeof(T);
+constexpr unsigned TILE_COLS = TILE_WORDS * 4 / sizeof(T);
 constexpr unsigned ROWS_READ = TILE_ROWS + SECTOR_ITEMS;
 constexpr unsigned ROWS_PER_WARP = (ROWS_READ + WARPS - 1) / WARPS;
 constexpr unsigned LOADS_PER_ROW = TILE_COLS / 32;

@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Each thread transposes a tile of its own: no cooperation, no coalescing"
-// order    = 7
+// order    = 6
 // dispatch = "tiles"
 // default  = ["cpu"]
 // defines  = { TILE_DIM = 32, BLOCK_ROWS = 1, THREADS_ACROSS = 1 }
