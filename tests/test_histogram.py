@@ -141,6 +141,18 @@ def test_any_number_of_bins(backend, name, dtype, bins):
         assert found is None, f"n = {n}, {dist}: {found}"
 
 
+@pytest.mark.parametrize("n", [3, 32_773, 9_000_001])
+def test_the_ticket_resets_itself(backend, n):
+    """Runs of one step without a batch, with a block more than batches, with more batches."""
+    variant, data = registry.find(LAB, "privatized_tickets"), np.arange(n).astype(np.uint8)
+    watch = runner.Stopwatch()
+    step = runner.prepare(LAB, variant, backend, inputs(data), case(), watch=watch)
+    for _ in range(3):
+        backend.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
+        step()
+        np.testing.assert_array_equal(backend.to_host(step.out), np.bincount(data, minlength=256))
+
+
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("per_thread_64")])
 @pytest.mark.parametrize("byte", [0, 255])
 def test_byte_counters_hold_equal_data(backend, name, byte):
