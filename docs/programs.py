@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SAMPLES = ROOT / "samples"
 OWN = ROOT / "tests" / "programs"
-PRINTS = ("errors", "forms", "grid_races", "groups", "numbers")  # of OWN, which read nothing
+PRINTS = ("errors", "forms", "grid_races", "groups", "numbers", "trigonometry")  # of OWN
 SEED = 1
 LARGER = {  # than the samples, for each lab
     "bitonic": "100000",

@@ -156,7 +156,10 @@ class _Runtime:
     """The objects of the runtime, compiled once for each compiler while the program is."""
 
     # The last one ends the section of the device's variables.
-    PARTS = ("memory", "copies", "device", "functions", "random", "launch", "sections")
+    PARTS = (
+        *("memory", "copies", "device", "functions", "random", "launch", "trigonometry"),
+        "sections",
+    )
 
     def __init__(self, folder: Path, commands: list[list[str]]) -> None:
         self.folder = folder

@@ -42,7 +42,8 @@ GUARD_BYTES = 256  # between two allocations: what memory.cpp leaves free
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
-HOST_LIBRARY, SECTIONS = "libhost.so", "sections.o"
+HOST_LIBRARY = "libhost.so"
+OWN_PARTS = ("trigonometry", "sections")  # that are in the program itself; the last one ends it
 _PARTS = ("memory", "copies", "device", "functions", "random", "observe")
 # After the flags of kernel files: programs have exceptions, and a main function that is found.
 _PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
@@ -90,11 +91,11 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     seen: set[str] = set()
     whole += "".join(_inlined(name, texts, seen) for name in names[:sources])
     folder = host_library()
-    host, sections = folder / HOST_LIBRARY, folder / SECTIONS
+    host, own = folder / HOST_LIBRARY, [str(folder / f"{part}.o") for part in OWN_PARTS]
     more = (*_PROGRAM, *options, "-I", str(HOST))
     # zig links kernel files as C.
     library = ("-lc++",) if compiler.find_compiler().name.startswith("zig") else ("-lstdc++",)
-    libraries = (str(sections), str(host), *library)
+    libraries = (*own, str(host), *library)
     try:
         path = compiler.check_library(whole, files[0].label, more, libraries)
     except KernelCompileError as error:
@@ -127,7 +128,7 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
 
 
 def host_library() -> Path:
-    """The folder of the runtime API as a library, and of the object that ends a program's sections.
+    """The folder of the runtime API as a library, and of the objects that belong to the program.
 
     The library finds check mode's runtime by name when it is loaded, wherever that lies.
     """
@@ -135,17 +136,18 @@ def host_library() -> Path:
     flags = [*host_flags(), "-fPIC", "-I", str(HOST)]
     runtime = compiler.check_runtime_library().name  # says what the processor can do, too
     folder = cache_dir("programs") / f"observed-{digest(*runtime_sources(), *flags, runtime)}"
-    host, sections = folder / HOST_LIBRARY, folder / SECTIONS
-    if host.exists() and sections.exists():
+    if (folder / HOST_LIBRARY).exists():  # what is made last
         return folder
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
-        library, last = Path(build_folder, HOST_LIBRARY), Path(build_folder, SECTIONS)
+        for part in OWN_PARTS:
+            built = Path(build_folder, f"{part}.o")
+            _run([*found.compile, *flags, "-c", str(HOST / f"{part}.cpp"), "-o", str(built)])
+            built.replace(folder / built.name)
+        library = Path(build_folder, HOST_LIBRARY)
         parts = [str(HOST / f"{part}.cpp") for part in _PARTS]
-        _run([*found.compile, *flags, "-c", str(HOST / "sections.cpp"), "-o", str(last)])
         _run([*found.compile, *flags, "-shared", *parts, "-o", str(library)])
-        last.replace(sections)
-        library.replace(host)
+        library.replace(folder / HOST_LIBRARY)
     return folder
 
 

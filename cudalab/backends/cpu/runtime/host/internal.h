@@ -81,6 +81,7 @@ void for_each_variable(Section section, Visitor visit);
 // ------------------------------------------------------------------ launch.cpp, or observe.cpp
 
 void watch_for_crashes();                                           // the signal handlers
+bool in_kernel();                                                   // whether this thread runs one
 void refuse_in_kernel(const Config& config, const Kernel& kernel);  // a launch from a kernel
 cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args);
 // Memory that kernels may use from now on, no more, and that has got values.

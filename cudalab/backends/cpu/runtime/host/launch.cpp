@@ -287,6 +287,9 @@ static void wait_for_grid(Worker& w, const char* file, int line) {
              (unsigned long long)waiting, (unsigned long long)barrier.blocks, file, line);
 }
 
+bool in_kernel() {
+    return worker && worker->kernel;
+}
 bool in_cooperative_launch() {
     return grid_barrier.cooperative;
 }

@@ -38,7 +38,7 @@ typedef int (*Observer)(const ObservedLaunch* launch);
 typedef void (*Teller)(int what, const char* text);
 static Observer observer;
 static Teller teller;
-static bool detects, cooperative;
+static bool detects, cooperative, launching;
 static std::map<uintptr_t, ObservedMemory>& observed = *new std::map<uintptr_t, ObservedMemory>();
 
 void watch_memory(const Allocation& memory, size_t guard) {
@@ -69,6 +69,9 @@ void tell(Told what, const char* text) {
     teller((int)what, text);
 }
 void watch_for_crashes() {}
+bool in_kernel() {  // the host waits for it
+    return launching;
+}
 bool in_cooperative_launch() {
     return cooperative;
 }
@@ -90,7 +93,10 @@ cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void
                                    config.file,
                                    config.line,
                                    config.cooperative};
-    if (observer(&launch) == 0) return cudaSuccess;
+    launching = true;
+    const int failed = observer(&launch);
+    launching = false;
+    if (!failed) return cudaSuccess;
     return call.fail_for_good(cudaErrorLaunchFailure, cudalab_check_error());
 }
 
