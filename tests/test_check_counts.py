@@ -67,6 +67,19 @@ def test_wide_loads_are_one_request():
     assert (at(found, "double").bytes_per_lane, at(found, "double").sectors) == (8, 8)
 
 
+def test_accesses_with_a_hint_are_one_request():
+    arrays = zeros(128, FLOAT), zeros(32, FLOAT), zeros(128, FLOAT), zeros(32, FLOAT)
+    found = trace("hinted", 1, 32, *arrays)
+    for name, kind, size in (
+        ("hinted_load", "load", 16),
+        ("hinted_store", "store", 16),
+        ("hinted_word", "load", 4),
+        ("hinted_word_out", "store", 4),
+    ):
+        access = at(found, name)
+        assert (access.kind, access.requests, access.bytes_per_lane) == (kind, 1, size), name
+
+
 def test_bank_conflicts():
     found = trace("shared_strides", 1, 32, zeros(32, FLOAT))
     degrees = {"words1": 1, "words2": 2, "words32": 32, "pairs": 1, "one_word": 1}

@@ -130,3 +130,12 @@ extern "C" __global__ void conditions(const int* in, int* out) {
     if (warp == 1 && (lane < 4 || lane > 27)) out[t] = in[t];  // @nested
     for (int i = 0; i < 4 && i < lane; ++i) out[t] += i;       // @loop
 }
+
+// Loads and stores with a hint for the caches are one access each, of vectors too.
+extern "C" __global__ void hinted(const float4* in, const float* words, float4* out, float* word) {
+    const unsigned t = threadIdx.x;
+    const float4 four = __ldg(&in[t]);  // @hinted_load
+    __stcs(&out[t], four);              // @hinted_store
+    const float one = __ldcs(&words[t]);  // @hinted_word
+    __stcg(&word[t], one);                // @hinted_word_out
+}

@@ -514,11 +514,14 @@ CUDALAB_ATOMIC_SCOPES(atomicCAS)
 
 // ------------------------------------------------------------------ loads and stores with hints
 
-#define CUDALAB_LOAD(name)      \
-    template <class T>          \
-    inline T name(const T* p) { \
-        CUDALAB_LOADS(p);       \
-        return *p;              \
+// Copied as bytes: in check mode a copy of a vector would say a second time what it does.
+#define CUDALAB_LOAD(name)                         \
+    template <class T>                             \
+    inline T name(const T* p) {                    \
+        CUDALAB_LOADS(p);                          \
+        T value;                                   \
+        __builtin_memcpy(&value, p, sizeof value); \
+        return value;                              \
     }
 CUDALAB_LOAD(__ldg)
 CUDALAB_LOAD(__ldca)
@@ -531,11 +534,11 @@ inline T __ldcv(const T* p) {
     CUDALAB_ACCESS(p, 2, true);
     return *(const volatile T*)p;
 }
-#define CUDALAB_STORE(name)           \
-    template <class T>                \
-    inline void name(T* p, T value) { \
-        CUDALAB_STORES(p);            \
-        *p = value;                   \
+#define CUDALAB_STORE(name)                        \
+    template <class T>                             \
+    inline void name(T* p, T value) {              \
+        CUDALAB_STORES(p);                         \
+        __builtin_memcpy(p, &value, sizeof value); \
     }
 CUDALAB_STORE(__stwb)
 CUDALAB_STORE(__stcg)
