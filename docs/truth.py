@@ -3,6 +3,7 @@
 python docs/truth.py cpu COUNTS.json        on any machine: every block traced, no GPU
 python docs/truth.py cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
 python docs/truth.py sass CODE.json         there as well: the instructions behind the counts
+    with names behind it, of labs or such as reduce/sequential: only those, added to the file
 python docs/truth.py compare CPU.json CUDA.json CODE.json
     prints the deviations and stores them, with their causes, under docs/results/counters/
 
@@ -38,7 +39,7 @@ from cudalab.backends.cpu import CpuBackend  # noqa: E402
 from cudalab.errors import CudalabError, UsageError  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.registry import Variant
@@ -96,11 +97,11 @@ def main(command: str, *paths: str) -> None:
     if command == "cpu":
         store(paths[0], {"device": "cpu", "counts": cpu_counts()})
     elif command == "cuda":
-        store(paths[0], cuda_counts(Path(paths[0])))
+        add(paths[0], cuda_counts(Path(paths[0]), paths[1:]), "counts")
     elif command == "sass":
-        store(paths[0], executed_code(Path(paths[0])))
+        add(paths[0], executed_code(Path(paths[0]), paths[1:]), "code")
     elif command == "child":
-        launches_on_gpu(Path(paths[0]), *paths[1:])
+        launches_on_gpu(Path(paths[0]), paths[1:])
     elif command == "compare":
         compare(*(json.loads(Path(path).read_text(encoding="utf-8")) for path in paths))
     else:
@@ -112,15 +113,27 @@ def store(path: str, found: Counts) -> None:
     Path(path).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
+def add(path: str, found: Counts, what: str) -> None:
+    """Write JSON; runs that it does not have are kept as they are in the file."""
+    if Path(path).exists():
+        known = json.loads(Path(path).read_text(encoding="utf-8"))
+        found = {**found, what: {**known[what], **found[what]}}
+    store(path, found)
+
+
 # What is run -------------------------------------------------------------------------------------
 
 
-def work() -> Iterator[tuple[Lab, Variant, Case, Size]]:
-    """Every variant that both devices run, in the first case it computes, at both sizes."""
+def work(names: Sequence[str] = ()) -> Iterator[tuple[Lab, Variant, Case, Size]]:
+    """Every variant that both devices run, in the first case it computes, at both sizes.
+
+    `names`: only these labs and variants.
+    """
     for name, sizes in SIZES.items():
         lab = labs.get(name)
         for variant in registry.variants(lab):
-            if variant.missing(CpuBackend.features):
+            wanted = not names or name in names or f"{name}/{variant.name}" in names
+            if not wanted or variant.missing(CpuBackend.features):
                 continue
             case = first_case(lab, variant)
             shaped = MATRIX if case.get("along", "all") != "all" else sizes
@@ -207,20 +220,20 @@ def counted(kernel: profile.KernelProfile) -> Counts:
 # The GPU -----------------------------------------------------------------------------------------
 
 
-def cuda_counts(path: Path) -> Counts:
-    """Compile everything, run it once under ncu, and give each launch's counters to its run.
+def cuda_counts(path: Path, names: Sequence[str]) -> Counts:
+    """Compile what is wanted, run it once under ncu, and give each launch's counters to its run.
 
     What ncu printed, and the order of the launches, stay beside `path`.
     """
     tool = ncu.find_ncu()
-    compile_all()
-    names = available(tool, sorted({name for each in COUNTERS.values() for name in each}))
+    compile_all(names)
+    counters = available(tool, sorted({name for each in COUNTERS.values() for name in each}))
     log, launches = path.with_suffix(".csv"), path.with_suffix(".launches.json")
     words = [
         *(str(tool), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
         *("--cache-control", "none", "--print-kernel-base", "function", "--log-file", str(log)),
-        *("--metrics", ",".join(names)),
-        *(sys.executable, str(Path(__file__).resolve()), "child", str(launches)),
+        *("--metrics", ",".join(counters)),
+        *(sys.executable, str(Path(__file__).resolve()), "child", str(launches), *names),
     ]
     status = subprocess.run(words, check=False).returncode
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
@@ -231,7 +244,7 @@ def cuda_counts(path: Path) -> Counts:
     for run in order["wrong"]:
         print(f"left out: {run}", flush=True)
         counts.pop(run.partition(":")[0], None)
-    return {"device": order["device"], "ncu": version(tool), "counters": names, "counts": counts}
+    return {"device": order["device"], "ncu": version(tool), "counters": counters, "counts": counts}
 
 
 def by_run(
@@ -251,18 +264,19 @@ def by_run(
     return counts
 
 
-def executed_code(path: Path) -> Counts:
+def executed_code(path: Path, names: Sequence[str]) -> Counts:
     """Which instructions of the machine code each run executed, by line of the source.
 
     Each lab's report stays beside `path`.
     """
     tool = ncu.find_ncu()
     reader = ncu.load_reader(tool)
-    compile_all()
+    compile_all(names)
     code: dict[str, dict[str, list[list[Any]]]] = {}
-    for lab in SIZES:
+    for lab in dict.fromkeys(lab.name for lab, *_ in work(names)):
         report, launches = path.with_suffix(f".{lab}.ncu-rep"), path.with_suffix(f".{lab}.json")
-        command = [sys.executable, str(Path(__file__).resolve()), "child", str(launches), lab]
+        wanted = [f"{lab}/{one.name}" for of, one, *_ in work(names) if of.name == lab]
+        command = [sys.executable, str(Path(__file__).resolve()), "child", str(launches), *wanted]
         ncu.run(tool, ncu.BY_INSTRUCTION, report, command)
         order = json.loads(launches.read_text(encoding="utf-8"))["launches"]
         actions = list(ncu.actions(reader.load_report(str(report))))
@@ -303,9 +317,9 @@ def add_code(rows: list[list[Any]], action: Any, labels: list[str]) -> None:
             row[column] += one.counts[counter]
 
 
-def compile_all() -> None:
-    """Fill the cache with the machine code of every variant, by many processes."""
-    variants = sorted({(lab.name, variant.name) for lab, variant, _, _ in work()})
+def compile_all(names: Sequence[str]) -> None:
+    """Fill the cache with the machine code of all variants, by many processes."""
+    variants = sorted({(lab.name, variant.name) for lab, variant, _, _ in work(names)})
     with ProcessPoolExecutor(min(os.cpu_count() or 1, 12)) as pool:
         done = pool.map(compile_one, variants)
         print(f"{sum(done)} variants compiled", flush=True)
@@ -341,7 +355,7 @@ def available(tool: Path, names: list[str]) -> list[str]:
     return [name for name in names if name not in missing]
 
 
-def launches_on_gpu(path: Path, only: str = "") -> None:
+def launches_on_gpu(path: Path, names: Sequence[str]) -> None:
     """The process that ncu watches: every run once, and which launches belong to it."""
     launches: list[tuple[str, str]] = []
     wrong: list[str] = []
@@ -356,9 +370,7 @@ def launches_on_gpu(path: Path, only: str = "") -> None:
             launch(kernel, grid, *args, **options)
 
         device.launch = noted  # type: ignore[method-assign] # this process does nothing else
-        for lab, variant, case, size in work():
-            if only not in ("", lab.name):
-                continue
+        for lab, variant, case, size in work(names):
             current = key(lab, variant, size)
             data = inputs(lab, case, size)
             try:

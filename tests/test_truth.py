@@ -33,6 +33,19 @@ def test_all_variants_of_the_five_labs_at_two_sizes(truth):
     assert "reduce/rows_shared/300x200" in keys
 
 
+def test_some_runs_are_added_to_those_before(truth, tmp_path):
+    some = [
+        truth.key(lab, one, size) for lab, one, _, size in truth.work(["reduce/serial", "scan"])
+    ]
+    assert some[:2] == ["reduce/serial/65536", "reduce/serial/100003"]
+    assert {name.partition("/")[0] for name in some[2:]} == {"scan"}
+    path = tmp_path / "counts.json"
+    truth.add(str(path), {"device": "a", "counts": {"x": 1, "y": 1}}, "counts")
+    truth.add(str(path), {"device": "b", "counts": {"y": 2}}, "counts")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found == {"device": "b", "counts": {"x": 1, "y": 2}}
+
+
 def test_whatever_is_compared_is_counted_here(truth):
     empty = LaunchTrace("k", (1, 1, 1), (32, 1, 1), 1, 1, 1, ())
     assert set(truth.COUNTERS) <= set(profile.totals(empty))

@@ -154,8 +154,8 @@ def page() -> Iterator[Part]:
     yield text(
         """
         Items of 8 bytes are served half a warp at a time, items of 16 bytes a quarter: 2 and 4
-        wavefronts are no conflict there. (Lanes that share such items are merged further: pairs
-        with one double each took 1 wavefront, fours with one float4 took 2.)
+        wavefronts are no conflict there. (Loads of lanes that share such items are merged further:
+        pairs with one double each took 1 wavefront, fours with one float4 took 2. Stores are not.)
 
         Atomic additions: by all lanes to one word 1, merged by the hardware; to 32 words of one
         bank 32; to 32 words of 32 banks 1.

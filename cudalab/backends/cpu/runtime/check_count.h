@@ -58,14 +58,11 @@ static bool paired(const Request& r, unsigned distance) {
 }
 
 // Compute capability 7.0 and later. 4 bytes a lane: the whole warp at once. 8 bytes: half-warps one
-// after the other, unless neighbours (or neighbours of neighbours) want the same; 16 bytes:
-// quarter-warps, of which the two of a half may go together by the same rule.
-static void shared_cost(const Request& r, Cost& cost) {
-    unsigned width = 32;
-    if (r.bytes > 4) {
-        bool merged = paired(r, 1) || paired(r, 2);
-        width = r.bytes <= 8 ? (merged ? 32 : 16) : (merged ? 16 : 8);
-    }
+// after the other, 16 bytes: quarter-warps. Of loads the two halves, or the two quarters of each
+// half, go together where neighbours (or neighbours of neighbours) want the same in all the warp.
+static void shared_cost(const Request& r, unsigned kind, Cost& cost) {
+    unsigned width = r.bytes <= 4 ? 32 : r.bytes <= 8 ? 16 : 8;
+    if (width < 32 && kind == LOAD && (paired(r, 1) || paired(r, 2))) width *= 2;
     for (unsigned first = 0; first < 32; first += width) {
         unsigned lanes = r.lanes & (width == 32 ? ~0u : ((1u << width) - 1) << first);
         if (!lanes) continue;
@@ -174,7 +171,7 @@ struct Counts {
         if (space == SHARED && banks == 16)
             shared_cost_16_banks(r, cost);
         else if (space == SHARED)
-            shared_cost(r, cost);
+            shared_cost(r, kind, cost);
         else
             global_cost(r, cost);
         if (kind == ATOMIC) cost.same_address = most_at_one_address(r);
