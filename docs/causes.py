@@ -18,13 +18,13 @@ Counts = dict[str, Any]
 CAUSES = {
     **profile_causes.CAUSES,
     "asynchronous": (
-        "`cp.async` (`LDGSTS`) goes from global to shared memory without a register: the counters "
-        "of stores leave it out, and those of sectors count a sector again for each lane that "
-        "copies it to another place."
+        "`cp.async` (`LDGSTS`) goes from global to shared memory without a register. The counters "
+        "of stores leave it out; that of sectors counts, for copies of 16 bytes, the pieces of "
+        "shared memory that are filled: 16 where all lanes copy the same 16 bytes."
     ),
     "other traffic": (
-        "The counter of the whole kernel includes waits for other traffic; that of the "
-        "instructions agrees."
+        "The counter of the whole kernel includes waits for other traffic, and differs from run to "
+        "run; that of the instructions agrees."
     ),
 }
 # Quantity -> the accesses that make it up, and the count of each that is compared.
