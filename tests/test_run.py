@@ -70,6 +70,34 @@ def test_sample_program(program, path, device_name):
         assert done.stdout == expected
 
 
+# Odd sizes of several blocks, the last of them incomplete.
+LARGER = {
+    "bitonic": 5000,
+    "histogram": 100_003,
+    "matmul": 65,
+    "radixsort": 70_001,
+    "reduce": 100_003,
+    "scan": 70_001,
+    "solve": 40,
+    "table": 70_001,
+    "transpose": "300x65",
+}
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+def test_sample_program_on_a_larger_input(program, device_name, tmp_path):
+    files, lab, dtype = SAMPLES[program]
+    typed = ["--dtype", dtype] if lab != "table" else []
+    given = tmp_path / "in.bin"
+    size = ["--n", str(LARGER[lab]), "--seed", "1"]
+    made = cudalab("gen", lab, *typed, *size, "-o", str(given))
+    assert made.returncode == 0, made.stderr.decode()
+    done = run(files, device_name, input=given.read_bytes())
+    assert done.returncode == 0, done.stderr.decode()
+    verdict = cudalab("verify", lab, *typed, str(given), "-", input=done.stdout)
+    assert verdict.returncode == 0, verdict.stderr.decode()
+
+
 def test_every_lab_has_a_program():
     labs = {path.name for path in (ROOT / "samples").iterdir() if any(path.glob("*.in.bin"))}
     assert {lab for _, lab, _ in SAMPLES.values()} == labs

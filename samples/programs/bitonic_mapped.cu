@@ -89,7 +89,10 @@ int main() {
     const int tiles = (int)((n + TILE - 1LL) / TILE);
     sort_tiles<<<tiles, THREADS>>>(on_device, n);
     for (long long size = TILE; size < n; size *= 2) {
-        step<<<tiles, THREADS>>>(on_device, n, (int)size, true);
+        // A key near the end may have its mirror image far in front: all of the last part's
+        // comparators, however few keys it has.
+        const int parts = (int)((n + 2 * size - 1) / (2 * size));
+        step<<<parts * (int)(size / THREADS), THREADS>>>(on_device, n, (int)size, true);
         for (long long reach = size / 2; reach >= TILE; reach /= 2)
             step<<<tiles, THREADS>>>(on_device, n, (int)reach, false);
         finish_tiles<<<tiles, THREADS>>>(on_device, n);
