@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the checkout that these documents belong to
+sys.path[:0] = str(ROOT), str(ROOT / "docs")  # the checkout that these documents belong to
+
+import targets  # noqa: E402
 
 from cudalab import labs, registry  # noqa: E402
 from cudalab import results as results_of_bench  # noqa: E402
@@ -23,7 +25,12 @@ from cudalab.errors import ExitCode  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "profile.md", ROOT / "docs" / "run.md")
+DOCUMENTS = (
+    ROOT / "README.md",
+    ROOT / "docs" / "performance" / "README.md",
+    ROOT / "docs" / "profile.md",
+    ROOT / "docs" / "run.md",
+)
 RESULTS = ROOT / "docs" / "results"
 
 # The counts of docs/truth.py that are judged, in words.
@@ -172,6 +179,16 @@ def against(best: dict[str, Any], baseline: str) -> str:
     return f"{least['ratio']:.2f} ({least['low']:.2f} to {least['high']:.2f})"
 
 
+def goals() -> str:
+    """Each lab's best beside the vendor's libraries, from docs/results/targets/*.json."""
+    columns = ["work", "n", "variant", "times the peer's speed", "goal", "measured"]
+    return "\n".join(
+        f"{stored['device']}:\n\n" + table(columns, targets.lines(stored))
+        for path in sorted(RESULTS.glob("targets/*.json"))
+        for stored in [json.loads(path.read_text(encoding="utf-8"))]
+    )
+
+
 def counters() -> str:
     """How the CPU's instrument compares with each GPU of docs/results/counters/*.json."""
     found = [comparison(path) for path in sorted(RESULTS.glob("counters/*.json"))]
@@ -233,6 +250,7 @@ def programs() -> str:
         return "No run is stored yet.\n"
     made = "; ".join(f"{one['device']} ({one['date']}, commit `{one['commit']}`)" for one in stored)
     runs = [{(run["program"], run["input"]): run for run in one["runs"]} for one in stored]
+    runs[0] = {key: run for key, run in runs[0].items() if all(key in other for other in runs)}
     names = dict.fromkeys(program for program, _ in runs[0])
     columns = ["program", "inputs", "the same", "not the same", "output for the first, SHA-256"]
     return f"{made}\n\n" + table(columns, (program_row(name, runs) for name in names))
@@ -244,7 +262,7 @@ def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) ->
 
     def is_same(key: tuple[str, str]) -> bool:
         whats = ("input_sha256", "status", "sha256")
-        return all(key in r and all(r[key][w] == runs[0][key][w] for w in whats) for r in runs)
+        return all(one[key][what] == runs[0][key][what] for one in runs for what in whats)
 
     others = [f"`{key[1]}`" for key in found if not is_same(key)]
     first = next(run for run in found.values() if run["bytes"])
@@ -258,6 +276,7 @@ PARTS = {
     "figures": figures,
     "bench": bench,
     "counters": counters,
+    "goals": goals,
     "programs": programs,
 }
 

@@ -1,117 +1,237 @@
-"""Measures, on a GPU, each lab's best beside the vendor's libraries, at the sizes that count.
+"""Each lab's best beside the vendor's libraries on a GPU, at the sizes that count.
 
-python docs/targets.py RESULTS.json [LAB...]    one run; three runs apart make the table
+python docs/targets.py run [LAB...]         measure all lines below, or those of these labs
+python docs/targets.py add BENCH.json...    take them from what `cudalab bench --json` has written
 
-Adds a run to the file: `cudalab bench` of every line below, with all samples. docs/generate.py
-makes the table in docs/performance/README.md of it.
+Both add to docs/results/targets/, with all samples; docs/generate.py makes the table of
+docs/performance/README.md from it, the latest runs of each line.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the checkout that is measured
+
+from cudalab import labs, results  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from cudalab.labs.base import Size
+
+STORED = ROOT / "docs" / "results" / "targets"
 SECONDS = "1"  # of sampling for a table
+RUNS_SHOWN = 3
+PEERS = {"cub": "CUB", "cupy": "CuPy"}
 
 
 @dataclass(frozen=True)
 class Target:
-    """Peer time / our time is to be at least `floor` for each of `sizes`."""
+    """Time of `peer` / time of the best of `variants`: at least `goal`, at each of `sizes`."""
 
     lab: str
     work: str
-    variant: str
+    sizes: tuple[Size, ...]
+    goal: float
     peer: str
-    sizes: str
-    floor: float
+    variants: tuple[str, ...]
+    dist: str = ""
     options: tuple[str, ...] = ()
+    case: tuple[tuple[str, object], ...] = ()  # what the options mean
 
 
-LONG = "128e6,2^28"
-SHORT = "2^16,2^18,2^20"
-SORTED = "128e6,268369920"
-SHAPES = "uniform", "sorted", "reversed", "equal", "few", "top-byte"
+def of_type(dtype: str) -> Iterator[Target]:
+    """What reduce and scan are to reach with one of their usual types."""
+    options, case = ("--dtype", dtype), (("dtype", dtype),)
+    scans = ("decoupled_lookback", "lookback_prefetch")
+    for sizes, goal in ((LONG, 1.0), (SHORT, 1.2)):
+        yield Target(
+            "reduce", f"sum, {dtype}", sizes, goal, "cub", ("single_pass",), "", options, case
+        )
+    yield Target(
+        "scan", f"exclusive sum, {dtype}", SHORT + LONG, 1.15, "cub", scans, "", options, case
+    )
+
+
+def bytes_of(dist: str) -> Target:
+    variants = ("privatized", "privatized_tickets")
+    return Target("histogram", f"bytes, {dist}", (512_000_000,), 1.1, "cub", variants, dist)
+
+
+def words_in(bins: int) -> Target:
+    return Target(
+        "histogram", f"uint32, {bins} bins", (1 << 28,), 2.0, "cub",
+        ("privatized", "privatized_tickets"),
+        options=("--dtype", "uint32", "--bins", str(bins)),
+        case=(("dtype", "uint32"), ("bins", bins)),
+    )  # fmt: skip
+
+
+def keys_of(dist: str, goal: float, *sizes: int) -> Target:
+    variants = ("onesweep", "most_significant_first")
+    return Target("radixsort", f"keys, {dist}", sizes or (MANY,), goal, "cub", variants, dist)
+
+
+def product(kind: str, goal: float, variants: tuple[str, ...], *sizes: int) -> Target:
+    return Target("matmul", kind, sizes, goal, "cupy", variants)
+
+
+MANY = 128_000_000
+LONG = (MANY, 1 << 28)
+SHORT = (1 << 16, 1 << 18, 1 << 20)
+ITERATIONS = ("richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient")
+SMALL_TILES = ("cluster_split_k", "cluster_split_k_wide")
+LARGE_TILES = ("async_copy_deep", "whole_waves")
+TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
 TARGETS = (
-    *(
-        target
-        for dtype in ("int32", "float32")
-        for target in (
-            Target("reduce", f"sum {dtype}", "single_pass", "cub", LONG, 1.0, ("--dtype", dtype)),
-            Target("reduce", f"sum {dtype}", "single_pass", "cub", SHORT, 1.2, ("--dtype", dtype)),
-            Target(
-                "scan", f"exclusive {dtype}", "lookback_prefetch", "cub", LONG, 1.15,
-                ("--dtype", dtype),
-            ),
-            Target(
-                "scan", f"exclusive {dtype}", "decoupled_lookback", "cub", SHORT, 1.15,
-                ("--dtype", dtype),
-            ),
-        )
-    ),
-    *(
-        Target("histogram", f"u8, {dist}", "privatized", "cub", "512e6", 1.1, ("--dist", dist))
-        for dist in ("uniform", "equal", "normal", "one-hot")
-    ),
-    *(
-        Target(
-            "histogram", f"u32, {bins} bins", "privatized", "cub", "2^28", 2.0,
-            ("--dtype", "uint32", "--bins", bins),
-        )
-        for bins in ("64", "256", "1024", "4096")
-    ),
-    *(
-        Target(
-            "radixsort", f"keys u32, {dist}", "most_significant_first", "cub",
-            SORTED if dist == "uniform" else "128e6", 1.2 if "t" not in dist else 1.1,
-            ("--dist", dist),
-        )
-        for dist in SHAPES
+    *of_type("int32"),
+    *of_type("float32"),
+    *map(bytes_of, ("uniform", "equal", "normal", "one-hot")),
+    *map(words_in, (64, 256, 1024, 4096)),
+    keys_of("uniform", 1.5, MANY, (1 << 28) - (1 << 16)),
+    keys_of("uniform", 2.0, 1 << 16, 1 << 20),
+    keys_of("reversed", 1.2),
+    *(keys_of(dist, 1.1) for dist in ("sorted", "equal", "few", "top-byte")),
+    Target(
+        "radixsort", "keys, float32", (MANY,), 1.2, "cub", ("most_significant_first",),
+        options=("--dtype", "float32"), case=(("dtype", "float32"),),
     ),
     Target(
-        "radixsort", "keys f32", "most_significant_first", "cub", "128e6", 1.2,
-        ("--dtype", "float32"),
+        "radixsort", "pairs", (MANY,), 1.1, "cub", ("onesweep",),
+        options=("--pairs",), case=(("layout", "pairs"),),
     ),
-    Target("radixsort", "keys u32, by sweeps alone", "onesweep", "cub", SORTED, 1.2),
-    Target("radixsort", "keys u32", "most_significant_first", "cub", "2^16,2^20", 2.0),
-    Target("radixsort", "pairs", "onesweep", "cub", "128e6", 1.1, ("--pairs",)),
+    product("A·B", 1.1, SMALL_TILES, 256, 512, 777, 1000, 1001, 1024),
+    product("A·B", 1.01, LARGE_TILES, 2048, 4096, 8192),
+    product("A·B", 0.98, LARGE_TILES, 3000, 4095),
+    product("A·B on tensor cores", 1.7, TENSOR_CORES, 1024),
+    product("A·B on tensor cores", 2.0, TENSOR_CORES, 2048),
+    product("A·B on tensor cores", 2.35, TENSOR_CORES, 4096),
+    product("A·B on tensor cores", 2.55, TENSOR_CORES, 8192),
+    Target(
+        "transpose", "float32", (8192, (8191, 4097)), 1.0, "cupy",
+        ("tiled_vectorized", "tiled_sectors"),
+    ),
+    *(
+        Target("solve", work, (4096, 16384), 5.0, "cupy", ITERATIONS, work)
+        for work in ("dominant", "spd")
+    ),
+    Target(
+        "solve", "random", (1024, 4096, 16384), 1.0, "cupy", ("lu_blocked_panel",), "random"
+    ),
 )  # fmt: skip
 
 
-def main(path: Path, *chosen: str) -> None:
-    """Add a run of all lines, or those of the labs named, to the results in `path`."""
-    stored: dict[str, Any] = {"environment": {}, "runs": []}
-    if path.exists():
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    tables = []
-    for target in TARGETS:
-        if chosen and target.lab not in chosen:
-            continue
-        found = measured(target)
-        stored["environment"] = found["environment"]
-        tables += [{"work": target.work, "floor": target.floor, **t} for t in found["tables"]]
-    stored["runs"].append(tables)
-    path.write_text(json.dumps(stored) + "\n", encoding="utf-8")
+def main(command: str, *words: str) -> None:
+    """Measure, or read; then add what belongs to a line to what is stored."""
+    if command == "run":
+        documents = [measured(t) for t in TARGETS if not words or t.lab in words]
+    elif command == "add" and words:
+        documents = [results.load(Path(word)) for word in words]
+    else:
+        sys.exit(__doc__)
+    for document in documents:
+        environment = document["environment"]
+        name = "".join(c if c.isalnum() else "-" for c in environment["device_name"].lower())
+        path = STORED / f"{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"tables": []}
+        stored["device"] = environment["device_name"]
+        stored["tables"] += [
+            {"date": environment["date"], "commit": environment["commit"], **table}
+            for table in document["tables"]
+            if any(belongs(table, target, size) for target in TARGETS for size in target.sizes)
+        ]
+        path.write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def measured(target: Target) -> dict[str, Any]:
     """The document of one `cudalab bench`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.json"
+        dist = ["--dist", target.dist] if target.dist else []
         command = [
-            sys.executable, "-m", "cudalab", "bench", target.lab, "--variants", target.variant,
-            "--n", target.sizes, "--baseline", target.peer, "--device", "cuda",
-            "--time-limit", SECONDS, "--json", path, *target.options,
+            sys.executable, "-m", "cudalab", "bench", target.lab, "--device", "cuda",
+            "--variants", ",".join(target.variants),
+            "--n", ",".join(shown(size, "") for size in target.sizes),
+            "--baseline", target.peer, "--time-limit", SECONDS, "--json", str(path),
+            *dist, *target.options,
         ]  # fmt: skip
         subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        return results.load(path)
+
+
+def shown(size: Size, comma: str = ",") -> str:
+    """A size as `cudalab bench` writes it; without commas as its --n takes it."""
+    return "x".join(
+        f"{n:,}".replace(",", comma) for n in (size if isinstance(size, tuple) else [size])
+    )
+
+
+def belongs(table: dict[str, Any], target: Target, size: Size) -> bool:
+    """Whether `table` has measured `target` at `size`."""
+    lab = labs.get(target.lab)
+    return (
+        table["lab"] == target.lab
+        and table["size"] == shown(size)
+        and table["dist"] == (target.dist or lab.distributions[0])
+        and not table["sweep"]
+        and lab.complete(table["case"]) == lab.complete(dict(target.case))
+        and ratio(table, target) is not None
+    )
+
+
+def ratio(table: dict[str, Any], target: Target) -> tuple[float, str] | None:
+    """By how much the best variant is faster than the fastest form of the peer, and its name."""
+    found = [
+        (min(ratios), row["name"])
+        for row in table["rows"]
+        if row["name"] in target.variants
+        and (ratios := [b["ratio"] for b in row["baselines"].values() if is_of(b, target.peer)])
+    ]
+    return max(found, default=None)
+
+
+def is_of(baseline: dict[str, Any], peer: str) -> bool:
+    return str(baseline["name"]).split(" ")[0] == peer
+
+
+def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
+    """The rows of the table: of each target at each size the last runs of the variant that is best.
+
+    A target is missed where the median of these runs is below its goal.
+    """
+    for target in TARGETS:
+        for size in target.sizes:
+            runs = sorted(
+                (str(table["date"]), str(table["commit"]), best)
+                for table in stored["tables"]
+                if belongs(table, target, size) and (best := ratio(table, target))
+            )
+            goal = f"{target.goal:g} times {PEERS[target.peer]}"
+            if not runs:
+                yield [f"`{target.lab}` {target.work}", shown(size), "", "not measured", goal, ""]
+                continue
+            date, commit, (_, name) = runs[-1]
+            times = [best for _, _, (best, of) in runs if of == name][-RUNS_SHOWN:]
+            missed = round(statistics.median(times), 2) < target.goal
+            yield [
+                f"`{target.lab}` {target.work}",
+                shown(size),
+                f"`{name}`",
+                ", ".join(f"{best:.2f}" for best in times) + (" (missed)" if missed else ""),
+                goal,
+                f"{date[:10]}, `{commit}`",
+            ]
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:]) if sys.argv[1:] else sys.exit(__doc__)
+    main(*sys.argv[1:]) if sys.argv[1:] else sys.exit(__doc__)
