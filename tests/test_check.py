@@ -722,6 +722,13 @@ def test_both_in_one_loop(tmp_path):
     assert min(*ours.values(), *theirs.values()) > 0
 
 
+def test_inputs_that_keep_a_gpu_busy_fit_into_the_box():
+    for name, size in cases._TIMED_CUDA.items():
+        elements = size[0] * size[1] if isinstance(size, tuple) else size
+        matrices = size * size if name in ("matmul", "solve") else elements
+        assert 8 * matrices <= speed.LIMITS.output_bytes <= speed.LIMITS.disk_bytes / 2, name
+
+
 def test_a_wrong_kernel_has_no_time():
     lab = labs.get("reduce")
     walls = sandbox.choose("auto")
