@@ -215,7 +215,20 @@ def comparison(path: Path) -> str:
                 said = sentence if not reasons or reasons[-1][0] != cause else ""
                 reasons.append([cause, said, JUDGED[name], *group(same)])
     columns = ["cause", "count", "kernels of", "deviation", "for example"]
-    return head + agreement + "\n" + table(columns, (row[1:] for row in reasons))
+    text = head + agreement + "\n" + table(columns, (row[1:] for row in reasons))
+    missing = ", ".join(f"`{name}`" for name in not_compared(rows))
+    return text + (f"\nNew or changed since, and not compared: {missing}.\n" if missing else "")
+
+
+def not_compared(rows: list[dict[str, Any]]) -> list[str]:
+    """The variants of the same labs that both devices run and that are not among the rows."""
+    known = {row["run"].rpartition("/")[0] for row in rows}
+    return [
+        f"{lab}/{variant.name}"
+        for lab in dict.fromkeys(row["run"].partition("/")[0] for row in rows)
+        for variant in registry.variants(labs.get(lab))
+        if not variant.missing(CpuBackend.features) and f"{lab}/{variant.name}" not in known
+    ]
 
 
 def agreeing(rows: list[dict[str, Any]]) -> tuple[int, int, int, int]:
