@@ -12,11 +12,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from cudalab import labs, registry
+from cudalab import labs, registry, source
 from cudalab.checker import cases, elf, judge, outputs, sandbox, speed, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.submission import Command, Kernel, copy_runtimes
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
+from cudalab.checker.worker import LoadsOnce
 from cudalab.cli_options import shape
 from cudalab.errors import CudalabError, ExitCode
 
@@ -744,6 +745,23 @@ def test_a_wrong_kernel_has_no_time():
     finally:
         mine.close()
         twin.close()
+
+
+def test_a_kernel_is_loaded_once():
+    """So that what it keeps in variables is there when the next input comes, on any device."""
+
+    class Loads:
+        name = "a device that loads each time"
+
+        def compile(self, kernel, defines, arch=None):
+            return [kernel.label, defines, arch]
+
+    device = LoadsOnce(Loads()).as_backend()
+    kernel = source.Source(Path("my.cu"), "my.cu", "text")
+    first = device.compile(kernel, {"T": "int"}, arch=None)
+    assert device.compile(kernel, {"T": "int"}, arch=None) is first
+    assert device.compile(kernel, {"T": "float"}, arch=None) is not first
+    assert device.name == "a device that loads each time"
 
 
 @pytest.mark.cuda
