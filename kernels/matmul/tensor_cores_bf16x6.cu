@@ -336,7 +336,7 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
         for (unsigned j = 0; j < BN / 8; ++j)
             store_two(c, sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1],
                       tile_row * BM + own_row + 8 * h, tile_col * BN + own_col + 8 * j, m, n);
-    if (!MIRRORED || tile_row == tile_col) return;
+    if (!MIRRORED) return;
     // Turned in shared memory. Rows of 4 words more: 4 pairs of columns of 8 rows go to 32 banks.
     constexpr unsigned LD = BM + 4;
     static_assert(BN * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
@@ -352,6 +352,8 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
     wait_for_consumers();  // the tile is complete
     for (unsigned e = t; e < BN * BM / 2; e += CONSUMERS) {
         const unsigned row = e / (BM / 2), col = e % (BM / 2) * 2;
+        // On the diagonal too: the two sums of a pair were rounded in different orders.
+        if (tile_row == tile_col && col >= row) continue;
         const float2 v = *reinterpret_cast<const float2*>(turned + row * LD + col);
         store_two(c, v.x, v.y, tile_col * BN + row, tile_row * BM + col, m, n);
     }
