@@ -12,12 +12,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from cudalab import labs, registry, source
+from cudalab import bench, labs, registry, source
+from cudalab.backends.cpu import CpuBackend
 from cudalab.checker import cases, elf, judge, outputs, sandbox, speed, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.submission import Command, Kernel, copy_runtimes
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
-from cudalab.checker.worker import LoadsOnce
+from cudalab.checker.worker import LoadsOnce, measure
 from cudalab.cli_options import shape
 from cudalab.errors import CudalabError, ExitCode
 
@@ -762,6 +763,29 @@ def test_a_kernel_is_loaded_once():
     assert device.compile(kernel, {"T": "int"}, arch=None) is first
     assert device.compile(kernel, {"T": "float"}, arch=None) is not first
     assert device.name == "a device that loads each time"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "status"),
+    [("kernels/reduce/sequential.cu", "ok"), ("cudalab/checker/cheats/remembers.cu", "WRONG")],
+)
+def test_inputs_come_in_turn_while_kernels_are_timed(kernel, status, tmp_path, monkeypatch):
+    """As on a GPU, where no host code of the submission runs."""
+    root = Path(__file__).parent.parent
+    monkeypatch.chdir(tmp_path)
+    lab = labs.get("reduce")
+    case = lab.complete({"dtype": "int32", "op": "sum", "along": "all"})
+    spec = {
+        "cases": [case], "seconds": 0.2, "size": 5000, "dist": "uniform", "seed": 1,
+        "reference": str(root / "kernels/reduce/serial.cu"), "reference_label": "reference",
+    }  # fmt: skip
+    with CpuBackend() as device:
+        variant = registry.read_header(root / kernel, lab, "my.cu")
+        measure(lab, variant, LoadsOnce(device).as_backend(), spec)
+    ours, theirs = json.loads(Path("rows.json").read_text())["rows"]
+    assert ours["status"] == status, ours["reason"]
+    assert theirs["status"] == "ok"
+    assert len(theirs["ms"]) >= 3 * bench.MIN_SAMPLES
 
 
 @pytest.mark.cuda

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cudalab.source import Source
 
 Json = dict[str, Any]
+TIMED_INPUTS = 3
 
 
 def main() -> int:
@@ -210,34 +211,67 @@ def serve(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
         say("ok")
 
 
+class JudgeOfEach(bench.Judge):
+    """Judges each candidate by its own input."""
+
+    def __init__(self) -> None:
+        self._judges: dict[int, bench.Judge] = {}  # by the candidates' ids
+
+    def add(self, candidate: bench.Candidate, judge: bench.Judge) -> None:
+        """From now on `judge` is the one that knows the candidate's input."""
+        self._judges[id(candidate)] = judge
+
+    def mistake(self, candidate: bench.Candidate) -> str | None:
+        """What is wrong with the candidate's answer, in words."""
+        return self._judges[id(candidate)].mistake(candidate)
+
+    def modified(self) -> str | None:
+        """The first input that is no longer what it was; all are restored."""
+        changed = [judge.modified() for judge in dict.fromkeys(self._judges.values())]
+        return next(filter(None, changed), None)
+
+
 def measure(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
-    """Submission and reference in one loop: for devices where a kernel file runs no host code."""
+    """Submission and reference in one loop: for devices where a kernel file runs no host code.
+
+    The inputs come in turn: a kernel that gives an earlier answer again gives a wrong one.
+    """
     case, plan = spec["cases"][0], bench.Plan(spec["seconds"])
     reference = registry.read_header(Path(spec["reference"]), lab, spec["reference_label"])
+    size = tuple(spec["size"]) if isinstance(spec["size"], list) else spec["size"]
+    entries: list[tuple[bench.Entry, bench.Entry]] = []  # for each input: the two
+    judges = JudgeOfEach()
     with tempfile.TemporaryDirectory() as folder:
-        size = tuple(spec["size"]) if isinstance(spec["size"], list) else spec["size"]
-        data = bench.make_data(lab, case, size, spec["dist"], spec["seed"], backend, Path(folder))
-        entries = []
-        for one in (variant, reference):
-            row = bench.Row(one.name, device=backend.name)
-            try:
-                candidate = bench.variant_candidate(lab, one, backend, data, case)
-            except CudalabError as error:
-                bench.refuse_for(row, error)
-                entries.append(bench.Entry(row))
-            else:
-                entries.append(bench.Entry(row, candidate))
-        judge = bench.Judge(lab, data.inputs, case, backend, data.buffers)
-        bench.measure(entries, bench.Meter(backend), judge, plan)
-    rows = [
-        {
-            "status": str(entry.row.status),
-            "reason": entry.row.reason,
-            "ms": {str(number): ms for number, ms in entry.row.kept().items()},
-        }
-        for entry in entries
-    ]
-    write("rows.json", {"rows": rows})
+        for number in range(TIMED_INPUTS):
+            own = Path(folder, str(number))
+            own.mkdir()
+            seed = spec["seed"] + number
+            data = bench.make_data(lab, case, size, spec["dist"], seed, backend, own)
+            judge = bench.Judge(lab, data.inputs, case, backend, data.buffers)
+            two = []
+            for one in (variant, reference):
+                entry = bench.Entry(bench.Row(one.name, device=backend.name))
+                try:
+                    entry.candidate = bench.variant_candidate(lab, one, backend, data, case)
+                    judges.add(entry.candidate, judge)
+                except CudalabError as error:
+                    bench.refuse_for(entry.row, error)
+                two.append(entry)
+            entries.append((two[0], two[1]))
+        bench.measure([one for two in entries for one in two], bench.Meter(backend), judges, plan)
+    write("rows.json", {"rows": [in_one(rows) for rows in zip(*entries, strict=True)]})
+
+
+def in_one(entries: tuple[bench.Entry, ...]) -> Json:
+    """The times on all inputs, or the first failure."""
+    refused = (entry.row for entry in entries if entry.row.status is not bench.Status.OK)
+    row = next(refused, entries[0].row)
+    times = {
+        str(number * len(entries) + i): ms
+        for i, entry in enumerate(entries)
+        for number, ms in entry.row.kept().items()
+    }
+    return {"status": str(row.status), "reason": row.reason, "ms": times}
 
 
 def described(error: CudalabError) -> Json:
