@@ -9,7 +9,7 @@ import pytest
 
 from cudalab import labs, registry, runner
 from cudalab.labs.base import Inputs
-from cudalab.labs.radixsort import draw, top_bits_of
+from cudalab.labs.radixsort import MOST_SPLIT, draw, top_bits_of
 
 LAB = labs.get("radixsort")
 BUCKET_ITEMS = 9216
@@ -158,6 +158,15 @@ def test_digits_that_all_keys_share(backend, variant, mask):
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8193])
 def test_equal_keys_are_copied(backend, variant, n):
     assert sort(backend, variant, np.full(n, -1.5, np.float32)) is None
+
+
+def test_too_many_keys_to_split_are_swept_over():
+    assert top_bits_of(MOST_SPLIT, BUCKET_ITEMS) == 15
+    assert top_bits_of(MOST_SPLIT + 1, BUCKET_ITEMS) == 16
+    case = LAB.complete({})
+    for device, n, chosen in [("cuda", 0, ("onesweep",)), ("cuda", -1, None), ("cpu", 0, None)]:
+        inputs = Inputs({}, {"n": MOST_SPLIT + 1 + n})
+        assert LAB.choose(inputs, case, device) == chosen
 
 
 def test_splits_leave_buckets_room():

@@ -12,12 +12,13 @@ from cudalab.formats import as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
 
 VALUE_BYTES = 4  # of a pair; its key has as many
+MOST_SPLIT = 1 << 28  # keys: more take buckets of more than a block can sort
 GROUP_BITS = 8  # by which a long array is split first
 GROUPS = 1 << GROUP_BITS
 COUNTER_BYTES = 32 << 10  # with which a block counts all digits of its keys
@@ -118,6 +119,11 @@ class RadixSort(KeySort):
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """T, the type of the keys in C, and PAIRS, whether values follow them."""
         return super().kernel_defines(case) | {"PAIRS": int(_is_pairs(case))}
+
+    def choose(self, inputs: Inputs, case: Case, device: str) -> Sequence[str] | None:
+        """On a GPU: sweeps for more keys than `most_significant_first` can split."""
+        del case
+        return ("onesweep",) if device == "cuda" and inputs.params["n"] > MOST_SPLIT else None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n keys and, with pairs, n values: rows of one array."""
