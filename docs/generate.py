@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = str(ROOT), str(ROOT / "docs")  # the checkout that these documents belong to
 
+import accuracy as errors_of_answers  # noqa: E402
 import targets  # noqa: E402
 
 from cudalab import labs, registry  # noqa: E402
@@ -189,6 +190,16 @@ def goals() -> str:
     )
 
 
+def accuracy() -> str:
+    """The errors of matmul's and solve's variants, from docs/results/accuracy/*.json."""
+    found = []
+    for path in sorted(RESULTS.glob("accuracy/*.json")):
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        found.append(f"{stored['device']}, {stored['date']}, commit `{stored['commit']}`:\n")
+        found += (table(*errors_of_answers.lines(stored, lab)) for lab in stored["errors"])
+    return "\n".join(found)
+
+
 def counters() -> str:
     """How the CPU's instrument compares with each GPU of docs/results/counters/*.json."""
     found = [comparison(path) for path in sorted(RESULTS.glob("counters/*.json"))]
@@ -290,6 +301,7 @@ PARTS = {
     "bench": bench,
     "counters": counters,
     "goals": goals,
+    "accuracy": accuracy,
     "programs": programs,
 }
 

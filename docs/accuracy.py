@@ -1,0 +1,250 @@
+"""How exact each variant of matmul and solve is, over scalings and condition numbers.
+
+python docs/accuracy.py cpu      the variants that the CPU device runs
+python docs/accuracy.py cuda     those that the GPU runs, beside cuBLAS and cuSOLVER
+
+Stores docs/results/accuracy/; docs/generate.py makes the tables of docs/performance/README.md.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the checkout that is looked at
+
+from cudalab import labs, registry, results, runner  # noqa: E402
+from cudalab.backends import open_backend  # noqa: E402
+from cudalab.errors import CudalabError  # noqa: E402
+from cudalab.labs.base import Inputs  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cudalab.backends.base import Backend
+    from cudalab.labs.base import Array, Lab
+    from cudalab.registry import Variant
+
+    Rng = np.random.Generator
+    Errors = tuple[float, float]
+
+STORED = ROOT / "docs" / "results" / "accuracy"
+SIZES = {"cpu": 256, "cuda": 1024}  # of products
+UNKNOWNS = 200
+UNIT = 2.0**-24  # half of the last bit of a float in [1, 2)
+
+
+def powers(rng: Rng, most: int, *shape: int) -> Array:
+    """Powers of two between 2^-most and 2^most."""
+    return np.ldexp(1.0, rng.integers(-most, most, shape, endpoint=True))
+
+
+def random_signs(rng: Rng, n: int) -> tuple[Array, Array]:
+    return rng.uniform(-1, 1, (n, n)), rng.uniform(-1, 1, (n, n))
+
+
+def positive(rng: Rng, n: int) -> tuple[Array, Array]:
+    return rng.uniform(0, 1, (n, n)), rng.uniform(0, 1, (n, n))
+
+
+def scaled_outside(rng: Rng, n: int) -> tuple[Array, Array]:
+    """Each row of A and each column of B by a power of its own."""
+    a, b = random_signs(rng, n)
+    return a * powers(rng, 30, n, 1), b * powers(rng, 30, n)
+
+
+def scaled_inside(rng: Rng, n: int) -> tuple[Array, Array]:
+    """A D and D^-1 B: each number's weight in the sum is hidden in its factor's size."""
+    a, b = random_signs(rng, n)
+    d = powers(rng, 20, n)
+    return a * d, b / d[:, None]
+
+
+def own_exponents(rng: Rng, n: int) -> tuple[Array, Array]:
+    a, b = random_signs(rng, n)
+    return a * powers(rng, 20, n, n), b * powers(rng, 20, n, n)
+
+
+def cancelling(rng: Rng, n: int) -> tuple[Array, Array]:
+    """[X X] [Y; Z / 10^4 - Y]: what is left of the sums is small beside their terms."""
+    x, y = rng.uniform(-1, 1, (n, n // 2)), rng.uniform(-1, 1, (n // 2, n))
+    rest = 1e-4 * rng.uniform(-1, 1, (n // 2, n))
+    return np.hstack([x, x]), np.vstack([y, rest - y])
+
+
+PRODUCTS: dict[str, Callable[[Rng, int], tuple[Array, Array]]] = {
+    "random signs": random_signs,
+    "positive": positive,
+    "rows and columns scaled by up to 2^±30": scaled_outside,
+    "scaled along k by up to 2^±20": scaled_inside,
+    "each number by up to 2^±20": own_exponents,
+    "cancelling": cancelling,
+}
+
+
+def orthogonal(rng: Rng, n: int) -> Array:
+    found: Array = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return found
+
+
+def conditioned(condition: float) -> Callable[[Rng, int], Array]:
+    """Singular values in equal proportion from 1 down to 1 / condition."""
+
+    def draw(rng: Rng, n: int) -> Array:
+        return orthogonal(rng, n) * np.geomspace(1, 1 / condition, n) @ orthogonal(rng, n)
+
+    return draw
+
+
+def definite(condition: float) -> Callable[[Rng, int], Array]:
+    """Symmetric, with eigenvalues in equal proportion from 1 down to 1 / condition."""
+
+    def draw(rng: Rng, n: int) -> Array:
+        q = orthogonal(rng, n)
+        a = q * np.geomspace(1, 1 / condition, n) @ q.T
+        return (a + a.T) / 2
+
+    return draw
+
+
+def dominant(rng: Rng, n: int) -> Array:
+    return rng.uniform(-1, 1, (n, n)) + 0.7 * n * np.eye(n)
+
+
+def rows_scaled(rng: Rng, n: int) -> Array:
+    return conditioned(10)(rng, n) * powers(rng, 20, n, 1)
+
+
+def columns_scaled(rng: Rng, n: int) -> Array:
+    return conditioned(10)(rng, n) * powers(rng, 20, n)
+
+
+SYSTEMS: dict[str, Callable[[Rng, int], Array]] = {
+    "dominant": dominant,
+    **{f"definite, condition 10^{e}": definite(10.0**e) for e in (1, 3, 5)},
+    **{f"condition 10^{e}": conditioned(10.0**e) for e in (1, 3, 5, 7)},
+    "rows by up to 2^±20": rows_scaled,
+    "columns by up to 2^±20": columns_scaled,
+}
+
+
+def main(device: str) -> None:
+    """Measure both labs on one device and store what was found."""
+    with open_backend(device) as backend:
+        environment = results.environment(device, backend.properties(), 0, ())
+        tables = {
+            "matmul": dict(of_products(backend, SIZES[device])),
+            "solve": dict(of_systems(backend)),
+        }
+    name = environment["device_name"]
+    stored = {
+        "device": name,
+        "date": f"{dt.datetime.now(dt.UTC):%F}",
+        "commit": environment["commit"],
+        "n": {"matmul": SIZES[device], "solve": UNKNOWNS},
+        "errors": tables,
+    }
+    STORED.mkdir(exist_ok=True)
+    slug = "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
+    text = json.dumps(stored, indent=1, ensure_ascii=False)
+    (STORED / f"{slug}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def of_products(backend: Backend, n: int) -> Iterator[tuple[str, dict[str, Errors | str]]]:
+    """For each input: of each variant the norm of the error, and the greatest in UNIT |A| |B|."""
+    lab = labs.get("matmul")
+    for what, draw in PRODUCTS.items():
+        a, b = (x.astype(np.float32) for x in draw(np.random.default_rng(1), n))
+        exact = a.astype(np.float64) @ b.astype(np.float64)
+        terms = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+
+        def errors(c: Array, exact: Array = exact, terms: Array = terms) -> Errors:
+            off = c.astype(np.float64) - exact
+            norm = np.linalg.norm(off) / np.linalg.norm(exact)
+            return float(norm), float((np.abs(off) / terms).max() / UNIT)
+
+        found = answers(lab, backend, Inputs({"a": a, "b": b}, {"m": n, "k": n, "n": n}))
+        row: dict[str, Errors | str] = {
+            name: errors(c) if isinstance(c, np.ndarray) else c for name, c in found
+        }
+        if backend.name == "cuda" and importlib.util.find_spec("cupy"):
+            import cupy  # noqa: PLC0415 - a GPU's
+
+            row["cuBLAS"] = errors(cupy.asnumpy(cupy.asarray(a) @ cupy.asarray(b)))
+        yield what, row
+
+
+def of_systems(backend: Backend) -> Iterator[tuple[str, dict[str, Errors | str]]]:
+    """For each system: of each variant the backward error, and the relative one of the answer."""
+    lab = labs.get("solve")
+    for what, draw in SYSTEMS.items():
+        rng = np.random.default_rng(1)
+        a = draw(rng, UNKNOWNS).astype(np.float32)
+        f = (a.astype(np.float64) @ rng.uniform(-1, 1, UNKNOWNS)).astype(np.float32)
+        wide = a.astype(np.float64), f.astype(np.float64)
+        solution = np.linalg.solve(*wide)
+
+        def errors(x: Array, wide: tuple[Array, Array] = wide, exact: Array = solution) -> Errors:
+            a, f = wide
+            size = np.abs(a).sum(axis=1).max() * np.abs(x).max() + np.abs(f).max()
+            off = np.abs(x - exact).max() / np.abs(exact).max()
+            return float(np.abs(a @ x - f).max() / size), float(off)
+
+        found = answers(lab, backend, Inputs({"a": a, "f": f}, {"n": UNKNOWNS}))
+        row: dict[str, Errors | str] = {
+            name: errors(x.astype(np.float64)) if isinstance(x, np.ndarray) else x
+            for name, x in found
+        }
+        if backend.name == "cuda" and importlib.util.find_spec("cupy"):
+            import cupy  # noqa: PLC0415 - a GPU's
+
+            x = cupy.linalg.solve(cupy.asarray(a), cupy.asarray(f))
+            row["cuSOLVER"] = errors(cupy.asnumpy(x).astype(np.float64))
+        yield what, row
+
+
+def answers(lab: Lab, backend: Backend, inputs: Inputs) -> Iterator[tuple[str, Array | str]]:
+    """Of each variant that the device runs: what it computes, or why it does not."""
+    case = lab.complete({})
+    for variant in registry.variants(lab):
+        if variant.computes(case) and not variant.missing(backend.features):
+            yield variant.name, answer(lab, backend, variant, inputs)
+
+
+def answer(lab: Lab, backend: Backend, variant: Variant, inputs: Inputs) -> Array | str:
+    own = Inputs(dict(inputs.arrays), dict(inputs.params))  # a plan may leave notes in them
+    case, watch = lab.complete({}), runner.Stopwatch()
+    try:
+        step = runner.prepare(lab, variant, backend, own, case, watch=watch)
+        step()
+        turned = any("turning to" in note for note in step.notes)
+        return "left to another" if turned else backend.to_host(step.out)
+    except CudalabError as error:
+        return f"refused: {error.message}"
+
+
+def lines(stored: dict[str, Any], lab: str) -> tuple[list[str], list[list[str]]]:
+    """The columns and rows of a lab's table: a variant a row, an input a column."""
+    inputs = stored["errors"][lab]
+    names = dict.fromkeys(name for row in inputs.values() for name in row)
+    return [lab, *inputs], [
+        [f"`{name}`" if name.islower() else name, *(cell(row.get(name)) for row in inputs.values())]
+        for name in names
+    ]
+
+
+def cell(errors: list[float] | str | None) -> str:
+    if errors is None:
+        return ""
+    return errors.split(":")[0] if isinstance(errors, str) else f"{errors[0]:.1e} ({errors[1]:.2g})"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1]) if sys.argv[1:] in (["cpu"], ["cuda"]) else sys.exit(__doc__)
