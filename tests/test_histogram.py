@@ -201,6 +201,19 @@ def test_a_value_that_is_no_class_is_named(backend, name, bins):
             LAB.reference(inputs(data), chosen)
 
 
+def test_bad_elements_are_looked_for_after_the_launches(backend):
+    """So that a time is that of the launches, by the device's own clock."""
+    chosen = case("uint32", 256)
+    data, watch = np.array([1, 2, 300], np.uint32), runner.Stopwatch()
+    variant = registry.default(LAB, chosen, backend.name, backend.features)
+    step = runner.prepare(LAB, variant, backend, inputs(data), chosen, watch=watch)
+    assert not step.reads_back
+    step.run()
+    for look in (step.check, step):
+        with pytest.raises(InputError, match=r"element 2 .* is 300"):
+            look()
+
+
 def test_a_bad_element_gives_no_answer_at_all():
     stream = np.array([3, 1, 5, 2], np.uint32).tobytes()
     command = [sys.executable, "-m", "cudalab", "histogram", "--device", "cpu", "--dtype", "uint32"]

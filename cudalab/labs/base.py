@@ -69,10 +69,13 @@ class Step:
     out: Buffer
     reads_back: bool = False  # waits for results between launches: timed by the host's clock
     notes: list[str] = field(default_factory=list)  # what the last run has to say, for stderr
+    # InputError for what kernels have found wrong with the inputs; not part of the time.
+    check: Callable[[], None] = lambda: None
 
     def __call__(self) -> None:
-        """Launch everything once."""
+        """Launch everything once, and see whether the inputs were right."""
         self.run()
+        self.check()
 
 
 class Lab:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -241,9 +242,8 @@ class Histogram(Lab):
             backend.launch(count, _blocks(runs, threads), threads, *args)
             blocks = _blocks(bins, merge_threads)
             backend.launch(merge, blocks, merge_threads, tables, counts, np.uint32(runs))
-            _check_elements(job, first_bad)
 
-        return Step(run, counts, reads_back=_needs_check(job))
+        return Step(run, counts, check=partial(_check_elements, job, first_bad))
 
 
 LAB = Histogram()
@@ -267,19 +267,13 @@ def _one_pass(job: Job, *more: Buffer) -> Step:
     def run() -> None:
         backend.launch(clear, _blocks(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
         backend.launch(count, grid, threads, data, np.uint32(n), counts, first_bad, *more)
-        _check_elements(job, first_bad)
 
-    return Step(run, counts, reads_back=_needs_check(job))
-
-
-def _needs_check(job: Job) -> bool:
-    """Every byte has a class; a 32-bit element may have none."""
-    return bool(job.case["dtype"] != "uint8")
+    return Step(run, counts, check=partial(_check_elements, job, first_bad))
 
 
 def _check_elements(job: Job, first_bad: Buffer) -> None:
-    """InputError when a kernel found an element that is no class."""
-    if not _needs_check(job):
+    """InputError when a kernel found an element that is no class: of bytes each has one."""
+    if job.case["dtype"] == "uint8":
         return
     first = int(job.backend.to_host(first_bad).min())
     if first != NO_BAD_ELEMENT:
