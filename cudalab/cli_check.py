@@ -171,11 +171,10 @@ class Asked:
         """What to judge on."""
         from cudalab import registry
         from cudalab.checker import cases
-        from cudalab.cli_options import shape
 
         wanted = cases.case_for(lab, given, submission.variant)
         if self.tests:
-            plan = cases.load(self.tests, lab, wanted, shape)
+            plan = cases.load(self.tests, lab, wanted)
         else:
             plan = cases.public(lab, wanted, submission.variant, quick=self.quick)
         if self.strict:

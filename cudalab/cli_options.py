@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
+from cudalab import sizes as sizes_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,28 +55,20 @@ def lines(title: str, *texts: str) -> str:
     return "\n".join(["\b", f"{title}:", *(f"  {text}" for text in texts)])
 
 
-_SIZE = re.compile(
-    r"(?:2\^(?P<power>\d{1,2})|(?P<number>\d+(?:\.\d+)?(?:e\d{1,2})?))(?P<unit>[kKMG]i?)?"
-)
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
-
-
 def shape(text: str) -> Size:
-    """Parse a size, or dimensions such as 300x200 for a lab whose data have a shape."""
-    sizes = tuple(size(part) for part in text.split("x"))
-    return sizes if len(sizes) > 1 else sizes[0]
+    """A size, or dimensions such as 300x200, on the command line."""
+    try:
+        return sizes_in_words.shape(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def size(text: str) -> int:
-    """Parse a count such as 1000, 1e6, 2^20, 1Mi or 128M; a header's int32 must hold it."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise click.BadParameter(f"{text!r} is not a size such as 1000, 1e6, 2^20, 1Mi or 128M")
-    number = 2.0 ** int(match["power"]) if match["power"] else float(match["number"])
-    number *= _UNITS[(match["unit"] or "").upper()]
-    if not number.is_integer() or number >= 2**31:
-        raise click.BadParameter(f"{text!r} is not a whole number below 2^31")
-    return int(number)
+    """A count on the command line."""
+    try:
+        return sizes_in_words.size(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 class Distribution(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2

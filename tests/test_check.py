@@ -19,7 +19,6 @@ from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.submission import Command, Kernel, copy_runtimes
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.checker.worker import LoadsOnce, measure
-from cudalab.cli_options import shape
 from cudalab.errors import CudalabError, ExitCode
 
 ROOT = Path(labs.__file__).parents[2]
@@ -397,7 +396,7 @@ cut = 2
 def test_own_tests(tmp_path):
     path = tmp_path / "tests.toml"
     path.write_text(OWN_TESTS)
-    plan = cases.load(path, labs.get("radixsort"), {}, shape)
+    plan = cases.load(path, labs.get("radixsort"), {})
     small, drawn, cut = plan.tests
     assert (small.name, small.size, small.dist, small.points) == ("small", 100, "few", 2)
     assert (drawn.size, drawn.seed, drawn.hidden, drawn.seconds) == (1024, 5, True, 3)
@@ -429,7 +428,7 @@ def test_mistakes_in_own_tests_are_named(tmp_path, text, said):
     path = tmp_path / "tests.toml"
     path.write_text(text)
     with pytest.raises(CudalabError, match=said.replace("[", r"\[")) as error:
-        cases.load(path, labs.get("radixsort"), {}, shape)
+        cases.load(path, labs.get("radixsort"), {})
     assert "tests.toml" in error.value.message
 
 

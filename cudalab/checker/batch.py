@@ -193,15 +193,13 @@ def _python(folder: Path, file: str) -> list[str]:
 
 
 def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:
-    from cudalab.cli_options import shape  # noqa: PLC0415 - the parser of sizes
-
     given = cases.case_for(lab, task.given, submission.variant)
     if task.tests:
         path = Path(task.tests)
         if task.tests_text is not None and not path.is_file():  # another machine
             path = folder / "tests.toml"
             path.write_text(task.tests_text, encoding="utf-8")
-        plan = cases.load(path, lab, given, shape)
+        plan = cases.load(path, lab, given)
     else:
         plan = cases.public(lab, given, submission.variant, quick=task.quick)
     if submission.variant is not None:

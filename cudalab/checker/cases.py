@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from cudalab import registry
+from cudalab import registry, sizes
 from cudalab.errors import CudalabError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from cudalab.labs.base import Case, Lab, Size
@@ -300,7 +300,7 @@ _TEST_KEYS = {
 _SPEED_KEYS = {"points", "reference", "full", "zero", "n"}
 
 
-def load(path: Path, lab: Lab, given: Case, parse_size: Callable[[str], Size]) -> Plan:
+def load(path: Path, lab: Lab, given: Case) -> Plan:
     """Read a file of tests. CudalabError names the file, the test and the key."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -311,7 +311,7 @@ def load(path: Path, lab: Lab, given: Case, parse_size: Callable[[str], Size]) -
         raise CudalabError(
             f"{path}: unknown {', '.join(sorted(unknown))}", hint="[[test]], [defaults] and [speed]"
         )
-    reader = _Reader(path, lab, given, parse_size)
+    reader = _Reader(path, lab, given)
     tables = content.get("test", [])
     if not isinstance(tables, list) or not tables:
         raise CudalabError(
@@ -327,10 +327,8 @@ def load(path: Path, lab: Lab, given: Case, parse_size: Callable[[str], Size]) -
 class _Reader:
     """Turns tables of TOML into tests, or into errors that name the place."""
 
-    def __init__(
-        self, path: Path, lab: Lab, given: Case, parse_size: Callable[[str], Size]
-    ) -> None:
-        self.path, self.lab, self.given, self.parse_size = path, lab, given, parse_size
+    def __init__(self, path: Path, lab: Lab, given: Case) -> None:
+        self.path, self.lab, self.given = path, lab, given
 
     def test(self, number: int, table: dict[str, Any]) -> Test:
         where = f"test {number}"
@@ -390,10 +388,8 @@ class _Reader:
 
     def _size(self, where: str, value: object) -> Size:
         try:
-            return self.parse_size(str(value))
-        except Exception as error:
-            if type(error).__name__ != "BadParameter":  # click's; this module does not import it
-                raise
+            return sizes.shape(str(value))
+        except ValueError as error:
             raise self._error(where, f"n: {error}") from None
 
     def _number(

@@ -62,11 +62,9 @@ def grade(
 
 def _task(lab: Lab, wanted: Wanted, asked: Asked, given: dict[str, Any], kept: Store) -> batch.Task:
     """What is the same for all. The seed is that of the first call, so all have the same inputs."""
-    from cudalab.cli_options import shape  # noqa: PLC0415 - the parser of sizes
-
     text = None
     if asked.tests:  # the instructor's mistakes are found now, and not in every submission
-        cases.load(asked.tests, lab, given, shape)
+        cases.load(asked.tests, lab, given)
         text = asked.tests.read_text(encoding="utf-8")
     if asked.reference:
         registry.find(lab, asked.reference)

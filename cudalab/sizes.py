@@ -1,0 +1,32 @@
+"""Sizes in words: 1000, 1e6, 2^20, 1Mi, 128M, and 300x200 for data with a shape."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cudalab.labs.base import Size
+
+_SIZE = re.compile(
+    r"(?:2\^(?P<power>\d{1,2})|(?P<number>\d+(?:\.\d+)?(?:e\d{1,2})?))(?P<unit>[kKMG]i?)?"
+)
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+
+
+def shape(text: str) -> Size:
+    """Parse a size, or dimensions such as 300x200. ValueError says what it is not."""
+    sizes = tuple(size(part) for part in text.split("x"))
+    return sizes if len(sizes) > 1 else sizes[0]
+
+
+def size(text: str) -> int:
+    """Parse a count; a header's int32 must hold it. ValueError says what it is not."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a size such as 1000, 1e6, 2^20, 1Mi or 128M")
+    number = 2.0 ** int(match["power"]) if match["power"] else float(match["number"])
+    number *= _UNITS[(match["unit"] or "").upper()]
+    if not number.is_integer() or number >= 2**31:
+        raise ValueError(f"{text!r} is not a whole number below 2^31")
+    return int(number)
