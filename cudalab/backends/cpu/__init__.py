@@ -204,7 +204,12 @@ class CpuBackend:
         for i, arg in enumerate(args):
             pointers[i] = ctypes.addressof(values) + 8 * i
             values[i] = _argument(kernel, i, arg)
-        self._run(kernel, blocks, threads, pointers)
+        try:
+            self._run(kernel, blocks, threads, pointers)
+        except KeyboardInterrupt:
+            # A block that does not end goes on until the process has: it needs its memory so long.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object((args, values, pointers)))
+            raise
 
     def constant(self, module: Module, name: str) -> CpuBuffer:
         """The variable's own memory, as bytes."""
