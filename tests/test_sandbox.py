@@ -222,6 +222,32 @@ def test_the_watcher_cannot_be_ended_and_pass(run):
     assert outcome.status != 0 or run.walls.kind == "bwrap"
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root starts runs as other users")
+def test_two_graders_never_have_the_same_user(monkeypatch, tmp_path):
+    """Each kills all that runs as its user when its run ends."""
+    monkeypatch.setattr(sandbox, "USERS", tmp_path)
+    monkeypatch.setattr(sandbox, "NUM_UIDS", 2)
+    claim = (
+        "from pathlib import Path\n"
+        "from cudalab.checker import sandbox\n"
+        f"sandbox.USERS, sandbox.NUM_UIDS = Path({str(tmp_path)!r}), 2\n"
+        "print(sandbox.User.claim().uid, flush=True)\n"
+        "input()\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(sandbox.__file__).parents[2])}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([PYTHON, "-c", claim], env=env, text=True, **pipes) as other:
+        theirs = int(other.stdout.readline())
+        ours = sandbox.User.claim()
+        assert {theirs, ours.uid} == {sandbox.FIRST_UID, sandbox.FIRST_UID + 1}
+        with pytest.raises(OSError, match="taken"):
+            sandbox.User.claim()
+        other.kill()
+    assert sandbox.User.claim().uid == theirs
+    ours.release()
+    assert sandbox.User.claim().uid == ours.uid
+
+
 def test_the_grader_ending_ends_the_run(tmp_path):
     """Killed without a chance to say anything, as a batch system does it."""
     nap = a_nap()

@@ -11,6 +11,7 @@ Every run is watched by watch.py, which also ends it.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 WATCH = Path(__file__).with_name("watch.py")
 KINDS = ("bwrap", "user", "none")
 FIRST_UID, NUM_UIDS = 61_000, 2_000  # users of runs; none of them exists anywhere else
+USERS = Path("/run/cudalab-users")  # a lock for each, where only root can make files
 GRACE_S = 60.0  # from a run's time limit until its watcher must have said something
 PROBE_S = 10.0
 GROUP_S = 20.0  # until the processes of a group must be gone
@@ -126,11 +128,16 @@ class Running:
     """A run under way."""
 
     def __init__(
-        self, watcher: subprocess.Popen[bytes], control: int, report: int, group: Group | None
+        self,
+        watcher: subprocess.Popen[bytes],
+        control: int,
+        report: int,
+        group: Group | None,
+        user: User | None,
     ) -> None:
-        """Hold the watcher, the two pipes that only it and we have, and the processes' group."""
+        """Hold the watcher, the two pipes that only it and we have, the processes' group, user."""
         self._watcher, self._control, self._report = watcher, control, report
-        self._group = group
+        self._group, self._user = group, user
         self._outcome: Outcome | None = None
 
     def cancel(self) -> None:
@@ -174,6 +181,39 @@ class Running:
                 time.sleep(0.002)
             self._group.remove()
             self._group = None
+        if self._user is not None:
+            self._user.release()
+            self._user = None
+
+
+class User:
+    """A user that this run alone has: at its end all that runs as that user is killed.
+
+    Its lock is held by us and by the run's watcher, until both are gone.
+    """
+
+    def __init__(self, uid: int, lock: int) -> None:
+        """`lock` is the open file that holds it."""
+        self.uid, self.lock = uid, lock
+
+    @classmethod
+    def claim(cls) -> User:
+        """One that nobody on this machine has; processes start to look at different places."""
+        USERS.mkdir(mode=0o700, exist_ok=True)
+        first = os.getpid() * 37 + _next_number()
+        for uid in (FIRST_UID + (first + tried) % NUM_UIDS for tried in range(NUM_UIDS)):
+            lock = os.open(USERS / str(uid), os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                continue
+            return cls(uid, lock)
+        raise OSError(f"all {NUM_UIDS:,} users for runs are taken")
+
+    def release(self) -> None:
+        """Give it back."""
+        os.close(self.lock)
 
 
 @dataclass(frozen=True)
@@ -210,21 +250,21 @@ class Sandbox:
         stderr: int | IO[bytes],
     ) -> Running:
         """Start `command` in the box."""
-        control_read, control = os.pipe()
-        report, report_write = os.pipe()
-        uid = None
+        user = None
         # A user of its own cannot read what only root can: then the walls alone must do.
         if self.own_users and (not self.bwrap or all(map(open_to_all, box.readable))):
-            uid = _next_uid()
-            give(box.path, uid)
+            user = User.claim()
+        control_read, control = os.pipe()
+        report, report_write = os.pipe()
         group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", limits.threads)
+        passed = [control_read, report_write] + ([user.lock] if user is not None else [])
         spec = {
             "group": group.path if group is not None else "",
             "command": self._walled(command, box),
             "env": box.environment(),
             "cwd": str(box.path),
             "box": str(box.path),
-            "uid": uid,
+            "uid": user.uid if user is not None else None,
             "rlimits": limits.rlimits(),
             "limits": {
                 name: getattr(limits, name)
@@ -233,14 +273,17 @@ class Sandbox:
             | {"processes": limits.processes + (2 if self.bwrap else 0)},
             "control_fd": control_read,
             "report_fd": report_write,
+            "own_fds": passed,
         }
         try:
+            if user is not None:
+                give(box.path, user.uid)
             watcher = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(WATCH), json.dumps(spec)],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                pass_fds=(control_read, report_write),
+                pass_fds=passed,
                 start_new_session=True,
                 env={"PATH": os.environ.get("PATH", "")},
             )
@@ -249,11 +292,13 @@ class Sandbox:
             os.close(report)
             if group is not None:
                 group.remove()
+            if user is not None:
+                user.release()
             raise
         finally:
             os.close(control_read)
             os.close(report_write)
-        return Running(watcher, control, report, group)
+        return Running(watcher, control, report, group, user)
 
     def run(
         self,
@@ -474,8 +519,3 @@ _numbers = itertools.count(1)
 def _next_number() -> int:
     """Of a run; counting is one step, whatever threads there are."""
     return next(_numbers)
-
-
-def _next_uid() -> int:
-    """A user that no other run of this process has; processes start at different places."""
-    return FIRST_UID + (os.getpid() * 37 + _next_number()) % NUM_UIDS

@@ -40,8 +40,8 @@ def main() -> None:
     """Run what the first argument describes and report on its way to end."""
     spec = json.loads(sys.argv[1])
     control, report = spec["control_fd"], spec["report_fd"]
-    os.set_inheritable(control, False)
-    os.set_inheritable(report, False)
+    for fd in spec["own_fds"]:
+        os.set_inheritable(fd, False)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
     stay_first()
