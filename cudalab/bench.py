@@ -11,6 +11,7 @@ import hashlib
 import statistics
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cudalab import registry, runner, source, stats
+from cudalab.backends.cpu import usable_cores
 from cudalab.errors import (
     CudalabError,
     ExitCode,
@@ -31,7 +33,7 @@ from cudalab.labs.base import Inputs, Job
 from cudalab.verify import in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from cudalab.backends.base import Backend, Buffer
@@ -53,7 +55,8 @@ THROTTLED = 0.85  # a sample at less than this part of the best clock seen is di
 BOUND_SLACK = 0.97
 BOUND_SLACK_MS = 0.001
 NOISY = 0.05  # relative noise that is worth a warning
-COMPARED_WORDS = 1 << 23
+COMPARED_BYTES = 1 << 26
+HASHED_BYTES = 1 << 23
 END_TO_END_RUNS = 3
 
 COLD, HOT = "cold", "hot"
@@ -218,7 +221,7 @@ class Judge:
     def mistake(self, candidate: Candidate) -> str | None:
         """What is wrong with the candidate's answer, in words."""
         answer = np.ascontiguousarray(candidate.answer())
-        digest = hashlib.blake2b(as_bytes(answer)).digest()
+        digest = _digest(as_bytes(answer))
         if digest in self._right:
             return None
         found = self.lab.compare(answer, self.inputs, self.case)
@@ -234,21 +237,36 @@ class Judge:
         for name, buffer in self.buffers.items():
             original = self.inputs.arrays[name]
             assert isinstance(original, np.ndarray)
-            if not _equal(self.backend.to_host(buffer), original):
+            original = np.ascontiguousarray(original)
+            if not _equal(self.backend.chunks(buffer), as_bytes(original)):
                 changed = changed or name
-                self.backend.copy(np.ascontiguousarray(original), buffer)
+                self.backend.copy(original, buffer)
         return changed
 
 
-def _equal(one: Array, two: Array) -> bool:
-    """Byte for byte, in pieces, and most of it eight bytes at a time."""
-    one, two = one.reshape(-1).view(np.uint8), np.ascontiguousarray(two).reshape(-1).view(np.uint8)
-    whole = len(one) // 8 * 8
-    ours, theirs = one[:whole].view(np.uint64), two[:whole].view(np.uint64)
-    pieces = [slice(at, at + COMPARED_WORDS) for at in range(0, len(ours), COMPARED_WORDS)]
-    return np.array_equal(one[whole:], two[whole:]) and all(
-        np.array_equal(ours[piece], theirs[piece]) for piece in pieces
-    )
+def _digest(data: memoryview) -> bytes:
+    """Of digests of pieces, which all cores work on."""
+    pieces = (data[at : at + HASHED_BYTES] for at in range(0, len(data), HASHED_BYTES))
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        digests = b"".join(pool.map(lambda piece: hashlib.blake2b(piece).digest(), pieces))
+    return hashlib.blake2b(digests).digest()
+
+
+def _equal(chunks: Iterator[memoryview], original: memoryview) -> bool:
+    """Byte for byte; all chunks are taken, whatever the first ones hold."""
+    same, position = True, 0
+    for chunk in chunks:
+        for at in range(0, len(chunk), COMPARED_BYTES):
+            piece = chunk[at : at + COMPARED_BYTES]
+            theirs = original[position : position + len(piece)]
+            same = same and np.array_equal(_words(piece), _words(theirs))
+            position += len(piece)
+    return same and position == len(original)
+
+
+def _words(data: memoryview) -> Array:
+    """The same bytes, eight at a time where they can be."""
+    return np.frombuffer(data, np.uint8 if len(data) % 8 else np.uint64)
 
 
 # The loop ----------------------------------------------------------------------------------------
@@ -488,7 +506,7 @@ def variant_candidate(
         "variant",
         step.run,
         answer,
-        lambda: backend.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out),
+        lambda: backend.fill(step.out, POISON),
         step.reads_back,
         backend.name,
         step.notes,

@@ -564,7 +564,7 @@ def _stale(report: Report, data: Data, device: Backend) -> Iterable[Finding]:
     step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case, watch=watch)
     answers = []
     for poison in POISONS:
-        device.copy(np.full(step.out.nbytes, poison, np.uint8), step.out)
+        device.fill(step.out, poison)
         step()
         answers.append(device.to_host(step.out).reshape(-1))
     bits = f"u{answers[0].itemsize}"

@@ -207,6 +207,13 @@ def test_copy(backend):
         backend.copy(first, backend.empty(999, "f4"))
 
 
+def test_fill(backend):
+    buffer = backend.to_device(np.zeros(1001, np.int32))
+    backend.fill(buffer, 0xA5)
+    assert (backend.to_host(buffer).view(np.uint8) == 0xA5).all()
+    backend.fill(backend.empty(0, "u1"), 1)
+
+
 def test_out_of_memory(backend):
     with pytest.raises(DeviceMemoryError):
         backend.empty(1 << 50, np.uint8)

@@ -150,8 +150,8 @@ class ScriptedDevice:
     def clock_mhz(self):
         return next(self.clocks, None)
 
-    def to_host(self, buffer):
-        return buffer.array.copy()
+    def chunks(self, buffer):
+        yield buffer.array.reshape(-1).view(np.uint8).data
 
     def copy(self, source, target):
         target.array.reshape(-1).view(np.uint8)[:] = np.asarray(source).reshape(-1).view(np.uint8)

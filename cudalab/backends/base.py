@@ -144,6 +144,10 @@ class Backend(Protocol):
         """Copy `source` over `target` (equal nbytes), in the order of launches."""
         ...
 
+    def fill(self, buffer: Buffer, value: int) -> None:
+        """Set every byte of `buffer` to `value`, in the order of launches."""
+        ...
+
     def timer(self) -> Timer: ...
 
     def synchronize(self) -> None:

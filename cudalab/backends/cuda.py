@@ -543,6 +543,12 @@ class CudaBackend:
             else:
                 self._driver.memcpy_dtod_async(address, _own(source).address, target.nbytes)
 
+    def fill(self, buffer: Buffer, value: int) -> None:
+        """Set every byte of `buffer` to `value`, in the order of launches."""
+        if buffer.nbytes:
+            with self.errors_in_words():
+                self._driver.memset_d8_async(_own(buffer).address, value, buffer.nbytes)
+
     def timer(self) -> CudaTimer:
         """A stop-watch that the device itself reads."""
         return CudaTimer(self, self._driver)

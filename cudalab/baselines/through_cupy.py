@@ -79,7 +79,7 @@ def _candidate(
         "baseline",
         run,
         lambda: backend.to_host(out),
-        lambda: backend.copy(np.full(out.nbytes, POISON, np.uint8), out),
+        lambda: backend.fill(out, POISON),
         reads_back=hold.expired,
         device=backend.name,
         notes=notes,

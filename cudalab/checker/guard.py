@@ -72,7 +72,7 @@ class GuardedBackend:
     def poison(self, buffer: Buffer) -> None:
         """Fill a buffer with garbage."""
         fill = NAN if buffer.dtype.kind == "f" else POISON
-        self._backend.copy(np.full(buffer.nbytes, fill, np.uint8), buffer)
+        self._backend.fill(buffer, fill)
 
     def name(self, buffer: Buffer, name: str) -> None:
         """What messages call the buffer."""
@@ -105,7 +105,7 @@ class GuardedBackend:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         raw = self._backend.empty(2 * ZONE + nbytes, np.uint8)
         fill = NAN if dtype.kind == "f" else POISON
-        self._backend.copy(np.full(raw.nbytes, fill, np.uint8), raw)
+        self._backend.fill(raw, fill)
         zone = np.dtype(np.uint8)
         one = Guarded(
             window(raw, ZONE, shape, dtype),

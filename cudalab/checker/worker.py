@@ -202,7 +202,7 @@ def serve(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
         word, number, *rest = line.split()
         step = steps[int(number)]
         if word == "poison":
-            backend.copy(np.full(step.out.nbytes, bench.POISON, np.uint8), step.out)
+            backend.fill(step.out, bench.POISON)
         elif word == "run":
             step()
             backend.synchronize()

@@ -233,6 +233,10 @@ class CpuBackend:
             raise ValueError(f"copy of {array.nbytes} bytes into {target.nbytes}")
         as_bytes(_own(target).array)[:] = as_bytes(array)
 
+    def fill(self, buffer: Buffer, value: int) -> None:
+        """Set every byte of `buffer` to `value`."""
+        np.frombuffer(as_bytes(_own(buffer).array), np.uint8).fill(value)
+
     def timer(self) -> CpuTimer:
         """The host's clock."""
         return CpuTimer()

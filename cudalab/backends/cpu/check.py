@@ -173,6 +173,11 @@ class CheckBackend(CpuBackend):
         else:
             self._written(target)
 
+    def fill(self, buffer: Buffer, value: int) -> None:
+        """Set bytes: they have been given something."""
+        super().fill(buffer, value)
+        self._written(buffer)
+
     def flush(self) -> None:
         """Do nothing: no time is measured here."""
 
