@@ -282,25 +282,30 @@ def _float_sums(items: Array, *, inclusive: bool) -> Iterator[tuple[slice, Array
     """Running sums in float64, with the error that an answer may have."""
     total, magnitude = np.zeros(1), np.zeros(1)  # of what came before the piece
     seen = np.zeros((3, 1), bool)  # whether +inf, -inf, NaN came before
-    finest = np.inf
+    finest, unit = np.inf, np.finfo(items.dtype).eps / 2
     for start in range(0, len(items), PIECE_ITEMS):
         piece = slice(start, min(start + PIECE_ITEMS, len(items)))
         values = items[piece].astype(np.float64)
-        special = np.stack([values == np.inf, values == -np.inf, np.isnan(values)])
-        values[special.any(axis=0)] = 0
-        finest = min(finest, _granularity(values))
+        usual = not seen.any() and bool(np.isfinite(values).all())
+        if not usual:
+            special = np.stack([values == np.inf, values == -np.inf, np.isnan(values)])
+            values[special.any(axis=0)] = 0
+        if magnitude[0] <= finest / unit:  # beyond, no sum is known to be exact any more
+            finest = min(finest, _granularity(values))
         with np.errstate(over="ignore", invalid="ignore"):
             sums = np.concatenate([total, _running(values) + total])
             magnitudes = np.concatenate([magnitude, _running(np.abs(values)) + magnitude])
-        flags = np.logical_or.accumulate(np.concatenate([seen, special], axis=1), axis=1)
-        total, magnitude, seen = sums[-1:], magnitudes[-1:], flags[:, -1:]
+        total, magnitude = sums[-1:], magnitudes[-1:]
         these = slice(1, None) if inclusive else slice(None, -1)
-        expected, magnitudes, flags = sums[these], magnitudes[these], flags[:, these]
-        tolerance = _tolerance(items.dtype, len(items), magnitudes, finest)
-        plus, minus, nan = flags
-        expected[plus] = np.inf
-        expected[minus] = -np.inf
-        expected[(plus & minus) | nan] = np.nan
+        expected = sums[these]
+        tolerance = _tolerance(items.dtype, len(items), magnitudes[these], finest)
+        if not usual:
+            flags = np.logical_or.accumulate(np.concatenate([seen, special], axis=1), axis=1)
+            seen = flags[:, -1:]
+            plus, minus, nan = flags[:, these]
+            expected[plus] = np.inf
+            expected[minus] = -np.inf
+            expected[(plus & minus) | nan] = np.nan
         yield piece, expected, tolerance
 
 
