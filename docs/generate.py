@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = str(ROOT), str(ROOT / "docs")  # the checkout that these documents belong to
 
 import accuracy as errors_of_answers  # noqa: E402
+import sanitizers  # noqa: E402
 import targets  # noqa: E402
 
 from cudalab import labs, registry  # noqa: E402
@@ -200,6 +201,16 @@ def accuracy() -> str:
     return "\n".join(found)
 
 
+def sanitized() -> str:
+    """What NVIDIA's checkers say of each lab's variants, from docs/results/sanitizers/*.json."""
+    found = []
+    for path in sorted(RESULTS.glob("sanitizers/*.json")):
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        found.append(f"{stored['device']}, {stored['date']}, commit `{stored['commit']}`:\n")
+        found.append(table(["lab", "n", *sanitizers.TOOLS], sanitizers.lines(stored)))
+    return "\n".join(found) or "Nothing is stored yet.\n"
+
+
 def counters() -> str:
     """How the CPU's instrument compares with each GPU of docs/results/counters/*.json."""
     found = [comparison(path) for path in sorted(RESULTS.glob("counters/*.json"))]
@@ -302,6 +313,7 @@ PARTS = {
     "counters": counters,
     "goals": goals,
     "accuracy": accuracy,
+    "sanitizers": sanitized,
     "programs": programs,
 }
 

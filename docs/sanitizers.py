@@ -1,0 +1,158 @@
+"""Every variant under NVIDIA's compute-sanitizer, on a GPU.
+
+python docs/sanitizers.py run [LAB...]           all, or of these labs
+python docs/sanitizers.py compute LAB VARIANT    what is run under it: all sizes, answers compared
+
+The first stores docs/results/sanitizers; docs/generate.py makes the table of
+docs/performance/README.md from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import measure  # noqa: E402 - beside this file
+import targets  # noqa: E402
+
+from cudalab import bench, labs, registry, runner  # noqa: E402
+from cudalab.backends import open_backend  # noqa: E402
+from cudalab.errors import UsageError  # noqa: E402
+from cudalab.spectrum import RefusalError  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.registry import Variant
+
+STORED = ROOT / "docs" / "results" / "sanitizers"
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+LENGTHS: tuple[Size, ...] = (1, 1000, 65_537, 1_000_003)
+SIZES: dict[str, tuple[Size, ...]] = {
+    "matmul": (33, 300, 777),
+    "solve": (33, 200, 600),
+    "transpose": (33, (300, 1000), 1025),
+}
+ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed without options
+    "histogram": ({"dtype": "uint32"},),
+    "radixsort": ({"layout": "pairs"}, {"dtype": "float32"}),
+    "reduce": ({"dtype": "float32"},),
+}
+LIMIT_S = 150  # for a variant with one tool
+REPORT = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
+SHOWN_LINES = 30
+
+
+def cases(lab: Lab, variant: Variant) -> list[Case]:
+    """Those of the lab's default and of ALSO that the variant computes, or its own first one."""
+    wanted = [lab.complete(options) for options in ({}, *ALSO.get(lab.name, ()))]
+    return [case for case in wanted if variant.computes(case)] or [next(own(lab, variant))]
+
+
+def own(lab: Lab, variant: Variant) -> Iterator[Case]:
+    """All cases of a variant."""
+    for values in product(*lab.axes.values()):
+        try:
+            case = lab.complete(dict(zip(lab.axes, values, strict=True)))
+        except UsageError:  # options that cannot be combined
+            continue
+        if variant.computes(case):
+            yield case
+
+
+def compute(lab_name: str, variant_name: str) -> None:
+    """All sizes of all cases; ends with an error where an answer is wrong."""
+    lab = labs.get(lab_name)
+    variant = registry.find(lab, variant_name)
+    dists = lab.distributions if lab.name == "solve" else lab.distributions[:1]
+    with open_backend("cuda") as backend, tempfile.TemporaryDirectory() as folder:
+        for case, size, dist in product(cases(lab, variant), SIZES.get(lab_name, LENGTHS), dists):
+            data = bench.make_data(lab, case, size, dist, 1, backend, Path(folder))
+            watch = runner.Stopwatch()
+            step = runner.prepare(lab, variant, backend, data.inputs, case, watch=watch)
+            try:
+                step()
+            except RefusalError:
+                continue
+            found = lab.compare(backend.to_host(step.out), data.inputs, case)
+            if found is not None:
+                sys.exit(f"{size}, {dist}, {case}: {found}")
+
+
+def checked(tool: str, lab: str, variant: str) -> dict[str, Any]:
+    """What one tool reports of one variant, and the first lines of it."""
+    command = [
+        "compute-sanitizer", "--tool", tool, "--print-limit", "5", "--target-processes",
+        "application-only", sys.executable, __file__, "compute", lab, variant,
+    ]  # fmt: skip
+    row: dict[str, Any] = {"tool": tool, "lab": lab, "variant": variant, "reports": None}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=LIMIT_S, cwd=ROOT
+        )
+    except subprocess.TimeoutExpired:
+        return {**row, "says": [f"not ended after {LIMIT_S} s"]}
+    says = (done.stdout + done.stderr).splitlines()
+    counts = [int(found[1]) for line in says if (found := REPORT.search(line))]
+    if counts and done.returncode == 0:
+        row["reports"] = counts[-1]
+    return {**row, "says": says[:SHOWN_LINES] if row["reports"] != 0 else []}
+
+
+def run(*wanted: str) -> None:
+    """All tools over all variants that the GPU has the features for."""
+    with open_backend("cuda") as backend:
+        features = backend.features
+    names = [
+        (lab, variant.name)
+        for lab in wanted or labs.names()
+        for variant in registry.variants(labs.get(lab))
+        if not variant.missing(features)
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        first = list(pool.map(lambda name: checked(TOOLS[0], *name), names))  # compiles
+        rest = pool.map(lambda each: checked(*each), [(t, *n) for t in TOOLS[1:] for n in names])
+        rows = [*first, *rest]
+    stored = {**measure.machine("cuda"), "runs": rows}
+    STORED.mkdir(exist_ok=True)
+    path = STORED / f"{measure.slug(stored['device'])}.json"
+    if wanted and path.exists():  # the others stay
+        before = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        stored["runs"] = [row for row in before if row["lab"] not in wanted] + rows
+    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    for row in rows:
+        if row["reports"] != 0:
+            print(row["tool"], row["lab"], row["variant"], *row["says"], sep="\n  ")  # noqa: T201
+
+
+def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
+    """The rows of the table: a lab each, how many variants each tool found nothing in."""
+    clean = Counter((row["lab"], row["tool"]) for row in stored["runs"] if row["reports"] == 0)
+    all_of = Counter((row["lab"], row["tool"]) for row in stored["runs"])
+    for lab in dict.fromkeys(row["lab"] for row in stored["runs"]):
+        sizes = ", ".join(targets.shown(size) for size in SIZES.get(lab, LENGTHS))
+        counts = [f"{clean[lab, tool]} of {all_of[lab, tool]}" for tool in TOOLS]
+        yield [f"`{lab}`", sizes, *counts]
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["run", *wanted]:
+            run(*wanted)
+        case ["compute", lab_name, variant_name]:
+            compute(lab_name, variant_name)
+        case _:
+            sys.exit(__doc__)
