@@ -75,6 +75,7 @@ class Candidate:
     poison: Callable[[], None]  # fills the output with 0xA5 bytes
     reads_back: bool = False  # waits for results between launches: the host's clock
     device: str = "cuda"  # "cuda" or "cpu": where it computes
+    answer_bytes: int = 0  # where somebody must know
     notes: list[str] = field(default_factory=list)
 
 
@@ -509,6 +510,7 @@ def variant_candidate(
         lambda: backend.fill(step.out, POISON),
         step.reads_back,
         backend.name,
+        step.out.nbytes,
         step.notes,
     )
 

@@ -306,8 +306,7 @@ class _Entries:
     ) -> None:
         """One entry for each state of the caches; the host's have only one."""
         suite = self.suite
-        if variant and not self._answer_bytes:
-            self._answer_bytes = candidate.answer().nbytes
+        self._answer_bytes = self._answer_bytes or candidate.answer_bytes
         on_device = candidate.device == suite.backend.name
         for cache in suite.request.caches if on_device else suite.request.caches[:1]:
             one = replace(row, cache=cache, samples=[], discarded=[], notes=[], warnings=[])

@@ -1,7 +1,7 @@
 """Every variant under NVIDIA's compute-sanitizer, on a GPU.
 
-python docs/sanitizers.py run [LAB...]           all, or of these labs
-python docs/sanitizers.py compute LAB VARIANT    what is run under it: all sizes, answers compared
+python docs/sanitizers.py run [LAB...]              all, or of these labs
+python docs/sanitizers.py compute LAB VARIANT...    what is run under it, answers compared
 
 The first stores docs/results/sanitizers; docs/generate.py makes the table of
 docs/performance/README.md from it.
@@ -35,6 +35,7 @@ from cudalab.spectrum import RefusalError  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from cudalab.backends.base import Backend
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.registry import Variant
 
@@ -51,7 +52,7 @@ ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed witho
     "radixsort": ({"layout": "pairs"}, {"dtype": "float32"}),
     "reduce": ({"dtype": "float32"},),
 }
-LIMIT_S = 150  # for a variant with one tool
+LIMIT_S = 90  # for one process
 REPORT = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 SHOWN_LINES = 30
 
@@ -73,59 +74,77 @@ def own(lab: Lab, variant: Variant) -> Iterator[Case]:
             yield case
 
 
-def compute(lab_name: str, variant_name: str) -> None:
-    """All sizes of all cases; ends with an error where an answer is wrong."""
+def compute(lab_name: str, *names: str) -> None:
+    """All sizes of all cases of these variants; ends with an error where an answer is wrong."""
     lab = labs.get(lab_name)
-    variant = registry.find(lab, variant_name)
     dists = lab.distributions if lab.name == "solve" else lab.distributions[:1]
+    found = {name: registry.find(lab, name) for name in names}
+    wanted = {name: cases(lab, variant) for name, variant in found.items()}
     with open_backend("cuda") as backend, tempfile.TemporaryDirectory() as folder:
-        for case, size, dist in product(cases(lab, variant), SIZES.get(lab_name, LENGTHS), dists):
-            data = bench.make_data(lab, case, size, dist, 1, backend, Path(folder))
-            watch = runner.Stopwatch()
-            step = runner.prepare(lab, variant, backend, data.inputs, case, watch=watch)
-            try:
-                step()
-            except RefusalError:
-                continue
-            found = lab.compare(backend.to_host(step.out), data.inputs, case)
-            if found is not None:
-                sys.exit(f"{size}, {dist}, {case}: {found}")
+        for case in {json.dumps(case): case for of in wanted.values() for case in of}.values():
+            for size, dist in product(SIZES.get(lab_name, LENGTHS), dists):
+                data = bench.make_data(lab, case, size, dist, 1, backend, Path(folder))
+                for variant in (found[name] for name in names if case in wanted[name]):
+                    compute_one(lab, variant, backend, data, case)
 
 
-def checked(tool: str, lab: str, variant: str) -> dict[str, Any]:
-    """What one tool reports of one variant, and the first lines of it."""
+def compute_one(lab: Lab, variant: Variant, backend: Backend, data: bench.Data, case: Case) -> None:
+    """One answer; a method may refuse a system that it is not made for."""
+    watch = runner.Stopwatch()
+    step = runner.prepare(lab, variant, backend, data.inputs, case, watch=watch)
+    try:
+        step()
+    except RefusalError:
+        return
+    wrong = lab.compare(backend.to_host(step.out), data.inputs, case)
+    if wrong is not None:
+        sys.exit(f"{variant.name}: {data.inputs.params}, {case}: {wrong}")
+
+
+def checked(tool: str, lab: str, *names: str) -> tuple[int | None, list[str]]:
+    """How many reports one tool has of these variants, if it got to the end, and what it says."""
     command = [
         "compute-sanitizer", "--tool", tool, "--print-limit", "5", "--target-processes",
-        "application-only", sys.executable, __file__, "compute", lab, variant,
+        "application-only", sys.executable, __file__, "compute", lab, *names,
     ]  # fmt: skip
-    row: dict[str, Any] = {"tool": tool, "lab": lab, "variant": variant, "reports": None}
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=LIMIT_S, cwd=ROOT
         )
     except subprocess.TimeoutExpired:
-        return {**row, "says": [f"not ended after {LIMIT_S} s"]}
+        return None, [f"not ended after {LIMIT_S} s"]
     says = (done.stdout + done.stderr).splitlines()
     counts = [int(found[1]) for line in says if (found := REPORT.search(line))]
-    if counts and done.returncode == 0:
-        row["reports"] = counts[-1]
-    return {**row, "says": says[:SHOWN_LINES] if row["reports"] != 0 else []}
+    if not counts or done.returncode != 0:
+        return None, says[:SHOWN_LINES]
+    return counts[-1], says[:SHOWN_LINES] if counts[-1] else []
 
 
 def run(*wanted: str) -> None:
-    """All tools over all variants that the GPU has the features for."""
+    """All tools over all variants that the GPU has the features for, a lab at a time."""
     with open_backend("cuda") as backend:
         features = backend.features
-    names = [
-        (lab, variant.name)
+    names = {
+        lab: [v.name for v in registry.variants(labs.get(lab)) if not v.missing(features)]
         for lab in wanted or labs.names()
-        for variant in registry.variants(labs.get(lab))
-        if not variant.missing(features)
-    ]
+    }
+
+    def of_one(tool: str, lab: str, name: str) -> dict[str, Any]:
+        reports, says = checked(tool, lab, name)
+        return {"tool": tool, "lab": lab, "variant": name, "reports": reports, "says": says}
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        first = list(pool.map(lambda name: checked(TOOLS[0], *name), names))  # compiles
-        rest = pool.map(lambda each: checked(*each), [(t, *n) for t in TOOLS[1:] for n in names])
-        rows = [*first, *rest]
+        pairs = [(tool, lab) for tool in TOOLS for lab in names]
+        together = list(pool.map(lambda pair: checked(*pair, *names[pair[1]])[0], pairs))
+        clean = dict(zip(pairs, together, strict=True))
+        doubtful = [(*pair, name) for pair in pairs if clean[pair] != 0 for name in names[pair[1]]]
+        rows = list(pool.map(lambda each: of_one(*each), doubtful))
+    rows += [
+        {"tool": tool, "lab": lab, "variant": name, "reports": 0, "says": []}
+        for tool, lab in pairs
+        if clean[tool, lab] == 0
+        for name in names[lab]
+    ]
     stored = {**measure.machine("cuda"), "runs": rows}
     STORED.mkdir(exist_ok=True)
     path = STORED / f"{measure.slug(stored['device'])}.json"
@@ -152,7 +171,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["run", *wanted]:
             run(*wanted)
-        case ["compute", lab_name, variant_name]:
-            compute(lab_name, variant_name)
+        case ["compute", lab_name, *names]:
+            compute(lab_name, *names)
         case _:
             sys.exit(__doc__)

@@ -678,6 +678,14 @@ def test_a_broken_kernel_is_refused(device_name, kernel, reason):
     assert "│ sequential" in done.stdout
 
 
+def test_elements_are_checked_behind_a_computation_only(device_name):
+    done = run(
+        *("histogram", "--dtype", "uint32", "--bins", "64", "--n", "1000", "--time-limit", "0.1"),
+        *("--variants", "privatized,privatized_tickets", "--device", device_name),
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_kernel_that_crashes_ends_with_words(tmp_path):
     crash = (BROKEN / "empty.cu").read_text(encoding="utf-8")
     crash = crash.replace("(const T*, const T*, T*,", "(const T*, const T*, T* out,")
