@@ -133,12 +133,12 @@ TARGETS = (
 def main(command: str, *words: str) -> None:
     """Measure, or read; then add what belongs to a line to what is stored."""
     if command == "run":
-        documents = [measured(t) for t in TARGETS if not words or t.lab in words]
+        documents = (measured(t) for t in TARGETS if not words or t.lab in words)
     elif command == "add" and words:
-        documents = [results.load(Path(word)) for word in words]
+        documents = (results.load(Path(word)) for word in words)
     else:
         sys.exit(__doc__)
-    for document in documents:
+    for document in documents:  # each is stored before the next is measured
         environment = document["environment"]
         name = "".join(c if c.isalnum() else "-" for c in environment["device_name"].lower())
         path = STORED / f"{name}.json"
