@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ STORED = ROOT / "docs" / "results" / "sanitizers"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LENGTHS: tuple[Size, ...] = (1, 1000, 65_537, 1_000_003)
 SIZES: dict[str, tuple[Size, ...]] = {
-    "matmul": (33, 300, 777),
+    "matmul": (33, 300, 520),
     "solve": (33, 200, 600),
     "transpose": (33, (300, 1000), 1025),
 }
@@ -52,7 +53,10 @@ ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed witho
     "radixsort": ({"layout": "pairs"}, {"dtype": "float32"}),
     "reduce": ({"dtype": "float32"},),
 }
-LIMIT_S = 90  # for one process
+LIMIT_S = 60  # for one process
+CHUNK = 4  # variants in a process
+COMPUTE = [sys.executable, __file__, "compute"]
+MACHINE = cache(partial(measure.machine, "cuda"))
 REPORT = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 SHOWN_LINES = 30
 
@@ -105,7 +109,7 @@ def checked(tool: str, lab: str, *names: str) -> tuple[int | None, list[str]]:
     """How many reports one tool has of these variants, if it got to the end, and what it says."""
     command = [
         "compute-sanitizer", "--tool", tool, "--print-limit", "5", "--target-processes",
-        "application-only", sys.executable, __file__, "compute", lab, *names,
+        "application-only", *COMPUTE, lab, *names,
     ]  # fmt: skip
     try:
         done = subprocess.run(
@@ -121,40 +125,54 @@ def checked(tool: str, lab: str, *names: str) -> tuple[int | None, list[str]]:
 
 
 def run(*wanted: str) -> None:
-    """All tools over all variants that the GPU has the features for, a lab at a time."""
+    """All tools over all variants that the GPU has the features for; stored as they come."""
     with open_backend("cuda") as backend:
         features = backend.features
-    names = {
-        lab: [v.name for v in registry.variants(labs.get(lab)) if not v.missing(features)]
+    found = [
+        (lab, variant.name)
         for lab in wanted or labs.names()
-    }
-
-    def of_one(tool: str, lab: str, name: str) -> dict[str, Any]:
-        reports, says = checked(tool, lab, name)
-        return {"tool": tool, "lab": lab, "variant": name, "reports": reports, "says": says}
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        pairs = [(tool, lab) for tool in TOOLS for lab in names]
-        together = list(pool.map(lambda pair: checked(*pair, *names[pair[1]])[0], pairs))
-        clean = dict(zip(pairs, together, strict=True))
-        doubtful = [(*pair, name) for pair in pairs if clean[pair] != 0 for name in names[pair[1]]]
-        rows = list(pool.map(lambda each: of_one(*each), doubtful))
-    rows += [
-        {"tool": tool, "lab": lab, "variant": name, "reports": 0, "says": []}
-        for tool, lab in pairs
-        if clean[tool, lab] == 0
-        for name in names[lab]
+        for variant in registry.variants(labs.get(lab))
+        if not variant.missing(features)
     ]
-    stored = {**measure.machine("cuda"), "runs": rows}
-    STORED.mkdir(exist_ok=True)
-    path = STORED / f"{measure.slug(stored['device'])}.json"
-    if wanted and path.exists():  # the others stay
-        before = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        stored["runs"] = [row for row in before if row["lab"] not in wanted] + rows
-    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    # Compiling is slow, and slower under a tool: what is cached before is compiled once.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda each: subprocess.run([*COMPUTE, *each], check=False, cwd=ROOT), found))
+        by_lab = {lab: [name for of, name in found if of == lab] for lab, _ in found}
+        chunks = [
+            (tool, lab, *names[at : at + CHUNK])
+            for lab, names in by_lab.items()
+            for tool in TOOLS
+            for at in range(0, len(names), CHUNK)
+        ]
+        open_ones = {pool.submit(checked, *chunk): chunk for chunk in chunks}
+        rows: list[dict[str, Any]] = []
+        while open_ones:
+            done, _ = wait(open_ones, return_when=FIRST_COMPLETED)
+            for one in done:
+                tool, lab, *names = open_ones.pop(one)
+                reports, says = one.result()
+                if reports == 0 or len(names) == 1:
+                    rows += [
+                        {"tool": tool, "lab": lab, "variant": n, "reports": reports, "says": says}
+                        for n in names
+                    ]
+                else:  # which of them?
+                    open_ones |= {pool.submit(checked, tool, lab, n): (tool, lab, n) for n in names}
+            store(rows, wanted)
     for row in rows:
         if row["reports"] != 0:
             print(row["tool"], row["lab"], row["variant"], *row["says"], sep="\n  ")  # noqa: T201
+
+
+def store(rows: list[dict[str, Any]], wanted: Iterable[str]) -> None:
+    """What has been found so far, beside what is stored of other labs."""
+    stored = {**MACHINE(), "runs": sorted(rows, key=lambda row: (row["lab"], row["variant"]))}
+    path = STORED / f"{measure.slug(stored['device'])}.json"
+    if wanted and path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        stored["runs"] += [row for row in before if row["lab"] not in wanted]
+    STORED.mkdir(exist_ok=True)
+    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 
 def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
