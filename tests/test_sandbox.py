@@ -157,6 +157,23 @@ def test_fork_bomb(run):
     assert outcome.processes <= TIGHT.threads + 2
 
 
+def test_the_system_bounds_processes_without_control_groups_too(run, monkeypatch):
+    monkeypatch.setattr(sandbox.Group, "make", lambda *_: None)
+    if os.getuid() == 0 and not run.walls.own_users:
+        pytest.skip("nothing but a control group bounds what root starts")
+    fork = (
+        "import os, time\n"
+        "for n in range(1000):\n"
+        "    try: pid = os.fork()\n"
+        "    except OSError: break\n"
+        "    if pid == 0: time.sleep(5); os._exit(0)\n"
+        "print(n)"
+    )
+    outcome = run(*python(fork), limits=Limits(seconds=20, processes=2000, threads=50))
+    assert outcome.ok, outcome
+    assert int(run.out.read_text()) <= 50
+
+
 def test_endless_output(run):
     endless = "import os\nwhile True: os.write(1, b'x' * 65536)"
     outcome = run(*python(endless))

@@ -104,6 +104,7 @@ class Imports:
     python: str = sys.executable
     root: Path = PACKAGE_ROOT  # cudalab itself, and in a checkout its kernels
     packages: tuple[Path, ...] = ()  # folders
+    files: tuple[Path, ...] = ()  # and folders: what is needed of all these, and nothing beside
 
     def path(self) -> str:
         """As PYTHONPATH takes it."""
@@ -118,7 +119,8 @@ class Imports:
 
 def as_they_are() -> Imports:
     """For a process that can read what the judge can."""
-    return Imports(packages=tuple(folders()))
+    tops = tuple(top for package in needed() for top in package.tops())
+    return Imports(packages=tuple(folders()), files=(*_own_folders(PACKAGE_ROOT), *tops))
 
 
 @cache
@@ -129,23 +131,27 @@ def for_others() -> Imports:
     if not open_to_all(Path(python)):
         python, own = str(Path(python).resolve()), set()
     closed = [package for package in needed() if not _is_open(package)]
-    packages = [
-        package.folder
-        for package in needed()
-        if package not in closed and package.folder.resolve() not in own
-    ]
+    usable = [package for package in needed() if package not in closed]
+    packages = [package.folder for package in usable if package.folder.resolve() not in own]
+    files = [top for package in usable for top in package.tops()]
     root = PACKAGE_ROOT
     if closed or not open_to_all(root / "cudalab"):
         copy = _copies()
         for package in closed:
             _copy(package.folder, package.files, copy)
         packages.insert(0, copy)
+        files.append(copy)
         if not open_to_all(root / "cudalab"):
-            for name in ("cudalab", "kernels"):
-                if (root / name).is_dir():
-                    _copy(root, _files_below(root, name), copy)
+            for folder in _own_folders(root):
+                _copy(root, _files_below(root, folder.name), copy)
             root = copy
-    return Imports(python, root, tuple(dict.fromkeys(packages)))
+    files += _own_folders(root)
+    return Imports(python, root, tuple(dict.fromkeys(packages)), tuple(files))
+
+
+def _own_folders(root: Path) -> list[Path]:
+    """Of cudalab itself; the kernels are beside it in a repository, not where it is installed."""
+    return [root / name for name in ("cudalab", "kernels") if (root / name).is_dir()]
 
 
 def _copies() -> Path:

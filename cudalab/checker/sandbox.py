@@ -336,7 +336,7 @@ class Sandbox:
     def _walled(self, command: Sequence[str], box: Box) -> list[str]:
         if not self.bwrap:
             return list(command)
-        return [self.bwrap, *_walls(box), "--", *command]
+        return [self.bwrap, *_walls(box, self.imports), "--", *command]
 
 
 def choose(wanted: str = "auto") -> Sandbox:
@@ -372,7 +372,8 @@ def _bubblewrap() -> Sandbox | str:
     words = "own file system, processes and network; only the box can be written"
     tries = [Sandbox("bwrap", words, path)]
     if os.getuid() == 0:  # one wall more, where this Python can be read by others
-        tries.insert(0, replace(tries[0], own_users=True))
+        as_others = replace(tries[0], own_users=True, imports=packages.for_others())
+        tries = [as_others, replace(tries[0], words=words + _only_watched())]
     with tempfile.NamedTemporaryFile(prefix="cudalab-probe-") as secret:
         Path(secret.name).chmod(0o644)
         hidden = f"import os, sys; sys.exit(os.path.exists({secret.name!r}) or os.getppid() > 2)"
@@ -381,6 +382,15 @@ def _bubblewrap() -> Sandbox | str:
             if reason is None:
                 return sandbox
     return str(reason)
+
+
+def _only_watched() -> str:
+    """What must be said where nothing but a control group can bound what root starts."""
+    group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", 1)
+    if group is None:
+        return "; how many processes it starts is watched, but not bounded by the system"
+    group.remove()
+    return ""
 
 
 @cache
@@ -408,7 +418,7 @@ def _probe(sandbox: Sandbox, program: str) -> str | None:
     return (outcome.stderr.strip().splitlines() or ["its walls have holes"])[-1]
 
 
-def _walls(box: Box) -> list[str]:
+def _walls(box: Box, imports: Imports) -> list[str]:
     """Bubblewrap's arguments: an empty root, then what is bound into it."""
     walls = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     walls += ["--hostname", "box", "--proc", "/proc", "--dev", "/dev"]
@@ -420,8 +430,7 @@ def _walls(box: Box) -> list[str]:
             walls += ["--dev-bind-try", str(device), str(device)]
     walls += ["--size", str(16 * MiB), "--tmpfs", "/dev/shm", "--size", str(16 * MiB)]  # noqa: S108
     walls += ["--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
-    brought = (top for package in packages.needed() for top in package.tops())
-    for path in _apart([*python_folders(), *brought, *box.readable]):
+    for path in _apart([*_python_folders(), *imports.files, *box.readable]):
         walls += ["--ro-bind", str(path), str(path)]
     for path in box.hidden:
         if path.is_dir():
@@ -446,13 +455,9 @@ def _system() -> list[str]:
     return walls
 
 
-def python_folders() -> list[Path]:
-    """Where this Python and cudalab are."""
-    package = Path(__file__).resolve().parent.parent
+def _python_folders() -> list[Path]:
+    """Where this Python and its CUDA are."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
-    folders.append(package)
-    if (package.parent / "kernels").is_dir():  # a repository, not an installed package
-        folders.append(package.parent / "kernels")
     if os.environ.get("CUDA_HOME"):
         folders.append(Path(os.environ["CUDA_HOME"]))
     return folders
