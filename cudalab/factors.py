@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 UNIT = {"float32": 2.0**-23, "float64": 2.0**-52}  # the distance from 1 to the next number
 THREADS = 256  # of the kernels that all variants share
+CHUNK = 64  # rows of a column in which a thread looks for the greatest element
 PANEL = 32  # columns
 MIN_THREADS = 128  # of an election, which then also moves as many columns at a time
 CHAIN_THREADS = 256  # of a substitution in one launch
@@ -36,42 +37,58 @@ class Direct:
         self.n, self.padded, self.ld = job.params["n"], padded, ld
         dtype, empty = np.dtype(job.case["dtype"]), job.backend.empty
         self.work = empty((ld, ld), dtype)
-        self.scales, self.relative = (empty(ld, dtype) for _ in range(2))
+        self.scales, self.relative, self.column_scales = (empty(ld, dtype) for _ in range(3))
+        self.greatest_of = empty(ld, f"uint{8 * dtype.itemsize}")
         self.row_of = empty(ld, np.uint32)
         self.b, self.y = (empty(ld, dtype) for _ in range(2))
-        self.taken = empty(2 * ld, np.uint8)
-        self.status = empty(2, np.float64)
+        self.taken, self.status = empty(2 * ld, np.uint8), empty(2, np.float64)
+        self.none_taken = job.backend.to_device(np.zeros(2 * ld, np.uint8))
+        self.no_status = job.backend.to_device(np.zeros(2))
         self.threshold = np.float64(math.sqrt(self.n) * UNIT[dtype.name])
 
     def factorize(self) -> None:
-        """Prepare a copy of A. SingularError if no pivot is left."""
-        job, sizes = self.job, map(np.uint32, (self.n, self.padded, self.ld))
-        job.backend.copy(np.zeros(2 * self.ld, np.uint8), self.taken)
-        job.backend.copy(np.zeros(2), self.status)
-        job.backend.launch(
-            job.kernels["load_scaled_rows"], warp_blocks(self.ld), THREADS, job.buffers["a"],
-            self.work, self.scales, self.relative, self.row_of, *sizes,
+        """Launch what prepares a copy of A; `check` tells later whether it could."""
+        job, launch, kernels = self.job, self.job.backend.launch, self.job.kernels
+        n, padded, ld = map(np.uint32, (self.n, self.padded, self.ld))
+        job.backend.copy(self.none_taken, self.taken)
+        job.backend.copy(self.no_status, self.status)
+        launch(
+            kernels["load_scaled_rows"], warp_blocks(self.ld), THREADS, job.buffers["a"],
+            self.work, self.scales, self.relative, self.row_of, self.greatest_of, n, padded, ld,
+        )  # fmt: skip
+        chunks = blocks_for(self.n, THREADS), blocks_for(self.n, CHUNK)
+        sizes = kernels["find_column_sizes"]
+        launch(sizes, chunks, THREADS, self.work, self.greatest_of, n, ld)
+        launch(
+            kernels["scale_columns"], chunks, THREADS, self.work, self.greatest_of,
+            self.column_scales, n, ld,
         )  # fmt: skip
         self.eliminate()
-        step, pivot = job.backend.to_host(self.status)
+
+    def check(self) -> None:
+        """SingularError if a pivot was missing; waits for the factors."""
+        step, pivot = self.job.backend.to_host(self.status)
         if step > 0:  # negative: the numbers have overflown, which the residual will show
+            digits = int(math.log2(UNIT[self.job.case["dtype"]]))
             raise SingularError(
                 f"A is singular: in step {int(step)} of {self.n} no pivot is above {pivot:.3g}, "
-                f"the rows scaled to 1; up to sqrt(n) 2^{int(math.log2(UNIT[job.case['dtype']]))} "
-                f"= {self.threshold:.3g} counts as zero",
+                f"rows and columns scaled to 1; up to sqrt(n) 2^{digits} = {self.threshold:.3g} "
+                "counts as zero",
                 hint="the equations depend on each other, or almost: there is no unique solution",
             )
 
-    def correct(self, r: Buffer, factor: float, x: Buffer) -> None:
-        """Solve A d = r and add d to x; `factor`, a power of two, brings r near to 1."""
-        backend, kernels, n = self.job.backend, self.job.kernels, np.uint32(self.n)
-        backend.launch(
-            kernels["load_right_hand_side"], blocks_for(self.ld, THREADS), THREADS, r, self.scales,
-            self.row_of, self.b, np.float64(factor), n, np.uint32(self.ld),
+    def correct(self, r: Buffer, norms: Buffer, x: Buffer) -> None:
+        """Solve A d = r and add d to x; the first of `norms` is that of r."""
+        launch, kernels, n = self.job.backend.launch, self.job.kernels, np.uint32(self.n)
+        launch(
+            kernels["load_right_hand_side"], blocks_for(self.ld, THREADS), THREADS, r, norms,
+            self.scales, self.row_of, self.b, n, np.uint32(self.ld),
         )  # fmt: skip
         self.substitute()
-        inverse, grid = np.float64(1 / factor), blocks_for(self.n, THREADS)
-        backend.launch(kernels["add_correction"], grid, THREADS, x, self.y, inverse, n)
+        launch(
+            kernels["add_correction"], blocks_for(self.n, THREADS), THREADS, x, self.y,
+            self.column_scales, norms, n,
+        )  # fmt: skip
 
     def eliminate(self) -> None:
         """Turn `work` into what solves; `status` tells of a pivot that is none."""
@@ -146,9 +163,10 @@ class BlockedFactors(Direct):
         self.strip, self.edge, self.most_threads = (
             job.define(name) * 4 // dtype.itemsize for name in ("BLOCK", "TILE", "MOST_THREADS")
         )
+        self.rows_each = job.define("ROWS_OF_THREAD")
         self.rows = 256 // dtype.itemsize  # of a block of eliminate_rows
         padded = blocks_for(job.params["n"], PANEL) * PANEL
-        self.finds_greatest = padded <= self.most_threads
+        self.finds_greatest = padded <= self.most_threads * self.rows_each
         super().__init__(job, padded, padded + self.edge - PANEL)
         empty = job.backend.empty
         self.pivots = empty(padded, np.uint32)
@@ -159,14 +177,15 @@ class BlockedFactors(Direct):
         job.backend.copy(not_known, self.between)
 
     def election(self, rows: int) -> tuple[int, int]:
-        """Blocks and threads that find the pivots among `rows` rows, a thread a row.
+        """Blocks and threads that find the pivots among `rows` rows.
 
         One block while it can hold them; else blocks about as large as the number of their
         candidates, so that the two rounds take equally long.
         """
-        threads = rows if rows <= self.most_threads else _square_root(PANEL * rows)
-        threads = min(max(blocks_for(threads, 32) * 32, MIN_THREADS), self.most_threads)
-        return blocks_for(rows, threads), threads
+        each, most = self.rows_each, self.most_threads
+        of_block = rows if rows <= most * each else _square_root(PANEL * rows)
+        threads = min(max(blocks_for(of_block, 32 * each) * 32, MIN_THREADS), most)
+        return blocks_for(rows, threads * each), threads
 
     def eliminate(self) -> None:
         """Strip after strip, panel after panel: nothing is read back."""

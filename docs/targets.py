@@ -88,7 +88,10 @@ def product(kind: str, goal: float, variants: tuple[str, ...], *sizes: int) -> T
 MANY = 128_000_000
 LONG = (MANY, 1 << 28)
 SHORT = (1 << 16, 1 << 18, 1 << 20)
-ITERATIONS = ("richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient")
+ITERATIONS = (
+    "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient",
+    "conjugate_gradient_scaled",
+)  # fmt: skip
 SMALL_TILES = ("cluster_split_k", "cluster_split_k_wide")
 LARGE_TILES = ("async_copy_deep", "whole_waves")
 TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")

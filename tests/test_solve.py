@@ -22,7 +22,10 @@ LAB = labs.get("solve")
 DTYPES = LAB.axes["dtype"]
 VARIANTS = registry.variants(LAB)
 DIRECT = ("gauss_jordan", "lu_partial_pivot", "lu_blocked_panel", "complete_pivot")
-ITERATIONS = ("richardson", "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient")
+ITERATIONS = (
+    "richardson", "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient",
+    "conjugate_gradient_scaled",
+)  # fmt: skip
 SOLVABLE = tuple(name for name in LAB.distributions if name != "singular")
 COURSE = [[1, 2], [3, 4]]
 TRIDIAGONAL = [-2.5, -4, -4.5, -4, -2.5]
@@ -165,7 +168,7 @@ def test_numbers_that_mean_nothing(options):
 
 
 def test_alpha_is_for_richardson(backend):
-    for name in (*DIRECT, "jacobi", "chebyshev", "conjugate_gradient"):
+    for name in (*DIRECT, "jacobi", "chebyshev", "conjugate_gradient", "conjugate_gradient_scaled"):
         with pytest.raises(UsageError, match="step of Richardson"):
             compute(backend, name, make(4, "dominant"), case(alpha=-0.1))
 
@@ -311,6 +314,7 @@ APPLIES = {
     "jacobi": ("dominant", "unsymmetric", "tridiagonal"),
     "chebyshev": ("dominant", "spd", "tridiagonal"),
     "conjugate_gradient": ("dominant", "spd", "tridiagonal"),
+    "conjugate_gradient_scaled": ("dominant", "spd", "tridiagonal"),
 }
 
 
@@ -337,7 +341,7 @@ def attempt(backend, name, inputs, options):
         return None, [], error.message
 
 
-@pytest.mark.parametrize("name", ["richardson", "chebyshev", "conjugate_gradient", "jacobi"])
+@pytest.mark.parametrize("name", ITERATIONS)
 def test_negative_definite_systems(backend, name):
     inputs = make(17, "tridiagonal")
     x, _ = compute(backend, name, inputs, case())
@@ -393,6 +397,24 @@ def test_rows_and_right_sides_of_any_size(backend, dtype, exponent):
         np.testing.assert_allclose(x, plain, rtol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", DIRECT)
+def test_columns_of_any_size(backend, name, dtype):
+    """Unknowns in other units, by powers of two: the digits stay, and so does what is singular."""
+    n, most = 70, 40 if dtype == "float32" else 400
+    units = 2.0 ** np.random.default_rng(7).integers(-most, most, n, endpoint=True)
+    for dist in ("random", "pivot"):
+        inputs = make(n, dist, dtype)
+        plain, _ = compute(backend, name, inputs, case(dtype))
+        inputs.arrays["a"] = (inputs.arrays["a"] * units).astype(dtype)
+        x, notes = compute(backend, name, inputs, case(dtype))
+        np.testing.assert_allclose(x * units, plain, rtol=1e-3)
+        assert "turning to" not in " ".join(notes)
+        inputs.arrays["a"][:, 41] = inputs.arrays["a"][:, 40] * 2.0**-most
+        with pytest.raises(CudalabError, match="A is singular: in step"):
+            compute(backend, name, inputs, case(dtype))
+
+
 def test_the_exact_answers_of_the_course(backend):
     for name in (*DIRECT, None):
         x, _ = compute(backend, name, system(COURSE, [5, 6]), case())
@@ -404,7 +426,7 @@ def test_the_exact_answers_of_the_course(backend):
 # Factors by panels ------------------------------------------------------------------------------
 
 # Elections of at most 64 rows (in double 32) at a time, and blocks of two panels (one).
-SMALL = {"MOST_THREADS": 128, "BLOCK": 64}
+SMALL = {"MOST_THREADS": 64, "BLOCK": 64}
 
 
 def factorize(backend, name, method, inputs, options, **defines):
@@ -421,13 +443,16 @@ def factorize(backend, name, method, inputs, options, **defines):
 
 
 def scaled_rows(backend, found, inputs):
-    """A as it was factorized, in float64: its rows scaled, and in the order of the pivots."""
+    """A as it was factorized, in float64: scaled, and its rows in the order of the pivots."""
     n = found.n
-    scales = backend.to_host(found.scales)[:n].astype(np.float64)
+    scales, column_scales = (
+        backend.to_host(scales)[:n].astype(np.float64)
+        for scales in (found.scales, found.column_scales)
+    )
     order = backend.to_host(found.row_of)[: found.padded]
     assert sorted(order.tolist()) == list(range(found.padded))
     padded = np.eye(found.padded)
-    padded[:n, :n] = inputs.arrays["a"].astype(np.float64) * scales[:, None]
+    padded[:n, :n] = inputs.arrays["a"].astype(np.float64) * scales[:, None] * column_scales
     return padded[order]
 
 
@@ -488,13 +513,14 @@ def test_the_upper_of_equal_rows_is_the_pivot(backend, dtype):
 
 def test_elections_have_room_for_all_rows():
     method = object.__new__(BlockedFactors)
-    for method.most_threads in (32, 384, 768):
+    method.rows_each = 2
+    for method.most_threads in (32, 256, 512):
         for rows in (32, 64, 704, 768, 800, 4096, 16_384, 65_536):
             blocks, threads = method.election(rows)
             assert threads % 32 == 0
             assert 32 <= threads <= method.most_threads
-            assert (blocks - 1) * threads < rows <= blocks * threads
-            assert blocks == 1 or rows > method.most_threads
+            assert (blocks - 1) * 2 * threads < rows <= blocks * 2 * threads
+            assert blocks == 1 or rows > 2 * method.most_threads
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -551,6 +577,21 @@ def test_max_iter_ends_an_iteration_with_the_residual_reached(backend):
     with pytest.raises(CudalabError, match="not converged after 7 iterations, residual") as caught:
         compute(backend, "richardson", make(33, "spd"), case(max_iter=7))
     assert "lu_partial_pivot" in caught.value.hint
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_unknowns_of_different_size_cost_no_iterations(backend, dtype):
+    """Rows and columns by the same powers of two: badly conditioned, but only by scaling."""
+    inputs = make(120, "spd:10", dtype)
+    units = 2.0 ** np.random.default_rng(3).integers(-6, 6, 120)
+    inputs.arrays["a"] = (inputs.arrays["a"] * units * units[:, None]).astype(dtype)
+    inputs.arrays["f"] = (inputs.arrays["f"] * units).astype(dtype)
+    counts = []
+    for name in ("conjugate_gradient_scaled", "conjugate_gradient"):
+        x, notes = compute(backend, name, inputs, case(dtype))
+        assert LAB.compare(x, inputs, case(dtype)) is None
+        counts.append(int(notes[-1].split()[1]))
+    assert 3 * counts[0] < counts[1]
 
 
 def test_tol_stops_earlier(backend):
@@ -695,7 +736,8 @@ def dominant(n, factor, *, symmetric=False):
 
 def test_the_policy_chooses_by_the_matrix():
     assert quick_iteration(dominant(400, 2), 1e-5)[0] == "jacobi"
-    assert quick_iteration(dominant(400, 1.1, symmetric=True), 1e-5)[0] == "conjugate_gradient"
+    name = "conjugate_gradient_scaled"
+    assert quick_iteration(dominant(400, 1.1, symmetric=True), 1e-5)[0] == name
     for a, why in [
         (make(100, "random").arrays["a"], "not strictly diagonally dominant"),
         (make(400, "tridiagonal").arrays["a"], "not strictly diagonally dominant"),
@@ -720,7 +762,11 @@ def test_the_policy_keeps_its_promise_about_iterations(backend):
 
 def test_the_policy_says_what_it_did(backend):
     direct = registry.default(LAB, case(), backend.name).name
-    for dist, variant in [("random", direct), ("dominant", "jacobi")]:
+    for dist, variant in [
+        ("random", direct),
+        ("unsymmetric", "jacobi"),
+        ("dominant", "conjugate_gradient_scaled"),
+    ]:
         inputs = make(200, dist)
         x, notes = compute(backend, None, inputs, case())
         assert LAB.compare(x, inputs, case()) is None
@@ -733,6 +779,8 @@ def test_a_policy_that_was_wrong_turns_to_lu(backend):
     """An iteration that the policy chose, and that then does not converge or does not apply."""
     for name, dist, max_iter in [
         ("conjugate_gradient", "random", 1000),
+        ("conjugate_gradient_scaled", "random", 1000),
+        ("conjugate_gradient_scaled", "tridiagonal", 3),
         ("jacobi", "tridiagonal", 3),
         ("richardson", "pivot", 1000),
     ]:

@@ -37,6 +37,15 @@ REFINEMENTS = 10
 MAX_ITER = 10_000
 SMALL_N = 64  # up to here no iteration is worth looking for
 GROWTH = 1e4  # of the residual, over f, the first one: the iteration diverges
+NORM_THREADS = 1024  # of find_norms, which is one block
+FIRST_BATCH = 8  # iterations that are enqueued before anything is known of the matrix
+# The reasons to stop of kernels that decide on the device.
+SMALL_ENOUGH = 1
+REFUSALS = {
+    2: "symmetric A, and this is none",
+    3: "definite A: its diagonal has numbers of both signs or 0",
+    4: "definite A, and this is none",
+}
 
 
 class Solve(Lab):
@@ -233,6 +242,50 @@ class Solve(Lab):
         _no_alpha(job)
         return self._iterate(job, "conjugate_gradient", _ConjugateGradient(job))
 
+    def dispatch_scaled_gradient(self, job: Job) -> Step:
+        """Conjugate gradients that stop by themselves; the host reads only how they ended.
+
+        start_descent(const T *a, const double *residual, const double *row_sums, const T *f,
+                      T *inverse, T *r, T *p, unsigned *unsymmetric, double *state, unsigned n)
+            one block of START_THREADS threads: r = residual, inverse = 1 / diagonal,
+            p = inverse r; the norms and r.p into `state`
+        descend(const T *a, const T *inverse, T *x, T *r, T *p, T *q, double *partials,
+                unsigned *arrived, double *state, double wanted, unsigned n)
+            an iteration, or nothing if `state` says that all is done; blocks of
+            THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
+        state: the four norms of find_norms, 0 or the reason to stop, the iterations, r.(inverse r).
+        Also: count_unsymmetric of common/spectrum.cuh, the kernels of common/residual.cuh.
+        """
+        _no_alpha(job)
+        name = "conjugate_gradient_scaled"
+        out = job.backend.empty(job.params["n"], job.case["dtype"])
+        method = _Descent(job, out)
+        target, most = _target(job.case, job.params["n"]), job.case.get("max_iter", MAX_ITER)
+        notes: list[str] = []
+
+        def converge() -> None:
+            method.begin(wanted=0.8 * target)  # by a residual in the element type: rounding
+            count, before = 0, math.inf
+            while True:
+                method.advance(min(max(FIRST_BATCH, count // 2), most - count))
+                now, reason, count = method.measure()
+                now.check_finite()
+                if reason in REFUSALS:
+                    raise spectrum.NoStepError(f"{name} needs a {REFUSALS[reason]}")
+                if now.error <= target:
+                    break
+                if count >= most:
+                    raise _NotSolvedError(f"{name} has not converged after {count} iterations", now)
+                if reason == SMALL_ENOUGH:  # rounding has led r away from the residual
+                    if not now.error < before / 2:
+                        raise _NotSolvedError(f"{name} stays where it is: {count} iterations", now)
+                    before = now.error
+                    method.restart()
+            notes.append(f"{name}: A is symmetric, its diagonal has one sign")
+            notes.append(f"{name}: {count} iterations, {now}")
+
+        return Step(self._or_factors(job, converge, notes, out), out, reads_back=True, notes=notes)
+
     def dispatch_lu(self, job: Job) -> Step:
         """LU factors, 32 columns at a time; then substitution and refinement.
 
@@ -273,9 +326,9 @@ class Solve(Lab):
     def _iterate(self, job: Job, name: str, method: _Iteration) -> Step:
         """Iterate from x = 0; measure from time to time, on the device, and decide on the host."""
         n, dtype = job.params["n"], job.case["dtype"]
-        out, meter, zero = job.backend.empty(n, dtype), _Meter(job), np.zeros(n, dtype)
+        out, meter = job.backend.empty(n, dtype), _Meter(job)
+        zero = job.backend.to_device(np.zeros(n, dtype))
         target, most = _target(job.case, n, margin=0.5), job.case.get("max_iter", MAX_ITER)
-        policy = job.params.get("policy")
         notes: list[str] = []
 
         def converge() -> None:
@@ -297,40 +350,50 @@ class Solve(Lab):
             job.backend.copy(method.x, out)
             notes.append(f"{name}: {count} iterations, {now}")
 
+        return Step(self._or_factors(job, converge, notes, out), out, reads_back=True, notes=notes)
+
+    def _or_factors(
+        self, job: Job, converge: Callable[[], None], notes: list[str], out: Buffer
+    ) -> Callable[[], None]:
+        """An iteration, and LU factors where it fails and it was the policy that chose it."""
+
         def run() -> None:
             notes[:] = _opening(job)
             try:
                 converge()
             except (_NotSolvedError, spectrum.NoStepError) as error:
-                if not policy:
+                if not job.params.get("policy"):
                     raise
                 notes.append(f"{error.message}: turning to lu_partial_pivot")
                 self._other_method(job, "lu_partial_pivot", notes, out)
 
-        return Step(run, out, reads_back=True, notes=notes)
+        return run
 
     def _refine(self, job: Job, name: str, method: Direct) -> Step:
         """Factorize, solve, and solve again for what is left, as long as that helps."""
         n, dtype = job.params["n"], job.case["dtype"]
         out = job.backend.empty(n, dtype)
-        meter, zero = _Meter(job), np.zeros(n, dtype)
+        meter, zero = _Meter(job), job.backend.to_device(np.zeros(n, dtype))
         target, wanted = _target(job.case, n), _target(job.case, n, margin=0.5)
         notes: list[str] = []
 
         def solve() -> None:
+            # Nothing is read back before there is an answer, so that the device need not wait. One
+            # refinement in any case: it costs little and gives almost all digits of x that the
+            # type can hold.
             job.backend.copy(zero, out)
-            now = meter.measure(out)
-            now.check_finite()
+            meter.launch(out)
             method.factorize()
-            solutions, before = 0, math.inf
-            # One refinement in any case: it costs little and gives almost all digits of x that
-            # the type can hold. More only while they help.
-            while now.residual > 0 and (solutions < 2 or now.error > wanted):
-                if solutions > 1 and not (now.error < before / 2 and solutions <= REFINEMENTS):
-                    break
+            for _ in range(2):
+                method.correct(meter.r, meter.norms, out)
+                meter.launch(out)
+            now = meter.read()
+            now.check_finite()
+            method.check()
+            solutions, before = 2, math.inf
+            while now.error > wanted and now.error < before / 2 and solutions <= REFINEMENTS:
                 before = now.error
-                factor = 2.0 ** -_exponent(now.residual)
-                method.correct(meter.r, factor, out)
+                method.correct(meter.r, meter.norms, out)
                 solutions += 1
                 now = meter.measure(out)
             if not now.error <= target:
@@ -411,23 +474,41 @@ class Measurement:
 class _Meter:
     """Measures answers on the device, in double: the only numbers read back while solving."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, others: int = 0) -> None:
+        """`others`: places behind the norms for numbers that are read with them."""
         self.job = job
         self.n = job.params["n"]
         self.r = job.backend.empty(self.n, np.float64)  # f - A x of the last measurement
         self.row_sums = job.backend.empty(self.n, np.float64)
-        self.norms = job.backend.empty(4, np.float64)
+        self.norms = job.backend.empty(4 + others, np.float64)
         self.last = Measurement(0, 0, 0, 0)
+        self.others: list[float] = []
+
+    def find_residual(self, x: Buffer) -> None:
+        """Launch what leaves the residual of x in `r`."""
+        a, f, n = self.job.buffers["a"], self.job.buffers["f"], np.uint32(self.n)
+        launch, kernel = self.job.backend.launch, self.job.kernels["residual"]
+        launch(kernel, warp_blocks(self.n), THREADS, a, x, f, self.r, self.row_sums, n)
+
+    def launch(self, x: Buffer) -> None:
+        """Launch what leaves the residual of x in `r`, and the norms in `norms`."""
+        self.find_residual(x)
+        launch, kernel = self.job.backend.launch, self.job.kernels["find_norms"]
+        f, n = self.job.buffers["f"], np.uint32(self.n)
+        launch(kernel, 1, NORM_THREADS, self.r, self.row_sums, x, f, self.norms, n)
+
+    def read(self) -> Measurement:
+        """What was launched last; what stands behind the norms goes to `others`."""
+        residual, a_norm, x_norm, f_norm, *self.others = self.job.backend.to_host(
+            self.norms
+        ).tolist()
+        self.last = Measurement(residual, a_norm, x_norm, f_norm)
+        return self.last
 
     def measure(self, x: Buffer) -> Measurement:
         """The residual of x, which stays in `r`, and the norms."""
-        a, f, n = self.job.buffers["a"], self.job.buffers["f"], np.uint32(self.n)
-        launch, kernels = self.job.backend.launch, self.job.kernels
-        grid = warp_blocks(self.n)
-        launch(kernels["residual"], grid, THREADS, a, x, f, self.r, self.row_sums, n)
-        launch(kernels["find_norms"], 1, THREADS, self.r, self.row_sums, x, f, self.norms, n)
-        self.last = Measurement(*map(float, self.job.backend.to_host(self.norms)))
-        return self.last
+        self.launch(x)
+        return self.read()
 
 
 class _Iteration:
@@ -440,7 +521,7 @@ class _Iteration:
         rows = job.define("ROWS_PER_BLOCK")
         self.rows_grid, self.threads = blocks_for(self.n, rows), job.define("THREADS_PER_BLOCK")
         self.x, self._other = (job.backend.empty(self.n, self.element) for _ in range(2))
-        self._circles: tuple[Array, Array] | None = None
+        self._centers, self._radii = (job.backend.empty(self.n, np.float64) for _ in range(2))
 
     def begin(self, meter: _Meter) -> str:
         """Say why it converges; NoStepError tells why not. The residual of x is in the meter."""
@@ -462,15 +543,11 @@ class _Iteration:
 
     def circles(self) -> tuple[Array, Array]:
         """The diagonal of A, and the sums of the magnitudes beside it."""
-        if self._circles is None:
-            backend = self.job.backend
-            centers, radii = (backend.empty(self.n, np.float64) for _ in range(2))
-            kernel, a = self.job.kernels["find_circles"], self.job.buffers["a"]
-            backend.launch(
-                kernel, warp_blocks(self.n), THREADS, a, centers, radii, np.uint32(self.n)
-            )
-            self._circles = backend.to_host(centers), backend.to_host(radii)
-        return self._circles
+        backend, kernel, n = self.job.backend, self.job.kernels["find_circles"], np.uint32(self.n)
+        circles, a = (self._centers, self._radii), self.job.buffers["a"]
+        backend.launch(kernel, warp_blocks(self.n), THREADS, a, *circles, n)
+        centers, radii = map(backend.to_host, circles)
+        return centers, radii
 
     def symmetric(self) -> bool:
         """Whether A equals its transpose, exactly."""
@@ -497,15 +574,14 @@ class _Iteration:
 
 
 class _Richardson(_Iteration):
-    """One step for all; chosen from the spectrum, once, where it is not given."""
+    """One step for all; chosen from the spectrum where it is not given."""
 
     alpha: float | None = None
     why = "given"
 
     def begin(self, meter: _Meter) -> str:
         del meter
-        if self.alpha is None:
-            self.alpha = self.job.case.get("alpha")
+        self.alpha = self.job.case.get("alpha")
         if self.alpha is None:
             self.alpha, self.why = spectrum.richardson_step(
                 *self.circles(),
@@ -543,7 +619,6 @@ class _Jacobi(_Iteration):
 class _Chebyshev(_Iteration):
     """Steps from an interval that holds all eigenvalues of a symmetric matrix."""
 
-    bounds: spectrum.Interval | None = None
     coefficients: Iterator[tuple[float, float]]
 
     def __init__(self, job: Job) -> None:
@@ -552,17 +627,16 @@ class _Chebyshev(_Iteration):
 
     def begin(self, meter: _Meter) -> str:
         del meter
-        if self.bounds is None:
-            if not self.symmetric():
-                raise spectrum.NoStepError("chebyshev needs a symmetric A, and this is none")
-            self.bounds = spectrum.symmetric_interval(*self.circles(), self.product)
-        if not self.bounds.definite:
+        if not self.symmetric():
+            raise spectrum.NoStepError("chebyshev needs a symmetric A, and this is none")
+        bounds = spectrum.symmetric_interval(*self.circles(), self.product)
+        if not bounds.definite:
             raise spectrum.NoStepError(
                 "chebyshev needs eigenvalues on one side of zero: those of A are in "
-                f"{self.bounds}, with both signs or zero"
+                f"{bounds}, with both signs or zero"
             )
-        self.coefficients = chebyshev_coefficients(self.bounds.low, self.bounds.high)
-        return f"A is symmetric with eigenvalues in {self.bounds}"
+        self.coefficients = chebyshev_coefficients(bounds.low, bounds.high)
+        return f"A is symmetric with eigenvalues in {bounds}"
 
     def arguments(self) -> tuple[Buffer | np.generic, ...]:
         c1, c2 = next(self.coefficients)
@@ -621,14 +695,72 @@ class _ConjugateGradient(_Iteration):
         self.job.backend.launch(kernel, self.blocks, self.threads, *args, n)
 
 
+class _Descent:
+    """Conjugate gradients that run on the device alone, until they stop by themselves."""
+
+    def __init__(self, job: Job, x: Buffer) -> None:
+        """`x`: where the answer is built up."""
+        self.job, self.x, n = job, x, job.params["n"]
+        backend, dtype = job.backend, np.dtype(job.case["dtype"])
+        self.n, self.wanted = np.uint32(n), np.float64(0)
+        self.blocks = blocks_for(n, job.define("ROWS_PER_BLOCK"))
+        self.threads = job.define("THREADS_PER_BLOCK")
+        self.meter = _Meter(job, others=3)
+        self.inverse, self.r, self.p, self.q = (backend.empty(n, dtype) for _ in range(4))
+        self.partials = backend.empty(self.blocks, np.float64)
+        self.arrived, self.unsymmetric = (
+            backend.to_device(np.zeros(1, np.uint32)) for _ in range(2)
+        )
+        self.nothing = backend.to_device(np.zeros(n, dtype))
+        self.start = backend.to_device(np.zeros(self.meter.norms.shape))
+
+    def begin(self, wanted: float) -> None:
+        """From x = 0; stop at the backward error `wanted`. Nothing is known of A."""
+        backend, kernels, a = self.job.backend, self.job.kernels, self.job.buffers["a"]
+        self.wanted = np.float64(wanted)
+        backend.copy(self.nothing, self.x)
+        backend.copy(self.start, self.meter.norms)
+        tiles = blocks_for(int(self.n), 32)
+        backend.launch(
+            kernels["count_unsymmetric"], (tiles, tiles), (32, 8), a, self.unsymmetric, self.n
+        )
+        self.meter.find_residual(self.x)
+        self.restart()
+
+    def restart(self) -> None:
+        """Go on from the residual in the meter."""
+        buffers, meter = self.job.buffers, self.meter
+        self.job.backend.launch(
+            self.job.kernels["start_descent"], 1, self.job.define("START_THREADS"), buffers["a"],
+            meter.r, meter.row_sums, buffers["f"], self.inverse, self.r, self.p, self.unsymmetric,
+            meter.norms, self.n,
+        )  # fmt: skip
+
+    def advance(self, count: int) -> None:
+        """Enqueue `count` iterations; those after the last one needed do nothing."""
+        kernel, a = self.job.kernels["descend"], self.job.buffers["a"]
+        for _ in range(count):
+            self.job.backend.launch(
+                kernel, self.blocks, self.threads, a, self.inverse, self.x, self.r, self.p, self.q,
+                self.partials, self.arrived, self.meter.norms, self.wanted, self.n,
+            )  # fmt: skip
+
+    def measure(self) -> tuple[Measurement, int, int]:
+        """How good x is, the number of the reason to stop, and the iterations so far."""
+        now = self.meter.measure(self.x)
+        reason, count, _ = self.meter.others
+        return now, int(reason), int(count)
+
+
 def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
     """Return (variant or None, why) for A on the host.
 
     Strict diagonal dominance is proof: with q the greatest quotient of the magnitudes beside the
     diagonal and on it, Jacobi's error shrinks by q at least. If A is also symmetric with a
-    diagonal of one sign, Gershgorin's circles bound its condition, and conjugate gradients need
-    about sqrt(condition) / 2 iterations for each factor of e. Quick is below n / 8 iterations:
-    less work than LU factors by more than the launches cost.
+    diagonal of one sign, Gershgorin's circles put the eigenvalues of A scaled to a diagonal of 1
+    between 1 - q and 1 + q, and conjugate gradients need about sqrt(condition) / 2 iterations for
+    each factor of e. Quick is below n / 8 iterations: less work than LU factors by more than the
+    launches cost.
     """
     n = len(a)
     diagonal = np.diagonal(a).astype(np.float64)
@@ -643,11 +775,9 @@ def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
     needed = {"jacobi": digits / -math.log(factor) if factor > 0 else 1.0}
     one_sign = bool((diagonal > 0).all() or (diagonal < 0).all())
     if one_sign and _is_symmetric(a):
-        bounds = spectrum.circles(diagonal, beside)
-        needed["conjugate_gradient"] = math.sqrt(spectrum.condition(bounds)) / 2 * digits
-    # An iteration of conjugate gradients has three launches, one of Jacobi's has one.
-    weight = {"jacobi": 1.0, "conjugate_gradient": 2.0}
-    variant = min(needed, key=lambda name: needed[name] * weight[name])
+        condition = (1 + factor) / (1 - factor)
+        needed["conjugate_gradient_scaled"] = math.sqrt(condition) / 2 * digits
+    variant = min(needed, key=lambda name: needed[name])
     iterations = math.ceil(needed[variant])
     about = f"A is diagonally dominant by a factor of {1 / max(factor, 1e-300):.3g}"
     if iterations > n // 8:
@@ -692,11 +822,6 @@ def _target(case: Case, n: int, margin: float = 1.0) -> float:
     """The backward error to stop at: --tol, or what is promised (times a margin for rounding)."""
     tol = case.get("tol")
     return float(tol) if tol is not None else margin * promise(case["dtype"], n)
-
-
-def _exponent(value: float) -> int:
-    """Of a power of two near value, within what a double and its inverse can be."""
-    return min(max(math.frexp(value)[1], -1000), 1000)
 
 
 def _is_symmetric(a: Array) -> bool:

@@ -1,5 +1,6 @@
-// Pivot rows of a panel of 32 columns by one block, a thread a row: 32 steps of elimination in
-// registers, one barrier a step.
+// Pivot rows of a panel of 32 columns by one block, two rows a thread: 32 steps of elimination in
+// registers, one barrier a step. With two rows a thread there are half as many warps that look for
+// the greatest element, and a pivot row is read from shared memory once for both.
 //
 // In each step every warp finds its greatest element of the column and lays that element's row into
 // shared memory at once, before it is known which warp has the greatest of all. One barrier later
@@ -19,7 +20,7 @@ constexpr unsigned MOST = sizeof(T) == 4 ? MOST_THREADS : MOST_THREADS / 2;  // 
 constexpr unsigned MOST_WARPS = MOST / 32;
 
 static_assert(PANEL == 32, "a lane for each pivot");
-static_assert(MOST >= 64 && MOST <= 1024 && MOST % 32 == 0, "a warp reads the keys of all warps");
+static_assert(MOST >= 32 && MOST <= 1024 && MOST % 32 == 0, "a warp reads the keys of all warps");
 
 // Sizes as whole numbers in the same order, zero for a row that is out of the race. A NaN is above
 // all numbers, so that it is seen.
@@ -72,41 +73,68 @@ __device__ inline unsigned greatest_key(unsigned key) {
 struct Election {
     alignas(16) T lines[2][MOST_WARPS][PANEL];  // the rows of the warps' best; two sets in turn
     Key keys[2][MOST_WARPS];
-    unsigned lanes[2][MOST_WARPS];
     unsigned chosen[PANEL];  // the row of each pivot, NONE if there were too few rows
     T sizes[PANEL];          // of the pivots
     alignas(16) T factors[PANEL][PANEL + 4];  // L and U of the chosen rows, [column][row]
 };
 
-// `row` is the thread's own or NONE. The greatest element wins, then the lower thread, so the
-// result does not depend on the order in which warps run. Ends with a barrier.
+// 1 / x for a normal x, rounded twice at most: without the branch that division has.
+__device__ inline float reciprocal(float x) {
+    return __fdividef(1.0f, x);
+}
+__device__ inline double reciprocal(double x) {
+    return 1 / x;
+}
+
+// `rows` are the thread's own or NONE. The greatest element wins, then the lower thread, then its
+// first row, so the result does not depend on the order in which warps run. Ends with a barrier.
 __device__ inline void elect_rows(Election& shared, const T* lu, const T* relative,
-                                  const unsigned* row_of, unsigned row, unsigned ld,
-                                  unsigned start) {
+                                  const unsigned* row_of, const unsigned (&rows)[ROWS_OF_THREAD],
+                                  unsigned ld, unsigned start) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    bool running = row != NONE;
-    __align__(16) T v[PANEL] = {};
-    T weight = 0;
-    if (running) {
-        weight = relative[row_of[row]];
-        const Four* line = reinterpret_cast<const Four*>(lu + (size_t)row * ld + start);
+    const T smallest = sizeof(T) == 4 ? (T)1.17549435e-38 : (T)2.2250738585072014e-308;
+    __align__(16) T v[ROWS_OF_THREAD][PANEL] = {};
+    T weights[ROWS_OF_THREAD] = {};
+    bool running[ROWS_OF_THREAD];
 #pragma unroll
-        for (unsigned i = 0; i < PANEL / 4; ++i) reinterpret_cast<Four*>(v)[i] = line[i];
+    for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
+        running[e] = rows[e] != NONE;
+        if (!running[e]) continue;
+        weights[e] = relative[row_of[rows[e]]];
+        const Four* line = reinterpret_cast<const Four*>(lu + (size_t)rows[e] * ld + start);
+#pragma unroll
+        for (unsigned i = 0; i < PANEL / 4; ++i) reinterpret_cast<Four*>(v[e])[i] = line[i];
     }
 
+    Key best;              // of the warp, in the column of the step
+    unsigned first, mine;  // the first lane that has it; which of the thread's rows is better
+    auto find_best = [&](unsigned column) {
+        Key key = 0;
+        mine = 0;
+#pragma unroll
+        for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
+            const Key of_row = running[e] ? key_of(fabs(v[e][column]) * weights[e]) : 0;
+            if (of_row > key) mine = e;
+            key = of_row > key ? of_row : key;
+        }
+        best = greatest_key(key);
+        first = __ffs(__ballot_sync(FULL, key == best)) - 1;
+    };
+    find_best(0);
     for (unsigned phase = 0; phase < PHASES; ++phase) {
 #pragma unroll
         for (unsigned s = 0; s < PHASE; ++s) {
             const unsigned step = phase * PHASE + s, set = s % 2;
-            const Key key = running ? key_of(fabs(v[s]) * weight) : 0;
-            const Key best = greatest_key(key);
-            const unsigned first = __ffs(__ballot_sync(FULL, key == best)) - 1;
             if (lane == first) {
                 shared.keys[set][warp] = best;
-                shared.lanes[set][warp] = lane;
                 Four* line = reinterpret_cast<Four*>(shared.lines[set][warp]);
 #pragma unroll
-                for (unsigned i = 0; i < PANEL / 4; ++i) line[i] = reinterpret_cast<Four*>(v)[i];
+                for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
+                    if (mine != e) continue;
+#pragma unroll
+                    for (unsigned i = 0; i < PANEL / 4; ++i)
+                        line[i] = reinterpret_cast<Four*>(v[e])[i];
+                }
             }
             // All warps have left their best. This set is written again two steps from now, behind
             // the next barrier: who comes there has read it.
@@ -115,36 +143,63 @@ __device__ inline void elect_rows(Election& shared, const T* lu, const T* relati
             const Key winning = greatest_key(of_warp);
             const unsigned winner = __ffs(__ballot_sync(FULL, of_warp == winning)) - 1;
             const T* pivot = shared.lines[set][winner];
-            const bool own = warp == winner && lane == shared.lanes[set][winner];
-            if (own) {
-                shared.chosen[step] = row;
+            const Four* pieces = reinterpret_cast<const Four*>(pivot);
+            const T element = pivot[s], of_lane = pivot[lane];
+            Four next[PHASE / 4];
+#pragma unroll
+            for (unsigned i = 0; i < PHASE / 4; ++i) next[i] = pieces[i];
+            if (warp == winner && lane == first) {
                 shared.sizes[step] = winning ? size_of(winning) : (T)0;
-                running = false;
-            }
-            if (warp == 0) shared.factors[(phase * PHASE + lane) % PANEL][step] = pivot[lane];
-
-            if (running) {
-                // A column of zeros needs no elimination, and the pivot is as good as any other.
-                const T multiplier = winning == NOTHING ? (T)0 : v[s] / pivot[s];
 #pragma unroll
-                for (unsigned i = 0; i < PANEL / 4; ++i) {
-                    if (4 * i + 3 > s && i / 2 + phase < PHASES) {  // else finished multipliers
-                        const Four across = reinterpret_cast<const Four*>(pivot)[i];
-#pragma unroll
-                        for (unsigned j = 0; j < 4; ++j)
-                            if (4 * i + j > s) v[4 * i + j] -= multiplier * across.v[j];
-                    }
+                for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
+                    if (mine != e) continue;
+                    shared.chosen[step] = rows[e];
+                    running[e] = false;
                 }
-                v[s] = multiplier;
             }
+
+            // A column of zeros needs no elimination, and the pivot is as good as any other. Rows
+            // out of the race are eliminated with multipliers of zero: no branch.
+            const T inverse = fabs(element) < smallest ? (T)0 : reciprocal(element);
+            T multipliers[ROWS_OF_THREAD];
+#pragma unroll
+            for (unsigned e = 0; e < ROWS_OF_THREAD; ++e)
+                multipliers[e] = running[e] ? v[e][s] * inverse : (T)0;
+            // Eight columns after eight, the pivot row's next eight on their way meanwhile.
+#pragma unroll
+            for (unsigned group = 0; group < PHASES; ++group) {
+                Four across[PHASE / 4];
+#pragma unroll
+                for (unsigned i = 0; i < PHASE / 4; ++i) {
+                    across[i] = next[i];
+                    if (group + 1 < PHASES) next[i] = pieces[(group + 1) * PHASE / 4 + i];
+                }
+                if (group + phase < PHASES) {  // else finished multipliers
+#pragma unroll
+                    for (unsigned j = 0; j < PHASE; ++j)
+#pragma unroll
+                        for (unsigned e = 0; e < ROWS_OF_THREAD; ++e)
+                            if (group * PHASE + j > s)
+                                v[e][group * PHASE + j] -= multipliers[e] * across[j / 4].v[j % 4];
+                }
+                // The next step's column is up to date: the search for its greatest element waits
+                // for the other lanes while the rest is eliminated.
+                if (group == (s + 1) / PHASE) find_best(s + 1);
+            }
+#pragma unroll
+            for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) v[e][s] = multipliers[e];
+            if (warp == 0) shared.factors[(phase * PHASE + lane) % PANEL][step] = of_lane;
         }
-        T finished[PHASE];
 #pragma unroll
-        for (unsigned i = 0; i < PHASE; ++i) finished[i] = v[i];
+        for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
+            T finished[PHASE];
 #pragma unroll
-        for (unsigned i = 0; i < PANEL - PHASE; ++i) v[i] = v[i + PHASE];
+            for (unsigned i = 0; i < PHASE; ++i) finished[i] = v[e][i];
 #pragma unroll
-        for (unsigned i = 0; i < PHASE; ++i) v[PANEL - PHASE + i] = finished[i];
+            for (unsigned i = 0; i < PANEL - PHASE; ++i) v[e][i] = v[e][i + PHASE];
+#pragma unroll
+            for (unsigned i = 0; i < PHASE; ++i) v[e][PANEL - PHASE + i] = finished[i];
+        }
     }
     __syncthreads();  // the result is there for all
 }

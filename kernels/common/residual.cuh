@@ -31,6 +31,7 @@ extern "C" __global__ void find_norms(const double* r, const double* row_sums, c
     __shared__ double of_warp[4][32];
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     double greatest[4] = {};
+#pragma unroll 4
     for (unsigned i = threadIdx.x; i < n; i += blockDim.x) {
         greatest[0] = greater_or_nan(greatest[0], fabs(r[i]));
         greatest[1] = greater_or_nan(greatest[1], row_sums[i]);

@@ -27,16 +27,19 @@ extern "C" __global__ void count_unsymmetric(const T* a, unsigned* count, unsign
     if (blockIdx.x > blockIdx.y) return;  // the whole block: below the diagonal is enough
     const unsigned tx = threadIdx.x;
     const unsigned row0 = blockIdx.y * 32, col0 = blockIdx.x * 32;
-    for (unsigned ty = threadIdx.y; ty < 32; ty += 8) {
-        const bool inside = col0 + ty < n && row0 + tx < n;
-        mirror[ty][tx] = inside ? a[(size_t)(col0 + ty) * n + row0 + tx] : (T)0;
+    T own[4];  // read before the barrier as well: eight loads are under way at a time
+#pragma unroll
+    for (unsigned k = 0; k < 4; ++k) {
+        const unsigned ty = threadIdx.y + 8 * k;
+        const bool inside = row0 + ty < n && col0 + tx < n;
+        own[k] = inside ? a[(size_t)(row0 + ty) * n + col0 + tx] : (T)0;
+        const bool mirrored = col0 + ty < n && row0 + tx < n;
+        mirror[ty][tx] = mirrored ? a[(size_t)(col0 + ty) * n + row0 + tx] : (T)0;
     }
     __syncthreads();  // the mirror image is complete
     unsigned different = 0;
-    for (unsigned ty = threadIdx.y; ty < 32; ty += 8) {
-        const bool inside = row0 + ty < n && col0 + tx < n;
-        different += inside && a[(size_t)(row0 + ty) * n + col0 + tx] != mirror[tx][ty];
-    }
+#pragma unroll
+    for (unsigned k = 0; k < 4; ++k) different += own[k] != mirror[tx][threadIdx.y + 8 * k];
     if (different) atomicAdd(count, different);  // rare, and a sum of integers has no order
 }
 

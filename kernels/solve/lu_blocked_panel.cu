@@ -5,17 +5,18 @@
 // default  = ["cuda"]
 //
 // [defines]
-// PANEL        = 32    # columns whose pivots one launch finds
-// BLOCK        = 256   # columns after which the rest is updated, in float; half in double
-// MOST_THREADS = 768   # of choose_pivots, in float; half in double
-// TILE         = 128   # of update_trailing, in float; half in double
+// PANEL          = 32    # columns whose pivots one launch finds
+// BLOCK          = 256   # columns after which the rest is updated, in float; half in double
+// MOST_THREADS   = 512   # of choose_pivots, in float; half in double
+// ROWS_OF_THREAD = 2     # of choose_pivots
+// TILE           = 128   # of update_trailing, in float; half in double
 // ///
 //
 // `lu_partial_pivot` launches a kernel for each column, and what a launch costs is most of its
 // time. Here a panel of 32 columns takes two launches, and its pivots are found before anything is
 // eliminated:
 //   choose_pivots    an election: each block finds the 32 best rows among its own, by eliminating
-//                    them in registers, a thread a row; the block that ends last finds the 32 best
+//                    them in registers, two a thread; the block that ends last finds the 32 best
 //                    among those, brings them to the top of the panel and computes their rows of U
 //   eliminate_rows   all rows below: their part of L by substitution with the panel's triangle,
 //                    and the update of the block's other columns; other blocks exchange the rows
@@ -25,11 +26,11 @@
 //   update_trailing  the rest of the matrix minus a product: read and written once a block
 //   substitute_lower, substitute_upper   a launch each
 //
-// Up to MOST_THREADS rows are one block's: its pivots are those of `lu_partial_pivot`. Above that
-// it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot is the greatest among the rows
-// that their blocks have elected, not in the whole column, so multipliers may exceed 1. In practice
-// they stay small; the residual tells where they do not, and `lu_partial_pivot` takes over.
-// No block waits for another in the election: the last one to arrive goes on alone.
+// Up to twice MOST_THREADS rows are one block's: its pivots are those of `lu_partial_pivot`. Above
+// that it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot is the greatest among the
+// rows that their blocks have elected, not in the whole column, so multipliers may exceed 1. In
+// practice they stay small; the residual tells where they do not, and `lu_partial_pivot` takes
+// over. No block waits for another in the election: the last one to arrive goes on alone.
 //
 // Matrices are padded as in `lu_partial_pivot`, so the kernels have no special cases at the edges.
 // Limits: 32 columns in a block's registers; while a panel is eliminated most of the GPU is idle.
@@ -93,13 +94,17 @@ extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
     __shared__ bool is_last;
     const unsigned lane = threadIdx.x;  // in the first warp
     // The first round elects among the block's own rows; those of the last block, among as many
-    // candidates as there are threads at a time, the best of the rounds before among them.
+    // candidates as there is room for at a time, the best of the rounds before among them.
     const unsigned num_candidates = gridDim.x > 1 ? gridDim.x * PANEL : 0;
-    unsigned done = 0;
-    unsigned row = start + blockIdx.x * blockDim.x + threadIdx.x;
-    if (row >= end) row = NONE;
+    const unsigned at_a_time = blockDim.x * ROWS_OF_THREAD, own = threadIdx.x * ROWS_OF_THREAD;
+    unsigned done = 0, rows[ROWS_OF_THREAD];
+#pragma unroll
+    for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
+        const unsigned row = start + blockIdx.x * at_a_time + own + e;
+        rows[e] = row < end ? row : NONE;
+    }
     while (true) {
-        elect_rows(elected, lu, relative, row_of, row, ld, start);
+        elect_rows(elected, lu, relative, row_of, rows, ld, start);
         if (done == 0 && num_candidates > 0) {
             if (lane < PANEL) candidates[blockIdx.x * PANEL + lane] = elected.chosen[lane];
             __syncthreads();  // all candidates are there
@@ -112,14 +117,18 @@ extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
             if (!is_last) return;
         }
         if (done >= num_candidates) break;
-        const unsigned kept = done ? PANEL : 0, next = done + threadIdx.x - kept;
-        row = NONE;
-        if (threadIdx.x < kept) {
-            row = elected.chosen[threadIdx.x];
-        } else if (next < num_candidates) {
-            row = __ldcg(candidates + next);  // written by blocks that may run elsewhere
+        const unsigned kept = done ? PANEL : 0;
+#pragma unroll
+        for (unsigned e = 0; e < ROWS_OF_THREAD; ++e) {
+            const unsigned next = done + own + e - kept;
+            rows[e] = NONE;
+            if (own + e < kept) {
+                rows[e] = elected.chosen[own + e];
+            } else if (next < num_candidates) {
+                rows[e] = __ldcg(candidates + next);  // written by blocks that may run elsewhere
+            }
         }
-        done += blockDim.x - kept;
+        done += at_a_time - kept;
         __syncthreads();  // all have read who was elected before
     }
 
