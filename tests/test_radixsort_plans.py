@@ -31,14 +31,21 @@ class Without:
             self._backend.launch(kernel, *args, **options)
 
 
+STABLE = "most_significant_first_stable"  # sorts pairs
+
+
 def sort(backend, variant, keys, defines=None, *, times=3):
     """What is wrong with the answers, if anything."""
+    pairs = variant == STABLE
     variant = registry.find(LAB, variant)
     variant = replace(variant, defines=variant.defines | (defines or {}))
     if variant.missing(backend.features):
         pytest.skip(f"needs {', '.join(variant.missing(backend.features))}")
-    case = LAB.complete({"dtype": keys.dtype.name})
+    case = LAB.complete({"dtype": keys.dtype.name, "layout": "pairs" if pairs else "keys"})
     inputs = Inputs({"keys": keys}, {"n": len(keys)})
+    if pairs:
+        values = np.arange(len(keys), dtype=np.uint32).view(keys.dtype)
+        inputs = Inputs({"keys and values": np.stack([keys, values])}, {"n": len(keys)})
     step = runner.prepare(LAB, variant, backend, inputs, case, watch=runner.Stopwatch())
     for _ in range(times):
         backend.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
@@ -49,10 +56,9 @@ def sort(backend, variant, keys, defines=None, *, times=3):
     return None
 
 
-def without_sweeps(backend, keys, defines=None):
+def without_sweeps(backend, keys, defines=None, variant="most_significant_first"):
     """The verdict on the answer of the buckets alone."""
-    alone = Without(backend, "sweep_all")
-    return sort(alone, "most_significant_first", keys, defines, times=1)
+    return sort(Without(backend, "sweep_all"), variant, keys, defines, times=1)
 
 
 def keys_of(n, dist, dtype="uint32"):
@@ -66,13 +72,17 @@ def full_bins(n, in_a_bin=1):
     return values[order % len(values)] + order.astype(np.uint32) // len(values) % in_a_bin
 
 
+both = pytest.mark.parametrize("variant", ["most_significant_first", STABLE])
+
+
+@both
 @pytest.mark.parametrize("dtype", ["uint32", "int32", "float32"])
 @pytest.mark.parametrize("dist", ["uniform", "sorted", "reversed"])
 @pytest.mark.parametrize(
     ("n", "defines"), [(1, {}), (1025, {}), (70_001, {}), (300_001, SMALL_BUCKETS)]
 )
-def test_buckets_sort_spread_out_keys_alone(backend, dtype, dist, n, defines):
-    assert without_sweeps(backend, keys_of(n, dist, dtype), defines) is None
+def test_buckets_sort_spread_out_keys_alone(backend, variant, dtype, dist, n, defines):
+    assert without_sweeps(backend, keys_of(n, dist, dtype), defines, variant) is None
 
 
 def values_of(count, n):
@@ -86,36 +96,42 @@ FITTING = {"": {}, "small buckets": SMALL_BUCKETS}
 
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
 @pytest.mark.parametrize("count", [2, 3, 16, 100])
-def test_buckets_of_equal_keys_are_copied(backend, count, defines):
+@both
+def test_buckets_of_equal_keys_are_copied(backend, variant, count, defines):
     """Large ones by the blocks behind those of the buckets, others by a block."""
     n = 300_001 if defines else 70_001
-    assert without_sweeps(backend, values_of(count, n), defines) is None
+    assert without_sweeps(backend, values_of(count, n), defines, variant) is None
 
 
+@both
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
-def test_bins_of_equal_keys_fit(backend, defines):
-    assert without_sweeps(backend, full_bins(300_001 if defines else 70_001), defines) is None
+def test_bins_of_equal_keys_fit(backend, variant, defines):
+    keys = full_bins(300_001 if defines else 70_001)
+    assert without_sweeps(backend, keys, defines, variant) is None
 
 
-def test_a_bucket_that_begins_with_equal_keys(backend):
+@both
+def test_a_bucket_that_begins_with_equal_keys(backend, variant):
     """Whole rows of a block are alike, the bucket is not."""
     values = np.linspace(0, 2**32 - 1, 30, dtype=np.uint32)
-    keys = np.concatenate([np.repeat(values, 2000), np.repeat(values + np.uint32(1 << 24), 2)])
-    assert without_sweeps(backend, keys, {"THREADS_PER_BLOCK": 512}) is None
+    keys = np.concatenate([np.repeat(values, 2000), np.repeat(values + np.uint32(1 << 17), 2)])
+    assert without_sweeps(backend, keys, variant=variant) is None
 
 
+@both
 @pytest.mark.parametrize("at", [0, 1, 150_000, 299_999, 300_000])
-def test_one_other_key_in_a_large_bucket(backend, at):
+def test_one_other_key_in_a_large_bucket(backend, variant, at):
     """Nearly all threads see equal keys: the copy must find the one that is not."""
     keys = values_of(16, 300_001)
-    keys[at] ^= 1
-    assert without_sweeps(backend, keys, SMALL_BUCKETS) is not None
-    assert sort(backend, "most_significant_first", keys, SMALL_BUCKETS) is None
+    keys[at] ^= 2 if at < 150_000 else 1  # larger or smaller: out of order where it stands
+    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is not None
+    assert sort(backend, variant, keys, SMALL_BUCKETS) is None
 
 
+@both
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
 @pytest.mark.parametrize("shape", ["equal", "low bits", "hot"])
-def test_sweeps_sort_what_does_not_fit(backend, shape, defines):
+def test_sweeps_sort_what_does_not_fit(backend, variant, shape, defines):
     """All keys in one bucket; spread-out keys of which half are one value."""
     n = 300_001 if defines else 70_001
     keys = keys_of(n, "equal" if shape == "equal" else "uniform")
@@ -123,8 +139,21 @@ def test_sweeps_sort_what_does_not_fit(backend, shape, defines):
         keys %= np.uint32(1 << 16)
     elif shape == "hot":
         keys[::2] = keys[1] + np.uint32(1)
-    assert without_sweeps(backend, keys, defines) is not None
-    assert sort(backend, "most_significant_first", keys, defines) is None
+    assert without_sweeps(backend, keys, defines, variant) is not None
+    assert sort(backend, variant, keys, defines) is None
+
+
+@pytest.mark.parametrize("in_a_bin", [2, 40])
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+def test_a_bucket_with_full_bins_is_swept_over_by_itself(backend, in_a_bin, defines):
+    keys = full_bins(300_001 if defines else 70_001, in_a_bin)
+    assert without_sweeps(backend, keys, defines, STABLE) is None
+
+
+def test_all_bits_of_a_bucket_s_keys_are_swept_over(backend):
+    """Three different bits, at the ends of the digits, in bins that are full."""
+    keys = keys_of(70_001, "uniform") & np.uint32(0xFFF8_0000 | 1 << 13 | 1 << 12 | 1)
+    assert without_sweeps(backend, keys, variant=STABLE) is None
 
 
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
@@ -136,17 +165,34 @@ def test_sweeps_sort_what_has_full_bins(backend, defines):
     assert sort(backend, "most_significant_first", keys, defines) is None
 
 
-def test_a_tile_of_many_small_groups(backend):
+@both
+def test_a_tile_of_many_small_groups(backend, variant):
     """The lower 128 groups are full, the others have one key in each of their 16 buckets."""
     starts = np.arange(1 << 12, dtype=np.uint32) << np.uint32(20)
     keys = np.concatenate([np.repeat(starts[:2048], 500), starts[2048:]])
     keys |= keys_of(len(keys), "uniform") >> np.uint32(12)
     keys = np.random.default_rng(1).permutation(keys)
     assert top_bits_of(len(keys), 512) == 12
-    assert without_sweeps(backend, keys, SMALL_BUCKETS) is None
+    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is None
 
 
-@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first"])
+@pytest.mark.parametrize("tile", [512, 4096])
+@pytest.mark.parametrize("shape", ["uniform", "one segment", "ends of tiles"])
+def test_segments_have_tiles_of_their_own(backend, tile, shape):
+    """Sixteen segments: of about a tile, all keys in one, and of whole tiles or one key more."""
+    n = 70_001
+    keys = keys_of(n, "uniform")
+    if shape == "one segment":
+        keys = keys % np.uint32(1 << 28) | np.uint32(5 << 28)
+    elif shape == "ends of tiles":
+        sizes = [tile * (1 + s // 4) + s % 2 for s in range(16)]
+        top = np.repeat(np.arange(16, dtype=np.uint32), sizes)[:n] << np.uint32(28)
+        keys = np.random.default_rng(1).permutation(keys[: len(top)] >> np.uint32(4) | top)
+    defines = SMALL_BUCKETS | {"PAIRS_PER_THREAD": tile // 256, "THREADS_PER_BLOCK": 256}
+    assert sort(backend, STABLE, keys, defines) is None
+
+
+@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
 @pytest.mark.parametrize("mask", [0xFF, 0xFF00, 0xFF00FF, 0xFF00FF00, 0xFFFFFF, 0xFFFFFF00])
 def test_digits_that_all_keys_share(backend, variant, mask):
     """One, two and three sweeps: the last one writes the answer."""
@@ -154,7 +200,7 @@ def test_digits_that_all_keys_share(backend, variant, mask):
     assert sort(backend, variant, keys) is None
 
 
-@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first"])
+@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8193])
 def test_equal_keys_are_copied(backend, variant, n):
     assert sort(backend, variant, np.full(n, -1.5, np.float32)) is None

@@ -316,7 +316,8 @@ class RadixSort(KeySort):
         of THREADS_PER_BLOCK threads.
         """
         spare, out = _two_buffers(job)
-        return Step(_sweep_all(job, "sweep_all", "KEYS_PER_THREAD", spare, out), out)
+        statuses = _statuses(job, _blocks(job.params["n"], _tile(job)[0]))
+        return Step(_sweep_all(job, "sweep_all", "KEYS_PER_THREAD", spare, out, statuses), out)
 
     def dispatch_most_significant_first(self, job: Job) -> Step:
         """Buckets by the top bits, one or two splits, a block a bucket; or sweeps, on the device.
@@ -333,23 +334,24 @@ class RadixSort(KeySort):
             instead of it for long arrays: by 8 bits, then by the rest; KEYS_PER_THREAD keys
         sort_buckets(const Bits *in, T *out, unsigned *words, int top_bits, int bin_bits)
             a block a bucket, then COPY_BLOCKS for buckets of equal keys that are too large for one;
-            shared memory for BUCKET_KEYS_PER_THREAD keys a thread and 2^bin_bits bins of 2 bytes
+            of BUCKET_THREADS threads; shared memory for BUCKET_KEYS_PER_THREAD keys a thread and
+            2^bin_bits bins of 2 bytes
         sweep_all, sweep_all_short(const unsigned *words, ...)
             as in the plan `single_launch`; return at once where words[0] is not 0. A tile is
             KEYS_PER_THREAD or SHORT_KEYS_PER_THREAD keys a thread.
         """
         backend, keys, n = job.backend, _keys(job), job.params["n"]
-        threads, count_threads = job.define("THREADS_PER_BLOCK"), job.define("COUNT_THREADS")
-        bucket_items = threads * job.define("BUCKET_KEYS_PER_THREAD")
+        threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
+        bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD")
         top_bits = top_bits_of(n, bucket_items)
         short = top_bits <= GROUP_BITS
         rows = "SHORT_KEYS_PER_THREAD" if short else "KEYS_PER_THREAD"
-        words = _cleared(job, _blocks(4 + GROUPS + (3 << top_bits) + 1, 2))
+        words = _bucket_words(job, top_bits)
         spare, out = _two_buffers(job)
         safe = "sweep_all_short" if short else "sweep_all"
-        sweep = _sweep_all(job, safe, rows, spare, out, words)
-        # A count of 2^15 buckets takes 128 KB of shared memory.
-        if top_bits > (15 if "sm_90" in backend.features else 14):
+        statuses = _statuses(job, _blocks(n, _tile(job, rows)[0]))
+        sweep = _sweep_all(job, safe, rows, spare, out, statuses, words)
+        if top_bits > _most_top_bits(job):
             return Step(sweep, out)
 
         numbers = words, np.uint32(n), np.int32(top_bits)
@@ -358,24 +360,70 @@ class RadixSort(KeySort):
         splits = [("split_into_buckets", keys, spare)]
         if not short:
             splits = [("split_into_groups", keys, out), ("split_groups", out, spare)]
-        count, count_bytes = job.kernels["count_buckets"], 4 << top_bits
-        count_blocks = min(_blocks(n, 4 * count_threads), job.define("COUNT_BLOCKS"))
+        count = _count_buckets(job, words, top_bits)
         # About a bin a key.
         bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
         bits = np.int32(top_bits), np.int32(bin_bits)
         sort, sort_bytes = job.kernels["sort_buckets"], 4 * bucket_items + (2 << bin_bits)
-        sort_blocks = (1 << top_bits) + min(_blocks(n, 16 * threads), job.define("COPY_BLOCKS"))
+        sort_blocks = _bucket_blocks(job, top_bits)
 
         def run() -> None:
-            count_args = keys, *numbers
-            backend.launch(
-                count, count_blocks, count_threads, *count_args, shared_bytes=count_bytes
-            )
+            count()
             for name, *buffers in splits:
                 split = job.kernels[name]
                 backend.launch(split, tiles, threads, *buffers, *numbers, shared_bytes=tile_bytes)
             sort_args = spare, out, words, *bits
-            backend.launch(sort, sort_blocks, threads, *sort_args, shared_bytes=sort_bytes)
+            backend.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
+            sweep()
+
+        return Step(run, out)
+
+    def dispatch_most_significant_first_stable(self, job: Job) -> Step:
+        """Pairs: two sweeps by the top bits, each its own way, a block a bucket; or all sweeps.
+
+        `words` as in the plan `most_significant_first`; Word, statuses and ticket as in `onesweep`.
+
+        clear_words, count_buckets, sweep_all: as in the plan `most_significant_first`
+        split(const T *in, T *out, unsigned *words, Word *statuses, Word *ticket, unsigned n,
+              int top_bits, int segment_bits)
+            stable, by 8 bits within each of the segments that share segment_bits top bits: 0, then
+            top_bits - 8; a block a tile of PAIRS_PER_THREAD pairs a thread, all in shared memory,
+            and for each segment one more
+        sort_buckets(const T *in, T *out, unsigned *words, unsigned n, int top_bits, int bin_bits)
+            stable; a block a bucket of BUCKET_THREADS threads, then COPY_BLOCKS as above; shared
+            memory for BUCKET_KEYS_PER_THREAD pairs a thread and 2^bin_bits bins of 2 bytes or,
+            where these are less, 8 bytes a thread
+        """
+        backend, pairs, n = job.backend, _keys(job), job.params["n"]
+        threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
+        bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD")
+        # A place in a bucket takes no more bits than its pairs share.
+        top_bits = max(top_bits_of(n, bucket_items), (bucket_items - 1).bit_length())
+        tile_items, tile_bytes = _tile(job)
+        words, ticket = _bucket_words(job, top_bits), _cleared(job, 1)
+        statuses = _statuses(job, n // tile_items + (1 << (top_bits - GROUP_BITS)))
+        spare, out = _two_buffers(job)
+        sweep = _sweep_all(job, "sweep_all", "", spare, out, statuses, words)
+        if top_bits > _most_top_bits(job):
+            return Step(sweep, out)
+
+        split_args = words, statuses, ticket, np.uint32(n), np.int32(top_bits)
+        splits = [(pairs, out, 0), (out, spare, top_bits - GROUP_BITS)]
+        count = _count_buckets(job, words, top_bits)
+        # About a bin a pair.
+        bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
+        sort_args = spare, out, words, np.uint32(n), np.int32(top_bits), np.int32(bin_bits)
+        sort_bytes = 8 * bucket_items + max(2 << bin_bits, 8 * bucket_threads)
+        split, sort = job.kernels["split"], job.kernels["sort_buckets"]
+        sort_blocks = _bucket_blocks(job, top_bits)
+
+        def run() -> None:
+            count()
+            for source, target, segment_bits in splits:
+                blocks = n // tile_items + (1 << segment_bits)
+                args = source, target, *split_args, np.int32(segment_bits)
+                backend.launch(split, blocks, threads, *args, shared_bytes=tile_bytes)
+            backend.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
             sweep()
 
         return Step(run, out)
@@ -396,8 +444,42 @@ def top_bits_of(n: int, bucket_items: int) -> int:
     return max(least, GROUP_BITS + 2)  # a scan takes four bins at a time
 
 
+def _most_top_bits(job: Job) -> int:
+    """By how many bits keys can be split: a count of 2^15 buckets takes 128 KB of shared memory."""
+    return 15 if "sm_90" in job.backend.features else 14
+
+
+def _bucket_words(job: Job, top_bits: int) -> Buffer:
+    """What the launches of `most_significant_first` tell each other."""
+    return _cleared(job, _blocks(4 + GROUPS + (3 << top_bits) + 1, 2))
+
+
+def _bucket_blocks(job: Job, top_bits: int) -> int:
+    """A block for each bucket, and those that copy large ones."""
+    copied = 16 * job.define("BUCKET_THREADS")
+    return (1 << top_bits) + min(_blocks(job.params["n"], copied), job.define("COPY_BLOCKS"))
+
+
+def _count_buckets(job: Job, words: Buffer, top_bits: int) -> Callable[[], None]:
+    """What launches the count of the keys by their top bits."""
+    n, threads = job.params["n"], job.define("COUNT_THREADS")
+    blocks = min(_blocks(n, 4 * threads), job.define("COUNT_BLOCKS"))
+    args = _keys(job), words, np.uint32(n), np.int32(top_bits)
+
+    def run() -> None:
+        count = job.kernels["count_buckets"]
+        job.backend.launch(count, blocks, threads, *args, shared_bytes=4 << top_bits)
+
+    return run
+
+
+def _statuses(job: Job, tiles: int) -> Buffer:
+    """A status for each tile and digit."""
+    return _cleared(job, tiles << job.define("RADIX_BITS"))
+
+
 def _sweep_all(
-    job: Job, kernel: str, rows: str, spare: Buffer, out: Buffer, *first: Buffer
+    job: Job, kernel: str, rows: str, spare: Buffer, out: Buffer, statuses: Buffer, *first: Buffer
 ) -> Callable[[], None]:
     """What launches `kernel`, whose tiles are `rows` keys of 4 bytes for each thread.
 
@@ -409,7 +491,7 @@ def _sweep_all(
     tiles = _blocks(n, tile_items)
     passes = 8 * keys.dtype.itemsize // radix_bits
     progress = _cleared(job, 3 + _blocks(passes * (1 + (2 << radix_bits)), 2))
-    args = keys, spare, out, progress, _cleared(job, tiles << radix_bits), np.uint32(n)
+    args = keys, spare, out, progress, statuses, np.uint32(n)
     blocks = min(tiles, job.define("MOST_BLOCKS"))
     shared_bytes = max(tile_bytes, COUNTER_BYTES)
 

@@ -81,18 +81,32 @@ __device__ inline void add_counters(const unsigned* counters, unsigned* counts) 
     }
 }
 
+// Takes the next tile of a launch that has a block for each: the launch's number, from 0, in the
+// high half, the tile in the low half. So does the ticket; who takes the last tile leaves it for
+// the next launch, as no other block will look again. The whole block calls it.
+__device__ inline Word take_tile(Word* ticket) {
+    __shared__ Word taken;
+    if (threadIdx.x == 0) {
+        taken = atomicAdd(ticket, 1ull);
+        if ((unsigned)taken == gridDim.x - 1) store(ticket, ((taken >> 32) + 1) << 32);
+    }
+    __syncthreads();  // the tile is there for all
+    return taken;
+}
+
 // A status: bits 63 to 33 are the sweep's number, bit 32 says whether the tiles before are
 // included, bits 31 to 0 are the count.
 struct LookBack {
     Word* statuses;  // [tile][digit]
     unsigned tile, run, digit_start;
+    unsigned first_tile = 0;  // of those that share the digits' starts
 
     __device__ void publish(unsigned digit, unsigned count) {
         store(&statuses[(size_t)tile * RADIX + digit], (Word)run << 33 | count);
     }
     __device__ unsigned first(unsigned digit, unsigned count) {
         unsigned before = 0;
-        for (unsigned t = tile; t > 0; --t) {
+        for (unsigned t = tile; t > first_tile; --t) {
             Word status;
             do {
                 status = load(&statuses[(size_t)(t - 1) * RADIX + digit]);

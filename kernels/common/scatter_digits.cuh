@@ -17,13 +17,14 @@ static_assert(THREADS_PER_BLOCK % 32 == 0 && THREADS_PER_BLOCK >= RADIX, "a thre
 
 using Bits = OrderedBits<T>;
 
-// The lanes of this warp whose keys have the same digit, this lane among them. Bits are tested in
-// place, by masks that are the same for all lanes. __match_any_sync would say the same in one
-// call, but takes a step for each different digit in the warp.
+// The lanes of this warp whose keys have the same digit of WIDTH bits, this lane among them. Bits
+// are tested in place, by masks that are the same for all lanes. __match_any_sync would say the
+// same in one call, but takes a step for each different digit in the warp.
+template <int WIDTH>
 __device__ inline unsigned same_digit_lanes(Bits bits, int shift) {
     unsigned lanes = FULL_WARP;
 #pragma unroll
-    for (int bit = 0; bit < RADIX_BITS; ++bit) {
+    for (int bit = 0; bit < WIDTH; ++bit) {
         const bool one = (bits & Bits(1) << (shift + bit)) != 0;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
         // The same in four instructions: the compiler selects between `ones` and its complement.
@@ -52,6 +53,29 @@ __device__ inline void pin(unsigned& value) {
     asm volatile("" : "+r"(value));
 }
 
+// Ranks a warp's rows of 32 keys, row after row, among those of the same digit: ranks 2r and 2r + 1
+// are the halves of ranks[r]. counters[digit], of this warp, becomes the number of its keys.
+template <int WIDTH, unsigned ROWS>
+__device__ inline void rank_rows(const Bits (&bits)[ROWS], int shift, unsigned* counters,
+                                 unsigned (&ranks)[(ROWS + 1) / 2]) {
+    const unsigned lane = threadIdx.x % 32, lanes_below = (1u << lane) - 1;
+    for (unsigned digit = lane; digit < 1u << WIDTH; digit += 32) counters[digit] = 0;
+    __syncwarp();
+    // The counter says how many came in earlier rows, the lanes below come before this one, the
+    // lowest lane moves the counter on for all.
+#pragma unroll
+    for (unsigned row = 0; row < ROWS; ++row) {
+        unsigned& counter = counters[digit_at(bits[row], shift, WIDTH)];
+        const unsigned lanes = same_digit_lanes<WIDTH>(bits[row], shift);
+        const unsigned first = counter, below = __popc(lanes & lanes_below);
+        __syncwarp();  // all lanes have read before the lowest writes
+        if (below == 0) counter = first + __popc(lanes);
+        __syncwarp();  // it has written before the next row reads
+        ranks[row / 2] = row % 2 ? ranks[row / 2] | (first + below) << 16 : first + below;
+        pin(ranks[row / 2]);
+    }
+}
+
 // Brings the `chunk_items` keys from `start` on, at most ROWS for each thread, to their places in
 // `out`; equal digits keep their order. `places` says where: thread d calls places.publish(d,
 // count) when the keys with digit d are counted, and later places.first(d, count) for the place in
@@ -68,7 +92,6 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     __shared__ unsigned counters[WARPS][RADIX];  // counts of a warp, then its places in `staged`
     __shared__ unsigned output_shift[RADIX];     // from a place in `staged` to the place in `out`
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const unsigned lanes_below = (1u << lane) - 1;
 
     // A warp takes ROWS * 32 neighbouring keys: warp, row, lane is their order in memory. What
     // lies past the end counts as the greatest digit and stays behind all keys.
@@ -88,22 +111,8 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
             if (first_place + row * 32 < chunk_items) values[row] = first_key[n + row * 32];
     }
 
-    // Rank within the warp's keys of the same digit: the counter says how many came in earlier
-    // rows, the lanes below come before this one, the lowest lane moves the counter on for all.
-    for (unsigned digit = 0; digit < RADIX; digit += 32) counters[warp][digit + lane] = 0;
-    __syncwarp();
-    unsigned ranks[ROWS / 2];  // two to a register
-#pragma unroll
-    for (unsigned row = 0; row < ROWS; ++row) {
-        unsigned& counter = counters[warp][digit_at(bits[row], shift, RADIX_BITS)];
-        const unsigned lanes = same_digit_lanes(bits[row], shift);
-        const unsigned first = counter, below = __popc(lanes & lanes_below);
-        __syncwarp();  // all lanes have read before the lowest writes
-        if (below == 0) counter = first + __popc(lanes);
-        __syncwarp();  // it has written before the next row reads
-        ranks[row / 2] = row % 2 ? ranks[row / 2] | (first + below) << 16 : first + below;
-        pin(ranks[row / 2]);
-    }
+    unsigned ranks[(ROWS + 1) / 2];
+    rank_rows<RADIX_BITS>(bits, shift, counters[warp], ranks);
     __syncthreads();  // all warps have counted, and have written out the chunk before
 
     // Thread d scans digit d: over the digits before it, then over the warps. A counter

@@ -11,6 +11,7 @@
 // BLOCKS_PER_SM          = 2      # leaves a thread 64 registers
 // KEYS_PER_THREAD        = 32     # in registers: a tile of a long array
 // SHORT_KEYS_PER_THREAD  = 8      # of an array that one split divides
+// BUCKET_THREADS         = 512
 // BUCKET_KEYS_PER_THREAD = 18     # what a block can sort
 // BUCKETS_PER_SM         = 3
 // MOST_BIN_BITS          = 13     # of a bucket
@@ -41,133 +42,10 @@
 // sorts, and leaves a word for the launch that comes last: it sorts by sweeps, from the input as it
 // was, or returns at once. The host does not wait for that word.
 // Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps.
-#include "common/scan_shared.cuh"
-#include "common/sweep_all_passes.cuh"
+#include "common/buckets.cuh"
 
-constexpr unsigned GROUP_BITS = 8, GROUPS = 1u << GROUP_BITS;  // of the first of two splits
-constexpr unsigned MOST_SPLIT_BINS = 1024;                     // of a tile
-constexpr unsigned BUCKET_ITEMS = BUCKET_KEYS_PER_THREAD * THREADS_PER_BLOCK;
-constexpr unsigned FULL_BIN = 24;  // keys that compare with each other
-constexpr unsigned LOADS = 4;      // 16-byte loads under way
-constexpr unsigned COPY_ROWS = 16;
-constexpr int BITS = 8 * sizeof(Bits);
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-constexpr unsigned RESIDENT_BUCKETS = 2;  // a multiprocessor of 7.5 runs 1024 threads at most
-#else
-constexpr unsigned RESIDENT_BUCKETS = BUCKETS_PER_SM;
-#endif
-
-// What the launches tell each other. All words are zero before the first of them.
-struct Buckets {
-    unsigned* fit;            // 1 while this path can sort the keys
-    unsigned* blocks_done;    // counting; zero between launches
-    unsigned* mixed;          // 1 when a large bucket has different keys; zero between launches
-    unsigned* largest;        // the keys of the largest bucket
-    unsigned* group_next;     // where the next key of a group goes
-    unsigned *counts, *next;  // of each bucket; counts are zero between launches
-    unsigned* starts;         // of each bucket, and the end
-
-    __device__ Buckets(unsigned* words, int top_bits)
-        : fit(words),
-          blocks_done(words + 1),
-          mixed(words + 2),
-          largest(words + 3),
-          group_next(words + 4),
-          counts(group_next + GROUPS),
-          next(counts + (1u << top_bits)),
-          starts(next + (1u << top_bits)) {}
-};
-
-__device__ inline unsigned bucket_of(Bits bits, int top_bits) {
-    return bits >> (BITS - top_bits);
-}
-
-// Whether those of the keys that share the last one's bucket are equal to it.
-__device__ inline bool alike_in_bucket(const Vector (&loaded)[LOADS], int top_bits) {
-    const Bits last = ordered_bits(loaded[LOADS - 1].items[VECTOR_ITEMS - 1]);
-    bool alike = true;
-#pragma unroll
-    for (unsigned load = 0; load < LOADS; ++load)
-#pragma unroll
-        for (unsigned k = 0; k < VECTOR_ITEMS; ++k) {
-            const Bits key = ordered_bits(loaded[load].items[k]);
-            alike &= key == last || bucket_of(key, top_bits) != bucket_of(last, top_bits);
-        }
-    return alike;
-}
-
-// Counts the keys of each bucket; the last block to finish says where buckets begin and whether
-// all of them fit.
-extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const T* keys,
-                                                                          unsigned* words,
-                                                                          unsigned n,
-                                                                          int top_bits) {
-    extern __shared__ unsigned long long bucket_memory[];
-    unsigned* const counters = reinterpret_cast<unsigned*>(bucket_memory);  // 2^top_bits
-    __shared__ bool is_last;
-    __shared__ unsigned largest;
-    const Buckets buckets(words, top_bits);
-    const unsigned num_buckets = 1u << top_bits;
-    for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS) counters[b] = 0;
-    if (threadIdx.x == 0) largest = 0;
-    __syncthreads();  // nobody counts before all is zero
-
-    const auto count = [&](T key) {  // shared by the threads of the block; gives the count before
-        return atomicAdd(&counters[bucket_of(ordered_bits(key), top_bits)], 1u);
-    };
-    const Vector* const vector = reinterpret_cast<const Vector*>(keys);
-    const unsigned vectors = n / VECTOR_ITEMS, stride = gridDim.x * COUNT_THREADS;
-    unsigned v = blockIdx.x * COUNT_THREADS + threadIdx.x;
-    const unsigned rest = vectors * VECTOR_ITEMS + v;
-    bool alike = true;  // the keys of each large bucket, as far as this thread has seen them
-    for (; alike && v + (LOADS - 1) * stride < vectors; v += LOADS * stride) {
-        Vector loaded[LOADS];
-        unsigned before;
-#pragma unroll
-        for (unsigned load = 0; load < LOADS; ++load) loaded[load] = vector[v + load * stride];
-#pragma unroll
-        for (unsigned load = 0; load < LOADS; ++load)
-#pragma unroll
-            for (unsigned k = 0; k < VECTOR_ITEMS; ++k) before = count(loaded[load].items[k]);
-        // Who finds two different keys in a bucket that is too large need count no further.
-        if (before >= BUCKET_ITEMS) alike = alike_in_bucket(loaded, top_bits);
-    }
-    if (!alike) *(volatile unsigned*)buckets.mixed = 1;
-    for (; alike && v < vectors; v += stride)
-        for (unsigned k = 0; k < VECTOR_ITEMS; ++k) count(vector[v].items[k]);
-    if (rest < n) count(keys[rest]);
-    __syncthreads();  // all have counted
-
-    for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS)
-        if (counters[b] > 0) atomicAdd(&buckets.counts[b], counters[b]);  // blocks meet here
-    when_written([&] {
-        is_last = atomicInc(buckets.blocks_done, gridDim.x - 1) == gridDim.x - 1;  // wraps to 0
-        __threadfence();  // the counts are read after the last block has said that it is done
-    });
-    __syncthreads();  // is_last is known
-    if (!is_last) return;
-
-    unsigned most = 0;
-    for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS) {
-        counters[b] = __ldcg(&buckets.counts[b]);  // from L2, where the blocks have added
-        most = max(most, counters[b]);
-        buckets.counts[b] = 0;
-    }
-    atomicMax(&largest, most);
-    __syncthreads();  // all counts are there
-    exclusive_scan_shared<COUNT_THREADS>(counters, num_buckets);
-    for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS)
-        buckets.starts[b] = buckets.next[b] = counters[b];
-    if (top_bits > (int)GROUP_BITS && threadIdx.x < GROUPS)
-        buckets.group_next[threadIdx.x] = counters[threadIdx.x << (top_bits - GROUP_BITS)];
-    if (threadIdx.x == 0) {
-        buckets.starts[num_buckets] = n;
-        *buckets.largest = largest;
-        // Keys that share all their top bits would be split in vain.
-        *buckets.fit = load(buckets.mixed) == 0 && (largest <= BUCKET_ITEMS || largest < n);
-        *buckets.mixed = 0;
-    }
-}
+constexpr unsigned MOST_SPLIT_BINS = 1024;  // of a tile
+constexpr unsigned FULL_BIN = 24;           // keys that compare with each other
 
 // A tile's keys in registers, in rows of THREADS_PER_BLOCK neighbours.
 template <unsigned ROWS, class Key>
@@ -302,45 +180,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
             out[atomicAdd(&buckets.next[bucket_of(bits[row], top_bits)], 1u)] = bits[row];
 }
 
-// Copies the keys of large buckets, which have to be equal: block `block` of `blocks`.
-__device__ inline void copy_large_buckets(const Bits* in, T* out, const Buckets& buckets,
-                                          int top_bits, unsigned block, unsigned blocks) {
-    if (*buckets.largest <= BUCKET_ITEMS) return;
-    const unsigned n = buckets.starts[1u << top_bits];
-    const unsigned tile_items = COPY_ROWS * THREADS_PER_BLOCK;
-    for (unsigned tile = block; tile < (n + tile_items - 1) / tile_items; tile += blocks) {
-        const unsigned first = tile * tile_items + threadIdx.x;
-        Bits bits[COPY_ROWS];
-#pragma unroll
-        for (unsigned row = 0; row < COPY_ROWS; ++row) {
-            const unsigned i = first + row * THREADS_PER_BLOCK;
-            bits[row] = i < n ? in[i] : 0;
-        }
-#pragma unroll
-        for (unsigned row = 0; row < COPY_ROWS; ++row) {
-            const unsigned i = first + row * THREADS_PER_BLOCK;
-            const unsigned* const start = buckets.starts + bucket_of(bits[row], top_bits);
-            if (i >= n || start[1] - start[0] <= BUCKET_ITEMS) continue;
-            if (bits[row] != in[start[0]]) *(volatile unsigned*)buckets.fit = 0;
-            out[i] = from_ordered_bits<T>(bits[row]);
-        }
-    }
-}
-
-// Copies the keys if they are equal. The whole block calls it. Not inline: the caller has no
-// register to spare.
-__device__ __noinline__ bool copy_if_alike(const Bits* in, T* out, unsigned items) {
-    bool alike = true;
-    for (unsigned i = threadIdx.x; i < items; i += THREADS_PER_BLOCK) alike &= in[i] == in[0];
-    if (!__syncthreads_and(alike)) return false;
-    for (unsigned i = threadIdx.x; i < items; i += THREADS_PER_BLOCK)
-        out[i] = from_ordered_bits<T>(in[0]);
-    return true;
-}
-
 // A block a bucket, in 2^bin_bits bins by the bits below the top bits. Bins are counted in 16 bits,
 // two to a word. The blocks beyond those of buckets take care of the large ones.
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BUCKETS) sort_buckets(
+extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
     const Bits* in, T* out, unsigned* words, int top_bits, int bin_bits) {
     extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
     Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
@@ -373,29 +215,29 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BUCKETS
     Bits bits[BUCKET_KEYS_PER_THREAD];
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
-        const unsigned i = row * THREADS_PER_BLOCK + threadIdx.x;
+        const unsigned i = row * BUCKET_THREADS + threadIdx.x;
         bits[row] = i < items ? in[start + i] : 0;
     }
-    for (unsigned i = threadIdx.x; i < bin_words; i += THREADS_PER_BLOCK) bins[i] = 0;
+    for (unsigned i = threadIdx.x; i < bin_words; i += BUCKET_THREADS) bins[i] = 0;
     // Nobody counts before all is zero. Equal keys would queue for one counter.
     if (__syncthreads_and(threadIdx.x >= items || bits[0] == in[start]) &&
         copy_if_alike(in + start, out + start, items))
         return;
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)
-        if (row * THREADS_PER_BLOCK + threadIdx.x < items) count_in(bin_of(bits[row]));
+        if (row * BUCKET_THREADS + threadIdx.x < items) count_in(bin_of(bits[row]));
     __syncthreads();  // all have counted
 
-    exclusive_scan_shared_halves<THREADS_PER_BLOCK>(bins, bin_words);
+    exclusive_scan_shared_halves<BUCKET_THREADS>(bins, bin_words);
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)
-        if (row * THREADS_PER_BLOCK + threadIdx.x < items)
+        if (row * BUCKET_THREADS + threadIdx.x < items)
             staged[count_in(bin_of(bits[row]))] = bits[row];
     __syncthreads();  // the keys are in their bins, and a bin's counter is its end
 
     const unsigned short* const ends = reinterpret_cast<const unsigned short*>(bins);
 #pragma unroll 2
-    for (unsigned i = threadIdx.x; i < items; i += THREADS_PER_BLOCK) {
+    for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) {
         const Bits key = staged[i];
         const unsigned bin = bin_of(key), end = ends[bin], first = bin > 0 ? ends[bin - 1] : 0;
         unsigned place = i;
@@ -403,6 +245,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BUCKETS
             if (i > first && staged[i - 1] != key) *(volatile unsigned*)buckets.fit = 0;
         } else if (end - first > 1) {
             place = first;
+#pragma unroll 1  // a bin has two or three
             for (unsigned other = first; other < end; ++other)
                 place += staged[other] < key || (staged[other] == key && other < i);
         }
@@ -410,13 +253,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_BUCKETS
     }
 }
 
-// The safe path, for keys that did not fit.
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep_all(
-    const unsigned* words, const T* in, T* spare, T* out, Progress* progress, Word* statuses,
-    unsigned n) {
-    if (*words) return;
-    sweep_all_passes<CHUNK_ROWS>(in, spare, out, progress, statuses, n);
-}
+// The safe path of a short array.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep_all_short(
     const unsigned* words, const T* in, T* spare, T* out, Progress* progress, Word* statuses,
     unsigned n) {

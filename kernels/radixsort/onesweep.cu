@@ -59,17 +59,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
     const T* in, T* out, const unsigned* digit_starts, Word* statuses, Word* ticket, unsigned n,
     int shift) {
     __shared__ int hidden_shift;
-    __shared__ Word block_ticket;
-
-    // Who takes the last ticket leaves it for the next launch: no other block will look again.
-    if (threadIdx.x == 0) {
-        hidden_shift = shift;
-        block_ticket = atomicAdd(ticket, 1ull);
-        if ((unsigned)block_ticket == gridDim.x - 1)
-            store(ticket, ((block_ticket >> 32) + 1) << 32);
-    }
-    __syncthreads();  // the ticket is there for all
-    const unsigned tile = (unsigned)block_ticket;
+    if (threadIdx.x == 0) hidden_shift = shift;
+    const Word taken = take_tile(ticket);
+    const unsigned tile = (unsigned)taken;
     const unsigned start = tile * CHUNK_ITEMS;
     const unsigned tile_items = n - start < CHUNK_ITEMS ? n - start : CHUNK_ITEMS;
     if (threadIdx.x == 0 && TILES_AHEAD > 0 && n - start > (TILES_AHEAD + 1) * CHUNK_ITEMS) {
@@ -79,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
     }
     // Launches count from 1: a word that is zero holds nothing.
     LookBack places{
-        statuses, tile, (unsigned)(block_ticket >> 32) + 1,
+        statuses, tile, (unsigned)(taken >> 32) + 1,
         threadIdx.x < RADIX ? digit_starts[shift / RADIX_BITS * RADIX + threadIdx.x] : 0};
     scatter_chunk<CHUNK_ROWS>(in, out, n, start, tile_items, shift, hidden_shift, places);
 }
