@@ -14,8 +14,17 @@ from hypothesis import strategies as st
 from cudalab import labs, registry, runner
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
+from cudalab.labs import matmul
 from cudalab.labs.base import Inputs
-from cudalab.labs.matmul import UNIT, cluster_pieces, deal_squares, draw, factors, whole_waves
+from cudalab.labs.matmul import (
+    UNIT,
+    cluster_pieces,
+    deal_squares,
+    draw,
+    factors,
+    on_tensor_cores,
+    whole_waves,
+)
 
 LAB = labs.get("matmul")
 PRODUCTS = LAB.axes["product"]
@@ -430,6 +439,8 @@ def test_tiles_of_the_last_wave_in_pieces(backend, which, at_once):
 def test_clusters_are_as_large_as_multiprocessors_are_idle():
     for tiles, at_once, expected in [(1, 132, 4), (1, 1, 2), (64, 132, 2), (16, 132, 4)]:
         assert cluster_pieces(tiles, 512, at_once, 64) == expected
+    for tiles, expected in [(1, 4), (64, 2), (100, 1), (130, 1)]:
+        assert cluster_pieces(tiles, 512, 132, 64, choice=(1, 2, 4)) == expected
 
 
 @pytest.mark.cuda
@@ -444,6 +455,24 @@ def test_pieces_of_a_cluster(backend, name, which, at_once):
         inputs = make(which, m, k, n)
         found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", ["group_split_k", "group_split_k_wide"])
+@pytest.mark.parametrize("which", PRODUCTS)
+def test_groups_of_warps_in_pieces(backend, name, which, monkeypatch):
+    """One, two and four pieces, some empty, groups without a step, edges in all directions.
+
+    Rows of B start at multiples of 16, 8 and 4 bytes; its last row ends within a copy's 16 bytes.
+    """
+    variant = registry.find(LAB, name)
+    shapes = [(50, 1, 40), (50, 47, 41), (64, 64, 64), (1, 333, 130), (2_100, 65, 131), (70, 97, 3)]
+    for pieces in (1, 2, 4):
+        monkeypatch.setattr(matmul, "cluster_pieces", lambda *_, pieces=pieces, **__: pieces)
+        for m, k, n in [*shapes, (33, 160, 259), (5, 31, 2), (3, 1, 1), (130, 129, 161)]:
+            inputs = make(which, m, k, n)
+            found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+            assert found is None, f"{m} x {k} x {n} in {pieces}: {found}"
 
 
 def test_every_row_of_the_ladder_is_there():
@@ -472,9 +501,25 @@ def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
         assert LAB.choose(inputs, case(), device) == expected
         assert ("policy" in inputs.params) == bool(expected and "tensor" in expected[0])
     square = Inputs({}, dict.fromkeys("mkn", 4096))
-    assert LAB.choose(square, case("aat"), "cuda") is None  # aat_symmetric_deep, by its header
+    assert LAB.choose(square, case("aat"), "cuda") == ["aat_tensor_cores"]
+    assert "aat_tensor_cores" in square.params["policy"]
     thin = Inputs({}, {"m": 9000, "k": 9000, "n": 40})  # no use for tiles of 128 columns
     assert LAB.choose(thin, case(), "cuda") == [small, fallback]
+
+
+def test_tensor_cores_only_where_they_are_no_less_exact():
+    for m, k, n, which, expected in [
+        (720, 720, 720, "ab", True),
+        (512, 1424, 512, "ab", True),
+        (512, 4096, 512, "ab", False),
+        (720, 4096, 720, "abt", True),
+        (4096, 511, 4096, "ab", False),
+        (720, 1440, 720, "aat", True),
+        (720, 4096, 720, "aat", False),
+        (640, 1024, 640, "aat", False),
+        (1024, 8192, 1024, "aat", True),
+    ]:
+        assert on_tensor_cores(m, k, n, which) == expected
 
 
 def test_products_of_the_course():

@@ -23,6 +23,7 @@ FEW_ELEMENTS = 1_800**2  # of C: tiles of 128 x 256 are fewer than its multiproc
 VERY_FEW = 850**2  # tiles of 64 x 128 are
 TENSOR_CORES_FROM = 512  # rows, columns and k
 TENSOR_CORES_PRODUCTS = 720**3
+SQUARES_FROM = 720  # rows of a matrix that is multiplied by its transpose
 MULTIPROCESSORS = 132
 BAND = 16  # rows of tiles that run together
 NO_SQUARE = 0xFFFFFFFF
@@ -60,9 +61,9 @@ class MatMul(Lab):
             return None
         m, k, n = (inputs.params[name] for name in "mkn")
         names = []
-        large = min(m, k, n) >= TENSOR_CORES_FROM and m * k * n >= TENSOR_CORES_PRODUCTS
-        if large and case["product"] != "aat":  # its own rung on them has yet to be measured
-            names.append(tensor_core_tiles(m, k, n))
+        if on_tensor_cores(m, k, n, case["product"]):
+            symmetric = case["product"] == "aat"
+            names.append("aat_tensor_cores" if symmetric else tensor_core_tiles(m, k, n))
             inputs.params["policy"] = (
                 f"auto: {names[0]}: float32 emulated on tensor cores, with errors no larger than "
                 "in float32 arithmetic"
@@ -249,11 +250,20 @@ class MatMul(Lab):
             c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1), in clusters of
             (1, 2, 1) and (1, 4, 1). blockIdx.x counts the tiles of BM x BN elements,
             blockIdx.y the pieces of k
+        multiply_in_1(…)
+            the same in blocks that form no clusters, where the header defines GROUPS: so many
+            groups of warps in a block share a tile
         Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES.
         """
         m, k, n = (job.params[name] for name in "mkn")
         tiles = _blocks(m, job.define("BM")) * _blocks(n, job.define("BN"))
-        pieces = cluster_pieces(tiles, k, job.define("MULTIPROCESSORS"), job.define("PIECE_COST"))
+        pieces = cluster_pieces(
+            tiles,
+            k,
+            job.define("MULTIPROCESSORS"),
+            job.define("PIECE_COST"),
+            choice=(1, 2, 4) if "GROUPS" in job.defines else (2, 4),
+        )
         threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES")
         return _multiply(job, (tiles, pieces), threads, shared, f"multiply_in_{pieces}")
 
@@ -375,7 +385,7 @@ class MatMul(Lab):
             arguments = (parts, ranges, a, c, tiles, *sizes)
             backend.launch(multiply, len(squares), threads, *arguments, shared_bytes=shared)
 
-        return Step(run, c)
+        return Step(run, c, notes=policy_notes(job))
 
     def dispatch_split_bf16(self, job: Job) -> Step:
         """Parts of the factors in scratch memory, then sums of products of parts.
@@ -421,8 +431,7 @@ class MatMul(Lab):
             backend.launch(split, blocks, split_threads, a, b, *scratch, *sizes)
             backend.launch(multiply, grid, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
 
-        policy = job.params.get("policy")
-        return Step(run, c, notes=[policy] if policy else [])
+        return Step(run, c, notes=policy_notes(job))
 
 
 LAB = MatMul()
@@ -448,6 +457,26 @@ def _multiply(
     return Step(run, c)
 
 
+def policy_notes(job: Job) -> list[str]:
+    """What the user is told where `choose` has taken tensor cores."""
+    policy = job.params.get("policy")
+    return [policy] if policy else []
+
+
+def on_tensor_cores(m: int, k: int, n: int, product: str) -> bool:
+    """Whether tensor cores were measured to be no less exact than cuBLAS in float32, and faster.
+
+    cuBLAS's errors are small where it splits long sums of few elements. With --aat the elements on
+    the diagonal are sums of squares, for which its errors are smaller than for others.
+    """
+    least = min(m, n)
+    if min(least, k) < TENSOR_CORES_FROM or m * k * n < TENSOR_CORES_PRODUCTS:
+        return False
+    if product == "aat":
+        return m >= SQUARES_FROM and (k <= 2 * m or m >= 1024)
+    return k <= 3 * least or least >= 720
+
+
 def tensor_core_tiles(m: int, k: int, n: int) -> str:
     """The variant on tensor cores whose waves of blocks take the least time on an H100.
 
@@ -463,15 +492,17 @@ def tensor_core_tiles(m: int, k: int, n: int) -> str:
     return min(costs, key=costs.__getitem__)
 
 
-def cluster_pieces(tiles: int, k: int, multiprocessors: int, piece_cost: int) -> int:
-    """How many blocks, 2 or 4, share a tile.
+def cluster_pieces(
+    tiles: int, k: int, multiprocessors: int, piece_cost: int, choice: tuple[int, ...] = (2, 4)
+) -> int:
+    """How many blocks, one of `choice`, share a tile.
 
     The blocks are spread over the multiprocessors; one's time is that of its blocks' numbers along
     k, and `piece_cost` more for each. The number of pieces is the one for which that is least.
     """
     _, pieces = min(
         (_blocks(tiles * pieces, multiprocessors) * (_blocks(k, pieces) + piece_cost), pieces)
-        for pieces in (2, 4)
+        for pieces in choice
     )
     return pieces
 

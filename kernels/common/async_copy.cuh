@@ -13,6 +13,11 @@ __device__ inline void copy_async(float* target, const float* source) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(target);
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(source) : "memory");
 }
+// Eight bytes; both addresses must be multiples of 8.
+__device__ inline void copy_async_8(float* target, const float* source) {
+    const unsigned address = (unsigned)__cvta_generic_to_shared(target);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(address), "l"(source) : "memory");
+}
 // Sixteen bytes; both addresses must be multiples of 16. Past the first-level cache: a block uses
 // them once.
 __device__ inline void copy_async_16(float* target, const float* source) {
@@ -27,10 +32,23 @@ __device__ inline void copy_async(float* target, const float* source, bool insid
                  "r"(inside ? 4 : 0)
                  : "memory");
 }
+__device__ inline void copy_async_8(float* target, const float* source, bool inside) {
+    const unsigned address = (unsigned)__cvta_generic_to_shared(target);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(address), "l"(source),
+                 "r"(inside ? 8 : 0)
+                 : "memory");
+}
 __device__ inline void copy_async_16(float* target, const float* source, bool inside) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(target);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source),
                  "r"(inside ? 16 : 0)
+                 : "memory");
+}
+// Sixteen bytes, of which only the first `count` numbers are read; zeros behind them.
+__device__ inline void copy_async_some(float* target, const float* source, unsigned count) {
+    const unsigned address = (unsigned)__cvta_generic_to_shared(target);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source),
+                 "r"(count * 4)
                  : "memory");
 }
 __device__ inline void commit_copies() {
@@ -46,15 +64,25 @@ __device__ inline void wait_for_copies() {
 __device__ inline void copy_async(float* target, const float* source) {
     *target = *source;
 }
+__device__ inline void copy_async_8(float* target, const float* source) {
+    *reinterpret_cast<float2*>(target) = *reinterpret_cast<const float2*>(source);
+}
 __device__ inline void copy_async_16(float* target, const float* source) {
     *reinterpret_cast<float4*>(target) = *reinterpret_cast<const float4*>(source);
 }
 __device__ inline void copy_async(float* target, const float* source, bool inside) {
     *target = inside ? *source : 0;
 }
+__device__ inline void copy_async_8(float* target, const float* source, bool inside) {
+    *reinterpret_cast<float2*>(target) =
+        inside ? *reinterpret_cast<const float2*>(source) : make_float2(0, 0);
+}
 __device__ inline void copy_async_16(float* target, const float* source, bool inside) {
     *reinterpret_cast<float4*>(target) =
         inside ? *reinterpret_cast<const float4*>(source) : make_float4(0, 0, 0, 0);
+}
+__device__ inline void copy_async_some(float* target, const float* source, unsigned count) {
+    for (unsigned i = 0; i < 4; ++i) target[i] = i < count ? source[i] : 0;
 }
 __device__ inline void commit_copies() {}
 template <int N>
