@@ -517,7 +517,9 @@ def test_tensor_cores_only_where_they_are_no_less_exact():
         (720, 1440, 720, "aat", True),
         (720, 4096, 720, "aat", False),
         (640, 1024, 640, "aat", False),
-        (1024, 8192, 1024, "aat", True),
+        (1024, 8192, 1024, "aat", False),
+        (1536, 1536, 1536, "aat", False),
+        (2048, 8192, 2048, "aat", True),
     ]:
         assert on_tensor_cores(m, k, n, which) == expected
 

@@ -473,7 +473,7 @@ def on_tensor_cores(m: int, k: int, n: int, product: str) -> bool:
     if min(least, k) < TENSOR_CORES_FROM or m * k * n < TENSOR_CORES_PRODUCTS:
         return False
     if product == "aat":
-        return m >= SQUARES_FROM and (k <= 2 * m or m >= 1024)
+        return m >= 2048 or (SQUARES_FROM <= m <= 1024 and k <= 2 * m)
     return k <= 3 * least or least >= 720
 
 
