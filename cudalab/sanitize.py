@@ -108,6 +108,14 @@ KINDS = {
         "Write every element before the first read, those past the end of the data too, and wait "
         "for the writers at a barrier.",
     ),
+    "not_arrived": _About(
+        "read of what an asynchronous copy has not brought yet",
+        "The copy runs beside the kernel: until its thread waits for it, the place holds what was "
+        "there before. On a GPU the data often come in time, and sometimes not.",
+        "Close the group (__pipeline_commit, cp.async.commit_group) and wait for it "
+        "(__pipeline_wait_prior, cp.async.wait_group) before the read; then a barrier, where other "
+        "threads read. A group that was not closed is not waited for.",
+    ),
     "wrong_mask": _About(
         "wrong mask",
         "The mask of a *_sync call names the lanes that take part. All of them must call it, and "
@@ -182,6 +190,7 @@ def explain(finding: Finding) -> Explanation:
         "out_of_bounds": _out_of_bounds,
         "misaligned": _misaligned,
         "uninitialised": _uninitialised,
+        "not_arrived": _not_arrived,
         "barrier_divergence": _barrier,
         "same_word": _same_word,
         "infinite_loop": _endless,
@@ -305,6 +314,13 @@ def _uninitialised(finding: Finding) -> str:
     return (
         f"{name_of(finding.thread)} reads {_memory(finding)} at {where(finding.place)}; nobody "
         f"has written it{_detail(finding)}."
+    )
+
+
+def _not_arrived(finding: Finding) -> str:
+    return (
+        f"{name_of(finding.thread)} reads {_memory(finding)} at {where(finding.place)}; the copy "
+        f"that writes it has been started, and nobody has waited for it{_detail(finding)}."
     )
 
 

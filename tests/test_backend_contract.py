@@ -214,6 +214,19 @@ def test_fill(backend):
     backend.fill(backend.empty(0, "u1"), 1)
 
 
+def test_asynchronous_copies(backend):
+    module = load(backend, "async_copies.cu")
+    array, blank = random_ints(4 * 150), np.zeros(192, np.int32)
+    more = (blank, blank, np.int32(150))
+    _, _, after = run(backend, module, "before_and_after", 3, 64, array, *more)
+    np.testing.assert_array_equal(after[:150], array[::4] + array[3::4])
+    np.testing.assert_array_equal(after[150:], 0)
+    array = np.arange(96, dtype=np.int32)
+    _, out = run(backend, module, "groups", 1, 32, array, np.zeros(32, np.int32))
+    first = np.arange(31, -1, -1)
+    np.testing.assert_array_equal(out, first + 1000 * (first + 32) + 1_000_000 * (first + 64))
+
+
 def test_out_of_memory(backend):
     with pytest.raises(DeviceMemoryError):
         backend.empty(1 << 50, np.uint8)

@@ -176,6 +176,25 @@ def test_uninitialised():
     assert sanitize("accumulates", 1, 64, zeros(64)) == ([], None)
 
 
+@pytest.mark.parametrize(("closed", "waits"), [(0, 0), (0, 1), (1, 0)])
+def test_an_asynchronous_copy_that_nobody_waits_for(closed, waits):
+    found, stopped = sanitize(
+        "async_copies", 1, 64, zeros(64), zeros(64), np.int32(closed), np.int32(waits)
+    )
+    assert stopped is None
+    finding = only(found)
+    assert (finding.kind, finding.place) == ("not_arrived", marked("under_way"))
+    assert (finding.space, finding.buffer, finding.index) == ("shared", "values", 63)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "args"), [("async_copies", (1, 1)), ("async_stages", (1,)), ("async_stages", (0,))]
+)
+def test_asynchronous_copies_that_are_awaited(kernel, args):
+    numbers = map(np.int32, args)
+    assert sanitize(kernel, 1, 64, zeros(64), zeros(64), *numbers) == ([], None)
+
+
 def test_values_travel_with_copies():
     with CheckBackend(detect=True, count=False) as device:
         module = device.compile(source.load(KERNELS / FINDINGS, FINDINGS), {})

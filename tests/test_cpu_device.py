@@ -281,3 +281,13 @@ def run_python(code, environment=None):
     with start_python(code, environment) as child:
         stdout, stderr = child.communicate(timeout=120)
     return subprocess.CompletedProcess(child.args, child.returncode, stdout, stderr)
+
+
+def test_an_asynchronous_copy_is_made_when_it_is_awaited(device):
+    """As late as a GPU may make it, so that a kernel that does not wait is wrong at once."""
+    given, before = np.arange(4 * 192, dtype=np.int32), device.to_device(np.zeros(192, np.int32))
+    after = device.to_device(np.zeros(192, np.int32))
+    arguments = (device.to_device(given), before, after, np.int32(192))
+    launch(device, "async_copies.cu", "before_and_after", 3, 64, *arguments)
+    assert (device.to_host(before) == -1).all()
+    np.testing.assert_array_equal(device.to_host(after), given[::4] + given[3::4])

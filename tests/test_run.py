@@ -278,6 +278,40 @@ def test_output_of_kernels_is_in_order(tmp_path, device_name):
     assert done.stdout.decode() == expected
 
 
+def test_a_program_with_asynchronous_copies(tmp_path, device_name):
+    source = tmp_path / "copies.cu"
+    source.write_text(
+        "#include <cooperative_groups.h>\n"
+        "#include <cooperative_groups/memcpy_async.h>\n"
+        "#include <cuda_pipeline.h>\n"
+        "#include <cstdio>\n"
+        "namespace cg = cooperative_groups;\n"
+        "__device__ int numbers[64];\n"
+        "__global__ void k() {\n"
+        "  __shared__ int own[32], ours[64];\n"
+        "  const int t = threadIdx.x;\n"
+        "  __pipeline_memcpy_async(&own[t], &numbers[t + 32], 4);\n"
+        "  __pipeline_commit();\n"
+        "  auto block = cg::this_thread_block();\n"
+        "  cg::memcpy_async(block, ours, numbers, sizeof ours);\n"
+        "  cg::wait(block);\n"
+        "  __pipeline_wait_prior(0);\n"
+        '  printf("%d ", own[t] + 100 * ours[63 - t]);\n'
+        "}\n"
+        "int main() {\n"
+        "  int host[64];\n"
+        "  for (int i = 0; i < 64; ++i) host[i] = i;\n"
+        "  cudaMemcpyToSymbol(numbers, host, sizeof host);\n"
+        "  k<<<1, 32>>>();\n"
+        "  return cudaDeviceSynchronize();\n"
+        "}\n"
+    )
+    done = cudalab("run", "--device", device_name, str(source))
+    assert done.returncode == 0, done.stderr
+    found = [int(word) for word in done.stdout.split()]
+    assert found == [t + 32 + 100 * (63 - t) for t in range(32)]
+
+
 def test_cached_program_starts_at_once(tmp_path):
     source = tmp_path / "start.cu"
     source.write_text("int main() { return 7; }\n")

@@ -142,6 +142,13 @@ def test_kernels_of_includes_are_listed(kernels):
     assert source.load(path).kernels == {"fill": 2}
 
 
+def test_headers_of_cuda_are_left_to_the_compiler(kernels):
+    path = kernels / "scan" / "a.cu"
+    path.write_text('#include "cuda_runtime.h"\n#include <device_launch_parameters.h>\nint one;\n')
+    text = source.load(path).text
+    assert "#include <cuda_runtime.h>\n#include <device_launch_parameters.h>\nint one;" in text
+
+
 def test_missing_include_names_file_and_line(kernels):
     path = kernels / "scan" / "a.cu"
     path.write_text('int one;\n#include "comon/ops.cuh"\n')

@@ -34,7 +34,6 @@ _UNSUPPORTED_HEADERS = {
     "thrust/": "Thrust",
     "cub/": "CUB",
     "cuda/": "libcu++",
-    "cuda_pipeline": "asynchronous copies (pipelines)",
     "cublas": "cuBLAS",
     "cufft": "cuFFT",
     "cusparse": "cuSPARSE",

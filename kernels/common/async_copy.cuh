@@ -59,6 +59,37 @@ __device__ inline void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
+#elif defined(CUDALAB_CPU)
+
+__device__ inline void copy_async(float* target, const float* source) {
+    __pipeline_memcpy_async(target, source, 4);
+}
+__device__ inline void copy_async_8(float* target, const float* source) {
+    __pipeline_memcpy_async(target, source, 8);
+}
+__device__ inline void copy_async_16(float* target, const float* source) {
+    __pipeline_memcpy_async(target, source, 16);
+}
+__device__ inline void copy_async(float* target, const float* source, bool inside) {
+    __pipeline_memcpy_async(target, source, 4, inside ? 0 : 4);
+}
+__device__ inline void copy_async_8(float* target, const float* source, bool inside) {
+    __pipeline_memcpy_async(target, source, 8, inside ? 0 : 8);
+}
+__device__ inline void copy_async_16(float* target, const float* source, bool inside) {
+    __pipeline_memcpy_async(target, source, 16, inside ? 0 : 16);
+}
+__device__ inline void copy_async_some(float* target, const float* source, unsigned count) {
+    __pipeline_memcpy_async(target, source, 16, 16 - 4 * count);
+}
+__device__ inline void commit_copies() {
+    __pipeline_commit();
+}
+template <int N>
+__device__ inline void wait_for_copies() {
+    __pipeline_wait_prior(N);
+}
+
 #else
 
 __device__ inline void copy_async(float* target, const float* source) {

@@ -1,6 +1,8 @@
 // Kernels with one mistake each, and their correct twins. `// @name` marks the lines that findings
 // must name.
 
+#include <cuda_pipeline.h>
+
 extern "C" __global__ void missing_barrier(const int* in, int* out) {
     __shared__ int values[64];
     values[threadIdx.x] = in[threadIdx.x];        // @stored
@@ -75,7 +77,7 @@ extern "C" __global__ void blocks_collide(int* out) {
 
 extern "C" __global__ void reads_neighbour(const int* in, int* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = in[i];           // @written
+    if (i < n) out[i] = in[i];            // @written
     if (i + 1 < n) out[i] += out[i + 1];  // @neighbour
 }
 
@@ -120,6 +122,30 @@ extern "C" __global__ void uninitialised_shared(int* out) {
     if (threadIdx.x < 63) values[threadIdx.x] = 1;
     __syncthreads();
     out[threadIdx.x] = values[threadIdx.x];  // @never_written
+}
+
+extern "C" __global__ void async_copies(const int* in, int* out, int closed, int waits) {
+    __shared__ int values[64];
+    const int t = threadIdx.x;
+    __pipeline_memcpy_async(&values[t], &in[t], 4);
+    if (closed) __pipeline_commit();
+    if (waits) __pipeline_wait_prior(0);
+    __syncthreads();
+    out[t] = values[63 - t];  // @under_way
+}
+
+// Two stages: the second is on its way while the first is read.
+extern "C" __global__ void async_stages(const int* in, int* out, int under_way) {
+    __shared__ int values[2][64];
+    const int t = threadIdx.x;
+    for (int stage = 0; stage < 2; ++stage) {
+        __pipeline_memcpy_async(&values[stage][t], &in[t], 4, stage ? 4 : 0);
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior(under_way);
+    __syncthreads();
+    out[t] = values[0][63 - t];
+    if (under_way == 0) out[t] += values[1][63 - t];
 }
 
 extern "C" __global__ void accumulates(int* sums) {

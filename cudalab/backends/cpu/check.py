@@ -24,6 +24,7 @@ same_word           (a note) lanes of a warp store to one word in one instructio
 out_of_bounds       buffer, index, beyond, bytes, access, space; buffer is None near no buffer
 misaligned          the address is no multiple of `bytes`: buffer, index, access, space
 uninitialised       buffer, index, space: nobody has written there
+not_arrived         the same, where an asynchronous copy was started and nobody has waited for it
 barrier_divergence  thread waits at the __syncthreads at `place`, while other_thread waits at
                     another one (other_place), or has gone past it and left the kernel: detail is
                     "left" and other_place the last line it was seen at. A note if it returned early

@@ -35,6 +35,7 @@ _FINDINGS = (
     "infinite_loop",
     "crash",
     "barrier_divergence",  # by an early return, which CUDA allows
+    "not_arrived",
 )
 _EARLY_RETURN = 11
 _MISSING = (None, "__syncthreads", "__syncwarp")

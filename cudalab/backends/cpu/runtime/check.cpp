@@ -112,6 +112,7 @@ static void run_block(uint64_t block) {
     }
     memset((void*)run.event, 0, run.threads * sizeof *run.event);
     memset(run.polls, 0, run.threads * sizeof *run.polls);
+    for (unsigned t = 0; t < run.threads; ++t) run.copies[t].forget();
     run.block_op = NONE;
     run.predicates = run.voters = 0;
     run.interval = 0;

@@ -26,6 +26,7 @@ enum FindingKind : unsigned {
     INFINITE_LOOP,
     CRASH,
     EARLY_RETURN,
+    NOT_ARRIVED,
 };
 enum Missing : unsigned { NOTHING, SYNCTHREADS, SYNCWARP };
 const unsigned NO_THREAD = ~0u;
@@ -219,7 +220,8 @@ struct Detector {
         }
         if (kind != STORE && (written & mask) != mask) {
             bool fresh;
-            FindingRow& row = report(UNINITIALISED, who.place, 0, region, fresh);
+            FindingKind what = written & UNDER_WAY ? NOT_ARRIVED : UNINITIALISED;
+            FindingRow& row = report(what, who.place, 0, region, fresh);
             if (fresh) describe(row, kind, space, offset, bytes, who);
         }
         Mark mark = {who.place,
@@ -233,7 +235,7 @@ struct Detector {
                      flags};
         if (stores) {
             cell.store = mark;
-            written |= mask;
+            written = (unsigned char)((written | mask) & ~UNDER_WAY);
         } else {
             if (cell.load.thread != mark.thread || cell.load.block != mark.block)
                 cell.other_load = cell.load;

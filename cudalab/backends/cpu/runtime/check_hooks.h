@@ -75,6 +75,23 @@ EXPORT void cudalab_copied(void* to, const void* from, size_t bytes) {
     memcpy(to, from, bytes);
 }
 
+// Both accesses are seen where the copy starts; what it writes has no value until it arrives.
+extern "C" void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros) {
+    if (bytes > zeros) access_by_header(from, bytes - zeros, LOAD, false, HERE);
+    access_by_header(to, bytes, STORE, false, HERE);
+    set_under_way((char*)to, bytes, true);
+    run.copies[current.thread].add(to, from, bytes, zeros);
+}
+
+extern "C" void cudalab_close_copies() {
+    run.copies[current.thread].close();
+}
+
+extern "C" void cudalab_wait_for_copies(unsigned under_way) {
+    run.copies[current.thread].wait(
+        under_way, [](const AsyncCopy& copy) { set_under_way(copy.to, copy.bytes, false); });
+}
+
 #define CALLER __builtin_return_address(0), __builtin_frame_address(0)
 
 #define HOOKS(n)                                              \

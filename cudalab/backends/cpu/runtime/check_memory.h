@@ -31,9 +31,11 @@ struct Cell {                      // 4 bytes of memory
 // What is known of a piece of memory. Pages of it exist once they are touched.
 struct Shadow {
     Cell* cells;             // a word each
-    unsigned char* written;  // of each word the bytes that have a value, a bit each
+    unsigned char* written;  // of each word the bytes that have a value, a bit each; UNDER_WAY
     size_t words;
 };
+// A word that an asynchronous copy will write when its thread waits for it.
+const unsigned char UNDER_WAY = 16;
 
 struct Region {
     char *low, *high;

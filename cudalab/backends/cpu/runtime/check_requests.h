@@ -133,6 +133,18 @@ static void detect(unsigned thread, const Event& e, unsigned number, unsigned re
     }
 }
 
+// An asynchronous copy to these bytes has started, or has arrived.
+static void set_under_way(char* to, size_t bytes, bool under_way) {
+    if (!run.observing || !run.detects) return;
+    bool inside;
+    unsigned number = find_region(to, (unsigned)bytes, run.event[current.thread].site, inside);
+    if (!inside) return;  // has been reported
+    Region& r = region(number);
+    if (!r.shadow.cells) return;
+    size_t first = (size_t)(to - r.low) / 4, behind = (size_t)(to - r.low + bytes + 3) / 4;
+    memset(r.shadow.written + first, under_way ? UNDER_WAY : 15, behind - first);
+}
+
 // The lanes in `group` are about to do the same access.
 static void request(unsigned warp, unsigned group) {
     static unsigned number;

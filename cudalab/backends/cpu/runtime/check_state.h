@@ -9,6 +9,7 @@
 #undef blockIdx
 #undef blockDim
 #undef gridDim
+#include "async_copies.h"
 #include "builtin_names.h"  // what whole programs (host/) call the fields of `current`
 #include "check_detect.h"
 #include "switch.h"
@@ -76,6 +77,8 @@ static struct {
     unsigned predicates, voters;
     unsigned at_grid;  // threads at the grid's barrier
     bool parked;       // all of them are: the other blocks come first
+
+    AsyncCopies copies[MAX_THREADS];
 
     // The machine.
     uint3 index[MAX_THREADS];

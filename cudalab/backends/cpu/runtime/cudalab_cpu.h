@@ -154,6 +154,9 @@ void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsigned source, 
                      int line);
 void cudalab_yield();     // let the other threads of the block run
 void cudalab_spinning();  // an atomic or fence that may be part of a wait loop
+void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
+void cudalab_close_copies();
+void cudalab_wait_for_copies(unsigned under_way);
 long long cudalab_clock();
 #ifdef CUDALAB_CHECK
 void cudalab_fence();
@@ -544,6 +547,19 @@ CUDALAB_STORE(__stwb)
 CUDALAB_STORE(__stcg)
 CUDALAB_STORE(__stcs)
 CUDALAB_STORE(__stwt)
+
+// ------------------------------------------------------------------ asynchronous copies
+// The functions of cuda_pipeline.h that begin with __pipeline.
+
+inline void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, size_t zeros = 0) {
+    ::cudalab::cudalab_copy_async(to, from, bytes, zeros);
+}
+inline void __pipeline_commit() {
+    ::cudalab::cudalab_close_copies();
+}
+inline void __pipeline_wait_prior(size_t under_way) {
+    ::cudalab::cudalab_wait_for_copies((unsigned)under_way);
+}
 
 // ------------------------------------------------------------------ integers and bits
 

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "async_copies.h"
 #include "cudalab_cpu.h"
 #undef threadIdx
 #undef blockIdx
@@ -67,6 +68,9 @@ struct Worker {  // an OS thread and the block it runs
     uint64_t value[MAX_THREADS], result[MAX_THREADS];
     unsigned source[MAX_THREADS];
     Site site[MAX_THREADS];  // of that warp operation
+
+    AsyncCopies copies[MAX_THREADS];
+    bool any_copies;  // since they were forgotten
 
     uint3 index[MAX_THREADS];  // threadIdx by linear index
     Context context[MAX_THREADS], parked, main_context, block_context;
@@ -400,6 +404,19 @@ extern "C" void cudalab_spinning() {
     if (__builtin_expect(++worker->spins >= PATIENCE, 0)) cudalab_yield();
 }
 
+extern "C" void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros) {
+    worker->any_copies = true;
+    worker->copies[current.thread].add(to, from, bytes, zeros);
+}
+
+extern "C" void cudalab_close_copies() {
+    worker->copies[current.thread].close();
+}
+
+extern "C" void cudalab_wait_for_copies(unsigned under_way) {
+    worker->copies[current.thread].wait(under_way, [](const AsyncCopy&) {});
+}
+
 extern "C" long long cudalab_clock() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -414,6 +431,9 @@ static void run_block(Worker& w, uint64_t block) {
                          (unsigned)(block / ((uint64_t)grid.x * grid.y))};
     w.fibers = false;
     w.spins = 0;
+    if (w.any_copies)
+        for (unsigned t = 0; t < w.threads; ++t) w.copies[t].forget();
+    w.any_copies = false;
     new_context(&w.block_context, w.stacks + MAX_THREADS * FIBER_STACK, BLOCK_STACK, BLOCK_ENTRY);
     switch_to(&w.main_context, w.block_context);
 }
