@@ -15,32 +15,8 @@ from pathlib import Path, PurePath
 from cudalab.errors import CudalabError, NoDeviceError
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
-# CUDA's own headers of which nvcc includes everything by itself, and those of asynchronous copies:
-# the CPU device has all that they declare for kernels without them.
-CUDA_HEADERS = frozenset(
-    {
-        "builtin_types.h",
-        "channel_descriptor.h",
-        "cuda.h",
-        "cuda_device_runtime_api.h",
-        "cuda_pipeline.h",
-        "cuda_pipeline_primitives.h",
-        "cuda_runtime.h",
-        "cuda_runtime_api.h",
-        "device_atomic_functions.h",
-        "device_functions.h",
-        "device_launch_parameters.h",
-        "driver_types.h",
-        "host_defines.h",
-        "math_functions.h",
-        "sm_20_atomic_functions.h",
-        "sm_20_intrinsics.h",
-        "sm_30_intrinsics.h",
-        "sm_35_intrinsics.h",
-        "vector_functions.h",
-        "vector_types.h",
-    }
-)
+# CUDA's own headers, as far as the CPU device has them: left to the compilers.
+_CUDA_HEADERS = Path(__file__).parent / "backends" / "cpu" / "runtime" / "host"
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 # What is no code: comments and literals, blanked so that positions and lines stay the same.
 _NOT_CODE = re.compile(
@@ -125,7 +101,7 @@ def _inline(path: Path, label: str, files: list[Path]) -> str:
     end = 0
     for match in _INCLUDE.finditer(code):
         line = text.count("\n", 0, match.start()) + 1
-        if match[1] in CUDA_HEADERS and not (path.parent / match[1]).is_file():
+        if (_CUDA_HEADERS / match[1]).is_file() and not (path.parent / match[1]).is_file():
             pieces.append(text[end : match.start()] + f"#include <{match[1]}>")
             end = match.end()
             continue

@@ -214,6 +214,18 @@ def test_fill(backend):
     backend.fill(backend.empty(0, "u1"), 1)
 
 
+def test_headers_of_cuda(backend):
+    array = random_ints(256)
+    _, sums, halves = run(
+        backend,
+        load(backend, "headers.cu"),
+        *("sums", 2, 128, array, np.zeros(2, np.int32), np.zeros(256, np.float32)),
+    )
+    np.testing.assert_array_equal(sums, array.reshape(2, 128).sum(axis=1))
+    thirds = (array.astype(np.float32) / np.float32(3)).astype(np.float16)
+    np.testing.assert_array_equal(halves, np.where(array < 0, np.inf, thirds))
+
+
 def test_asynchronous_copies(backend):
     module = load(backend, "async_copies.cu")
     array, blank = random_ints(4 * 150), np.zeros(192, np.int32)

@@ -40,7 +40,6 @@ RUN_WORDS = 1 << 15  # of a block that measures: 256 KiB
 COPY_BYTES = 256 << 20
 COPIES = 5
 
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>\n]+)>", re.MULTILINE)
 _DYNAMIC_SHARED = re.compile(
     r"\bextern\s+__shared__\s+(?P<align>(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?)"
     r"(?P<type>[\w:<>\s]+?)\s+(?P<name>\w+)\s*\[\s*\]\s*;"
@@ -357,13 +356,12 @@ class _Symbol(ctypes.Structure):
 
 
 def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
-    """The C++ of a .cu file: defines in front, exports behind, and two edits in between.
+    """The C++ of a .cu file: defines in front, exports behind, and one edit in between.
 
-    `extern __shared__ T name[];` cannot be said in C++, so it becomes a pointer. Headers of CUDA
-    that are in cudalab_cpu.h are left out.
+    `extern __shared__ T name[];` cannot be said in C++, so it becomes a pointer.
     """
-    text = _INCLUDE.sub(lambda m: "" if m[1] in sources.CUDA_HEADERS else m[0], source.text)
-    code = sources.blank_comments(text)
+    code = sources.blank_comments(source.text)
+    text = source.text
     for match in reversed(list(_DYNAMIC_SHARED.finditer(code))):
         kind, name = match["type"], match["name"]
         if _at_namespace_scope(code, match.start()):

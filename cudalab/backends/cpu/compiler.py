@@ -32,6 +32,9 @@ Step = tuple[str, ...] | Callable[[], None]
 Steps = Callable[[Path], tuple[Step, ...]]
 
 RUNTIME = Path(__file__).parent / "runtime"
+HEADERS = RUNTIME / "host"  # CUDA's own, such as cooperative_groups.h
+_SEARCHED = ("-I", str(RUNTIME), "-I", str(HEADERS))
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 FLAGS = (
     "-std=c++17",
@@ -154,7 +157,7 @@ def _runtime(stem: str, name: str, flags: tuple[str, ...]) -> Path:
 def kernel_library(text: str, label: str) -> Path:
     """Compile the C++ of a prepared kernel file. KernelCompileError with the messages."""
     flags, runtime = _flags(FLAGS), str(runtime_library())
-    depends = (*flags, runtime, _text("cudalab_cpu.h"))
+    depends = (*flags, runtime, *_headers(text))
     return _built(Path(label).stem, text, depends, _compile_and_link(flags, runtime))
 
 
@@ -172,7 +175,7 @@ def check_library(
 
     def steps(folder: Path) -> tuple[Step, ...]:
         compiled, annotated = folder / "kernel.s", folder / "annotated.s"
-        compile_with = (*compiler.compile, *flags, "-I", str(RUNTIME))
+        compile_with = (*compiler.compile, *flags, *_SEARCHED)
 
         def add_tables() -> None:
             listing = compiled.read_text(encoding="utf-8")
@@ -185,7 +188,7 @@ def check_library(
             _link(compiler, folder, (*libraries, runtime)),
         )
 
-    depends = (runtime, *libraries, _text("../assembly.py"), _text("cudalab_cpu.h"))
+    depends = (runtime, *libraries, _text("../assembly.py"), *_headers(text))
     return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
 
 
@@ -202,6 +205,13 @@ def _hooks() -> tuple[str, ...]:
             hint="pip install 'cudalab[cpu]' and set CXX to: python -m ziglang c++",
         )
     return _HOOKS_GCC
+
+
+def _headers(text: str) -> list[str]:
+    """What a kernel file is compiled with: cudalab_cpu.h, and CUDA's headers if it has any."""
+    has_any = any((HEADERS / name).is_file() for name in _INCLUDE.findall(text))
+    more = sorted(HEADERS.rglob("*.h")) if has_any else []
+    return [_text("cudalab_cpu.h"), *(path.read_text(encoding="utf-8") for path in more)]
 
 
 def _text(name: str) -> str:
@@ -229,7 +239,7 @@ def _compile_and_link(flags: tuple[str, ...], *link_with: str) -> Steps:
     def steps(folder: Path) -> tuple[Step, ...]:
         source, compiled = str(folder / "source.cpp"), str(folder / "kernel.o")
         return (
-            (*compiler.compile, *flags, "-I", str(RUNTIME), "-c", source, "-o", compiled),
+            (*compiler.compile, *flags, *_SEARCHED, "-c", source, "-o", compiled),
             _link(compiler, folder, link_with),
         )
 

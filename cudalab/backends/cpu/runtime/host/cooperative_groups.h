@@ -7,9 +7,6 @@
 #include "cuda_runtime.h"
 
 namespace cudalab {
-void sync_grid(const char* file, int line);
-bool in_cooperative_launch();
-
 // Each lane of `mask` gets the value of its lane `source`, whatever the size of the value.
 template <class T>
 inline T exchange(unsigned mask, const T& value, unsigned source, const char* file, int line) {
@@ -105,12 +102,12 @@ class thread_block {
   public:
     static void sync(CUDALAB_HERE) { cudalab::cudalab_block_barrier(file, line); }
     static unsigned thread_rank() { return cudalab::current.thread; }
-    static unsigned size() { return ::blockDim.x * ::blockDim.y * ::blockDim.z; }
+    static unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
     static unsigned num_threads() { return size(); }
-    static dim3 group_index() { return ::blockIdx; }
-    static dim3 thread_index() { return ::threadIdx; }
-    static dim3 group_dim() { return ::blockDim; }
-    static dim3 dim_threads() { return ::blockDim; }
+    static dim3 group_index() { return blockIdx; }
+    static dim3 thread_index() { return threadIdx; }
+    static dim3 group_dim() { return blockDim; }
+    static dim3 dim_threads() { return blockDim; }
 };
 
 class grid_group {
@@ -118,20 +115,20 @@ class grid_group {
     static bool is_valid() { return cudalab::in_cooperative_launch(); }
     static void sync(CUDALAB_HERE) { cudalab::sync_grid(file, line); }
     static unsigned long long block_rank() {
-        return ((unsigned long long)::blockIdx.z * ::gridDim.y + ::blockIdx.y) * ::gridDim.x +
-               ::blockIdx.x;
+        return ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x +
+               blockIdx.x;
     }
     static unsigned long long num_blocks() {
-        return (unsigned long long)::gridDim.x * ::gridDim.y * ::gridDim.z;
+        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
     }
     static unsigned long long thread_rank() {
         return block_rank() * thread_block::size() + thread_block::thread_rank();
     }
     static unsigned long long size() { return num_blocks() * thread_block::size(); }
     static unsigned long long num_threads() { return size(); }
-    static dim3 group_dim() { return ::gridDim; }
-    static dim3 dim_blocks() { return ::gridDim; }
-    static dim3 block_index() { return ::blockIdx; }
+    static dim3 group_dim() { return gridDim; }
+    static dim3 dim_blocks() { return gridDim; }
+    static dim3 block_index() { return blockIdx; }
 };
 
 class coalesced_group : public lane_group {

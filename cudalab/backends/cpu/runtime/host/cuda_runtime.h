@@ -1,5 +1,26 @@
-// What nvcc includes in front of every .cu file, for programs on the CPU device.
+// What nvcc includes in front of every .cu file, for programs on the CPU device. A kernel file of
+// its own begins with cudalab_cpu.h, which is all that it needs of this.
 #pragma once
+
+#ifdef CUDALAB_CPU
+
+#include <type_traits>
+#include <utility>
+
+// For cooperative_groups.h: a lab's launches are no cooperative ones.
+namespace cudalab {
+inline unsigned converged_lanes(const char*, int) {
+    return __activemask();
+}
+inline bool in_cooperative_launch() {
+    return false;
+}
+inline void sync_grid(const char*, int) {
+    __trap();
+}
+}  // namespace cudalab
+
+#else
 
 #include <assert.h>
 #include <float.h>
@@ -20,3 +41,5 @@
 #include <utility>
 
 #include "cudalab/api.h"
+
+#endif

@@ -30,9 +30,11 @@ static constexpr int warpSize = 32;
 #define CUDALAB_DEVICE_DATA __attribute__((section("cudalab_device")))
 #define CUDALAB_MANAGED_DATA __attribute__((section("cudalab_managed")))
 
-// The lanes that come here together, not the caller alone.
+// For cooperative_groups.h; the lanes are those that come here together, not the caller alone.
 namespace cudalab {
 unsigned converged_lanes(const char* file, int line);
+bool in_cooperative_launch();
+void sync_grid(const char* file, int line);
 }
 #ifndef CUDALAB_CHECK
 #define __activemask() ::cudalab::converged_lanes(__FILE__, __LINE__)
