@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -66,8 +67,23 @@ def run(*args, stdin=b"", env=None, **options):
     )
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left():
+    """A test that fails while its process runs would leave it behind."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(OSError), process:
+            pass
+
+
 def start(*args, **options):
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [*COMMAND, *map(str, args)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -75,6 +91,8 @@ def start(*args, **options):
         start_new_session=True,
         **options,
     )
+    STARTED.append(process)
+    return process
 
 
 def sort(*args, device="cpu", **options):

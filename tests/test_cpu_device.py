@@ -168,9 +168,12 @@ def test_an_interrupt_is_heard_while_a_kernel_runs():
     )
     with child:
         assert child.stdout.readline() == "ready\n"
-        time.sleep(0.3)
-        child.send_signal(signal.SIGINT)
-        _, stderr = child.communicate(timeout=30)
+        try:
+            time.sleep(0.3)
+            child.send_signal(signal.SIGINT)
+            _, stderr = child.communicate(timeout=30)
+        finally:
+            child.kill()
     assert "KeyboardInterrupt" in stderr
     assert "invalid memory access" not in stderr  # the block goes on while the process ends
 
