@@ -11,6 +11,7 @@
 // so that the loop body addresses registers by constants and is small: the column of a step is
 // always among the first eight, and the last ones hold multipliers that are finished.
 #include "common/four.cuh"
+#include "common/size_bits.cuh"
 
 constexpr unsigned FULL = 0xffffffffu;
 constexpr unsigned NONE = 0xffffffffu;  // no row
@@ -22,17 +23,8 @@ constexpr unsigned MOST_WARPS = MOST / 32;
 static_assert(PANEL == 32, "a lane for each pivot");
 static_assert(MOST >= 32 && MOST <= 1024 && MOST % 32 == 0, "a warp reads the keys of all warps");
 
-// Sizes as whole numbers in the same order, zero for a row that is out of the race. A NaN is above
-// all numbers, so that it is seen.
-template <unsigned BYTES>
-struct KeyOf {
-    using type = unsigned long long;
-};
-template <>
-struct KeyOf<4> {
-    using type = unsigned;
-};
-using Key = KeyOf<sizeof(T)>::type;
+// A row's size plus one; zero for a row that is out of the race. A NaN is seen: it is above all.
+using Key = SizeBits;
 constexpr Key NOTHING = 1;  // the key of size 0
 
 __device__ inline Key key_of(T size) {

@@ -1,20 +1,10 @@
 // A copy of A to factorize, its rows and then its columns scaled by powers of two: exact. It makes
 // pivots of rows of different size comparable, and a column of small numbers is not taken for one
 // without a pivot.
+#include "common/size_bits.cuh"
 #include "common/warp_sum.cuh"
 
 constexpr unsigned CHUNK = 64;  // rows of a column that a thread looks at
-
-// Sizes as whole numbers in the same order, so that their maximum can be an atomic operation.
-template <unsigned BYTES>
-struct BitsOf {
-    using type = unsigned long long;
-};
-template <>
-struct BitsOf<4> {
-    using type = unsigned;
-};
-using Bits = BitsOf<sizeof(T)>::type;
 
 // The power of two that brings a size to 1 up to 2; 1 for zero, infinity and NaN. The limits keep
 // it a normal number.
@@ -32,7 +22,7 @@ __device__ inline T scale_for(T size) {
 // up to `padded` and zero beyond. `row_of` starts as the identity, `greatest_of` (the columns') as
 // zero. A row of zeros, NaNs or infinities stays as it is.
 extern "C" __global__ void load_scaled_rows(const T* a, T* work, T* scales, T* relative,
-                                            unsigned* row_of, Bits* greatest_of, unsigned n,
+                                            unsigned* row_of, SizeBits* greatest_of, unsigned n,
                                             unsigned padded, unsigned ld) {
     const unsigned lane = threadIdx.x % 32;
     const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
@@ -61,7 +51,7 @@ extern "C" __global__ void load_scaled_rows(const T* a, T* work, T* scales, T* r
 }
 
 // One thread a column of CHUNK rows: greatest_of[column] = the bits of its greatest magnitude.
-extern "C" __global__ void find_column_sizes(const T* work, Bits* greatest_of, unsigned n,
+extern "C" __global__ void find_column_sizes(const T* work, SizeBits* greatest_of, unsigned n,
                                              unsigned ld) {
     const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;
     if (column >= n) return;
@@ -72,13 +62,13 @@ extern "C" __global__ void find_column_sizes(const T* work, Bits* greatest_of, u
         const T element = work[(size_t)row * ld + column];
         greatest = greater_or_nan(greatest, element < 0 ? -element : element);
     }
-    Bits bits;
+    SizeBits bits;
     memcpy(&bits, &greatest, sizeof(T));
     atomicMax(greatest_of + column, bits);  // a maximum has no order
 }
 
 // As many threads: columns to a greatest magnitude of 1 to 2. Most have it: rows have.
-extern "C" __global__ void scale_columns(T* work, const Bits* greatest_of, T* column_scales,
+extern "C" __global__ void scale_columns(T* work, const SizeBits* greatest_of, T* column_scales,
                                          unsigned n, unsigned ld) {
     const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;
     if (column >= n) return;
