@@ -17,7 +17,7 @@ UNIT = {"float32": 2.0**-23, "float64": 2.0**-52}  # the distance from 1 to the 
 THREADS = 256  # of the kernels that all variants share
 CHUNK = 64  # rows of a column in which a thread looks for the greatest element
 PANEL = 32  # columns
-MIN_THREADS = 128  # of an election, which then also moves as many columns at a time
+MIN_THREADS = 256  # of an election, which then also moves as many columns at a time
 CHAIN_THREADS = 256  # of a substitution in one launch
 
 
@@ -165,6 +165,7 @@ class BlockedFactors(Direct):
         )
         self.rows_each = job.define("ROWS_OF_THREAD")
         self.rows = 256 // dtype.itemsize  # of a block of eliminate_rows
+        self.solve_threads = 2048 // dtype.itemsize
         padded = blocks_for(job.params["n"], PANEL) * PANEL
         self.finds_greatest = padded <= self.most_threads * self.rows_each
         super().__init__(job, padded, padded + self.edge - PANEL)
@@ -204,7 +205,7 @@ class BlockedFactors(Direct):
                 others = (start + end - strip_end) // 32
                 launch(eliminate, tiles + others, 256, lu, self.pivots, *panel)
             rest = end - strip_end
-            launch(solve, rest // 32, 256, lu, ld, np.uint32(first))
+            launch(solve, rest // 32, self.solve_threads, lu, ld, np.uint32(first))
             tiles = blocks_for(rest, self.edge)
             launch(update, (tiles, tiles), 256, lu, ld, np.uint32(first))
 

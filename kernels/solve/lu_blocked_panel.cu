@@ -44,6 +44,7 @@
 constexpr unsigned STRIP = sizeof(T) == 4 ? BLOCK : BLOCK / 2;  // columns of a block of the matrix
 constexpr unsigned EDGE = sizeof(T) == 4 ? TILE : TILE / 2;     // rows and columns of a tile
 constexpr unsigned ROWS = sizeof(T) == 4 ? 64 : 32;             // of a block of eliminate_rows
+constexpr unsigned SOLVE_THREADS = sizeof(T) == 4 ? 512 : 256;
 
 static_assert(STRIP % PANEL == 0, "whole panels");
 static_assert(EDGE % 64 == 0, "16 threads across with pieces of four");
@@ -55,13 +56,21 @@ __device__ inline void raise_rows(const Election& elected, const unsigned (&plac
     for (unsigned c = threadIdx.x; c < strip_end - start; c += blockDim.x) {
         T* column = lu + start + c;
         __syncwarp();  // or the compiler reads all of L before the loop, into 500 registers
+        // Reading waits for what was written before, since it might be the same place: so the rows
+        // at the top are read eight at a time before any of them is written elsewhere.
         T u[PANEL];
 #pragma unroll
         for (unsigned k = 0; k < PANEL; ++k) u[k] = column[(size_t)elected.chosen[k] * ld];
-#pragma unroll 4
-        for (unsigned k = 0; k < PANEL; ++k) {
-            const unsigned place = places[k];
-            if (place != NONE) column[(size_t)place * ld] = column[(size_t)(start + k) * ld];
+#pragma unroll 1
+        for (unsigned first = 0; first < PANEL; first += 8) {
+            T top[8];
+#pragma unroll
+            for (unsigned k = 0; k < 8; ++k) top[k] = column[(size_t)(start + first + k) * ld];
+#pragma unroll
+            for (unsigned k = 0; k < 8; ++k) {
+                const unsigned place = places[first + k];
+                if (place != NONE) column[(size_t)place * ld] = top[k];
+            }
         }
         if (c < PANEL) {
 #pragma unroll
@@ -192,6 +201,16 @@ __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned
     const unsigned t = threadIdx.x, tx = t % 16, ty = t / 16;
     const unsigned row0 = start + PANEL + tile * ROWS;
 
+    // The rows of U for 64 columns: on their way while what is before them is computed.
+    Four next[PANEL / 16];
+    auto fetch = [&](unsigned col) {
+#pragma unroll
+        for (unsigned i = 0; i < PANEL / 16; ++i) {
+            const T* line = lu + (size_t)(start + ty + 16 * i) * ld + col;
+            next[i] = col < strip_end ? *reinterpret_cast<const Four*>(line) : Four();
+        }
+    };
+    fetch(start + PANEL + 4 * tx);
     for (unsigned e = t; e < PANEL * PANEL; e += 256) {
         const unsigned k = e / PANEL, c = e % PANEL;
         const T element = lu[(size_t)(start + k) * ld + start + c];
@@ -212,11 +231,17 @@ __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned
     for (unsigned col0 = start + PANEL; col0 < strip_end; col0 += 64) {
         const unsigned col = col0 + 4 * tx;
         const bool inside = col < strip_end;
-        for (unsigned k = ty; k < PANEL; k += 16)
-            right[k][tx] = inside
-                               ? *reinterpret_cast<const Four*>(lu + (size_t)(start + k) * ld + col)
-                               : Four();
+#pragma unroll
+        for (unsigned i = 0; i < PANEL / 16; ++i) right[ty + 16 * i][tx] = next[i];
         __syncthreads();  // both factors are there
+        fetch(col + 64);
+        Four elements[EACH];
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i) {
+            const unsigned row = row0 + ty * EACH + i;
+            const T* place = lu + (size_t)row * ld + col;
+            elements[i] = row < end && inside ? *reinterpret_cast<const Four*>(place) : Four();
+        }
         T acc[EACH][4] = {};
 #pragma unroll 8
         for (unsigned k = 0; k < PANEL; ++k) {
@@ -230,11 +255,10 @@ __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned
         for (unsigned i = 0; i < EACH; ++i) {
             const unsigned row = row0 + ty * EACH + i;
             if (row >= end || !inside) continue;
-            Four* place = reinterpret_cast<Four*>(lu + (size_t)row * ld + col);
-            Four element = *place;
+            Four element = elements[i];
 #pragma unroll
             for (unsigned j = 0; j < 4; ++j) element.v[j] -= acc[i][j];
-            *place = element;
+            *reinterpret_cast<Four*>(lu + (size_t)row * ld + col) = element;
         }
         __syncthreads();  // all have read `right` before the next columns overwrite it
     }
@@ -280,50 +304,72 @@ extern "C" __global__ void __launch_bounds__(256) eliminate_rows(T* lu, const un
 }
 
 // The strip's rows of U right of it, 32 columns a block: panel by panel a triangle in one warp, a
-// lane a column, and the rows below it in all warps.
-extern "C" __global__ void __launch_bounds__(256) solve_rows(T* lu, unsigned ld, unsigned start) {
+// lane a column, and the rows below it in all warps. What they read of L is on its way before they
+// need it: the triangles through shared memory, the rows a row ahead.
+extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, unsigned ld,
+                                                                       unsigned start) {
+    constexpr unsigned WARPS = SOLVE_THREADS / 32, FOURS = PANEL / 4;
     __shared__ T u[STRIP][32];
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    __shared__ Four triangle[PANEL][FOURS];
+    const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
+    const bool loads = t < PANEL * FOURS;  // a piece of a triangle
     T* column = lu + start + STRIP + blockIdx.x * 32 + lane;
-    for (unsigned k = warp; k < STRIP; k += 8) u[k][lane] = column[(size_t)(start + k) * ld];
+    for (unsigned k = warp; k < STRIP; k += WARPS) u[k][lane] = column[(size_t)(start + k) * ld];
 
+    Four piece = {};
+    auto fetch = [&](unsigned top) {
+        const T* l = lu + (size_t)(start + top + t / FOURS) * ld + start + top;
+        if (loads && top < STRIP) piece = reinterpret_cast<const Four*>(l)[t % FOURS];
+    };
+    fetch(0);
     for (unsigned top = 0; top < STRIP; top += PANEL) {
-        const T* l = lu + (size_t)(start + top) * ld + start + top;  // L from this panel on
-        __syncthreads();  // the rows up to this panel's are there, less the part of those above
+        if (loads) triangle[t / FOURS][t % FOURS] = piece;
+        __syncthreads();  // triangle and rows are there, the rows less the part of those above
+        fetch(top + PANEL);
         T x[PANEL];
         if (warp == 0) {
 #pragma unroll
             for (unsigned k = 0; k < PANEL; ++k) x[k] = u[top + k][lane];
             // By four columns of L at a time: the rows below do not wait for each other.
 #pragma unroll
-            for (unsigned four = 0; four < PANEL; four += 4)
+            for (unsigned four = 0; four < FOURS; ++four)
 #pragma unroll
-                for (unsigned i = four + 1; i < PANEL; ++i) {
-                    const Four line = *reinterpret_cast<const Four*>(l + (size_t)i * ld + four);
+                for (unsigned i = 4 * four + 1; i < PANEL; ++i) {
+                    const Four line = triangle[i][four];
 #pragma unroll
                     for (unsigned j = 0; j < 4; ++j)
-                        if (four + j < i) x[i] -= line.v[j] * x[four + j];
+                        if (4 * four + j < i) x[i] -= line.v[j] * x[4 * four + j];
                 }
 #pragma unroll
             for (unsigned k = 1; k < PANEL; ++k) u[top + k][lane] = x[k];
         }
+        // Rows of L below, a row for each warp, the next one on its way.
+        const T* below = lu + (size_t)(start + top + PANEL) * ld + start + top;
+        Four now[FOURS] = {}, next[FOURS] = {};
+        auto fetch_row = [&](unsigned row) {
+            const Four* line = reinterpret_cast<const Four*>(below + (size_t)row * ld);
+#pragma unroll
+            for (unsigned i = 0; i < FOURS; ++i) next[i] = line[i];
+        };
+        const unsigned rows = STRIP - top - PANEL;
+        if (warp < rows) fetch_row(warp);
         __syncthreads();  // this panel's rows of U are there
 #pragma unroll
         for (unsigned k = 0; k < PANEL; ++k) x[k] = u[top + k][lane];
-        for (unsigned row = PANEL + warp; row < STRIP - top; row += 8) {
-            const Four* line = reinterpret_cast<const Four*>(l + (size_t)row * ld);
+        for (unsigned row = warp; row < rows; row += WARPS) {
+#pragma unroll
+            for (unsigned i = 0; i < FOURS; ++i) now[i] = next[i];
+            if (row + WARPS < rows) fetch_row(row + WARPS);
             T sums[4] = {};  // an addition waits for the one before it
 #pragma unroll
-            for (unsigned i = 0; i < PANEL / 4; ++i) {
-                const Four four = line[i];
+            for (unsigned i = 0; i < FOURS; ++i)
 #pragma unroll
-                for (unsigned j = 0; j < 4; ++j) sums[j] += four.v[j] * x[4 * i + j];
-            }
-            u[top + row][lane] -= sums[0] + sums[1] + (sums[2] + sums[3]);
+                for (unsigned j = 0; j < 4; ++j) sums[j] += now[i].v[j] * x[4 * i + j];
+            u[top + PANEL + row][lane] -= sums[0] + sums[1] + (sums[2] + sums[3]);
         }
     }
     __syncthreads();  // all rows are there
-    for (unsigned k = warp; k < STRIP; k += 8) column[(size_t)(start + k) * ld] = u[k][lane];
+    for (unsigned k = warp; k < STRIP; k += WARPS) column[(size_t)(start + k) * ld] = u[k][lane];
 }
 
 // The matrix below and right of the strip minus (the strip's columns of L) x (its rows of U). As
