@@ -109,7 +109,7 @@ TARGETS = (
         options=("--dtype", "float32"), case=(("dtype", "float32"),),
     ),
     Target(
-        "radixsort", "pairs", (MANY,), 1.1, "cub", ("onesweep",),
+        "radixsort", "pairs", (MANY,), 1.1, "cub", ("onesweep", "most_significant_first_stable"),
         options=("--pairs",), case=(("layout", "pairs"),),
     ),
     product("A·B", 1.1, SMALL_TILES, 256, 512, 777, 1000, 1001, 1024),

@@ -9,7 +9,13 @@ import pytest
 
 from cudalab import labs, registry, runner
 from cudalab.labs.base import Inputs
-from cudalab.labs.radixsort import MOST_SPLIT, draw, top_bits_of
+from cudalab.labs.radixsort import (
+    LEAST_SPLIT_PAIRS,
+    MOST_SPLIT,
+    MOST_SPLIT_PAIRS,
+    draw,
+    top_bits_of,
+)
 
 LAB = labs.get("radixsort")
 BUCKET_ITEMS = 9216
@@ -206,13 +212,34 @@ def test_equal_keys_are_copied(backend, variant, n):
     assert sort(backend, variant, np.full(n, -1.5, np.float32)) is None
 
 
+def chosen(device, n, **case):
+    return LAB.choose(Inputs({}, {"n": n}), LAB.complete(case), device)
+
+
+def default(**case):
+    features = frozenset({"shared_96kb"})
+    return registry.default(LAB, LAB.complete(case), "cuda", features)
+
+
 def test_too_many_keys_to_split_are_swept_over():
     assert top_bits_of(MOST_SPLIT, BUCKET_ITEMS) == 15
     assert top_bits_of(MOST_SPLIT + 1, BUCKET_ITEMS) == 16
-    case = LAB.complete({})
-    for device, n, chosen in [("cuda", 0, ("onesweep",)), ("cuda", -1, None), ("cpu", 0, None)]:
-        inputs = Inputs({}, {"n": MOST_SPLIT + 1 + n})
-        assert LAB.choose(inputs, case, device) == chosen
+    assert chosen("cuda", 1) is None
+    assert chosen("cuda", MOST_SPLIT) is None
+    assert chosen("cuda", MOST_SPLIT + 1) == ("onesweep",)
+    assert chosen("cpu", MOST_SPLIT + 1) is None
+    assert default().name == "most_significant_first"
+
+
+def test_few_pairs_and_too_many_are_swept_over():
+    assert top_bits_of(MOST_SPLIT_PAIRS, BUCKET_ITEMS // 2) == 15
+    assert top_bits_of(MOST_SPLIT_PAIRS + 1, BUCKET_ITEMS // 2) == 16
+    for n in (LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS):
+        assert chosen("cuda", n, layout="pairs") is None
+    for n in (1, LEAST_SPLIT_PAIRS - 1, MOST_SPLIT_PAIRS + 1):
+        assert chosen("cuda", n, layout="pairs") == ("onesweep",)
+        assert chosen("cpu", n, layout="pairs") is None
+    assert default(layout="pairs").name == STABLE
 
 
 def test_splits_leave_buckets_room():

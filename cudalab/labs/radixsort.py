@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 VALUE_BYTES = 4  # of a pair; its key has as many
 MOST_SPLIT = 1 << 28  # keys: more take buckets of more than a block can sort
+LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS = 1 << 22, 1 << 27  # fewer are swept over as quickly
 GROUP_BITS = 8  # by which a long array is split first
 GROUPS = 1 << GROUP_BITS
 COUNTER_BYTES = 32 << 10  # with which a block counts all digits of its keys
@@ -121,9 +122,10 @@ class RadixSort(KeySort):
         return super().kernel_defines(case) | {"PAIRS": int(_is_pairs(case))}
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> Sequence[str] | None:
-        """On a GPU: sweeps for more keys than `most_significant_first` can split."""
-        del case
-        return ("onesweep",) if device == "cuda" and inputs.params["n"] > MOST_SPLIT else None
+        """On a GPU: sweeps for more keys or pairs than can be split, and for few pairs."""
+        least, most = (LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS) if _is_pairs(case) else (0, MOST_SPLIT)
+        split = least <= inputs.params["n"] <= most
+        return ("onesweep",) if device == "cuda" and not split else None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n keys and, with pairs, n values: rows of one array."""

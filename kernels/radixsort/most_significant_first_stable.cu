@@ -2,6 +2,7 @@
 // summary  = "Pairs: stable splits by the top bits, then buckets sorted with each pair's place"
 // order    = 7
 // dispatch = "most_significant_first_stable"
+// default  = ["cuda"]
 // applies  = { dtype = ["uint32", "int32", "float32"], layout = ["pairs"] }
 // requires = ["shared_96kb"]
 //
