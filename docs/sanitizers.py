@@ -45,16 +45,19 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LENGTHS: tuple[Size, ...] = (1, 1000, 65_537, 1_000_003)
 SIZES: dict[str, tuple[Size, ...]] = {
     "matmul": (33, 300, 520),
-    "solve": (33, 200, 600),
+    "radixsort": (1, 1000, 65_537, 3_000_017),  # the last in two splits, or four sweeps
+    "solve": (33, 300),  # more than a strip of 256 columns
     "transpose": (33, (300, 1000), 1025),
 }
+OF_MATRICES: tuple[Size, ...] = (33, (300, 1000), 1025)  # summed along rows or columns
 ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed without options
     "histogram": ({"dtype": "uint32"},),
     "radixsort": ({"layout": "pairs"}, {"dtype": "float32"}),
     "reduce": ({"dtype": "float32"},),
 }
-LIMIT_S = 60  # for one process
-CHUNK = 4  # variants in a process
+DISTS = {"solve": ("dominant", "spd", "random")}  # what iterations are made for, and what is left
+LIMIT_S = 90  # for one process
+CHUNK = 2  # variants in a process
 COMPUTE = [sys.executable, __file__, "compute"]
 MACHINE = cache(partial(measure.machine, "cuda"))
 REPORT = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
@@ -78,15 +81,21 @@ def own(lab: Lab, variant: Variant) -> Iterator[Case]:
             yield case
 
 
+def sizes_of(lab_name: str, case: Case) -> tuple[Size, ...]:
+    if case.get("along", "all") != "all":
+        return OF_MATRICES
+    return SIZES.get(lab_name, LENGTHS)
+
+
 def compute(lab_name: str, *names: str) -> None:
     """All sizes of all cases of these variants; ends with an error where an answer is wrong."""
     lab = labs.get(lab_name)
-    dists = lab.distributions if lab.name == "solve" else lab.distributions[:1]
+    dists = DISTS.get(lab_name, lab.distributions[:1])
     found = {name: registry.find(lab, name) for name in names}
     wanted = {name: cases(lab, variant) for name, variant in found.items()}
     with open_backend("cuda") as backend, tempfile.TemporaryDirectory() as folder:
         for case in {json.dumps(case): case for of in wanted.values() for case in of}.values():
-            for size, dist in product(SIZES.get(lab_name, LENGTHS), dists):
+            for size, dist in product(sizes_of(lab_name, case), dists):
                 data = bench.make_data(lab, case, size, dist, 1, backend, Path(folder))
                 for variant in (found[name] for name in names if case in wanted[name]):
                     compute_one(lab, variant, backend, data, case)
