@@ -85,6 +85,12 @@ def product(kind: str, goal: float, variants: tuple[str, ...], *sizes: int) -> T
     return Target("matmul", kind, sizes, goal, "cupy", variants)
 
 
+def symmetric(kind: str, variant: str) -> Target:
+    """A times its transpose, of which cuBLAS computes both halves."""
+    case = (("product", "aat"),)
+    return Target("matmul", kind, (4096,), 1.5, "cupy", (variant,), "", ("--aat",), case)
+
+
 MANY = 128_000_000
 LONG = (MANY, 1 << 28)
 SHORT = (1 << 16, 1 << 18, 1 << 20)
@@ -119,6 +125,8 @@ TARGETS = (
     product("A·B on tensor cores", 2.0, TENSOR_CORES, 2048),
     product("A·B on tensor cores", 2.35, TENSOR_CORES, 4096),
     product("A·B on tensor cores", 2.55, TENSOR_CORES, 8192),
+    symmetric("A·Aᵀ", "aat_symmetric_deep"),
+    symmetric("A·Aᵀ on tensor cores", "aat_tensor_cores"),
     Target(
         "transpose", "float32", (8192, (8191, 4097)), 1.0, "cupy",
         ("tiled_vectorized", "tiled_sectors"),
