@@ -444,6 +444,45 @@ def test_own_input(sort, tmp_path):
     assert "truncated" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("lab", "variant", "sizes"),
+    [
+        ("reduce", "sequential", [0, 1]),
+        ("reduce", "rows_shared", ["5x0", "0x3", "2x3"]),
+        ("matmul", "tiled", [0, 1]),
+    ],
+)
+def test_an_empty_input_is_answered_as_for_the_user(tmp_path, lab, variant, sizes):
+    path = tmp_path / "tests.toml"
+    path.write_text("".join(f"[[test]]\nn = '{size}'\n" for size in sizes))
+    report = checked(
+        lab, "--variant", variant, "--device", "cpu", "--tests", path, "--no-time",
+        "--no-sanitize", status=0,
+    )  # fmt: skip
+    assert report["points"] == len(sizes)
+
+
+@pytest.mark.parametrize("mode", ["compile", "cases"])
+def test_a_mistake_of_the_worker_is_the_graders(tmp_path, monkeypatch, mode):
+    lab = labs.get("reduce")
+    path = kernel(tmp_path, "reduce", "sequential")
+    mine = Kernel(lab, path, sandbox.choose("auto"), "cpu", "my.cu")
+    words = Kernel._spec
+
+    def spec(self, made, wanted, **rest):  # as if a part of the specification were forgotten
+        found = words(self, made, wanted, **rest)
+        return {**found, "cases": None} if wanted == mode else found
+
+    monkeypatch.setattr(Kernel, "_spec", spec)
+    plan = cases.public(lab, {}, mine.variant, quick=True)
+    report = judge.check(lab, mine, plan, mine.sandbox, judge.Settings(seed=3))
+    assert report.exit_code is ExitCode.ERROR
+    broken = next(stage for stage in report.stages if stage.status is Status.BROKEN)
+    assert broken.name == {"compile": "compile", "cases": "correct"}[mode]
+    assert broken.why is Why.GRADER
+    assert "cudalab itself failed: TypeError" in " ".join(broken.details)
+
+
 def test_seeds(sort):
     command = ("radixsort", "--quick", "--no-time")
     rest = ("--", sys.executable, sort)

@@ -146,7 +146,8 @@ class _Check:
             stage = Stage("compile", Status.PASSED, said)
         except CompileFailure as error:
             details = [*error.message.splitlines(), *error.hint.splitlines()]
-            stage = Stage("compile", Status.FAILED, "", details, error.why)
+            status = Status.BROKEN if error.why is Why.GRADER else Status.FAILED
+            stage = Stage("compile", status, "", details, error.why)
         except KernelCompileError as error:
             stage = Stage("compile", Status.FAILED, "", error.message.splitlines(), Why.COMPILE)
         except NoDeviceError as error:
@@ -208,6 +209,10 @@ class _Check:
         result.seconds, result.cpu_s = attempt.outcome.seconds, attempt.outcome.cpu_s
         result.peak_bytes = attempt.outcome.peak_bytes
         result.stderr = "\n".join(attempt.outcome.stderr.strip().splitlines()[-STDERR_LINES:])
+        if attempt.why is Why.GRADER:
+            result.status, result.why = Status.BROKEN, Why.GRADER
+            result.says = f"{test.name}: {attempt.says}"
+            return result
         self._judge(test, case, path, attempt, result)
         if twin is not None:
             self._judge_twin(case, twin, attempt, result)

@@ -38,6 +38,7 @@ COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk
 MOST_SOURCE = 4 << 20
 RUNS = 3  # of each kernel on each input: the same bytes each time?
 PIPE_BYTES = 7  # that a slow pipe delivers at a time
+PYTHON_RAISED = 1  # Python's exit status after an exception that nobody caught
 HEADERS = (".cuh", ".h", ".hpp", ".inl")
 CRASHES = {
     signal.SIGSEGV: "segmentation fault: memory that is not its own",
@@ -469,10 +470,10 @@ class Kernel:
         for library in (folder / "cache" / "cudalab" / "cpu").glob("*.so"):
             if not library.name.startswith("runtime-"):  # loading it has ended the process
                 _look_into(library, folder)
-        broken = failure(outcome)
-        why = broken.why if broken.why in LIMITS_BROKEN.values() else Why.COMPILE
+        broken = _worker_failure(outcome)
+        graders = broken.why is Why.GRADER or broken.why in LIMITS_BROKEN.values()
         raise CompileFailure(
-            why,
+            broken.why if graders else Why.COMPILE,
             f"compiling did not come to an end: {broken.says or 'nothing was compiled'}",
             "the compiler was ended: is there an endless template, or a huge array?",
         )
@@ -480,7 +481,7 @@ class Kernel:
     def _attempt_of(
         self, folder: Path, outcome: Outcome, report: dict[str, Any] | None, limits: Limits
     ) -> Attempt:
-        broken = failure(outcome)
+        broken = failure(outcome) if report is not None else _worker_failure(outcome)
         if broken.why and (report is None or "error" not in report):
             return broken
         if report is None:
@@ -591,7 +592,7 @@ def _look_into(library: Path, box: Path) -> None:
 
 def failure(outcome: Outcome) -> Attempt:
     """What is wrong with how a run ended; `why` is empty if nothing is."""
-    last = (outcome.stderr.strip().splitlines() or [""])[-1]
+    last = _last_line(outcome)
     if outcome.reason:
         says = _LIMIT_WORDS[outcome.reason].format(outcome, mib=outcome.peak_bytes / 2**20)
         return Attempt(outcome, why=LIMITS_BROKEN[outcome.reason], says=says)
@@ -606,6 +607,18 @@ def failure(outcome: Outcome) -> Attempt:
         says = f"exit status {outcome.status}" + (f": {last}" if last else "")
         return Attempt(outcome, why=Why.EXIT, says=says)
     return Attempt(outcome)
+
+
+def _worker_failure(outcome: Outcome) -> Attempt:
+    """How a worker ended that left no report; an exception of its own Python is the grader's."""
+    broken = failure(outcome)
+    if outcome.status != PYTHON_RAISED:
+        return broken
+    return replace(broken, why=Why.GRADER, says=f"cudalab itself failed: {_last_line(outcome)}")
+
+
+def _last_line(outcome: Outcome) -> str:
+    return (outcome.stderr.strip().splitlines() or [""])[-1]
 
 
 _LIMIT_WORDS = {

@@ -130,6 +130,10 @@ def run_case(
     """Several runs on garbage; each different answer becomes a file."""
     guarded = GuardedBackend(backend)
     inputs = read_inputs(lab, case, path)
+    empty = lab.empty_answer(inputs, case)
+    if empty is not None:  # the host side answers, as it does for the user
+        Path(f"answer-{number}-0.bin").write_bytes(as_bytes(empty))
+        return {"answers": 1, "runs": 1, "launches": [], "notes": []}
     step = prepare(lab, variant, guarded, inputs, case)
     answers: list[bytes] = []
     for _ in range(runs):
