@@ -98,7 +98,7 @@ ITERATIONS = (
     "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient",
     "conjugate_gradient_scaled",
 )  # fmt: skip
-SMALL_TILES = ("cluster_split_k", "cluster_split_k_wide")
+SMALL_TILES = ("group_split_k", "group_split_k_80", "group_split_k_wide")
 LARGE_TILES = ("async_copy_deep", "whole_waves")
 TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
 TARGETS = (
@@ -202,13 +202,18 @@ def belongs(table: dict[str, Any], target: Target, size: Size) -> bool:
 
 def ratio(table: dict[str, Any], target: Target) -> tuple[float, str] | None:
     """By how much the best variant is faster than the fastest form of the peer, and its name."""
-    found = [
-        (min(ratios), row["name"])
+    found = ratios(table, target)
+    return max(((times, name) for name, times in found.items()), default=None)
+
+
+def ratios(table: dict[str, Any], target: Target) -> dict[str, float]:
+    """The same of each variant."""
+    return {
+        row["name"]: min(of_peer)
         for row in table["rows"]
         if row["name"] in target.variants
-        and (ratios := [b["ratio"] for b in row["baselines"].values() if is_of(b, target.peer)])
-    ]
-    return max(found, default=None)
+        and (of_peer := [b["ratio"] for b in row["baselines"].values() if is_of(b, target.peer)])
+    }
 
 
 def is_of(baseline: dict[str, Any], peer: str) -> bool:
@@ -216,14 +221,14 @@ def is_of(baseline: dict[str, Any], peer: str) -> bool:
 
 
 def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
-    """The rows of the table: of each target at each size the last runs of the variant that is best.
+    """The rows of the table: each target at each size, the last runs of the variant that was best.
 
     A target is missed where the median of these runs is below its goal.
     """
     for target in TARGETS:
         for size in target.sizes:
             runs = sorted(
-                (str(table["date"]), str(table["commit"]), best)
+                (str(table["date"]), str(table["commit"]), best[1], ratios(table, target))
                 for table in stored["tables"]
                 if belongs(table, target, size) and (best := ratio(table, target))
             )
@@ -231,8 +236,8 @@ def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
             if not runs:
                 yield [f"`{target.lab}` {target.work}", shown(size), "", "not measured", goal, ""]
                 continue
-            date, commit, (_, name) = runs[-1]
-            times = [best for _, _, (best, of) in runs if of == name][-RUNS_SHOWN:]
+            date, commit, name, _ = runs[-1]
+            times = [of[name] for *_, of in runs if name in of][-RUNS_SHOWN:]
             missed = round(statistics.median(times), 2) < target.goal
             yield [
                 f"`{target.lab}` {target.work}",

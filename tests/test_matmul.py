@@ -14,15 +14,14 @@ from hypothesis import strategies as st
 from cudalab import labs, registry, runner
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
-from cudalab.labs import matmul
 from cudalab.labs.base import Inputs
 from cudalab.labs.matmul import (
     UNIT,
-    cluster_pieces,
     deal_squares,
     draw,
     factors,
     on_tensor_cores,
+    small_tiles,
     whole_waves,
 )
 
@@ -436,43 +435,47 @@ def test_tiles_of_the_last_wave_in_pieces(backend, which, at_once):
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
-def test_clusters_are_as_large_as_multiprocessors_are_idle():
-    for tiles, at_once, expected in [(1, 132, 4), (1, 1, 2), (64, 132, 2), (16, 132, 4)]:
-        assert cluster_pieces(tiles, 512, at_once, 64) == expected
-    for tiles, expected in [(1, 4), (64, 2), (100, 1), (130, 1)]:
-        assert cluster_pieces(tiles, 512, 132, 64, choice=(1, 2, 4)) == expected
-
-
-@pytest.mark.cuda
-@pytest.mark.parametrize("name", ["cluster_split_k", "cluster_split_k_wide"])
+@pytest.mark.parametrize("name", ["group_split_k", "group_split_k_80", "group_split_k_wide"])
 @pytest.mark.parametrize("which", PRODUCTS)
-@pytest.mark.parametrize("at_once", [1, 1000])
-def test_pieces_of_a_cluster(backend, name, which, at_once):
-    """Two and four of them, some empty, edges in all directions, more than a band."""
-    variant = registry.find(LAB, name)
-    variant = replace(variant, defines=variant.defines | {"MULTIPROCESSORS": at_once})
-    for m, k, n in [(50, 1, 40), (50, 47, 40), (64, 64, 64), (1, 333, 130), (2_100, 65, 131)]:
+def test_groups_of_warps_share_a_tile(backend, name, which):
+    """Steps that fill no stage, groups without one, more stages than the ring has; all edges.
+
+    Rows of B start at multiples of 16, 8 and 4 bytes; copies reach beyond its last row.
+    """
+    variant = replace(registry.find(LAB, name), requires=())
+    for m, k, n in [
+        (50, 1, 40), (50, 47, 41), (64, 64, 64), (1, 333, 130), (33, 160, 259), (5, 31, 2),
+        (3, 1, 1), (40, 70, 1), (20, 200, 3), (130, 129, 161), (70, 97, 6), (9, 385, 85),
+        (1_100, 65, 131),
+    ]:  # fmt: skip
         inputs = make(which, m, k, n)
         found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
-@pytest.mark.cuda
-@pytest.mark.parametrize("name", ["group_split_k", "group_split_k_wide"])
-@pytest.mark.parametrize("which", PRODUCTS)
-def test_groups_of_warps_in_pieces(backend, name, which, monkeypatch):
-    """One, two and four pieces, some empty, groups without a step, edges in all directions.
+@pytest.mark.parametrize("name", ["group_split_k", "group_split_k_80", "group_split_k_wide"])
+@pytest.mark.parametrize("n", [64, 66, 67, 69])
+def test_columns_behind_a_tile_are_not_its_own(backend, name, n):
+    """What shifted rows hold of their neighbours, infinities here, stays out of the sums."""
+    variant = replace(registry.find(LAB, name), requires=())
+    inputs = make("ab", 33, 130, n)
+    for col in (0, n - 1):
+        inputs.arrays["b"][:, col] = np.inf
+        inputs.arrays["a"][:] = np.abs(inputs.arrays["a"]) + 1
+    got = compute(backend, variant, inputs, "ab")
+    assert np.isinf(got[:, [0, -1]]).all()
+    assert np.isfinite(got[:, 1:-1]).all()
+    assert LAB.compare(got, inputs, case()) is None
 
-    Rows of B start at multiples of 16, 8 and 4 bytes; its last row ends within a copy's 16 bytes.
-    """
-    variant = registry.find(LAB, name)
-    shapes = [(50, 1, 40), (50, 47, 41), (64, 64, 64), (1, 333, 130), (2_100, 65, 131), (70, 97, 3)]
-    for pieces in (1, 2, 4):
-        monkeypatch.setattr(matmul, "cluster_pieces", lambda *_, pieces=pieces, **__: pieces)
-        for m, k, n in [*shapes, (33, 160, 259), (5, 31, 2), (3, 1, 1), (130, 129, 161)]:
-            inputs = make(which, m, k, n)
-            found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
-            assert found is None, f"{m} x {k} x {n} in {pieces}: {found}"
+
+def test_small_tiles_are_those_with_the_least_work_in_a_multiprocessor():
+    small, middle, wide = "group_split_k", "group_split_k_80", "group_split_k_wide"
+    for size, expected in [
+        ((256, 256, 256), small), ((512, 512, 512), small), ((640, 640, 640), small),
+        ((777, 777, 777), middle), ((1000, 1000, 1000), wide), ((1001, 1001, 1001), wide),
+        ((1024, 1024, 1024), wide), ((128, 512, 128), small), ((128, 8192, 128), "split_k"),
+    ]:  # fmt: skip
+        assert small_tiles(*size) == expected
 
 
 def test_every_row_of_the_ladder_is_there():
@@ -484,14 +487,14 @@ def test_every_row_of_the_ladder_is_there():
 
 
 def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
-    small, wide, fallback = "cluster_split_k", "cluster_split_k_wide", "split_k"
+    small, wide = "group_split_k", "group_split_k_wide"
     for n, device, expected in [
         (16, "cuda", None),
-        (256, "cuda", [small, fallback]),
-        (640, "cuda", [small, fallback]),
-        (1000, "cuda", ["tensor_cores_cluster", wide, fallback]),
-        (1280, "cuda", ["tensor_cores_bf16x6", wide, fallback]),
-        (1536, "cuda", ["tensor_cores_wide", wide, fallback]),
+        (256, "cuda", [small]),
+        (640, "cuda", [small]),
+        (1000, "cuda", ["tensor_cores_cluster", wide, small]),
+        (1280, "cuda", ["tensor_cores_bf16x6", small]),
+        (1536, "cuda", ["tensor_cores_wide", small]),
         (3000, "cuda", ["tensor_cores_wide"]),
         (4096, "cuda", ["tensor_cores_bf16x6"]),
         (8192, "cuda", ["tensor_cores_wide"]),
@@ -504,7 +507,7 @@ def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
     assert LAB.choose(square, case("aat"), "cuda") == ["aat_tensor_cores"]
     assert "aat_tensor_cores" in square.params["policy"]
     thin = Inputs({}, {"m": 9000, "k": 9000, "n": 40})  # no use for tiles of 128 columns
-    assert LAB.choose(thin, case(), "cuda") == [small, fallback]
+    assert LAB.choose(thin, case(), "cuda") == [small]
 
 
 def test_tensor_cores_only_where_they_are_no_less_exact():

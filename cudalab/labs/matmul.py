@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_GRID_Y = 65_535
 # What `choose` goes by, as measured on an H100: docs/performance/matmul.md.
 FEW_ELEMENTS = 1_800**2  # of C: tiles of 128 x 256 are fewer than its multiprocessors
-VERY_FEW = 850**2  # tiles of 64 x 128 are
+LONG_SUMS = 2_048  # numbers along k
 TENSOR_CORES_FROM = 512  # rows, columns and k
 TENSOR_CORES_PRODUCTS = 720**3
 SQUARES_FROM = 720  # rows of a matrix that is multiplied by its transpose
@@ -69,8 +69,7 @@ class MatMul(Lab):
                 "in float32 arithmetic"
             )
         if k >= 128 and m * n <= FEW_ELEMENTS:
-            names.append("cluster_split_k" if m * n <= VERY_FEW else "cluster_split_k_wide")
-            names.append("split_k")
+            names += dict.fromkeys((small_tiles(m, k, n), "group_split_k"))
         return names or None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
@@ -241,31 +240,6 @@ class MatMul(Lab):
             backend.launch(add, add_blocks, threads, partials, c, count, np.uint32(pieces))
 
         return Step(run, c)
-
-    def dispatch_cluster_split_k(self, job: Job) -> Step:
-        """Clusters of 2 or 4 blocks a tile of C, each block a piece of the sums.
-
-        multiply_in_2(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n),
-        multiply_in_4(…)
-            c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1), in clusters of
-            (1, 2, 1) and (1, 4, 1). blockIdx.x counts the tiles of BM x BN elements,
-            blockIdx.y the pieces of k
-        multiply_in_1(…)
-            the same in blocks that form no clusters, where the header defines GROUPS: so many
-            groups of warps in a block share a tile
-        Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES.
-        """
-        m, k, n = (job.params[name] for name in "mkn")
-        tiles = _blocks(m, job.define("BM")) * _blocks(n, job.define("BN"))
-        pieces = cluster_pieces(
-            tiles,
-            k,
-            job.define("MULTIPROCESSORS"),
-            job.define("PIECE_COST"),
-            choice=(1, 2, 4) if "GROUPS" in job.defines else (2, 4),
-        )
-        threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES")
-        return _multiply(job, (tiles, pieces), threads, shared, f"multiply_in_{pieces}")
 
     def dispatch_whole_waves(self, job: Job) -> Step:
         """Tiles in waves of MULTIPROCESSORS blocks; those of the last wave split along k.
@@ -442,13 +416,12 @@ def _multiply(
     grid: int | tuple[int, ...],
     block: int | tuple[int, ...],
     shared_bytes: int = 0,
-    kernel_name: str = "multiply",
 ) -> Step:
     backend, a = job.backend, job.buffers["a"]
     b = job.buffers.get("b", a)
     m, k, n = (job.params[name] for name in "mkn")
     c: Buffer = backend.empty((m, n), np.float32)
-    kernel = job.kernels[kernel_name]
+    kernel = job.kernels["multiply"]
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
 
     def run() -> None:
@@ -492,19 +465,21 @@ def tensor_core_tiles(m: int, k: int, n: int) -> str:
     return min(costs, key=costs.__getitem__)
 
 
-def cluster_pieces(
-    tiles: int, k: int, multiprocessors: int, piece_cost: int, choice: tuple[int, ...] = (2, 4)
-) -> int:
-    """How many blocks, one of `choice`, share a tile.
+def small_tiles(m: int, k: int, n: int) -> str:
+    """The variant for few elements whose fullest multiprocessor has the least to do, on an H100.
 
-    The blocks are spread over the multiprocessors; one's time is that of its blocks' numbers along
-    k, and `piece_cost` more for each. The number of pieces is the one for which that is least.
+    In elements of C; in tiles of 32 x 64 and 64 x 80 one takes a thirtieth and a tenth longer.
+    Where long sums of few elements would leave most multiprocessors idle, blocks share a tile.
     """
-    _, pieces = min(
-        (_blocks(tiles * pieces, multiprocessors) * (_blocks(k, pieces) + piece_cost), pieces)
-        for pieces in choice
-    )
-    return pieces
+    tiles = {
+        "group_split_k": _blocks(m, 32) * _blocks(n, 64),
+        "group_split_k_80": _blocks(m, 64) * _blocks(n, 80),
+        "group_split_k_wide": _blocks(m, 64) * _blocks(n, 128),
+    }
+    if k >= LONG_SUMS and tiles["group_split_k"] <= MULTIPROCESSORS // 4:
+        return "split_k"
+    each = {"group_split_k": 32 * 66, "group_split_k_80": 64 * 88, "group_split_k_wide": 64 * 128}
+    return min(tiles, key=lambda name: _blocks(tiles[name], MULTIPROCESSORS) * each[name])
 
 
 def whole_waves(tiles: int, k: int, bk: int, at_once: int, piece_cost: int) -> tuple[int, int, int]:

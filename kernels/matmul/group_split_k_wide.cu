@@ -1,26 +1,22 @@
 // /// cudalab
-// summary  = "The same with tiles of 64 x 128, 8 x 8 elements a thread"
-// order    = 17.7
-// dispatch = "cluster_split_k"
-// requires = ["sm_90", "clusters", "inline_ptx"]
+// summary  = "The same with tiles of 64 x 128, 8 x 8 elements a thread, in two groups"
+// order    = 17.5
+// dispatch = "tiles"
+// requires = ["sm_80"]
 //
 // [defines]
 // BM                = 64
 // BN                = 128
-// BK                = 24
-// STAGES            = 4
+// BK                = 32
+// STAGES            = 3
 // TM                = 8
 // TN                = 8
-// WARP_M            = 32
-// WARP_N            = 64
-// GROUPS            = 3
-// THREADS_PER_BLOCK = 384
-// MULTIPROCESSORS   = 132
-// PIECE_COST        = 64
-// SHARED_BYTES      = 101376  # GROUPS * BM * (BN + 4) * 4
+// GROUPS            = 2
+// THREADS_PER_BLOCK = 256
+// SHARED_BYTES      = 76800  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// `group_split_k` with larger tiles and 8 x 8 elements a thread: 16 reads from shared memory for 64
-// products instead of 13 for 40. Three groups of warps leave 168 registers a thread. It needs n of
-// about 1000.
+// `group_split_k` with tiles of which a product of 1000 x 1000 elements has 128, for 132
+// multiprocessors. Two groups of four warps: with 8-byte copies of B where n is odd.
+// Limits: 75 KB of shared memory a block, which devices have from compute capability 8.0 on.
 #include "matmul/group_split_k.cu"
