@@ -522,7 +522,7 @@ def _plan_step(lab: Lab, variant: Variant, backend: Backend, data: Data, case: C
         {**lab.kernel_defines(case), **variant.defines},
         arch=registry.architecture(variant.requires),
     )
-    job = Job(backend, kernels, variant.defines, data.buffers, data.inputs.params, case)
+    job = Job(backend, kernels, variant, data.buffers, data.inputs.params, case)
     step: Step = getattr(lab, f"dispatch_{variant.dispatch}")(job)
     return step
 

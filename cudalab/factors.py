@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cudalab.labs.base import blocks_for
 from cudalab.spectrum import RefusalError
 
 if TYPE_CHECKING:
@@ -104,10 +105,13 @@ class Factors(Direct):
 
     def __init__(self, job: Job) -> None:
         dtype = np.dtype(job.case["dtype"])
-        self.edge = job.define("TILE") * 4 // dtype.itemsize  # of a tile of the trailing update
+        item_words = dtype.itemsize // 4
+        # Of a tile of the trailing update.
+        self.edge = job.define("TILE", least=item_words) // item_words
         padded = blocks_for(job.params["n"], PANEL) * PANEL
         super().__init__(job, padded, padded + self.edge - PANEL)
-        self.panel_rows = job.define("PANEL_THREADS") // 32 * job.define("ROWS_PER_WARP")
+        warps = job.define("PANEL_THREADS", least=32) // 32
+        self.panel_rows = warps * job.define("ROWS_PER_WARP")
         blocks, empty = blocks_for(padded, self.panel_rows), job.backend.empty
         self.candidates = [(empty(blocks, dtype), empty(blocks, np.uint32)) for _ in range(2)]
         self.pivots = empty(padded, np.uint32)
@@ -160,9 +164,10 @@ class BlockedFactors(Direct):
     def __init__(self, job: Job) -> None:
         dtype = np.dtype(job.case["dtype"])
         # The kernels count in 16-byte pieces: half of everything in double.
-        self.strip, self.edge, self.most_threads = (
-            job.define(name) * 4 // dtype.itemsize for name in ("BLOCK", "TILE", "MOST_THREADS")
-        )
+        item_words = dtype.itemsize // 4
+        self.strip = job.define("BLOCK", least=PANEL * item_words) // item_words
+        self.edge = job.define("TILE", least=item_words) // item_words
+        self.most_threads = job.define("MOST_THREADS", least=32 * item_words) // item_words
         self.rows_each = job.define("ROWS_OF_THREAD")
         self.rows = 256 // dtype.itemsize  # of a block of eliminate_rows
         self.solve_threads = 2048 // dtype.itemsize
@@ -271,11 +276,6 @@ class Inverse(Direct):
 def _square_root(number: int) -> int:
     """Rounded up."""
     return math.isqrt(number - 1) + 1
-
-
-def blocks_for(items: int, per_block: int) -> int:
-    """As many as hold all items."""
-    return -(-items // per_block)
 
 
 def warp_blocks(rows: int) -> int:

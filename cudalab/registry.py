@@ -63,6 +63,10 @@ class Variant:
         """What the variant requires and a device with `features` lacks."""
         return [feature for feature in self.requires if feature not in features]
 
+    def error(self, key: str, message: str) -> HeaderError:
+        """An error at the line of the header's `key`, for what only its use shows."""
+        return _Header(self.path, self.label).error(key, message)
+
 
 def architecture(requires: Iterable[str]) -> str | None:
     """The highest compute capability that `requires` names, such as "sm_90a"."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from cudalab import registry, source
-from cudalab.errors import CudalabError
+from cudalab.errors import CudalabError, HeaderError
 from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Job
 
@@ -43,7 +43,8 @@ def run(
             step()
             backend.synchronize()
     except CudalabError as error:
-        if type(error) is CudalabError:  # a kernel is missing, or has other parameters
+        # A kernel is missing or has other parameters, or a define is.
+        if type(error) in (CudalabError, HeaderError):
             error.hint = "\n".join(filter(None, (error.hint, contract(lab, variant))))
         raise
 
@@ -72,7 +73,7 @@ def prepare(
         buffers = {name: backend.to_device(data) for name, data in inputs.arrays.items()}
     waited = sum(data.seconds for data in inputs.arrays.values() if isinstance(data, Payload))
     watch.take("to device", "read", 1e3 * waited)
-    job = Job(backend, kernels, variant.defines, buffers, inputs.params, case)
+    job = Job(backend, kernels, variant, buffers, inputs.params, case)
     step: Step = getattr(lab, f"dispatch_{variant.dispatch}")(job)
     return step
 

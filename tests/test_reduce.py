@@ -623,7 +623,7 @@ def test_a_launch_plan_never_returns_its_input(backend):
                 source.load(variant.path, variant.label),
                 {**LAB.kernel_defines(chosen), **variant.defines},
             )
-            job = Job(backend, kernels, variant.defines, buffers, {"n": 1}, chosen)
+            job = Job(backend, kernels, variant, buffers, {"n": 1}, chosen)
             step = getattr(LAB, f"dispatch_{variant.dispatch}")(job)
             step()
             assert step.out is not buffers["x"]

@@ -431,13 +431,14 @@ SMALL = {"MOST_THREADS": 64, "BLOCK": 64}
 
 def factorize(backend, name, method, inputs, options, **defines):
     """The method after its factorization."""
-    variant = registry.find(LAB, name)
-    all_defines = {**variant.defines, **defines}
+    ours = registry.find(LAB, name)
+    variant = dataclasses.replace(ours, defines={**ours.defines, **defines})
     kernels = backend.compile(
-        source.load(variant.path, variant.label), {**LAB.kernel_defines(options), **all_defines}
+        source.load(variant.path, variant.label),
+        {**LAB.kernel_defines(options), **variant.defines},
     )
     buffers = {key: backend.to_device(array) for key, array in inputs.arrays.items()}
-    found = method(Job(backend, kernels, all_defines, buffers, inputs.params, options))
+    found = method(Job(backend, kernels, variant, buffers, inputs.params, options))
     found.factorize()
     return found
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Backend, Buffer, Module
     from cudalab.compare import Mismatches
     from cudalab.formats import InputStream, Payload
+    from cudalab.registry import Variant
 
 Array = np.ndarray[Any, Any]
 Case = dict[str, Any]  # the options that choose what is computed: {"dtype": "uint32"}
@@ -51,14 +52,30 @@ class Job:
 
     backend: Backend
     kernels: Module
-    defines: Mapping[str, int | str]
+    variant: Variant
     buffers: dict[str, Buffer]
     params: dict[str, Any]
     case: Case
 
-    def define(self, name: str) -> int:
-        """The variant's integer define `name`, the same number its kernels were compiled with."""
-        return int(self.defines[name])
+    @property
+    def defines(self) -> Mapping[str, int | str]:
+        """What the variant's header defines."""
+        return self.variant.defines
+
+    def define(self, name: str, otherwise: int | None = None, *, least: int = 1) -> int:
+        """The variant's integer define `name`, the same number its kernels were compiled with.
+
+        `otherwise` is taken where the header has none. HeaderError for what the plan cannot use.
+        """
+        value = self.defines.get(name, otherwise)
+        if value is None:
+            raise self.variant.error("defines", f"defines: {name} is missing")
+        if isinstance(value, int) and (name not in self.defines or least <= value < 2**31):
+            return value
+        raise self.variant.error(
+            "defines",
+            f"defines: {name} = {value!r}: the launch plan needs an integer, {least} or more",
+        )
 
 
 @dataclass(frozen=True)
@@ -76,6 +93,11 @@ class Step:
         """Launch everything once, and see whether the inputs were right."""
         self.run()
         self.check()
+
+
+def blocks_for(items: int, per_block: int) -> int:
+    """As many blocks as hold all items."""
+    return -(-items // per_block)
 
 
 class Lab:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Case, Job, Size, Step
+from cudalab.labs.base import Case, Job, Size, Step, blocks_for
 from cudalab.labs.radixsort import KeySort, draw
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Bitonic(KeySort):
         """
         backend, n = job.backend, job.params["n"]
         items, threads = job.define("ITEMS_PER_BLOCK"), job.define("THREADS_PER_BLOCK")
-        blocks = -(-n // items)
+        blocks = blocks_for(n, items)
         keys = backend.empty(n, job.buffers["keys"].dtype)
         sort_blocks, merge_blocks = job.kernels["sort_blocks"], job.kernels["merge_blocks"]
 
@@ -102,6 +102,6 @@ def _padded_size(job: Job) -> int:
 def _launch(job: Job, kernel: str, keys: Buffer, number: int, *, group: int) -> None:
     """A step: half as many comparators as the groups of `group` keys that n keys begin."""
     n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
-    blocks = -(-(-(-n // group) * group // 2) // threads)
+    blocks = blocks_for(blocks_for(n, group) * group // 2, threads)
     args = (keys, np.uint32(n), np.uint32(number))
     job.backend.launch(job.kernels[kernel], blocks, threads, *args)

@@ -12,7 +12,7 @@ from cudalab import plots
 from cudalab.compare import Mismatches, compare_exact
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -204,7 +204,7 @@ class Histogram(Lab):
         backend, data = job.backend, job.buffers["elements"]
         n, bins = job.params["n"], job.case["bins"]
         threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
-        blocks = _blocks(n, 4 * threads * job.define("WORDS_PER_THREAD"))
+        blocks = blocks_for(n, 4 * threads * job.define("WORDS_PER_THREAD"))
         count, merge = job.kernels["count_partials"], job.kernels["merge_partials"]
         counts = backend.empty(bins, np.uint32)
         partials = backend.empty(bins * blocks, np.uint32)
@@ -230,17 +230,17 @@ class Histogram(Lab):
         backend, data = job.backend, job.buffers["elements"]
         n, bins = job.params["n"], job.case["bins"]
         threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
-        run_items = max(_blocks(n, job.define("MAX_RUNS")), job.define("MIN_RUN_ITEMS"))
-        run_items = 16 * _blocks(run_items, 16)
-        runs = _blocks(n, run_items)
+        run_items = max(blocks_for(n, job.define("MAX_RUNS")), job.define("MIN_RUN_ITEMS"))
+        run_items = 16 * blocks_for(run_items, 16)
+        runs = blocks_for(n, run_items)
         count, merge = job.kernels["count_runs"], job.kernels["merge_tables"]
         counts, first_bad = backend.empty(bins, np.uint32), backend.empty(runs, np.uint64)
         tables = backend.empty(runs * bins, np.uint32)
 
         def run() -> None:
             args = (data, np.uint32(n), np.uint32(run_items), tables, first_bad)
-            backend.launch(count, _blocks(runs, threads), threads, *args)
-            blocks = _blocks(bins, merge_threads)
+            backend.launch(count, blocks_for(runs, threads), threads, *args)
+            blocks = blocks_for(bins, merge_threads)
             backend.launch(merge, blocks, merge_threads, tables, counts, np.uint32(runs))
 
         return Step(run, counts, check=partial(_check_elements, job, first_bad))
@@ -249,23 +249,19 @@ class Histogram(Lab):
 LAB = Histogram()
 
 
-def _blocks(items: int, per_block: int) -> int:
-    return -(-items // per_block)
-
-
 def _one_pass(job: Job, *more: Buffer) -> Step:
     """The plan `one_pass`; count gets `more` behind its other parameters."""
     backend, data = job.backend, job.buffers["elements"]
     n, bins = job.params["n"], job.case["bins"]
     threads = job.define("THREADS_PER_BLOCK")
-    blocks = _blocks(n, threads * job.define("ITEMS_PER_THREAD"))
-    blocks = min(blocks, int(job.defines.get("MAX_BLOCKS", blocks)))
-    grid = (blocks, _blocks(bins, int(job.defines.get("RANGE_BINS", bins))))
+    blocks = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
+    blocks = min(blocks, job.define("MAX_BLOCKS", blocks))
+    grid = (blocks, blocks_for(bins, job.define("RANGE_BINS", bins)))
     clear, count = job.kernels["clear_counts"], job.kernels["count"]
     counts, first_bad = backend.empty(bins, np.uint32), backend.empty(1, np.uint64)
 
     def run() -> None:
-        backend.launch(clear, _blocks(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
+        backend.launch(clear, blocks_for(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
         backend.launch(count, grid, threads, data, np.uint32(n), counts, first_bad, *more)
 
     return Step(run, counts, check=partial(_check_elements, job, first_bad))

@@ -10,7 +10,7 @@ from cudalab.backends.base import C_TYPES
 from cudalab.compare import SHOWN, Mismatches, compare_exact, show
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -190,11 +190,11 @@ class Reduce(Lab):
         MAX_BLOCKS where the header says so. A sum of n <= ITEMS_PER_BLOCK items needs only x,
         out and n.
         """
-        n, per_block = job.params["n"], job.define("ITEMS_PER_BLOCK")
-        most = int(job.defines.get("MAX_BLOCKS", n))
-        grids = [min(_blocks(n, per_block), most)]
+        n, per_block = job.params["n"], job.define("ITEMS_PER_BLOCK", least=2)
+        most = job.define("MAX_BLOCKS", n)
+        grids = [min(blocks_for(n, per_block), most)]
         while grids[-1] > 1:
-            grids.append(min(_blocks(grids[-1], per_block), most))
+            grids.append(min(blocks_for(grids[-1], per_block), most))
         results = [job.backend.empty(grid, job.buffers["x"].dtype) for grid in grids]
         kernel, threads = job.kernels["reduce_blocks"], job.define("THREADS_PER_BLOCK")
 
@@ -225,7 +225,8 @@ class Reduce(Lab):
                 half = items - items // 2
                 target = scratch if half > 1 else out
                 numbers = np.uint32(items), np.int32(level), np.uint32(n if half == 1 else 0)
-                job.backend.launch(kernel, _blocks(half, threads), threads, x, y, target, *numbers)
+                grid = blocks_for(half, threads)
+                job.backend.launch(kernel, grid, threads, x, y, target, *numbers)
                 x, y, items, level = target, target, half, level + 1
 
         return Step(run, out)
@@ -239,7 +240,7 @@ class Reduce(Lab):
         Blocks of THREADS_PER_BLOCK threads: one for each ITEMS_PER_BLOCK items, MAX_BLOCKS at most.
         """
         n, dtype = job.params["n"], job.buffers["x"].dtype
-        grid = min(_blocks(n, job.define("ITEMS_PER_BLOCK")), job.define("MAX_BLOCKS"))
+        grid = min(blocks_for(n, job.define("ITEMS_PER_BLOCK")), job.define("MAX_BLOCKS"))
         kernel, threads = job.kernels["reduce_array"], job.define("THREADS_PER_BLOCK")
         partials, out = job.backend.empty(grid, dtype), job.backend.empty(1, dtype)
         ticket = job.backend.to_device(np.zeros(1, np.uint32))
@@ -263,11 +264,12 @@ class Reduce(Lab):
         ITEMS_PER_SEGMENT, a segment is a row.
         """
         rows, cols = job.params.get("rows", 1), job.params.get("cols", job.params.get("n", 0))
-        per_segment = int(job.defines.get("ITEMS_PER_SEGMENT", cols))
-        kernel, threads = job.kernels["reduce_rows"], job.define("THREADS_PER_BLOCK")
-        widths = [cols, _blocks(cols, per_segment)]
+        per_segment = job.define("ITEMS_PER_SEGMENT", cols, least=2)
+        kernel, most_lanes = job.kernels["reduce_rows"], job.define("MAX_LANES")
+        threads = job.define("THREADS_PER_BLOCK", least=most_lanes)
+        widths = [cols, blocks_for(cols, per_segment)]
         while widths[-1] > 1:
-            widths.append(_blocks(widths[-1], per_segment))
+            widths.append(blocks_for(widths[-1], per_segment))
         dtype = job.buffers["x"].dtype
         results = [job.backend.empty(rows * segments, dtype) for segments in widths[1:]]
 
@@ -275,8 +277,8 @@ class Reduce(Lab):
             x, y = _inputs(job)
             for level, out in enumerate(results):
                 width, segments = widths[level : level + 2]
-                lanes = _power_of_two(width, job.define("MAX_LANES"))
-                grid = _blocks(rows * segments, threads // lanes)
+                lanes = _power_of_two(width, most_lanes)
+                grid = blocks_for(rows * segments, threads // lanes)
                 sizes = np.uint32(rows), np.uint32(width), np.uint32(lanes)
                 last = np.int32(level), np.uint32(cols if segments == 1 else 0)
                 job.backend.launch(kernel, grid, threads, x, y, out, *sizes, *last)
@@ -317,10 +319,11 @@ class Reduce(Lab):
         """
         rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
         width = _power_of_two(cols, 32)
-        strips, per_segment = _blocks(cols, width), job.define("ITEMS_PER_BLOCK") // width
-        heights = [rows, _blocks(rows, per_segment)]
+        strips = blocks_for(cols, width)
+        per_segment = job.define("ITEMS_PER_BLOCK", least=2 * width) // width
+        heights = [rows, blocks_for(rows, per_segment)]
         while heights[-1] > 1:
-            heights.append(_blocks(heights[-1], per_segment))
+            heights.append(blocks_for(heights[-1], per_segment))
         results = [job.backend.empty(segments * cols, x.dtype) for segments in heights[1:]]
         kernel, threads = job.kernels["reduce_cols"], job.define("THREADS_PER_BLOCK")
 
@@ -339,10 +342,6 @@ class Reduce(Lab):
 LAB = Reduce()
 
 
-def _blocks(items: int, per_block: int) -> int:
-    return -(-items // per_block)
-
-
 def _power_of_two(at_least: int, most: int) -> int:
     """The least power of two that is not less than `at_least`, `most` (a power of two) at most."""
     return min(1 << (at_least - 1).bit_length(), most)
@@ -359,7 +358,7 @@ def _one_launch(job: Job, name: str, results: int, per_block: int) -> Step:
     kernel, threads = job.kernels[name], job.define("THREADS_PER_BLOCK")
     out = job.backend.empty(results, x.dtype)
     numbers = [np.uint32(value) for value in (rows, cols, rows * cols // results)]
-    grid = _blocks(results, per_block)
+    grid = blocks_for(results, per_block)
     return Step(lambda: job.backend.launch(kernel, grid, threads, x, out, *numbers), out)
 
 

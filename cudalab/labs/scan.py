@@ -10,7 +10,7 @@ from cudalab.backends.base import C_TYPES
 from cudalab.compare import SHOWN, Mismatches, show
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,11 +147,13 @@ class Scan(Lab):
         items.
         """
         backend, items, n = job.backend, job.buffers["items"], job.params["n"]
-        threads, per_block = job.define("THREADS_PER_BLOCK"), _tile_items(job)
+        items_each = job.define("ITEMS_PER_THREAD")
+        threads = job.define("THREADS_PER_BLOCK", least=1 if items_each > 1 else 2)
+        per_block = threads * items_each
         out = backend.empty(n, items.dtype)
-        sizes = [_blocks(n, per_block)]  # of each level's block sums
+        sizes = [blocks_for(n, per_block)]  # of each level's block sums
         while sizes[-1] > 1:
-            sizes.append(_blocks(sizes[-1], per_block))
+            sizes.append(blocks_for(sizes[-1], per_block))
         sums = [backend.empty(size, items.dtype) for size in sizes]
         kernels = job.kernels
         scan_blocks, scan_sums = kernels["scan_blocks"], kernels["scan_block_sums"]
@@ -182,9 +184,9 @@ class Scan(Lab):
         are at most MAX_CHUNKS chunks, a block of THREADS_PER_BLOCK threads for each.
         """
         backend, items, n = job.backend, job.buffers["items"], job.params["n"]
-        threads, tiles = job.define("THREADS_PER_BLOCK"), _blocks(n, _tile_items(job))
-        tiles_per_chunk = _blocks(tiles, job.define("MAX_CHUNKS"))
-        chunks = _blocks(tiles, tiles_per_chunk)
+        threads, tiles = job.define("THREADS_PER_BLOCK"), blocks_for(n, _tile_items(job))
+        tiles_per_chunk = blocks_for(tiles, job.define("MAX_CHUNKS"))
+        chunks = blocks_for(tiles, tiles_per_chunk)
         out = backend.empty(n, items.dtype)
         sums = backend.empty(chunks, items.dtype)
         kernels = job.kernels
@@ -211,14 +213,15 @@ class Scan(Lab):
         its block.
         """
         backend, items, n = job.backend, job.buffers["items"], job.params["n"]
-        tile_words = job.define("THREADS_PER_BLOCK") * job.define("WORDS_PER_THREAD")
-        tiles = _blocks(n, tile_words * 4 // items.dtype.itemsize)
-        nodes = tiles + _blocks(tiles, GROUP) + _blocks(tiles, GROUP * GROUP)
+        item_words, kernel = items.dtype.itemsize // 4, job.kernels["scan_tiles"]
+        threads = job.define("THREADS_PER_BLOCK")
+        words_each = job.define("WORDS_PER_THREAD", least=item_words)
+        tiles = blocks_for(n, threads * words_each // item_words)
+        nodes = tiles + blocks_for(tiles, GROUP) + blocks_for(tiles, GROUP * GROUP)
         out = backend.empty(n, items.dtype)
-        words = _zeros(job, nodes * (items.dtype.itemsize // 4))
+        words = _zeros(job, nodes * item_words)
         ticket = _zeros(job, 1)
         args = (items, out, words, ticket, np.uint32(n))
-        kernel, threads = job.kernels["scan_tiles"], job.define("THREADS_PER_BLOCK")
 
         def run() -> None:
             backend.launch(kernel, tiles, threads, *args)
@@ -233,10 +236,6 @@ def _array(inputs: Inputs) -> Array:
     items = inputs.arrays["items"]
     assert isinstance(items, np.ndarray)
     return items
-
-
-def _blocks(items: int, per_block: int) -> int:
-    return -(-items // per_block)
 
 
 def _tile_items(job: Job) -> int:
@@ -311,7 +310,7 @@ def _float_sums(items: Array, *, inclusive: bool) -> Iterator[tuple[slice, Array
 
 def _running(values: Array) -> Array:
     """Inclusive running sums, by rows: no chain of additions is longer than ROW_ITEMS."""
-    rows = _blocks(len(values), ROW_ITEMS)
+    rows = blocks_for(len(values), ROW_ITEMS)
     table = np.zeros((rows, ROW_ITEMS))
     table.reshape(-1)[: len(values)] = values
     np.cumsum(table, axis=1, out=table)
@@ -403,7 +402,7 @@ def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
 
 
 def _cancelling(dtype: np.dtype[Any], bits: Array) -> Array:
-    rows = np.zeros((_blocks(len(bits), 64), 64), np.uint64)
+    rows = np.zeros((blocks_for(len(bits), 64), 64), np.uint64)
     rows.reshape(-1)[: len(bits)] = bits
     digits = np.finfo(dtype).nmant if dtype.kind == "f" else 8 * dtype.itemsize - 8
     whole = (rows[:, :32] >> np.uint64(64 - digits)).astype(np.int64)

@@ -19,11 +19,10 @@ from cudalab.factors import (
     Factors,
     Inverse,
     SingularError,
-    blocks_for,
     warp_blocks,
 )
 from cudalab.formats import Payload, as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -425,7 +424,7 @@ class Solve(Lab):
         )
         params = {key: value for key, value in job.params.items() if key != "policy"}
         case = {**job.case, "text": False}
-        other = Job(job.backend, kernels, variant.defines, job.buffers, params, case)
+        other = Job(job.backend, kernels, variant, job.buffers, params, case)
         step: Step = getattr(self, f"dispatch_{variant.dispatch}")(other)
         step()
         notes += step.notes

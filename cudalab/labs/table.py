@@ -9,7 +9,7 @@ import numpy as np
 
 from cudalab.compare import SHOWN, Mismatches, show
 from cudalab.errors import InputError, UsageError
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,13 +119,13 @@ class Table(Lab):
         """
         backend, n = job.backend, job.params["n"]
         threads = job.define("THREADS_PER_BLOCK")
-        y = backend.empty(n, np.float32)
+        y, blocks = backend.empty(n, np.float32), blocks_for(n, threads)
         step, constant = job.buffers["step"], backend.constant(job.kernels, "step")
 
         def run() -> None:
             # Each time: another table of the same module may have another step.
             backend.copy(step, constant)
-            backend.launch(job.kernels["tabulate"], -(-n // threads), threads, y, np.uint32(n))
+            backend.launch(job.kernels["tabulate"], blocks, threads, y, np.uint32(n))
 
         return Step(run, y)
 

@@ -9,7 +9,7 @@ import numpy as np
 from cudalab.compare import Mismatches, compare_exact
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,8 @@ class Transpose(Lab):
         sectors of 32 bytes of `out` as these rows fill: from up to a sector before the first row.
         """
         itemsize = job.buffers["matrix"].dtype.itemsize
-        tile = job.define("TILE_ROWS"), job.define("TILE_WORDS") * 4 // itemsize
+        words = job.define("TILE_WORDS", least=max(itemsize // 4, 1))
+        tile = job.define("TILE_ROWS"), words * 4 // itemsize
         return _tiled(job, tile, (32, job.define("WARPS")), 32 // itemsize - 1)
 
     def dispatch_tiles(self, job: Job) -> Step:
@@ -129,7 +130,7 @@ class Transpose(Lab):
         threads (TILE_DIM x BLOCK_ROWS where the header names no THREADS_ACROSS).
         """
         dim = job.define("TILE_DIM")
-        across = int(job.defines.get("THREADS_ACROSS", dim))
+        across = job.define("THREADS_ACROSS", dim)
         return _tiled(job, (dim, dim), (across, job.define("BLOCK_ROWS")))
 
 
@@ -140,7 +141,7 @@ def _tiled(job: Job, tile: tuple[int, int], block: tuple[int, int], rows_before:
     """One launch, a block for each tile of rows x columns; all may begin `rows_before` earlier."""
     backend, matrix = job.backend, job.buffers["matrix"]
     rows, cols = job.params["rows"], job.params["cols"]
-    tiles = -(-(rows + rows_before) // tile[0]) * -(-cols // tile[1])
+    tiles = blocks_for(rows + rows_before, tile[0]) * blocks_for(cols, tile[1])
     out = backend.empty((cols, rows), matrix.dtype)
     args = (matrix, out, np.uint32(rows), np.uint32(cols))
 
