@@ -78,6 +78,10 @@ class KernelCompileError(CudalabError):
     exit_code = ExitCode.COMPILE_ERROR
 
 
+class ToolchainError(CudalabError):
+    """Compiling failed and no kernel is to blame: a full disk, a compiler that does not work."""
+
+
 class TimeLimitError(CudalabError):
     """A worker was ended by `--kill-after`."""
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.cache import cache_dir
+from cudalab.cache import cache_dir, disk_full
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError
 from cudalab.source import blank_comments
 
@@ -107,6 +107,9 @@ def readable(messages: str) -> str:
 
 def rejection(label: str, messages: str) -> CudalabError:
     """The error for a failed compilation: the kernel's fault, or the installation's."""
+    full = disk_full(messages)
+    if full:
+        return full
     text = readable(messages)
     if "unsupported GNU version" in text or "unsupported clang version" in text:
         return NoDeviceError(

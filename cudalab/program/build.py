@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.cache import cache_dir
-from cudalab.errors import KernelCompileError, NoDeviceError
+from cudalab.cache import cache_dir, disk_full_in_words
+from cudalab.errors import NoDeviceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,6 +121,7 @@ def _graphics_cards() -> str:
 # On the CPU device --------------------------------------------------------------------------------
 
 
+@disk_full_in_words()
 def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Rewrite all files and compile the first `sources` of them with the host's compiler."""
     from cudalab.backends.cpu.compiler import find_compiler
@@ -167,12 +168,12 @@ class _Runtime:
 
     def finish(self) -> list[str]:
         """The object files."""
+        from cudalab.backends.cpu.compiler import runtime_failure
+
         for process in self.running:
             messages, _ = process.communicate()
             if process.returncode:
-                raise KernelCompileError(
-                    f"the CPU device's own runtime does not compile:\n{messages}"
-                )
+                raise runtime_failure(messages)
         objects = [self.folder / f"{part}.o" for part in self.PARTS]
         for part in objects:
             building = part.with_suffix(f".{os.getpid()}")
@@ -208,6 +209,7 @@ def _start_runtime(compiler: Compiler) -> _Runtime:
 # With nvcc ----------------------------------------------------------------------------------------
 
 
+@disk_full_in_words()
 def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Compile the files as they are."""
     from cudalab.backends.nvcc import find_nvcc, include_flags, rejection

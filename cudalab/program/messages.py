@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cudalab.cache import disk_full
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ RUNTIME = "/cpu/runtime/"
 
 def explain(messages: str, files: Sequence[File]) -> CudalabError:
     """The error for a failed compilation."""
+    full = disk_full(messages)
+    if full:
+        return full
     own = {file.label for file in files}
     for match in _UNKNOWN.finditer(messages):
         place = match["place"]

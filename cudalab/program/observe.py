@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cudalab import source
 from cudalab.backends.cpu import _Kernel, check, check_rows, compiler, elf
 from cudalab.backends.cpu.check_module import load_runtime
-from cudalab.cache import cache_dir
+from cudalab.cache import cache_dir, disk_full_in_words
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.program.build import HOST, digest, host_flags, runtime_sources
 from cudalab.program.messages import explain
@@ -127,6 +127,7 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
     return _ONCE.sub("", "".join([*pieces, text[end:]]))
 
 
+@disk_full_in_words()
 def host_library() -> Path:
     """The folder of the runtime API as a library, and of the objects that belong to the program.
 
@@ -154,7 +155,7 @@ def host_library() -> Path:
 def _run(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise KernelCompileError(f"the CPU device's own runtime does not compile:\n{done.stderr}")
+        raise compiler.runtime_failure(done.stderr)
 
 
 # Running -----------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cudalab.backends.cpu import assembly
-from cudalab.cache import cache_dir
-from cudalab.errors import KernelCompileError, NoDeviceError
+from cudalab.cache import cache_dir, disk_full, disk_full_in_words
+from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, ToolchainError
 
 # A command, or something to do between two of them. All of them turn source.cpp into library.so,
 # in a folder of their own.
@@ -151,7 +151,10 @@ def _runtime(stem: str, name: str, flags: tuple[str, ...]) -> Path:
         new = set(included.findall(text)) - found
         found |= new
         texts += [_text(header) for header in sorted(new)]
-    return _built(stem, texts[0], (*flags, *texts[1:]), _compile_and_link(flags, "-pthread"))
+    try:
+        return _built(stem, texts[0], (*flags, *texts[1:]), _compile_and_link(flags, "-pthread"))
+    except KernelCompileError as error:
+        raise runtime_failure(error.message) from None
 
 
 def kernel_library(text: str, label: str) -> Path:
@@ -252,6 +255,7 @@ def _link(compiler: Compiler, folder: Path, link_with: tuple[str, ...]) -> tuple
     return (*compiler.link, "-shared", compiled, *link_with, "-o", library)
 
 
+@disk_full_in_words()
 def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
     """Compile beside the cache entry and move the result into place: never a half-written one."""
     with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as name:
@@ -270,7 +274,17 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
         (folder / "library.so").replace(library)
 
 
-def _compile_error(messages: str, compiler: Compiler, text: str) -> KernelCompileError:
+def runtime_failure(messages: str) -> ToolchainError:
+    """The error where cudalab's own code does not compile."""
+    return disk_full(messages) or ToolchainError(
+        f"the CPU device's own runtime does not compile:\n{messages.strip()}"
+    )
+
+
+def _compile_error(messages: str, compiler: Compiler, text: str) -> CudalabError:
+    full = disk_full(messages)
+    if full:
+        return full
     hint = None
     if re.search(r"\basm\b", text):
         hint = "inline PTX cannot run on the CPU device: declare requires = ['inline_ptx']"
