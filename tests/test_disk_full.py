@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,14 +14,19 @@ from pathlib import Path
 import pytest
 from instrumented import forget_compiler
 
-from cudalab import source
+from cudalab import labs, source
 from cudalab.backends import nvcc
 from cudalab.backends.cpu import CpuBackend, compiler
 from cudalab.cache import cache_dir, disk_full
+from cudalab.checker import cases, judge, sandbox
+from cudalab.checker.sandbox import Outcome
+from cudalab.checker.submission import CompileFailure, Kernel
+from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import ExitCode, ToolchainError
 from cudalab.program.files import File
 from cudalab.program.messages import explain
 
+ROOT = Path(labs.__file__).parents[2]
 ASSEMBLER = """ccX.s: Assembler messages:
 ccX.s: Fatal error: can't write 20 bytes to section .rodata of k.o: 'No space left on device'
 ccX.s: Fatal error: k.o: No such file or directory
@@ -47,6 +57,12 @@ def a_compiler(folder, messages, fails_for="."):
     path.write_text(f"#!/bin/sh\n{works}\ncat >&2 <<'END'\n{messages}\nEND\nexit 1\n")
     path.chmod(0o755)
     return str(path)
+
+
+def cudalab(*args, **env):
+    command = [sys.executable, "-m", "cudalab", *map(str, args)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **env}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
 
 @contextmanager
@@ -92,3 +108,47 @@ def test_a_kernel_finds_no_space(cache_in, monkeypatch):
     kernel.write_text('extern "C" __global__ void set(int *out) { *out = 1; }\n')
     with CpuBackend(1) as device, pytest.raises(ToolchainError, match="no space left"):
         device.compile(source.load(kernel, "my.cu"), {})
+
+
+def test_a_submission_is_judged_when_there_is_space_again(cache_in):
+    """With a compiler that fails, then with g++: the same submission, the same results."""
+    folder = cache_in / "class"
+    folder.mkdir()
+    shutil.copy(ROOT / "kernels" / "reduce" / "sequential.cu", folder / "my.cu")
+    words = ("--quick", "--no-time", "--no-sanitize", "--device", "cpu")
+    full = {"CXX": a_compiler(cache_in, ASSEMBLER)}
+    checked = cudalab("check", "reduce", "--kernel", folder / "my.cu", *words, **full)
+    assert checked.returncode == ExitCode.ERROR
+    assert "No space left on device" in checked.stdout
+    grade = ("grade", folder, "--lab", "reduce", "--out", cache_in / "out", *words)
+    first = cudalab(*grade, **full)
+    assert first.returncode == ExitCode.ERROR
+    assert "not judged: my" in first.stdout
+    second = cudalab(*grade)
+    assert second.returncode == ExitCode.OK, second.stdout
+    assert "1 of 1 judged, 1 passed" in second.stdout
+
+
+@pytest.fixture
+def kernel():
+    walls, path = sandbox.choose("none"), ROOT / "kernels" / "reduce" / "sequential.cu"
+    return Kernel(labs.get("reduce"), path, walls, "cpu", "my.cu")
+
+
+def test_what_the_checker_cannot_write_is_its_own_fault(kernel, monkeypatch):
+    def write(_box):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(kernel, "_fill", write)
+    plan = cases.public(kernel.lab, {}, kernel.variant, quick=True)
+    report = judge.check(kernel.lab, kernel, plan, kernel.sandbox, judge.Settings(1))
+    assert report.exit_code == ExitCode.ERROR
+    assert report.stages[-1].status is Status.BROKEN
+    assert "No space left on device" in report.stages[-1].details[0]
+
+
+def test_what_a_worker_says_of_a_full_disk(kernel, tmp_path):
+    (tmp_path / "failed.json").write_text('{"error": "ToolchainError", "message": "full"}')
+    with pytest.raises(CompileFailure) as raised:
+        kernel._compile_failed(tmp_path, Outcome(1))
+    assert raised.value.why is Why.GRADER

@@ -24,7 +24,13 @@ from cudalab.checker.sandbox import Limits, MiB
 from cudalab.checker.submission import CompileFailure, Kernel
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.cli_run import has_gpu
-from cudalab.errors import CudalabError, InputError, KernelCompileError, NoDeviceError
+from cudalab.errors import (
+    CudalabError,
+    InputError,
+    KernelCompileError,
+    NoDeviceError,
+    ToolchainError,
+)
 from cudalab.formats import InputStream, write_all
 
 if TYPE_CHECKING:
@@ -77,12 +83,16 @@ def check(
         version=__version__,
         speed_offered=plan.speed.points,
     )
-    with ExitStack() as stack:
-        stack.callback(submission.close)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-check-")))
-        if not settings.has_turn:
-            stack.enter_context(turn(submission.device))
-        _Check(lab, submission, plan, settings, report, folder).run()
+    try:
+        with ExitStack() as stack:
+            stack.callback(submission.close)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-check-")))
+            if not settings.has_turn:
+                stack.enter_context(turn(submission.device))
+            _Check(lab, submission, plan, settings, report, folder).run()
+    except (OSError, ToolchainError) as error:  # such as a full disk
+        says = "the grader could not go on"
+        report.stages.append(Stage("grader", Status.BROKEN, says, lines_of(error), Why.GRADER))
     report.seconds = time.monotonic() - began
     report.digest = digest(submission.files) if submission.files else ""
     return report
@@ -93,9 +103,15 @@ def refused(
 ) -> Report:
     """The report of a submission that never came to be compiled."""
     report = Report(lab, name, kind, device, walls.kind, walls.words, seed, "", version=__version__)
-    details = [*error.message.splitlines(), *(error.hint or "").splitlines()]
-    report.stages = [Stage("compile", Status.FAILED, "nothing to judge", details, Why.COMPILE)]
+    report.stages = [
+        Stage("compile", Status.FAILED, "nothing to judge", lines_of(error), Why.COMPILE)
+    ]
     return report
+
+
+def lines_of(error: Exception) -> list[str]:
+    """What an error says, and its hint."""
+    return [*str(error).splitlines(), *(getattr(error, "hint", None) or "").splitlines()]
 
 
 class _Check:

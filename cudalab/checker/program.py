@@ -13,11 +13,13 @@ from cudalab.checker.submission import (
     COMPILE_LIMITS,
     HEADERS,
     CompileFailure,
+    blame,
     copy_runtimes,
     failure,
     protect,
     said_in,
     slow_pipe,
+    worker_failure,
 )
 from cudalab.checker.verdicts import Why
 from cudalab.cli_run import has_gpu
@@ -84,7 +86,7 @@ class Program:
         finally:
             out.unlink(missing_ok=True)
         if said_in(box.path, "compiled.json") is None:
-            self._not_compiled(said_in(box.path, "failed.json"), failure(outcome))
+            self._not_compiled(said_in(box.path, "failed.json"), worker_failure(outcome))
         protect(box.path)
         (box.path / "program").chmod(0o755)
         self._made = box.path
@@ -141,9 +143,10 @@ class Program:
         if said is not None and said.get("error") == NO_COMPILER:
             raise NoDeviceError(str(said.get("message")), str(said.get("hint") or "") or None)
         if said is not None:
-            raise CompileFailure(Why.COMPILE, str(said.get("message")), str(said.get("hint") or ""))
+            raise CompileFailure(blame(said), str(said.get("message")), str(said.get("hint") or ""))
+        graders = broken.outcome.reason or broken.why is Why.GRADER
         raise CompileFailure(
-            broken.why if broken.outcome.reason else Why.COMPILE,
+            broken.why if graders else Why.COMPILE,
             f"compiling did not come to an end: {broken.says or 'nothing was compiled'}",
             "is there an endless template, or a huge array?",
         )

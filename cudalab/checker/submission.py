@@ -27,7 +27,7 @@ from cudalab.checker.verdicts import Why
 from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from cudalab.checker.sandbox import Running, Sandbox
@@ -38,6 +38,7 @@ COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk
 MOST_SOURCE = 4 << 20
 RUNS = 3  # of each kernel on each input: the same bytes each time?
 PIPE_BYTES = 7  # that a slow pipe delivers at a time
+TOOLCHAIN = "ToolchainError"  # as a worker names it
 PYTHON_RAISED = 1  # Python's exit status after an exception that nobody caught
 HEADERS = (".cuh", ".h", ".hpp", ".inl")
 CRASHES = {
@@ -466,11 +467,11 @@ class Kernel:
             raise NoDeviceError(str(failed.get("message")), str(failed.get("hint") or "") or None)
         if failed is not None:
             message, hint = str(failed.get("message")), str(failed.get("hint") or "")
-            raise CompileFailure(Why.COMPILE, message.replace(str(folder) + "/", ""), hint)
+            raise CompileFailure(blame(failed), message.replace(str(folder) + "/", ""), hint)
         for library in (folder / "cache" / "cudalab" / "cpu").glob("*.so"):
             if not library.name.startswith("runtime-"):  # loading it has ended the process
                 _look_into(library, folder)
-        broken = _worker_failure(outcome)
+        broken = worker_failure(outcome)
         graders = broken.why is Why.GRADER or broken.why in LIMITS_BROKEN.values()
         raise CompileFailure(
             broken.why if graders else Why.COMPILE,
@@ -481,14 +482,14 @@ class Kernel:
     def _attempt_of(
         self, folder: Path, outcome: Outcome, report: dict[str, Any] | None, limits: Limits
     ) -> Attempt:
-        broken = failure(outcome) if report is not None else _worker_failure(outcome)
+        broken = failure(outcome) if report is not None else worker_failure(outcome)
         if broken.why and (report is None or "error" not in report):
             return broken
         if report is None:
             return replace(broken, why=Why.EXIT, says="the run ended without a report")
         if "error" in report:
             kind = str(report["error"])
-            why = Why.CRASH if kind == "KernelError" else Why.EXIT
+            why = {"KernelError": Why.CRASH, TOOLCHAIN: Why.GRADER}.get(kind, Why.EXIT)
             return replace(
                 broken, why=why, says=str(report.get("message")), hint=str(report.get("hint") or "")
             )
@@ -526,6 +527,11 @@ def said_in(folder: Path, name: str) -> dict[str, Any] | None:
         value = json.loads(read_regular(folder / name, 1 << 22))
         return value if isinstance(value, dict) else None
     return None
+
+
+def blame(failed: Mapping[str, Any]) -> Why:
+    """Whose fault it is that nothing was compiled."""
+    return Why.GRADER if failed.get("error") == TOOLCHAIN else Why.COMPILE
 
 
 def protect(folder: Path) -> None:
@@ -609,7 +615,7 @@ def failure(outcome: Outcome) -> Attempt:
     return Attempt(outcome)
 
 
-def _worker_failure(outcome: Outcome) -> Attempt:
+def worker_failure(outcome: Outcome) -> Attempt:
     """How a worker ended that left no report; an exception of its own Python is the grader's."""
     broken = failure(outcome)
     if outcome.status != PYTHON_RAISED:
