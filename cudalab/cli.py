@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import ExitStack, contextmanager
@@ -20,7 +21,14 @@ from cudalab.cli_options import SECONDS, Distribution, case_options, lines, shap
 from cudalab.cli_profile import profile, sanitize
 from cudalab.cli_report import report
 from cudalab.cli_run import run
-from cudalab.errors import CudalabError, ExitCode, InputError, NoDeviceError, UsageError
+from cudalab.errors import (
+    CudalabError,
+    ExitCode,
+    InputError,
+    NoDeviceError,
+    UsageError,
+    end_by_closed_pipe,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,9 +62,28 @@ def in_words(work: Callable[[], int | None]) -> int:
     except MemoryError:
         click.echo("Error: out of host memory", err=True)
         return ExitCode.ERROR
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        return disk_full(error)
+    except SystemExit as stopped:
+        if stopped.code == ExitCode.ERROR:  # click and rich do so where a pipe is closed
+            end_by_closed_pipe()
+        raise
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted", err=True)
         return ExitCode.INTERRUPTED
+
+
+def disk_full(error: OSError) -> int:
+    """Say that stdout, or a file of its own, cannot be written; what is not written yet is lost."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries again when it exits
+    click.echo(
+        f"Error: cannot write: {error.strerror}\n"
+        "Hint: the output is incomplete; free some space where it goes, or in TMPDIR",
+        err=True,
+    )
+    return ExitCode.ERROR
 
 
 class LabGroup(click.Group):

@@ -1,5 +1,7 @@
 """What can go wrong, in words for the person at the terminal."""
 
+import os
+import signal
 from enum import IntEnum
 from typing import Self
 
@@ -86,3 +88,9 @@ class TimeLimitError(CudalabError):
     """A worker was ended by `--kill-after`."""
 
     exit_code = ExitCode.TIME_LIMIT
+
+
+def end_by_closed_pipe() -> None:
+    """End this process as a closed output pipe ends any Unix filter; Python ignores the signal."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGPIPE)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import select
-import signal
 import stat
 import struct
 import sys
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.errors import CudalabError, InputError
+from cudalab.errors import CudalabError, InputError, end_by_closed_pipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -178,8 +177,7 @@ def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout
                 view = view[os.write(fd, view) :]
     except OSError as error:
         if error.errno == errno.EPIPE:
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGPIPE)
+            end_by_closed_pipe()
         raise CudalabError(
             f"{name}: cannot write the answer: {error.strerror}",
             hint="the output is incomplete: do not use it",

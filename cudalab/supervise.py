@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from cudalab.errors import CudalabError, KernelError, TimeLimitError
+from cudalab.errors import CudalabError, KernelError, TimeLimitError, end_by_closed_pipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,6 +142,5 @@ def _verdict(status: int, details: str) -> int:
     if number == signal.SIGKILL:
         raise CudalabError("killed by the system: probably out of memory")
     if number == signal.SIGPIPE:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGPIPE)
+        end_by_closed_pipe()
     return 128 + number

@@ -542,6 +542,39 @@ def test_file_without_a_header(tmp_path):
     expect(sort("--kernel", path), 1, f"Error: {path}:1: no header", "Hint: ")
 
 
+REPORTS = [
+    ["list", "reduce"],
+    ["show", "reduce", "sequential"],
+    ["explain", "scan"],
+    ["device", "cpu"],
+    ["--help"],
+    ["profile", "reduce", "--n", "64", "--variant", "sequential"],
+    ["profile", "reduce", "--n", "64", "--variant", "sequential", "--kill-after", "60"],
+    ["sanitize", "reduce", "--n", "64", "--orders", "1"],
+]
+
+
+@pytest.mark.parametrize("words", REPORTS, ids=" ".join)
+def test_a_report_into_a_closed_pipe_ends_like_a_filter(words):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*COMMAND, *words], stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert done.returncode == -signal.SIGPIPE
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", REPORTS, ids=" ".join)
+def test_a_report_onto_a_full_disk_is_an_error_in_words(words):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert b"Error: cannot write: No space left on device\nHint: " in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+
+
 def supervised(work, kill_after=None):
     program = (
         "import os, signal, sys\n"
