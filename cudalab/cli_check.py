@@ -434,7 +434,7 @@ class GradeCommand(CaseCommand):
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="Where the results go. Called again, it goes on where it was ended.",
+    help="Where the results go. Called again, it judges what is missing or has changed.",
 )
 @click.option(
     "--kind",
@@ -472,6 +472,7 @@ def grade(
     """Judge each submission in a folder: files, folders, and archives, one for each student.
 
     Results are kept in DIR as they come: killed and called again, nothing is lost or done twice.
+    A submission that has changed since is judged again.
     DIR/results.csv and DIR/summary.html have the class, DIR/reports/ each verdict in full.
     """
     from cudalab.checker import grading

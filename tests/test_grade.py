@@ -145,6 +145,73 @@ def test_a_second_call_judges_what_is_new_only(tmp_path):
     assert "other settings" in said
 
 
+def test_what_is_handed_in_again_is_judged_again(tmp_path):
+    folder, out = tmp_path / "class", tmp_path / "out"
+    simple(folder, 3)
+    assert grade(folder, out)[0] == 0
+    before = results(out)
+    assert not before["s02"][2]["passed"]
+    (folder / "s02.py").write_text(SUM.format(sleep=0))
+    code, said = grade(folder, out)
+    assert code == 0
+    assert "judged again, for they have changed: s02" in said
+    after = results(out)
+    assert after["s02"][2]["passed"]
+    assert {name: row[1] for name, row in after.items()} == {"s00": 1, "s01": 1, "s02": 2}
+    assert after["s02"][2]["seed"] == before["s02"][2]["seed"]
+
+
+def test_what_is_gone_before_it_is_judged_is_withdrawn(tmp_path):
+    folder, out = tmp_path / "class", tmp_path / "out"
+    simple(folder, 2)
+    with store.Store(out) as kept:
+        kept.add(unpack.entries(folder))
+        kept.begin("s00")
+        kept.begin("s01")
+    (folder / "s01.py").rename(tmp_path / "s01.py")
+    with store.Store(out) as kept:
+        kept.add(unpack.entries(folder))
+        assert kept.waiting() == ["s00"]
+        assert {row.name: row.state for row in kept.rows()}["s01"] == store.WITHDRAWN
+    (tmp_path / "s01.py").rename(folder / "s01.py")
+    with store.Store(out) as kept:
+        kept.add(unpack.entries(folder))
+        assert kept.waiting() == ["s00", "s01"]
+
+
+def test_a_withdrawn_submission_is_no_failure_of_the_grader(tmp_path):
+    folder, out = tmp_path / "class", tmp_path / "out"
+    simple(folder, 2, sleep=30)
+    first = grade(folder, out, "--jobs", "1", "--kill-after", "60", wait=False)
+    while not (out / "results.sqlite").exists() or "running" not in states(out):
+        time.sleep(0.05)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    (folder / "s00.py").write_text(SUM.format(sleep=0))
+    (folder / "s01.py").unlink()
+    code, said = grade(folder, out, "--kill-after", "60")
+    assert code == 0, said
+    assert "1 of 1 judged, 1 passed" in said
+    assert "withdrawn before they were judged: s01" in said
+
+
+def states(out):
+    try:
+        return {row[0] for row in results(out).values()}
+    except sqlite3.Error:
+        return set()
+
+
+def test_results_do_not_go_among_the_submissions(tmp_path):
+    folder = tmp_path / "class"
+    simple(folder, 1)
+    for out in (folder, folder / "out"):
+        code, said = grade(folder, out)
+        assert code == ExitCode.USAGE
+        assert "would take it for a submission" in said
+    assert [path.name for path in folder.iterdir()] == ["s00.py"]
+
+
 def test_summary(tmp_path):
     folder, out = tmp_path / "class", tmp_path / "out"
     wanted = simple(folder, 3)
@@ -262,7 +329,34 @@ def test_every_form_is_opened(tmp_path):
 def test_one_name_for_two_submissions(tmp_path):
     for name in ("a.cu", "a.zip", "a.tar"):
         (tmp_path / name).write_text("")
-    assert len(unpack.entries(tmp_path)) == 3
+    assert names_in(tmp_path) == ["a.cu", "a.tar", "a.zip"]
+
+
+def test_a_name_does_not_depend_on_others(tmp_path):
+    """But for those that would have the same one."""
+    (tmp_path / "bob.cu").write_text("")
+    assert names_in(tmp_path) == ["bob"]
+    (tmp_path / "bob").mkdir()
+    assert names_in(tmp_path) == ["bob", "bob.cu"]
+    (tmp_path / "aaa.cu").write_text("")
+    assert names_in(tmp_path) == ["aaa", "bob", "bob.cu"]
+    (tmp_path / "bob.cu.zip").write_text("")
+    assert names_in(tmp_path) == ["aaa", "bob", "bob.cu", "bob.cu.zip"]
+
+
+def names_in(folder):
+    return sorted(entry.name for entry in unpack.entries(folder))
+
+
+def test_a_digest_changes_with_the_submission(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "my.cu").write_text("1")
+    one = unpack.digest(tmp_path / "a")
+    assert one == unpack.digest(tmp_path / "a")
+    (tmp_path / "a" / "my.cu").write_text("2")
+    two = unpack.digest(tmp_path / "a")
+    (tmp_path / "a" / "my.cu").rename(tmp_path / "a" / "your.cu")
+    assert len({one, two, unpack.digest(tmp_path / "a")}) == 3
 
 
 def a_tar(path, *members):
@@ -392,7 +486,7 @@ def test_what_the_grader_failed_at_is_tried_again(tmp_path):
         (row,) = kept.rows()
         assert row.state == store.BROKEN
         assert "no space left" in row.problem
-        kept.add([])
+        kept.add([Entry("a", Path("a.cu"))])
         assert kept.waiting() == ["a"]
 
 

@@ -13,6 +13,7 @@ from cudalab.checker import batch, cases, outputs, sandbox, store, summary, unpa
 from cudalab.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from cudalab.checker.store import Store
@@ -41,10 +42,15 @@ def grade(
     entries = {entry.name: entry for entry in unpack.entries(submissions)}
     if not entries:
         raise UsageError(f"{submissions}: no submissions in there")
+    if out.resolve().is_relative_to(submissions.resolve()):
+        raise UsageError(
+            f"--out {out} lies in {submissions}: the next call would take it for a submission",
+            hint="name a folder beside the submissions",
+        )
     walls = sandbox.choose(asked.sandbox)  # one that does not work is an error now, not later
     with store.Store(out) as kept:
         task = _task(lab, wanted, asked, given, kept)
-        kept.add(entries.values())
+        changed = kept.add(entries.values())
         with display.BenchProgress() as progress:
             progress.begin(f"grading {lab.name}: {len(entries)} submissions, sandbox {walls.kind}")
 
@@ -57,7 +63,7 @@ def grade(
                 cluster.run(kept, entries, task, wanted.scheduler, tell)
             else:
                 batch.run(kept, entries, task, wanted.jobs or usable_cores(), tell)
-        return _sum_up(lab, kept, out, walls)
+        return _sum_up(lab, kept, out, walls, changed)
 
 
 def _task(lab: Lab, wanted: Wanted, asked: Asked, given: dict[str, Any], kept: Store) -> batch.Task:
@@ -114,7 +120,9 @@ def _task(lab: Lab, wanted: Wanted, asked: Asked, given: dict[str, Any], kept: S
     )
 
 
-def _sum_up(lab: Lab, kept: Store, out: Path, walls: sandbox.Sandbox) -> int:
+def _sum_up(
+    lab: Lab, kept: Store, out: Path, walls: sandbox.Sandbox, changed: Sequence[str]
+) -> int:
     from cudalab import display  # noqa: PLC0415 - as above
 
     rows = list(kept.rows())
@@ -127,13 +135,19 @@ def _sum_up(lab: Lab, kept: Store, out: Path, walls: sandbox.Sandbox) -> int:
     for name, report in found.items():
         safe = re.sub(r"[^\w.-]", "_", name)
         outputs.save(folder / f"{safe}.json", json.dumps(report.json(), indent=1) + "\n")
-    left = [row for row in rows if row.state != store.DONE]
+    left = [row for row in rows if row.state not in (store.DONE, store.WITHDRAWN)]
+    withdrawn = [row.name for row in rows if row.state == store.WITHDRAWN]
     passed = sum(report.passed for report in found.values())
     said = [
-        f"{len(found)} of {len(rows)} judged, {passed} passed; {len(pairs)} pairs nearly identical",
+        f"{len(found)} of {len(rows) - len(withdrawn)} judged, {passed} passed; "
+        f"{len(pairs)} pairs nearly identical",
         f"{out / 'summary.html'}, {out / 'results.csv'}",
         f"sandbox {walls.kind}: {walls.words}",
     ]
+    if changed:
+        said.append(f"judged again, for they have changed: {', '.join(changed)}")
+    if withdrawn:
+        said.append(f"withdrawn before they were judged: {', '.join(withdrawn)}")
     said += [f"not judged: {row.name}: {row.problem}" for row in left[:10]]
     display.lines(said)
     return ExitCode.ERROR if left else ExitCode.OK

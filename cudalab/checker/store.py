@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from cudalab.checker import unpack
 from cudalab.errors import CudalabError, UsageError
 
 if TYPE_CHECKING:
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
     from cudalab.checker.unpack import Entry
 
 WAITING, RUNNING, DONE, BROKEN = "waiting", "running", "done", "broken"
+WITHDRAWN = "withdrawn"  # gone before it was judged
+FORMAT = 2  # of the database
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS submissions (
     name TEXT PRIMARY KEY,
     path TEXT NOT NULL,
+    digest TEXT NOT NULL,
     state TEXT NOT NULL DEFAULT 'waiting',
     attempts INTEGER NOT NULL DEFAULT 0,
     started REAL,
@@ -76,6 +80,7 @@ class Store:
 
     def settle(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Keep the settings of the first call; later ones must have the same, but for the seed."""
+        settings = {"format": FORMAT, **settings}
         kept = dict(self._db.execute("SELECT name, value FROM settings").fetchall())
         if not kept:
             with self._db:
@@ -95,18 +100,30 @@ class Store:
                 )
         return found
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Submissions that are new wait; those cut off while they ran wait again."""
+    def add(self, entries: Iterable[Entry]) -> list[str]:
+        """Let wait what is new, was cut off or has changed; the names of what was judged before."""
+        now = {entry.name: (entry, unpack.digest(entry.path)) for entry in entries}
+        changed = []
         with self._db:
             self._db.execute("BEGIN")
-            for entry in entries:
+            known = self._db.execute("SELECT name, state, digest FROM submissions").fetchall()
+            for name, state, digest in known:
+                entry, new_digest = now.pop(name, (None, digest))
+                if state == DONE and new_digest == digest:
+                    continue
                 self._db.execute(
-                    "INSERT OR IGNORE INTO submissions (name, path) VALUES (?, ?)",
-                    (entry.name, str(entry.path)),
+                    "UPDATE submissions SET state = ?, digest = ?, report = NULL, prints = NULL"
+                    " WHERE name = ?",
+                    (WAITING if entry else WITHDRAWN, new_digest, name),
                 )
-            self._db.execute(
-                "UPDATE submissions SET state = ? WHERE state IN (?, ?)", (WAITING, RUNNING, BROKEN)
-            )
+                if state == DONE:
+                    changed.append(name)
+            for name, (entry, digest) in now.items():
+                self._db.execute(
+                    "INSERT INTO submissions (name, path, digest) VALUES (?, ?, ?)",
+                    (name, str(entry.path), digest),
+                )
+        return changed
 
     def waiting(self) -> list[str]:
         """The names of what is still to be judged."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import shutil
 import stat
 import tarfile
 import zipfile
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
@@ -40,18 +44,40 @@ def entries(folder: Path) -> list[Entry]:
     """All submissions: each file, folder or archive that is not hidden."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", hint="cudalab grade SUBMISSIONS/ --lab LAB …")
-    found: dict[str, Entry] = {}
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name in IGNORED:
+    paths = [
+        path
+        for path in sorted(folder.iterdir())
+        if not path.name.startswith(".") and path.name not in IGNORED
+    ]
+    taken = Counter(name for path in paths for name in {_stem(path), _text(path)})
+    return [Entry(_stem(path) if taken[_stem(path)] == 1 else _text(path), path) for path in paths]
+
+
+def _stem(path: Path) -> str:
+    """The name without the ending that says how it was handed in."""
+    name = _text(path)
+    for ending in (*ENDINGS, ".cu", ".py"):
+        if path.is_file() and name.lower().endswith(ending):
+            return name[: -len(ending)]
+    return name
+
+
+def _text(path: Path) -> str:
+    """The full name; what is no text has one, too."""
+    return path.name.encode(errors="backslashreplace").decode()
+
+
+def digest(path: Path) -> str:
+    """Of a submission as it was handed in: another one when anything in it has changed."""
+    found = hashlib.blake2b(digest_size=16)
+    for one in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if one.is_symlink() or not one.is_file():
             continue
-        stem = path.name.encode(errors="replace").decode()  # what is no text has a name, too
-        for ending in (*ENDINGS, ".cu", ".py"):
-            if path.is_file() and stem.lower().endswith(ending):
-                stem = stem[: -len(ending)]
-                break
-        name = stem if stem and stem not in found else f"{stem} ({len(found)})"
-        found[name] = Entry(name, path)
-    return list(found.values())
+        with suppress(OSError), one.open("rb") as file:  # judging says what cannot be read
+            found.update(b"%b\0%d\0" % (os.fsencode(one.relative_to(path)), one.stat().st_size))
+            while piece := file.read(PIECE):
+                found.update(piece)
+    return found.hexdigest()
 
 
 def place(entry: Entry, folder: Path) -> Path:
