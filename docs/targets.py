@@ -110,9 +110,13 @@ TARGETS = (
     keys_of("uniform", 2.0, 1 << 16, 1 << 20),
     keys_of("reversed", 1.2),
     *(keys_of(dist, 1.1) for dist in ("sorted", "equal", "few", "top-byte")),
-    Target(
-        "radixsort", "keys, float32", (MANY,), 1.2, "cub", ("most_significant_first",),
-        options=("--dtype", "float32"), case=(("dtype", "float32"),),
+    keys_of("bounded", 1.2),
+    *(
+        Target(
+            "radixsort", work, (MANY,), 1.2, "cub", ("onesweep", "most_significant_first"), dist,
+            options=("--dtype", "float32"), case=(("dtype", "float32"),),
+        )
+        for work, dist in (("keys, float32", ""), ("keys, float32, bounded", "bounded"))
     ),
     Target(
         "radixsort", "pairs", (MANY,), 1.1, "cub", ("onesweep", "most_significant_first_stable"),

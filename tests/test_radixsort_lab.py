@@ -147,6 +147,11 @@ def check_shape(keys: np.ndarray, dist: str) -> None:
         case "top-byte":
             assert distinct > 200
             assert not (bits << bits.dtype.type(8)).any()
+        case "bounded":
+            bound = 1 if keys.dtype.kind == "f" else 1_000_000
+            assert distinct > 990
+            assert ((keys >= 0) & (keys < bound)).all()
+            assert 400 < np.count_nonzero(keys < bound / 2) < 600
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
@@ -174,6 +179,11 @@ DIGESTS = {
     ("equal", "uint32"): "e0da5784b72875c437ffcb18cdd21e3346cf2a9d3d3c6f578189c211b951b06b",
     ("few", "uint32"): "c384ee1b872cbaee6c6d4c2b72f834fdf66cd0994dd1e1b19927ae391be3ad87",
     ("top-byte", "uint32"): "e156cd0afd8d22db9f318eeaf7705056de21afa75e3232c34a1fa772cea3cf60",
+    ("bounded", "uint32"): "e2b8feadcf8d19503a049eaa2079ae80c7161e9baf7de63d4bec7f3ca8f5abbf",
+    ("bounded", "int32"): "e2b8feadcf8d19503a049eaa2079ae80c7161e9baf7de63d4bec7f3ca8f5abbf",
+    ("bounded", "float32"): "1dab56ec576968024ea27fbd415b183cbbd0b874bf1f3d9b09e3436dd7de3e7c",
+    ("bounded", "uint64"): "fea9142d27074d1a37028b03b106e27c90d88644ab20d39c48509c4a967a099a",
+    ("bounded", "float64"): "7a8fdb1941f99d33dfbc02cabb05c46b69bf2930be99ddb804ebe76b1aaf7ba1",
 }
 
 

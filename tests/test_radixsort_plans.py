@@ -198,6 +198,72 @@ def test_segments_have_tiles_of_their_own(backend, tile, shape):
     assert sort(backend, STABLE, keys, defines) is None
 
 
+SAMPLED = SMALL_BUCKETS | {"LEAST_SAMPLED": 1, "SAMPLE_BLOCKS": 16}
+
+
+def any_of(n, count, lowest=0, dtype="uint32"):
+    """Keys from `lowest` on, of so many values."""
+    keys = keys_of(n, "uniform") % np.uint32(count)
+    return (keys + np.uint32(lowest % 2**32)).view(dtype)
+
+
+N = 300_001
+UNEVEN = {
+    "unit": keys_of(N, "bounded", "float32"),
+    "negative": -keys_of(N, "bounded", "float32"),
+    "one magnitude": keys_of(N, "bounded", "float32") * np.float32(0.6) + np.float32(100),
+    "normal": np.random.default_rng(1).normal(size=N).astype(np.float32),
+    "exponential": np.random.default_rng(1).exponential(size=N).astype(np.float32),
+    "bounded": keys_of(N, "bounded", "int32"),
+    "around zero": any_of(N, 1_000_000, -500_000, "int32"),
+    "around zero, few values": any_of(N, 1000, -500, "int32"),
+    "the lowest": any_of(N, 100_000),
+    "the highest": any_of(N, 100_000, -100_000),
+    "below 2^29": any_of(N, 1 << 29),
+    "few": keys_of(N, "few"),
+}
+
+
+@pytest.mark.parametrize("shape", UNEVEN)
+def test_buckets_follow_a_sample(backend, shape):
+    assert without_sweeps(backend, UNEVEN[shape], SAMPLED) is None
+
+
+@pytest.mark.parametrize("shape", ["uniform", "sorted", "reversed"])
+def test_a_sample_of_spread_out_keys_leaves_them_to_their_top_bits(backend, shape):
+    keys = keys_of(N, shape)
+    assert without_sweeps(backend, keys, SAMPLED) is None
+
+
+@pytest.mark.parametrize("shape", ["equal", "top-byte", "65,536 values"])
+def test_keys_of_two_digits_are_swept_over(backend, shape):
+    keys = any_of(N, 1 << 16) if shape[0] == "6" else keys_of(N, shape)
+    assert without_sweeps(backend, keys, SAMPLED) is not None
+    assert sort(backend, "most_significant_first", keys, SAMPLED) is None
+
+
+@pytest.mark.parametrize("at", [0, 123_456, N - 1])
+@pytest.mark.parametrize("key", [0, 5_000_000, 2**32 - 1])
+def test_a_key_beyond_the_sample_has_a_bucket(backend, at, key):
+    keys = keys_of(N, "bounded") + np.uint32(10_000_000)
+    keys[at] = key
+    assert without_sweeps(backend, keys, SAMPLED) is None
+
+
+@pytest.mark.parametrize("key", [0, 2**32 - 1])
+def test_many_keys_beyond_the_sample(backend, key):
+    """More than a bucket takes, in a part of the array where the sample has none of them."""
+    keys = keys_of(N, "bounded") + np.uint32(10_000_000)
+    keys[:1000] = key ^ np.arange(1000, dtype=np.uint32)
+    assert sort(backend, "most_significant_first", keys, SAMPLED) is None
+
+
+def test_half_of_the_keys_are_one(backend):
+    keys = keys_of(N, "uniform")
+    keys[::2] = keys[1] ^ np.uint32(1)
+    assert sort(backend, "most_significant_first", keys, SAMPLED) is None
+
+
 @pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
 @pytest.mark.parametrize("mask", [0xFF, 0xFF00, 0xFF00FF, 0xFF00FF00, 0xFFFFFF, 0xFFFFFF00])
 def test_digits_that_all_keys_share(backend, variant, mask):

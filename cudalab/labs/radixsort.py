@@ -22,6 +22,9 @@ MOST_SPLIT = 1 << 28  # keys: more take buckets of more than a block can sort
 LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS = 1 << 22, 1 << 27  # fewer are swept over as quickly
 GROUP_BITS = 8  # by which a long array is split first
 GROUPS = 1 << GROUP_BITS
+MOST_TOP_BITS = 15
+CELLS = 1 << 12  # of a sample
+BOUND = 1_000_000  # of the integers of the distribution `bounded`
 COUNTER_BYTES = 32 << 10  # with which a block counts all digits of its keys
 
 
@@ -35,6 +38,7 @@ class KeySort(Lab):
         "equal",
         "few",
         "top-byte",
+        "bounded",
     )
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
@@ -325,19 +329,27 @@ class RadixSort(KeySort):
         """Buckets by the top bits, one or two splits, a block a bucket; or sweeps, on the device.
 
         Bits is unsigned. `words` are zero before the first launch and the kernels' own from then
-        on: 4 + 256 + 3 * 2^top_bits + 1, of which the first says whether buckets fit.
+        on: 4 + 256 + 3 * 2^15 + 1, of which the first says whether buckets fit. So are the words of
+        `cells`: 7 + 2 * 4096.
 
         clear_words: as in the plan `onesweep`
-        count_buckets(const T *keys, unsigned *words, unsigned n, int top_bits)
-            at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory
+        sample_keys(const T *keys, Cells *cells, unsigned n, int top_bits, int bucket_bits)
+            for at least LEAST_SAMPLED keys: SAMPLE_BLOCKS blocks of COUNT_THREADS threads say which
+            keys make a bucket; at most 2^bucket_bits buckets
+        count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned n, int top_bits)
+            at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory,
+            2^bucket_bits where the keys are sampled
         split_into_buckets(const T *in, Bits *out, unsigned *words, unsigned n, int top_bits)
             a block a tile of SHORT_KEYS_PER_THREAD keys a thread, all in shared memory
-        split_into_groups(const T *in, Bits *out, ...), split_groups(const Bits *in, Bits *out, ...)
-            instead of it for long arrays: by 8 bits, then by the rest; KEYS_PER_THREAD keys
-        sort_buckets(const Bits *in, T *out, unsigned *words, int top_bits, int bin_bits)
-            a block a bucket, then COPY_BLOCKS for buckets of equal keys that are too large for one;
-            of BUCKET_THREADS threads; shared memory for BUCKET_KEYS_PER_THREAD keys a thread and
-            2^bin_bits bins of 2 bytes
+        split_into_groups(const T *in, Bits *out, unsigned *words, const Cells *cells, unsigned n,
+                          int top_bits), split_groups(const Bits *in, Bits *out, ...)
+            instead of it for long arrays: into at most 256 groups of buckets, and these into
+            buckets; KEYS_PER_THREAD keys
+        sort_buckets(const Bits *in, T *out, unsigned *words, const Cells *cells, int top_bits,
+                     int bin_bits)
+            2^top_bits blocks for buckets, then COPY_BLOCKS for those of equal keys that are too
+            large for a block; of BUCKET_THREADS threads; shared memory for BUCKET_KEYS_PER_THREAD
+            keys a thread and 2^bin_bits bins of 2 bytes
         sweep_all, sweep_all_short(const unsigned *words, ...)
             as in the plan `single_launch`; return at once where words[0] is not 0. A tile is
             KEYS_PER_THREAD or SHORT_KEYS_PER_THREAD keys a thread.
@@ -348,21 +360,32 @@ class RadixSort(KeySort):
         top_bits = top_bits_of(n, bucket_items)
         short = top_bits <= GROUP_BITS
         rows = "SHORT_KEYS_PER_THREAD" if short else "KEYS_PER_THREAD"
-        words = _bucket_words(job, top_bits)
+        words, cells = _bucket_words(job), _cleared(job, _blocks(7 + 2 * CELLS, 2))
         spare, out = _two_buffers(job)
         safe = "sweep_all_short" if short else "sweep_all"
         statuses = _statuses(job, _blocks(n, _tile(job, rows)[0]))
         sweep = _sweep_all(job, safe, rows, spare, out, statuses, words)
-        if top_bits > _most_top_bits(job):
+        most_top_bits = _most_top_bits(job)
+        if top_bits > most_top_bits:
             return Step(sweep, out)
 
-        numbers = words, np.uint32(n), np.int32(top_bits)
+        numbers = np.uint32(n), np.int32(top_bits)
         tile_bytes = 4 * threads * job.define(rows)
         tiles = _blocks(4 * n, tile_bytes)
-        splits = [("split_into_buckets", keys, spare)]
+        splits: dict[str, tuple[Buffer, ...]] = {"split_into_buckets": (keys, spare, words)}
         if not short:
-            splits = [("split_into_groups", keys, out), ("split_groups", out, spare)]
-        count = _count_buckets(job, words, top_bits)
+            splits = {
+                "split_into_groups": (keys, out, words, cells),
+                "split_groups": (out, spare, words, cells),
+            }
+        sampled = not short and n >= job.define("LEAST_SAMPLED")
+        bucket_bits = min(top_bits + 1, most_top_bits) if sampled else top_bits
+        sample, sample_args = (
+            job.kernels["sample_keys"],
+            (keys, cells, *numbers, np.int32(bucket_bits)),
+        )
+        sample_threads, sample_blocks = job.define("COUNT_THREADS"), job.define("SAMPLE_BLOCKS")
+        count = _count_buckets(job, bucket_bits, words, cells, *numbers)
         # About a bin a key.
         bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
         bits = np.int32(top_bits), np.int32(bin_bits)
@@ -370,11 +393,13 @@ class RadixSort(KeySort):
         sort_blocks = _bucket_blocks(job, top_bits)
 
         def run() -> None:
+            if sampled:
+                backend.launch(sample, sample_blocks, sample_threads, *sample_args)
             count()
-            for name, *buffers in splits:
+            for name, buffers in splits.items():
                 split = job.kernels[name]
                 backend.launch(split, tiles, threads, *buffers, *numbers, shared_bytes=tile_bytes)
-            sort_args = spare, out, words, *bits
+            sort_args = spare, out, words, cells, *bits
             backend.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
             sweep()
 
@@ -402,7 +427,7 @@ class RadixSort(KeySort):
         # A place in a bucket takes no more bits than its pairs share.
         top_bits = max(top_bits_of(n, bucket_items), (bucket_items - 1).bit_length())
         tile_items, tile_bytes = _tile(job)
-        words, ticket = _bucket_words(job, top_bits), _cleared(job, 1)
+        words, ticket = _bucket_words(job), _cleared(job, 1)
         statuses = _statuses(job, n // tile_items + (1 << (top_bits - GROUP_BITS)))
         spare, out = _two_buffers(job)
         sweep = _sweep_all(job, "sweep_all", "", spare, out, statuses, words)
@@ -411,7 +436,7 @@ class RadixSort(KeySort):
 
         split_args = words, statuses, ticket, np.uint32(n), np.int32(top_bits)
         splits = [(pairs, out, 0), (out, spare, top_bits - GROUP_BITS)]
-        count = _count_buckets(job, words, top_bits)
+        count = _count_buckets(job, top_bits, words, np.uint32(n), np.int32(top_bits))
         # About a bin a pair.
         bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
         sort_args = spare, out, words, np.uint32(n), np.int32(top_bits), np.int32(bin_bits)
@@ -448,12 +473,12 @@ def top_bits_of(n: int, bucket_items: int) -> int:
 
 def _most_top_bits(job: Job) -> int:
     """By how many bits keys can be split: a count of 2^15 buckets takes 128 KB of shared memory."""
-    return 15 if "sm_90" in job.backend.features else 14
+    return MOST_TOP_BITS if "sm_90" in job.backend.features else MOST_TOP_BITS - 1
 
 
-def _bucket_words(job: Job, top_bits: int) -> Buffer:
+def _bucket_words(job: Job) -> Buffer:
     """What the launches of `most_significant_first` tell each other."""
-    return _cleared(job, _blocks(4 + GROUPS + (3 << top_bits) + 1, 2))
+    return _cleared(job, _blocks(4 + GROUPS + (3 << MOST_TOP_BITS) + 1, 2))
 
 
 def _bucket_blocks(job: Job, top_bits: int) -> int:
@@ -462,15 +487,14 @@ def _bucket_blocks(job: Job, top_bits: int) -> int:
     return (1 << top_bits) + min(_blocks(job.params["n"], copied), job.define("COPY_BLOCKS"))
 
 
-def _count_buckets(job: Job, words: Buffer, top_bits: int) -> Callable[[], None]:
-    """What launches the count of the keys by their top bits."""
-    n, threads = job.params["n"], job.define("COUNT_THREADS")
-    blocks = min(_blocks(n, 4 * threads), job.define("COUNT_BLOCKS"))
-    args = _keys(job), words, np.uint32(n), np.int32(top_bits)
+def _count_buckets(job: Job, bucket_bits: int, *args: Buffer | np.generic) -> Callable[[], None]:
+    """What launches the count of the keys of each of 2^bucket_bits buckets; `args` follow them."""
+    threads = job.define("COUNT_THREADS")
+    blocks = min(_blocks(job.params["n"], 4 * threads), job.define("COUNT_BLOCKS"))
 
     def run() -> None:
-        count = job.kernels["count_buckets"]
-        job.backend.launch(count, blocks, threads, *args, shared_bytes=4 << top_bits)
+        count, keys = job.kernels["count_buckets"], _keys(job)
+        job.backend.launch(count, blocks, threads, keys, *args, shared_bytes=4 << bucket_bits)
 
     return run
 
@@ -605,7 +629,10 @@ def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
 
 
 def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
-    """Draw n keys from PCG64's raw output: the same seed gives the same bytes everywhere."""
+    """Draw n keys from PCG64's raw output: the same seed gives the same bytes everywhere.
+
+    `bounded` are floats from 0 to below 1, and integers below a million.
+    """
     raw = np.random.PCG64(seed)
     words = -(-n * dtype.itemsize // 8)
     bits = raw.random_raw(words).astype("<u8").view(f"<u{dtype.itemsize}")[:n]
@@ -623,6 +650,12 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
             bits = values[bits % word(16)]
         case "top-byte":
             bits = bits << word(8 * dtype.itemsize - 8)
+        case "bounded" if dtype.kind == "f":
+            digits = 24 if dtype.itemsize == 4 else 53
+            steps = (bits >> word(8 * dtype.itemsize - digits)).astype(dtype)
+            bits = np.ldexp(steps, -digits).astype(dtype).view(bits.dtype)
+        case "bounded":
+            bits = bits % word(BOUND)
         case _:
             raise ValueError(f"unknown distribution {dist!r}")
     return bits.view(dtype)

@@ -10,9 +10,9 @@
 #include "common/sweep_all_passes.cuh"
 
 constexpr unsigned GROUP_BITS = 8, GROUPS = 1u << GROUP_BITS;  // of the first of two splits
+constexpr int MOST_TOP_BITS = 15;
 constexpr unsigned BUCKET_ITEMS = BUCKET_KEYS_PER_THREAD * BUCKET_THREADS;
 constexpr unsigned LOADS = 4;  // 16-byte loads under way
-constexpr unsigned COPY_ROWS = PAIRS ? 4 : 16;
 constexpr int BITS = 8 * sizeof(Bits);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr unsigned RESIDENT_BUCKETS = 1024 / BUCKET_THREADS;  // all that 7.5 has room for
@@ -30,23 +30,30 @@ struct Buckets {
     unsigned *counts, *next;  // of each bucket; counts are zero between launches
     unsigned* starts;         // of each bucket, and the end
 
-    __device__ Buckets(unsigned* words, int top_bits)
+    __device__ explicit Buckets(unsigned* words)
         : fit(words),
           blocks_done(words + 1),
           mixed(words + 2),
           largest(words + 3),
           group_next(words + 4),
           counts(group_next + GROUPS),
-          next(counts + (1u << top_bits)),
-          starts(next + (1u << top_bits)) {}
+          next(counts + (1u << MOST_TOP_BITS)),
+          starts(next + (1u << MOST_TOP_BITS)) {}
 };
 
-__device__ inline unsigned bucket_of(Bits bits, int top_bits) {
-    return bits >> (BITS - top_bits);
-}
+// Which bucket a key belongs to: that of its top bits.
+struct TopBits {
+    static constexpr unsigned COPY_ROWS = PAIRS ? 4 : 16;  // keys of a thread, to be copied
+    int top_bits;
+    __device__ unsigned operator()(Bits key) const { return key >> (BITS - top_bits); }
+    __device__ unsigned buckets() const { return 1u << top_bits; }
+    // By which the buckets of a group differ.
+    __device__ int low_bits() const { return top_bits - (int)GROUP_BITS; }
+};
 
 // Whether those of the keys that share the last one's bucket are equal to it.
-__device__ inline bool alike_in_bucket(const Vector (&loaded)[LOADS], int top_bits) {
+template <class BucketOf>
+__device__ inline bool alike_in_bucket(const Vector (&loaded)[LOADS], const BucketOf& bucket_of) {
     const Bits last = ordered_bits(loaded[LOADS - 1].items[VECTOR_ITEMS - 1]);
     bool alike = true;
 #pragma unroll
@@ -54,29 +61,27 @@ __device__ inline bool alike_in_bucket(const Vector (&loaded)[LOADS], int top_bi
 #pragma unroll
         for (unsigned k = 0; k < VECTOR_ITEMS; ++k) {
             const Bits key = ordered_bits(loaded[load].items[k]);
-            alike &= key == last || bucket_of(key, top_bits) != bucket_of(last, top_bits);
+            alike &= key == last || bucket_of(key) != bucket_of(last);
         }
     return alike;
 }
 
 // Counts the keys of each bucket; the last block to finish says where buckets begin and whether
-// all of them fit.
-extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const T* keys,
-                                                                          unsigned* words,
-                                                                          unsigned n,
-                                                                          int top_bits) {
-    extern __shared__ unsigned long long bucket_memory[];
-    unsigned* const counters = reinterpret_cast<unsigned*>(bucket_memory);  // 2^top_bits
+// all of them fit. Takes a word of dynamic shared memory for each bucket.
+template <class BucketOf>
+__device__ inline void count_keys_of_buckets(const T* keys, const Buckets& buckets, unsigned n,
+                                             const BucketOf& bucket_of) {
+    extern __shared__ unsigned long long counter_memory[];
+    unsigned* const counters = reinterpret_cast<unsigned*>(counter_memory);
     __shared__ bool is_last;
     __shared__ unsigned largest;
-    const Buckets buckets(words, top_bits);
-    const unsigned num_buckets = 1u << top_bits;
+    const unsigned num_buckets = bucket_of.buckets();
     for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS) counters[b] = 0;
     if (threadIdx.x == 0) largest = 0;
     __syncthreads();  // nobody counts before all is zero
 
     const auto count = [&](T key) {  // shared by the threads of the block; gives the count before
-        return atomicAdd(&counters[bucket_of(ordered_bits(key), top_bits)], 1u);
+        return atomicAdd(&counters[bucket_of(ordered_bits(key))], 1u);
     };
     const Vector* const vector = reinterpret_cast<const Vector*>(keys);
     const unsigned vectors = n / VECTOR_ITEMS, stride = gridDim.x * COUNT_THREADS;
@@ -93,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
 #pragma unroll
             for (unsigned k = 0; k < VECTOR_ITEMS; ++k) before = count(loaded[load].items[k]);
         // Who finds two different keys in a bucket that is too large need count no further.
-        if (before >= BUCKET_ITEMS) alike = alike_in_bucket(loaded, top_bits);
+        if (before >= BUCKET_ITEMS) alike = alike_in_bucket(loaded, bucket_of);
     }
     if (!alike) *(volatile unsigned*)buckets.mixed = 1;
     for (; alike && v < vectors; v += stride)
@@ -121,8 +126,8 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
     exclusive_scan_shared<COUNT_THREADS>(counters, num_buckets);
     for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS)
         buckets.starts[b] = buckets.next[b] = counters[b];
-    if (top_bits > (int)GROUP_BITS && threadIdx.x < GROUPS)
-        buckets.group_next[threadIdx.x] = counters[threadIdx.x << (top_bits - GROUP_BITS)];
+    if (bucket_of.low_bits() > 0 && threadIdx.x < GROUPS)
+        buckets.group_next[threadIdx.x] = counters[threadIdx.x << bucket_of.low_bits()];
     if (threadIdx.x == 0) {
         buckets.starts[num_buckets] = n;
         *buckets.largest = largest;
@@ -134,11 +139,13 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
 
 // Copies the keys of large buckets, which have to be equal, and their values: block `block` of
 // `blocks`.
-template <class Key>
+template <class Key, class BucketOf>
 __device__ inline void copy_large_buckets(const Key* in, T* out, const Buckets& buckets,
-                                          int top_bits, unsigned block, unsigned blocks) {
+                                          const BucketOf& bucket_of, unsigned block,
+                                          unsigned blocks) {
+    constexpr unsigned COPY_ROWS = BucketOf::COPY_ROWS;
     if (*buckets.largest <= BUCKET_ITEMS) return;
-    const unsigned n = buckets.starts[1u << top_bits];
+    const unsigned n = buckets.starts[bucket_of.buckets()];
     const unsigned tile_items = COPY_ROWS * BUCKET_THREADS;
     for (unsigned tile = block; tile < (n + tile_items - 1) / tile_items; tile += blocks) {
         const unsigned first = tile * tile_items + threadIdx.x;
@@ -151,7 +158,7 @@ __device__ inline void copy_large_buckets(const Key* in, T* out, const Buckets& 
 #pragma unroll
         for (unsigned row = 0; row < COPY_ROWS; ++row) {
             const unsigned i = first + row * BUCKET_THREADS;
-            const unsigned* const start = buckets.starts + bucket_of(bits[row], top_bits);
+            const unsigned* const start = buckets.starts + bucket_of(bits[row]);
             if (i >= n || start[1] - start[0] <= BUCKET_ITEMS) continue;
             if (bits[row] != ordered_bits(in[start[0]])) *(volatile unsigned*)buckets.fit = 0;
             out[i] = from_ordered_bits<T>(bits[row]);

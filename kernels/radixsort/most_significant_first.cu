@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "Spread-out keys: split by their top bits, then sort each bucket in shared memory"
+// summary  = "Splits by the top bits, or as a sample tells; buckets sorted in shared memory"
 // order    = 6
 // dispatch = "most_significant_first"
 // default  = ["cuda"]
@@ -17,6 +17,8 @@
 // MOST_BIN_BITS          = 13     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
+// SAMPLE_BLOCKS          = 32
+// LEAST_SAMPLED          = 33554432  # keys
 // COPY_BLOCKS            = 396    # three
 // MOST_BLOCKS            = 264    # of the safe path
 // RADIX_BITS             = 8
@@ -34,15 +36,20 @@
 // top 8 bits; the second reads the 256 groups in order, so that a tile meets few of them and splits
 // each by the bits that follow. Up to 2^21 keys one split does.
 //
-// In a bucket a counting sort by the bits below the split leaves bins of about one key, in which a
-// key counts those that are smaller. Where few different keys make large buckets and full bins,
-// they are sorted already when all their keys are equal.
+// Many arrays have few top bits: floats between 0 and 1, integers below a million. Of a long array
+// a sample tells so, and which ranges of keys have about as many in them; these are its buckets
+// then, for 15 microseconds of every array. Where it tells that the keys differ in two of their
+// bytes only, two sweeps are quicker than any split.
+//
+// In a bucket a counting sort by the first bits in which its keys differ leaves bins of about one
+// key, in which a key counts those that are smaller. Where few different keys make large buckets
+// and full bins, they are sorted already when all their keys are equal.
 //
 // Other large buckets and full bins do not fit this. The device finds that out while it counts or
 // sorts, and leaves a word for the launch that comes last: it sorts by sweeps, from the input as it
 // was, or returns at once. The host does not wait for that word.
 // Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps.
-#include "common/buckets.cuh"
+#include "common/bucket_cells.cuh"
 
 constexpr unsigned MOST_SPLIT_BINS = 1024;  // of a tile
 constexpr unsigned FULL_BIN = 24;           // keys that compare with each other
@@ -68,18 +75,24 @@ __device__ inline void load_tile(const Key* in, unsigned n, Bits (&bits)[ROWS]) 
     }
 }
 
-// Moves the tile's keys to their bins, from bin `first_bin` on: next[bin] says where in `out` the
-// next key of a bin goes. Keys are in bit order in `out`, no longer of type T.
-template <unsigned ROWS>
-__device__ inline void split_tile(const Bits (&bits)[ROWS], Bits* out, unsigned n, int shift,
-                                  unsigned first_bin, unsigned bins, unsigned* next) {
+// A split's shared memory beside the tile.
+struct Bins {
+    unsigned places[MOST_SPLIT_BINS];        // counts, then places in `staged`
+    unsigned output_shift[MOST_SPLIT_BINS];  // from there to the place in `out`
+};
+
+// Moves the tile's keys to their bins: next[bin] says where in `out` the next key of a bin goes.
+// Keys are in bit order in `out`, no longer of type T.
+template <unsigned ROWS, class BinOf>
+__device__ inline void split_tile(const Bits (&bits)[ROWS], Bits* out, unsigned n,
+                                  const BinOf& bin_of, unsigned bins, unsigned* next,
+                                  Bins& memory) {
     constexpr unsigned TILE_ITEMS = ROWS * THREADS_PER_BLOCK;
     extern __shared__ unsigned long long chunk_memory[];  // a tile
     Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
-    __shared__ __align__(16) unsigned places[MOST_SPLIT_BINS];  // counts, then places in `staged`
-    __shared__ unsigned output_shift[MOST_SPLIT_BINS];          // from there to the place in `out`
+    unsigned* const places = memory.places;
+    unsigned* const output_shift = memory.output_shift;
     const unsigned left = n - blockIdx.x * TILE_ITEMS;
-    const auto bin_of = [&](Bits key) { return (key >> shift) - first_bin; };
 
     for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK) places[b] = 0;
     __syncthreads();  // nobody counts before all is zero
@@ -88,7 +101,7 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], Bits* out, unsigned 
         if (row * THREADS_PER_BLOCK + threadIdx.x < left) atomicAdd(&places[bin_of(bits[row])], 1u);
     __syncthreads();  // all have counted
     for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK)
-        output_shift[b] = places[b] > 0 ? atomicAdd(&next[first_bin + b], places[b]) : 0;
+        output_shift[b] = places[b] > 0 ? atomicAdd(&next[b], places[b]) : 0;
     __syncthreads();  // the counts have been read
     exclusive_scan_shared<THREADS_PER_BLOCK>(places, bins);
     for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK)
@@ -137,77 +150,80 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], Bits* out, unsigned 
     }
 }
 
+extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
+    const T* keys, unsigned* words, const Cells* cells, unsigned n, int top_bits) {
+    const Buckets buckets(words);
+    if (cells->plan == BY_SWEEPS) *buckets.fit = 0;
+    with_plan(cells, top_bits,
+              [&](const auto& bucket_of) { count_keys_of_buckets(keys, buckets, n, bucket_of); });
+}
+
 // One split of a short array, by all of the top bits.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) split_into_buckets(
     const T* in, Bits* out, unsigned* words, unsigned n, int top_bits) {
-    const Buckets buckets(words, top_bits);
+    __shared__ __align__(16) Bins memory;
+    const Buckets buckets(words);
     if (!*buckets.fit) return;
     Bits bits[SHORT_KEYS_PER_THREAD];
     load_tile(in, n, bits);
-    split_tile(bits, out, n, BITS - top_bits, 0, 1u << top_bits, buckets.next);
+    split_tile(bits, out, n, TopBits{top_bits}, 1u << top_bits, buckets.next, memory);
 }
 
 // The first of two splits, into groups of buckets.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) split_into_groups(
-    const T* in, Bits* out, unsigned* words, unsigned n, int top_bits) {
-    const Buckets buckets(words, top_bits);
+    const T* in, Bits* out, unsigned* words, const Cells* cells, unsigned n, int top_bits) {
+    __shared__ __align__(16) Bins memory;
+    const Buckets buckets(words);
     if (!*buckets.fit) return;
-    Bits bits[KEYS_PER_THREAD];
-    load_tile(in, n, bits);
-    split_tile(bits, out, n, BITS - GROUP_BITS, 0, GROUPS, buckets.group_next);
+    with_plan(cells, top_bits, [&](const auto& bucket_of) {
+        const int low_bits = bucket_of.low_bits();
+        Bits bits[KEYS_PER_THREAD];
+        load_tile(in, n, bits);
+        const auto group_of = [&](Bits key) { return bucket_of(key) >> low_bits; };
+        split_tile(bits, out, n, group_of, GROUPS, buckets.group_next, memory);
+    });
 }
 
 // The second: keys come in groups, and the bins of a tile are the buckets of the groups in it.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) split_groups(
-    const Bits* in, Bits* out, unsigned* words, unsigned n, int top_bits) {
+    const Bits* in, Bits* out, unsigned* words, const Cells* cells, unsigned n, int top_bits) {
     constexpr unsigned TILE_ITEMS = KEYS_PER_THREAD * THREADS_PER_BLOCK;
-    const Buckets buckets(words, top_bits);
+    __shared__ __align__(16) Bins memory;
+    const Buckets buckets(words);
     if (!*buckets.fit) return;
-    Bits bits[KEYS_PER_THREAD];
-    load_tile(in, n, bits);
-    const unsigned start = blockIdx.x * TILE_ITEMS, left = n - start;
-    const unsigned first_group = bucket_of(in[start], GROUP_BITS);
-    const unsigned last_group = bucket_of(in[start + min(left, TILE_ITEMS) - 1], GROUP_BITS);
-    const unsigned first_bin = first_group << (top_bits - GROUP_BITS);
-    const unsigned bins = (last_group + 1 - first_group) << (top_bits - GROUP_BITS);
-    if (bins <= MOST_SPLIT_BINS) {
-        split_tile(bits, out, n, BITS - top_bits, first_bin, bins, buckets.next);
-        return;
-    }
-    // Many small groups: key by key.
-    for (unsigned row = 0; row < KEYS_PER_THREAD; ++row)
-        if (row * THREADS_PER_BLOCK + threadIdx.x < left)
-            out[atomicAdd(&buckets.next[bucket_of(bits[row], top_bits)], 1u)] = bits[row];
+    with_plan(cells, top_bits, [&](const auto& bucket_of) {
+        const int low_bits = bucket_of.low_bits();
+        Bits bits[KEYS_PER_THREAD];
+        load_tile(in, n, bits);
+        const unsigned start = blockIdx.x * TILE_ITEMS, left = n - start;
+        const unsigned first_group = bucket_of(in[start]) >> low_bits;
+        const unsigned last_group = bucket_of(in[start + min(left, TILE_ITEMS) - 1]) >> low_bits;
+        const unsigned first_bin = first_group << low_bits;
+        const unsigned bins = (last_group + 1 - first_group) << low_bits;
+        if (bins <= MOST_SPLIT_BINS) {
+            const auto bin_of = [&](Bits key) { return bucket_of(key) - first_bin; };
+            split_tile(bits, out, n, bin_of, bins, buckets.next + first_bin, memory);
+            return;
+        }
+        // Many small groups: key by key.
+        for (unsigned row = 0; row < KEYS_PER_THREAD; ++row)
+            if (row * THREADS_PER_BLOCK + threadIdx.x < left)
+                out[atomicAdd(&buckets.next[bucket_of(bits[row])], 1u)] = bits[row];
+    });
 }
 
-// A block a bucket, in 2^bin_bits bins by the bits below the top bits. Bins are counted in 16 bits,
-// two to a word. The blocks beyond those of buckets take care of the large ones.
-extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
-    const Bits* in, T* out, unsigned* words, int top_bits, int bin_bits) {
+// Sorts a bucket, in 2^bin_bits bins by the highest of the bits in which its keys differ. Bins are
+// counted in 16 bits, two to a word. From bit `width` on the keys of the bucket have all bits in
+// common, when they are counted from `lowest`.
+__device__ inline void sort_bucket(const Bits* in, T* out, const Buckets& buckets, unsigned items,
+                                   unsigned lowest, int width, int bin_bits) {
     extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
     Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
     unsigned* const bins = staged + BUCKET_ITEMS;
-    const Buckets buckets(words, top_bits);
-    const unsigned num_buckets = 1u << top_bits;
-    // Other blocks may write the word: all threads agree on what they have read.
-    if (!__syncthreads_and(load(buckets.fit) != 0)) return;
-    if (blockIdx.x >= num_buckets) {
-        copy_large_buckets(in, out, buckets, top_bits, blockIdx.x - num_buckets,
-                           gridDim.x - num_buckets);
-        return;
-    }
-    const unsigned start = buckets.starts[blockIdx.x];
-    const unsigned items = buckets.starts[blockIdx.x + 1] - start;
-    if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < num_buckets) {
-        const unsigned* ahead = buckets.starts + blockIdx.x + TILES_AHEAD;
-        const unsigned from = ahead[0] / 4 * 4, to = ahead[1] / 4 * 4;  // of 16 bytes
-        if (from < to) prefetch_to_l2(in + from, (to - from) * sizeof(Bits));
-    }
-    if (items == 0 || items > BUCKET_ITEMS) return;
-
-    const int shift = BITS - top_bits - bin_bits;
-    const unsigned bin_words = 1u << (bin_bits - 1), last_bin = (1u << bin_bits) - 1;
-    const auto bin_of = [&](Bits key) { return key >> shift & last_bin; };
+    const unsigned bin_words = 1u << (bin_bits - 1);
+    // (key - lowest) << (BITS - width), as one instruction; no further than bins have bits.
+    const unsigned scale = 1u << (BITS - max(width, bin_bits)), offset = lowest * scale;
+    const auto bin_of = [&](Bits key) { return (key * scale - offset) >> (BITS - bin_bits); };
     const auto count_in = [&](unsigned bin) {  // the count before
         const unsigned both = atomicAdd(&bins[bin / 2], bin % 2 ? 0x10000u : 1u);
         return bin % 2 ? both >> 16 : both & 0xffff;
@@ -216,12 +232,12 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
         const unsigned i = row * BUCKET_THREADS + threadIdx.x;
-        bits[row] = i < items ? in[start + i] : 0;
+        bits[row] = i < items ? in[i] : 0;
     }
     for (unsigned i = threadIdx.x; i < bin_words; i += BUCKET_THREADS) bins[i] = 0;
     // Nobody counts before all is zero. Equal keys would queue for one counter.
-    if (__syncthreads_and(threadIdx.x >= items || bits[0] == in[start]) &&
-        copy_if_alike(in + start, out + start, items))
+    if (__syncthreads_and(threadIdx.x >= items || bits[0] == in[0]) &&
+        copy_if_alike(in, out, items))
         return;
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)
@@ -235,6 +251,11 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
             staged[count_in(bin_of(bits[row]))] = bits[row];
     __syncthreads();  // the keys are in their bins, and a bin's counter is its end
 
+    if (width <= bin_bits) {  // a bin's keys are equal
+        for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS)
+            out[i] = from_ordered_bits<T>(staged[i]);
+        return;
+    }
     const unsigned short* const ends = reinterpret_cast<const unsigned short*>(bins);
 #pragma unroll 2
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) {
@@ -249,8 +270,49 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
             for (unsigned other = first; other < end; ++other)
                 place += staged[other] < key || (staged[other] == key && other < i);
         }
-        out[start + place] = from_ordered_bits<T>(key);
+        out[place] = from_ordered_bits<T>(key);
     }
+}
+
+// A block a bucket, or several where cells have made more of them. The blocks beyond those of
+// buckets take care of the large ones.
+extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
+    const Bits* in, T* out, unsigned* words, const Cells* cells, int top_bits, int bin_bits) {
+    const Buckets buckets(words);
+    const unsigned blocks = 1u << top_bits;  // of buckets
+    // Other blocks may write the word: all threads agree on what they have read.
+    if (!__syncthreads_and(load(buckets.fit) != 0)) return;
+    if (blockIdx.x >= blocks) {
+        with_plan(cells, top_bits, [&](const auto& bucket_of) {
+            copy_large_buckets(in, out, buckets, bucket_of, blockIdx.x - blocks,
+                               gridDim.x - blocks);
+        });
+        return;
+    }
+    unsigned bucket = blockIdx.x;
+    do {
+        const unsigned start = buckets.starts[bucket], items = buckets.starts[bucket + 1] - start;
+        if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < blocks) {
+            const unsigned* ahead = buckets.starts + bucket + TILES_AHEAD;
+            const unsigned from = ahead[0] / 4 * 4, to = ahead[1] / 4 * 4;  // of 16 bytes
+            if (from < to && to - from <= BUCKET_ITEMS)
+                prefetch_to_l2(in + from, (to - from) * sizeof(Bits));
+        }
+        if (items > 0 && items <= BUCKET_ITEMS) {
+            unsigned lowest = 0;
+            int width = BITS - top_bits;
+            if (load(&cells->plan) == BY_CELLS) {
+                const CellBuckets bucket_of(*cells);
+                const bool others = bucket_of.takes_others(bucket);
+                lowest = others ? 0 : bucket_of.lowest;
+                width = others ? BITS : bucket_of.width_bits(in[start]);
+            }
+            sort_bucket(in + start, out + start, buckets, items, lowest, width, bin_bits);
+            __syncthreads();  // all have written, before the next bucket comes to shared memory
+        }
+        bucket += blocks;
+        // Read anew: there is no register to spare.
+    } while (load(&cells->plan) == BY_CELLS && bucket < 1u << load(&cells->bucket_bits));
 }
 
 // The safe path of a short array.

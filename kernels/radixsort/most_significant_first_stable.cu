@@ -48,6 +48,13 @@ constexpr unsigned STEP_RADIX = 1u << STEP_BITS;
 
 static_assert(sizeof(T) == 4 && PAIRS, "pairs of 4-byte keys and values");
 
+extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const T* keys,
+                                                                          unsigned* words,
+                                                                          unsigned n,
+                                                                          int top_bits) {
+    count_keys_of_buckets(keys, Buckets(words), n, TopBits{top_bits});
+}
+
 // Sweeps over 2^segment_bits segments, which share as many top bits, by the RADIX_BITS bits below.
 // With their first key, the segments' tiles begin: segment s at s more than the whole tiles before
 // that key, which is room enough for the segments before it.
@@ -56,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
     int segment_bits) {
     __shared__ int hidden_shift;
     __shared__ unsigned segment, start, end;  // of the tile
-    const Buckets buckets(words, top_bits);
+    const Buckets buckets(words);
     if (!*buckets.fit) return;
     const int shift = BITS - RADIX_BITS - segment_bits;
     const int low_bits = top_bits - segment_bits;  // by which the buckets of a segment differ
@@ -142,12 +149,12 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     unsigned* const staged = reinterpret_cast<unsigned*>(bucket_memory);
     T* const values = reinterpret_cast<T*>(staged + BUCKET_ITEMS);
     unsigned* const bins = staged + 2 * BUCKET_ITEMS;
-    const Buckets buckets(words, top_bits);
+    const Buckets buckets(words);
     const unsigned num_buckets = 1u << top_bits;
     // Other blocks may write the word: all threads agree on what they have read.
     if (!__syncthreads_and(load(buckets.fit) != 0)) return;
     if (blockIdx.x >= num_buckets) {
-        copy_large_buckets(in, out, buckets, top_bits, blockIdx.x - num_buckets,
+        copy_large_buckets(in, out, buckets, TopBits{top_bits}, blockIdx.x - num_buckets,
                            gridDim.x - num_buckets);
         return;
     }

@@ -1,0 +1,243 @@
+// Buckets of unequal widths: narrow where a sample has many keys, wide where it has few.
+//
+// Buckets by the top bits do not fit floats of a few magnitudes, or integers below some bound:
+// nearly all of them share those bits. So one launch looks at a sample. The range of the keys is
+// cut into 2^12 cells of equal width; a cell of many keys becomes 2, 4, 8, ... buckets, neighbours
+// of few become one. Whatever the sample says, a bucket is a range of keys, and the buckets are in
+// order: the count that follows finds out whether they fit.
+//
+// A bucket's width is a power of two, and it begins at a multiple of it: a table of the cells says
+// which bucket a key is in, and by which bits to go on there.
+#include "common/buckets.cuh"
+
+constexpr int CELL_BITS = 12;
+constexpr unsigned CELLS = 1u << CELL_BITS;
+constexpr int BITS_BELOW_CELL = BITS - CELL_BITS;
+constexpr unsigned SAMPLES = 4;  // of each thread
+// Cells cover about the range of the sample where that makes them narrower by so many bits, and
+// otherwise all keys there can be: the least of the floats between 0 and 1 is hard to guess.
+constexpr int LEAST_NARROWING = 6;
+constexpr unsigned MOST_QUICK_SWEEPS = 2;  // which take less time than buckets
+
+enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_SWEEPS };
+
+// What the sample has told. All words are zero before the first launch.
+struct Cells {
+    unsigned plan;
+    unsigned lowest;                // the first key of the first cell
+    int narrowing;                  // a cell is 2^(BITS_BELOW_CELL - narrowing) keys wide
+    int bucket_bits;                // there are 2^bucket_bits buckets, of which the last are empty
+    unsigned blocks_done;           // zero between launches, like the following
+    unsigned ones, zeros;           // the bits that are 1, and those that are 0, in some key
+    unsigned counts[CELLS];         // of sampled keys
+    unsigned first_buckets[CELLS];  // in the low half; above: a bucket's width as a power of two,
+                                    // were cells 2^BITS_BELOW_CELL keys wide
+};
+
+// Which bucket a key belongs to: that of its cell, or one of them.
+struct CellBuckets {
+    static constexpr unsigned COPY_ROWS = 4;  // there are no registers for more
+    const unsigned* first_buckets;
+    unsigned lowest;
+    int narrowing, bucket_bits;
+
+    __device__ explicit CellBuckets(const Cells& cells)
+        : first_buckets(cells.first_buckets),
+          lowest(cells.lowest),
+          narrowing(cells.narrowing),
+          bucket_bits(cells.bucket_bits) {}
+    // In units of which a cell has 2^BITS_BELOW_CELL. Keys beyond the cells count as their ends.
+    __device__ unsigned place(Bits key) const {
+        return min(max(key, lowest) - lowest, ~0u >> narrowing) << narrowing;
+    }
+    __device__ unsigned operator()(Bits key) const {
+        const unsigned at = place(key), cell = __ldg(first_buckets + (at >> BITS_BELOW_CELL));
+        return (cell & 0xffff) + ((at & ((1u << BITS_BELOW_CELL) - 1)) >> (cell >> 16));
+    }
+    __device__ unsigned buckets() const { return 1u << bucket_bits; }
+    __device__ int low_bits() const { return bucket_bits - (int)GROUP_BITS; }
+    // The width of the key's bucket as a power of two.
+    __device__ int width_bits(Bits key) const {
+        return (int)(__ldg(first_buckets + (place(key) >> BITS_BELOW_CELL)) >> 16) - narrowing;
+    }
+    // Whether the bucket takes keys from beyond the cells.
+    __device__ bool takes_others(unsigned bucket) const {
+        return (lowest > 0 && bucket == (*this)(0)) ||
+               (~0u - lowest > ~0u >> narrowing && bucket == (*this)(~0u));
+    }
+};
+
+// Calls use(bucket_of) with what the plan says, or nothing where it is to sweep.
+template <class Use>
+__device__ inline void with_plan(const Cells* cells, int top_bits, const Use& use) {
+    if (cells->plan == BY_TOP_BITS) use(TopBits{top_bits});
+    if (cells->plan == BY_CELLS) use(CellBuckets(*cells));
+}
+
+// The least of the warp's values, for all its lanes.
+__device__ inline unsigned warp_min(unsigned value) {
+    for (unsigned distance = 16; distance > 0; distance /= 2)
+        value = min(value, __shfl_xor_sync(FULL_WARP, value, distance));
+    return value;
+}
+__device__ inline unsigned warp_or(unsigned value) {
+    for (unsigned distance = 16; distance > 0; distance /= 2)
+        value |= __shfl_xor_sync(FULL_WARP, value, distance);
+    return value;
+}
+
+// The width of the buckets in a cell, where a bucket may have `most` keys of the sample, of which
+// counts[c] are in front of cell c.
+__device__ inline int width_by_sample(const unsigned* counts, unsigned cell, float most,
+                                      int least) {
+    // Twice the deviation of such a count more than there are: few buckets turn out too large.
+    const auto fits = [&](unsigned first, unsigned cells, float room) {
+        const float keys = (float)(counts[first + cells] - counts[first]);
+        return keys + 2 * sqrtf(keys) + 1 <= room;
+    };
+    int width = BITS_BELOW_CELL;
+    if (!fits(cell, 1, most))
+        for (float room = most; width > least && !fits(cell, 1, room); room *= 2) --width;
+    else
+        for (unsigned run = 2; run < CELLS && fits(cell / run * run, run, most); run *= 2) ++width;
+    return width;
+}
+
+// Makes cells into buckets, and says whether there are few enough. `counts`: of the cells in the
+// sample, and a word more. `full`: the keys of the sample in a bucket that is as large as it may
+// be. The whole block calls it.
+__device__ inline bool cut_buckets(Cells* cells, unsigned* counts, float full, int narrowing,
+                                   int bucket_bits) {
+    __shared__ __align__(16) unsigned first_buckets[CELLS];
+    const unsigned last_count = counts[CELLS - 1];
+    exclusive_scan_shared<COUNT_THREADS>(counts, CELLS);
+    if (threadIdx.x == 0) counts[CELLS] = counts[CELLS - 1] + last_count;
+    __syncthreads();  // the sums are there, up to the end
+    const int least = max(narrowing, BITS_BELOW_CELL - bucket_bits);
+    // Half full at first, which leaves most room for error; fuller where these are too many.
+    for (float fill = 0.5f; fill < 0.95f; fill += 0.11f) {
+        int widths[CELLS / COUNT_THREADS];
+#pragma unroll
+        for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
+            const unsigned cell = i * COUNT_THREADS + threadIdx.x;
+            const int width = width_by_sample(counts, cell, fill * full, least);
+            const unsigned run = 1u << max(width - BITS_BELOW_CELL, 0);
+            // A run's first cell stands for all.
+            first_buckets[cell] = cell % run > 0 ? 0 : 1u << max(BITS_BELOW_CELL - width, 0);
+            widths[i] = width;
+        }
+        __syncthreads();  // the numbers of buckets are there
+        const unsigned last = first_buckets[CELLS - 1];
+        exclusive_scan_shared<COUNT_THREADS>(first_buckets, CELLS);
+        const bool few = first_buckets[CELLS - 1] + last <= 1u << bucket_bits;
+        if (few)
+#pragma unroll
+            for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
+                const unsigned cell = i * COUNT_THREADS + threadIdx.x;
+                const unsigned run = 1u << max(widths[i] - BITS_BELOW_CELL, 0);
+                const unsigned width = (unsigned)widths[i];
+                cells->first_buckets[cell] = first_buckets[cell / run * run] | width << 16;
+            }
+        if (few) return true;
+        __syncthreads();  // all have seen that these are too many
+    }
+    return false;
+}
+
+// Draws a sample of SAMPLES keys for each thread; the last block to finish says what is to be done.
+extern "C" __global__ void __launch_bounds__(COUNT_THREADS) sample_keys(const T* keys, Cells* cells,
+                                                                        unsigned n, int top_bits,
+                                                                        int bucket_bits) {
+    __shared__ __align__(16) unsigned counters[CELLS + 4];
+    __shared__ unsigned least, least_complement;  // of the keys that all blocks see
+    __shared__ unsigned ones, zeros;              // of those that this one has drawn
+    __shared__ bool is_last;
+    const unsigned stride = gridDim.x * COUNT_THREADS;
+    // Key i of `of` that are spread over the array, not evenly: it may be periodic.
+    const auto sampled = [&](unsigned i, unsigned of) {
+        const unsigned step = n / of;
+        return ordered_bits(keys[i * step + __umulhi((i + 1) * 2654435761u, step)]);
+    };
+    const bool first_lane = threadIdx.x % 32 == 0;
+    for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS) counters[c] = 0;
+    if (threadIdx.x == 0) {
+        least = least_complement = ~0u;
+        ones = zeros = 0;
+    }
+    // All blocks see the same keys here, and choose the same cells.
+    const Bits key = sampled(threadIdx.x, COUNT_THREADS);
+    Bits own[SAMPLES];
+#pragma unroll
+    for (unsigned s = 0; s < SAMPLES; ++s)
+        own[s] = sampled(s * stride + blockIdx.x * COUNT_THREADS + threadIdx.x, SAMPLES * stride);
+    // Where few values have most keys, some keys of a warp are equal.
+    const bool repeated = __popc(__match_any_sync(FULL_WARP, key)) > 1;
+    // Also: nobody counts before all is zero.
+    const bool few_values = __syncthreads_count(repeated) > (int)COUNT_THREADS / 4;
+    const unsigned warp_least = warp_min(key), warp_complement = warp_min(~key);
+    if (first_lane) atomicMin(&least, warp_least);
+    if (first_lane) atomicMin(&least_complement, warp_complement);
+    __syncthreads();  // the sample's range is there
+    // Three times the range: few keys lie beyond.
+    const unsigned range = ~least_complement - least;
+    unsigned lowest = least - min(range, least);
+    const unsigned width = ~least_complement + min(range, least_complement) - lowest;
+    int narrowing = min(__clz((int)width), BITS_BELOW_CELL);
+    if (narrowing < LEAST_NARROWING) narrowing = lowest = 0;
+
+    unsigned own_ones = 0, own_zeros = 0;
+#pragma unroll
+    for (unsigned s = 0; s < SAMPLES; ++s) {
+        own_ones |= own[s];
+        own_zeros |= ~own[s];
+        const unsigned place = own[s] - lowest;
+        if (place <= ~0u >> narrowing)
+            atomicAdd(&counters[place << narrowing >> BITS_BELOW_CELL], 1u);
+    }
+    own_ones = warp_or(own_ones);
+    own_zeros = warp_or(own_zeros);
+    if (first_lane) atomicOr(&ones, own_ones);
+    if (first_lane) atomicOr(&zeros, own_zeros);
+    __syncthreads();  // all have counted
+
+    for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS)
+        if (counters[c] > 0) atomicAdd(&cells->counts[c], counters[c]);  // blocks meet here
+    when_written([&] {
+        atomicOr(&cells->ones, ones);
+        atomicOr(&cells->zeros, zeros);
+        __threadfence();
+        is_last = atomicInc(&cells->blocks_done, gridDim.x - 1) == gridDim.x - 1;  // wraps to 0
+        __threadfence();  // the counts are read after the last block has said that it is done
+    });
+    __syncthreads();  // is_last is known
+    if (!is_last) return;
+
+    // Samples in a bucket that is as large as it may be.
+    const float full = (float)(SAMPLES * stride) / n * BUCKET_ITEMS;
+    const float in_cell = ldexpf(full, top_bits - CELL_BITS);
+    bool too_full = false;  // a bucket by the top bits
+    for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS) {
+        const unsigned count = __ldcg(&cells->counts[c]);  // from L2, where the blocks have added
+        too_full |= (float)count - 4 * sqrtf((float)count) > in_cell;
+        counters[c] = count;
+        cells->counts[c] = 0;
+    }
+    const unsigned varying = __ldcg(&cells->ones) & __ldcg(&cells->zeros);
+    unsigned sweeps = 0;
+    for (int shift = 0; shift < BITS; shift += RADIX_BITS)
+        sweeps += digit_at(varying, shift, RADIX_BITS) > 0;
+    too_full = __syncthreads_or(too_full);  // also: all counts are there
+
+    unsigned plan = BY_TOP_BITS;
+    if (sweeps <= MOST_QUICK_SWEEPS)
+        plan = BY_SWEEPS;
+    else if (narrowing > 0 || (too_full && !few_values))
+        plan = cut_buckets(cells, counters, full, narrowing, bucket_bits) ? BY_CELLS : BY_SWEEPS;
+    if (threadIdx.x == 0) {
+        cells->plan = plan;
+        cells->lowest = lowest;
+        cells->narrowing = narrowing;
+        cells->bucket_bits = bucket_bits;
+        cells->ones = cells->zeros = 0;
+    }
+}
