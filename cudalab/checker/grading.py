@@ -137,10 +137,10 @@ def _sum_up(
         outputs.save(folder / f"{safe}.json", json.dumps(report.json(), indent=1) + "\n")
     left = [row for row in rows if row.state not in (store.DONE, store.WITHDRAWN)]
     withdrawn = [row.name for row in rows if row.state == store.WITHDRAWN]
+    here = len(rows) - len(withdrawn)
     passed = sum(report.passed for report in found.values())
     said = [
-        f"{len(found)} of {len(rows) - len(withdrawn)} judged, {passed} passed; "
-        f"{len(pairs)} pairs nearly identical",
+        f"{len(found)} of {here} judged, {passed} passed; {len(pairs)} pairs nearly identical",
         f"{out / 'summary.html'}, {out / 'results.csv'}",
         f"sandbox {walls.kind}: {walls.words}",
     ]
