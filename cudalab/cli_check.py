@@ -353,14 +353,15 @@ def make_submission(
             lab, found.path, OURS, device, found.label, trusted=True, threads=asked.threads,
             kind="variant",
         )  # fmt: skip
-        own.name = variant
+        own.name, own.words = variant, (variant,)
         return own
     assert walls is not None
     if kernel:
         device = _device(asked.device)
         return Kernel(lab, kernel, walls, device, str(kernel), threads=asked.threads)
     if program:
-        return Program([program], walls, str(program), device_for(asked.device))
+        name = str(program)
+        return Program([program], walls, name, device_for(asked.device), words=[name])
     return Command(
         command,
         walls,

@@ -261,7 +261,7 @@ def verdict(
 
 def _told(target: Console, text: str) -> None:
     """A line below a title; a command stays on its line, however long: it is copied from there."""
-    command = text.strip().startswith(("cudalab ", "see: ", "./"))
+    command = text.strip().startswith(("cudalab ", "see: ")) or text.endswith(".bin")
     if command or len(text) + 2 <= target.width:
         target.print(Text(f"  {text}"), soft_wrap=True)
         return

@@ -2,12 +2,13 @@
 
     python -m cudalab.checker.builder DEVICE FILE.cu...
 
-leaves ./program and compiled.json in the working directory, or failed.json.
+compiles the files in ./source and leaves ./program and compiled.json here, or failed.json.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -19,13 +20,15 @@ from cudalab.errors import CudalabError
 def main() -> int:
     """Build, or say why not."""
     device, *files = sys.argv[1:]
+    here = Path.cwd()
+    os.chdir("source")  # messages name the files as their author does
     try:
-        shutil.copy2(build(tuple(files), device, (), ()), "program")
+        shutil.copy2(build(tuple(files), device, (), ()), here / "program")
     except CudalabError as error:
         said = {"error": type(error).__name__, "message": error.message, "hint": error.hint or ""}
-        Path("failed.json").write_text(json.dumps(said), encoding="utf-8")
+        (here / "failed.json").write_text(json.dumps(said), encoding="utf-8")
         return int(error.exit_code)
-    Path("compiled.json").write_text("{}", encoding="utf-8")
+    (here / "compiled.json").write_text("{}", encoding="utf-8")
     return 0
 
 

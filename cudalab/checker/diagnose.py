@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.checker import patterns
-from cudalab.checker.evidence import Evidence, Finding, Launches, place_of
+from cudalab.checker.evidence import BYTES, Evidence, Finding, Launches, place_of
 from cudalab.compare import SHOWN
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream, as_bytes
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 DIGITS = re.compile(rb"\s*[-+]?\d[-+\d.e\s]*")
 TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
-LOOK = "./program < in.bin | xxd | head"
 MOST_PATTERNS = 2  # the first says most; a third only tires
 
 
@@ -86,7 +85,7 @@ def examine(
         got, problem = _elements(lab, case, inputs, answer)
         if got is None:
             expected = _expected_bytes(lab, case, inputs)
-            found = bytes_findings(source.read_bytes(), header, answer, expected, lab, case)
+            found = bytes_findings(source.read_bytes(), header, answer, expected, case)
             return Verdict(False, (problem,), tuple(found))
         mismatches = lab.compare(got, inputs, case)
         accuracy = _accuracy(lab, case, inputs, got)
@@ -131,15 +130,15 @@ def _expected_bytes(lab: Lab, case: Case, inputs: Inputs) -> bytes:
 
 
 def bytes_findings(
-    source: bytes, header: int, answer: bytes, expected: bytes, lab: Lab, case: Case
+    source: bytes, header: int, answer: bytes, expected: bytes, case: Case
 ) -> list[Finding]:
     """What is wrong with an answer whose length is wrong."""
-    found = _bytes_findings(source, header, answer, expected, np.dtype(case["dtype"]), lab.name)
+    found = _bytes_findings(source, header, answer, expected, np.dtype(case["dtype"]))
     return list(found)[:MOST_PATTERNS]
 
 
 def _bytes_findings(
-    source: bytes, header: int, answer: bytes, expected: bytes, dtype: np.dtype[Any], lab: str
+    source: bytes, header: int, answer: bytes, expected: bytes, dtype: np.dtype[Any]
 ) -> Iterator[Finding]:
     if not answer:
         if expected:
@@ -148,12 +147,11 @@ def _bytes_findings(
                 "not a single byte was written",
                 "the result is never written, or the program returns early: "
                 "fwrite(result, sizeof *result, n, stdout) belongs at its end",
-                f"./program < in.bin | cudalab verify {lab} in.bin -",
+                "{run} | wc -c",
             )
         return
-    look = LOOK
     if TEXT.fullmatch(answer[:4096]):
-        yield _text(answer, look)
+        yield _text(answer)
         return
     if expected and len(expected) >= 4 and expected in answer:
         before, _, after = answer.partition(expected)
@@ -162,7 +160,7 @@ def _bytes_findings(
                 "header repeated",
                 f"the first {header} bytes repeat the input's header; what follows is right",
                 "an answer is the elements alone: do not write n",
-                look,
+                BYTES,
             )
             return
         for part, where in ((before, "before"), (after, "behind")):
@@ -173,50 +171,48 @@ def _bytes_findings(
                     f"the right answer is there, with {len(part):,} bytes of {kind} {where} it: "
                     f"{part[:40]!r}",
                     "a message or a time was printed on stdout: print it on stderr",
-                    look,
+                    BYTES,
                 )
         return
     if answer in (source, source[header:]):
-        yield Finding("the input itself", "stdout holds the input", "nothing was computed", look)
+        yield Finding("the input itself", "stdout holds the input", "nothing was computed", BYTES)
         return
     if expected and answer.replace(b"\r\n", b"\n") == expected.replace(b"\r\n", b"\n"):
         yield Finding(
             "line ends translated",
             "bytes 0A became 0D 0A, or the other way round",
             "stdout was in text mode: open it as binary",
-            look,
+            BYTES,
         )
         return
-    yield from _length_findings(answer, expected, dtype, look)
+    yield from _length_findings(answer, expected, dtype)
 
 
-def _text(answer: bytes, look: str) -> Finding:
+def _text(answer: bytes) -> Finding:
     return Finding(
         "text on stdout",
         f"stdout holds text: {answer[:60].decode(errors='replace').strip()!r}",
         "stdout carries the result's bytes and nothing else: fwrite, not printf or print; "
         "messages go to stderr",
-        look,
+        BYTES,
     )
 
 
-def _length_findings(
-    answer: bytes, expected: bytes, dtype: np.dtype[Any], look: str
-) -> Iterator[Finding]:
+def _length_findings(answer: bytes, expected: bytes, dtype: np.dtype[Any]) -> Iterator[Finding]:
     if len(answer) == 2 * len(expected) and dtype.itemsize == 4:
         other = "double" if dtype.kind == "f" else "a 64-bit integer"
         yield Finding(
             "elements twice as wide",
             f"exactly twice as many bytes as expected: {len(answer):,}",
             f"elements were computed or written as {other}: use {dtype.name}",
-            look,
+            BYTES,
         )
     elif expected and len(answer) * dtype.itemsize == len(expected) and dtype.itemsize > 1:
         yield Finding(
             "bytes for elements",
             f"as many bytes were written as there are elements: {len(answer):,}",
             "fwrite and cudaMemcpy count bytes: multiply n by sizeof the element",
-            look,
+            BYTES,
         )
     elif expected and expected.startswith(answer):
         count = len(answer) // dtype.itemsize
@@ -224,21 +220,21 @@ def _length_findings(
             "cut short",
             f"the first {count:,} elements are right, the rest is missing",
             "a short write, or the program ended before stdout was flushed",
-            look,
+            BYTES,
         )
     elif expected and len(answer) < len(expected):
         yield Finding(
             "too short",
             f"{len(answer):,} of {len(expected):,} bytes",
             "is n rounded down to whole blocks? The last, partial block belongs to the answer too",
-            look,
+            BYTES,
         )
     elif expected and len(answer) > len(expected):
         yield Finding(
             "too long",
             f"{len(answer):,} bytes instead of {len(expected):,}",
             "is n rounded up to whole blocks? What pads the last block is no part of the answer",
-            look,
+            BYTES,
         )
 
 
@@ -284,7 +280,7 @@ def _wrong(
     found = _explained(evidence) if len(wrong) else []
     answer = bytes(as_bytes(np.ascontiguousarray(flat[:1024])))
     if DIGITS.fullmatch(answer):  # text may have just the right length
-        found = [_text(answer, LOOK)]
+        found = [_text(answer)]
     if not found and not solved:
         found = [Finding(f"found by {lab.name}", text, "", "") for text in mismatches.findings[:1]]
     return Verdict(

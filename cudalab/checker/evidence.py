@@ -17,7 +17,9 @@ BLOCKS = (32, 64, 128, 256, 512, 1024, 2048, 4096)  # what a block may handle, w
 TILES = (8, 16, 32, 64, 128)
 MOST_SHOWN = 4  # launches
 MOST_DEFINED = 1 << 20  # a header may say anything
-SANITIZE = "cudalab sanitize {lab} --kernel my.cu"
+# Commands in findings; judge.py puts in the test's own.
+SANITIZE = "{sanitize}"
+BYTES = "{run} | xxd | head"
 # Where an element of the answer says nothing about the block that computed it.
 SCATTERED = {"radixsort", "bitonic", "histogram", "solve", "reduce"}
 
@@ -29,7 +31,7 @@ class Finding:
     pattern: str  # a short name, for statistics over a class
     says: str  # what is seen
     cause: str  # the likely reason
-    look: str = ""  # the command that shows it
+    look: str = ""  # the command that shows it; may have {run} and {sanitize} in it
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,3 @@ def where(e: Evidence, indices: Array) -> str:
     if len(indices) == e.got.size:
         return ""
     return f", from [{first:,}] to [{last:,}]" if len(indices) > 1 else f": [{first:,}]"
-
-
-def sanitize(e: Evidence) -> str:
-    return SANITIZE.format(lab=e.lab.name) if e.launches.dispatch else ""

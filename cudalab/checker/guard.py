@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ZONE = 1024  # bytes on each side: a block's worth of words that are one place off
 POISON, NAN = 0xA5, 0xFF  # of integers, and of floats: a NaN cannot vanish in a sum
 MOST_LAUNCHES = 200
+LAUNCHING = "launching"  # a file: from now on a kernel may have written anywhere
 
 
 @dataclass

@@ -7,7 +7,6 @@ after the submission has ended, from the input alone: it is never where the subm
 from __future__ import annotations
 
 import hashlib
-import shlex
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import __version__, exclusive
-from cudalab.checker import cases, sanitizing, speed
+from cudalab.checker import cases, commands, sanitizing, speed
 from cudalab.checker.diagnose import Verdict, examine
+from cudalab.checker.evidence import SANITIZE
 from cudalab.checker.program import Program
 from cudalab.checker.sandbox import Limits, MiB
 from cudalab.checker.submission import CompileFailure, Kernel
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from cudalab.checker.cases import Plan, Test
     from cudalab.checker.sandbox import Sandbox
     from cudalab.checker.submission import Attempt, Submission
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Case, Lab
 
 STDERR_LINES = 12
 INSTRUMENTED = 1100  # elements: a block and more
+EXPLAINED = (Why.WRONG, Why.OVERRUN, Why.INPUT_CHANGED, Why.CRASH, Why.EXIT)  # by the sanitizer
 TURN_S = 0.2  # between two looks whether the GPU is free
 OUTPUT_SLACK = 1 * MiB
 
@@ -145,11 +146,14 @@ class _Check:
         if not self._compile():
             self._skip("correct", "sanitize", "time")
             return False
-        right = self._correct()
-        if not right:
-            self._skip("sanitize" if self._can_sanitize() else "", "time")
-            return False
-        if self._can_sanitize() and self.settings.sanitize and not self._sanitize():
+        right, clean = self._correct(), True
+        if self._can_sanitize():
+            failed = None if right else self._smallest_failed()
+            if right or failed is not None:
+                clean = self._sanitize(failed)
+            else:
+                self._skip("sanitize")
+        if not (right and clean):
             self._skip("time")
             return False
         return True
@@ -235,7 +239,7 @@ class _Check:
         if result.status is Status.PASSED:
             result.points = test.points
         else:
-            result.commands = self._commands(test, seed)
+            self._show_commands(test, seed, result)
             self._keep(path, number)
         path.unlink(missing_ok=True)
         return result
@@ -303,11 +307,7 @@ class _Check:
             says = f"{verdict.wrong:,} of {verdict.total:,} elements" if verdict.total else ""
             _fail(result, Why.WRONG, says or verdict.lines[0])
         result.details += verdict.lines
-        name = self.submission.name
-        result.clues += [
-            Clue(f.pattern, f.says, f.cause, f.look.replace("my.cu", name))
-            for f in verdict.findings
-        ]
+        result.clues += [Clue(f.pattern, f.says, f.cause, f.look) for f in verdict.findings]
         if verdict.accuracy is not None:
             result.accuracy = asdict(verdict.accuracy) | {"says": str(verdict.accuracy)}
         if len(attempt.answers) > 1:
@@ -317,7 +317,7 @@ class _Check:
                     "another answer each time",
                     f"{len(attempt.answers)} different answers in {attempt.runs} runs on one input",
                     "a race: threads read what others write, without a barrier between",
-                    f"cudalab sanitize {self.lab.name} --kernel {self.submission.name}",
+                    SANITIZE,
                 ),
             )
 
@@ -343,7 +343,7 @@ class _Check:
         limits = self.settings.limits
         wanted = max(limits.output_bytes, 8 * path.stat().st_size + OUTPUT_SLACK)
         if self.lab.name == "table":  # the input is a header, the answer as long as it says
-            wanted = max(wanted, 4 * _elements(test.size) + OUTPUT_SLACK)
+            wanted = max(wanted, 4 * commands.elements(test) + OUTPUT_SLACK)
         limits = replace(limits, output_bytes=wanted)
         if test.seconds is not None:
             limits = replace(
@@ -353,24 +353,14 @@ class _Check:
             )
         return replace(limits, memory_bytes=test.memory_bytes or limits.memory_bytes)
 
-    def _commands(self, test: Test, seed: int) -> list[str]:
-        """What repeats a failed test by hand."""
-        options = " ".join(["", *cases.option_words(self.lab, self.lab.complete(dict(test.given)))])
-        if test.file is not None:
-            source = shlex.quote(str(test.file))
-            made = []
-        else:
-            source = "in.bin"
-            drawn = f"--n {cases.shown_size(test.size)} --dist {test.dist} --seed {seed}"
-            made = [f"cudalab gen {self.lab.name}{options} {drawn} > {source}"]
-        kind, name = self.submission.kind, shlex.quote(self.submission.name)
-        device = f"--device {self.submission.device}"
-        if kind in ("kernel", "variant"):
-            run = f"cudalab {self.lab.name}{options} --{kind} {name} {device}"
-        else:
-            run = f"cudalab run {name}" if kind == "program" else self.submission.name
-        run += f" < {source} > out.bin"
-        return [*made, run, f"cudalab verify {self.lab.name}{options} {source} out.bin"]
+    def _show_commands(self, test: Test, seed: int, result: Result) -> None:
+        """What repeats a failed test by hand, and what looks closer."""
+        known = commands.of_test(self.lab, self.submission, test, seed)
+        result.commands = known.repeat()
+        for clue in result.clues:
+            clue.look = known.fill(clue.look)
+        if known.sanitize and not any(clue.look for clue in result.clues):
+            result.details.append(f"see: {known.sanitize}")
 
     def _keep(self, path: Path, number: int) -> None:
         if self.settings.keep is not None:
@@ -380,29 +370,53 @@ class _Check:
     # Sanitize and time ---------------------------------------------------------------------------
 
     def _can_sanitize(self) -> bool:
-        return self.submission.device == "cpu" and isinstance(self.submission, Kernel | Program)
+        on_cpu = self.submission.device == "cpu"
+        return self.settings.sanitize and on_cpu and isinstance(self.submission, Kernel | Program)
 
-    def _sanitize(self) -> bool:
+    def _sanitize(self, failed: int | None) -> bool:
+        """Whether the sanitizer finds nothing: on small inputs, or on that of a failed test."""
         self.settings.tell("sanitize")
         began = time.monotonic()
-        if isinstance(self.submission, Kernel):
-            case, seed = self.cases[-1], self.settings.seed
-            stage = sanitizing.stage(self.lab, self.submission, case, seed)
-        else:
-            assert isinstance(self.submission, Program)
-            number = self._small_test()
-            path = self.folder / "sanitize.bin"
-            test, seed = self.plan.tests[number], self.seeds[number]
-            make_input(self.lab, self.cases[number], test, seed, path)
-            stage = sanitizing.program_stage(self.submission, path)
+        small = failed is not None and commands.is_small(self.plan.tests[failed])
+        stage = self._sanitized(failed if small else None)
         stage.seconds = time.monotonic() - began
+        if failed is not None and stage.status is Status.PASSED:
+            stage.status, stage.details = Status.SKIPPED, []
+            stage.says = f"an earlier stage did not pass, for another reason: {stage.says}"
         self.report.stages.append(stage)
         return stage.status in (Status.PASSED, Status.SKIPPED)
+
+    def _sanitized(self, number: int | None) -> Stage:
+        """On the input of a test, or on what suits the sanitizer."""
+        if isinstance(self.submission, Kernel) and number is None:
+            case, seed = self.cases[-1], self.settings.seed
+            look = commands.sanitize(self.lab, self.submission, case, f"--seed {seed}")
+            return sanitizing.stage(self.submission, case, look, seed=seed)
+        number = self._small_test() if number is None else number
+        test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
+        path = self.folder / "sanitize.bin"
+        make_input(self.lab, case, test, seed, path)
+        look = commands.of_test(self.lab, self.submission, test, seed).sanitize
+        if isinstance(self.submission, Kernel):
+            return sanitizing.stage(self.submission, case, look, path)
+        assert isinstance(self.submission, Program)
+        return sanitizing.program_stage(self.submission, path, look)
+
+    def _smallest_failed(self) -> int | None:
+        """The test whose failure the sanitizer may explain."""
+        failed = [
+            number
+            for number, result in enumerate(self.report.tests)
+            if result.status is Status.FAILED
+            and result.why in EXPLAINED
+            and not self.plan.tests[number].refuse
+        ]
+        return min(failed, key=lambda i: commands.elements(self.plan.tests[i]), default=None)
 
     def _small_test(self) -> int:
         """The greatest test that an instrument does not make too slow; else the first."""
         sizes = [
-            -1 if test.refuse or test.file is not None else _elements(test.size)
+            -1 if test.refuse or test.file is not None else commands.elements(test)
             for test in self.plan.tests
         ]
         return max(range(len(sizes)), key=lambda i: sizes[i] if sizes[i] <= INSTRUMENTED else -2)
@@ -483,10 +497,6 @@ def digest(paths: Sequence[Path]) -> str:
     for path in sorted(paths):
         found.update(path.read_bytes())
     return found.hexdigest()
-
-
-def _elements(size: Size) -> int:
-    return size if isinstance(size, int) else size[0] * size[-1]
 
 
 def _fail(result: Result, why: Why, says: str) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Json = dict[str, Any]
+STDERR_SHOWN = 8  # lines
 # testlib's: ok, wrong answer, presentation error, failure of the checker itself.
 OK, WRONG, PRESENTATION, FAIL = 0, 1, 2, 3
 FORMLESS = {
@@ -236,9 +237,22 @@ def explained(one: Result | Stage) -> list[str]:
                 lines.append(f"  {clue.cause}")
             if clue.look:
                 lines.append(f"  see: {clue.look}")
+        lines += _stderr(one)
         if one.commands:
             lines += ["to repeat it:", *(f"  {command}" for command in one.commands)]
     return lines
+
+
+def _stderr(test: Result) -> list[str]:
+    """The last that a failed run said, unless the verdict says it already."""
+    said = [
+        "".join(letter for letter in line if letter.isprintable())
+        for line in test.stderr.splitlines()[-STDERR_SHOWN:]
+    ]
+    told = " ".join([test.says, *test.details])
+    if not any(line and line not in told for line in said):
+        return []
+    return ["stderr:", *(f"  {line}" for line in said)]
 
 
 def speed_line(report: Report) -> str:

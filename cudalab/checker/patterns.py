@@ -8,10 +8,10 @@ import numpy as np
 
 from cudalab.checker.evidence import (
     BLOCKS,
+    SANITIZE,
     TILES,
     Finding,
     block_sizes,
-    sanitize,
     shape_of,
     tile_of,
     where,
@@ -63,7 +63,7 @@ def _untouched(e: Evidence) -> Iterator[Finding]:
             "never written",
             "not one element of the answer was written",
             "the kernel does not write its output, or returns before it does",
-            sanitize(e),
+            SANITIZE,
         )
         return
     place = where(e, e.wrong[poisoned])
@@ -72,7 +72,7 @@ def _untouched(e: Evidence) -> Iterator[Finding]:
         f"{count:,} elements were never written{place}",
         "no thread has these elements: is the grid ceil(n / block), and does the last block "
         "handle its part?",
-        sanitize(e),
+        SANITIZE,
     )
 
 
@@ -97,7 +97,7 @@ def _not_finite(e: Evidence) -> Iterator[Finding]:
             f"{len(bad):,} elements are no numbers, the first is [{bad[0]:,}]",
             "memory that was never written was read: the checker fills it with NaN. Check the "
             "bounds of every load, and that shared memory is written before it is read",
-            sanitize(e),
+            SANITIZE,
         )
 
 
@@ -137,7 +137,7 @@ def _positions(e: Evidence) -> Iterator[Finding]:
             f"the {which} element",
             f"only the {which} element is wrong",
             "off by one: check the bounds, i < n and not i < n - 1 or i <= n",
-            sanitize(e),
+            SANITIZE,
         )
         return
     if len(wrong) > FEW:
@@ -165,7 +165,7 @@ def _ranges(e: Evidence) -> Iterator[Finding]:
                 "elements",
                 "n is no multiple of the block: guard loads and stores with if (i < n), but not "
                 "the __syncthreads()",
-                sanitize(e),
+                SANITIZE,
             )
         else:
             yield Finding(
@@ -173,14 +173,14 @@ def _ranges(e: Evidence) -> Iterator[Finding]:
                 f"right up to [{first - 1:,}], wrong from [{first:,}] to the end",
                 "what limits the work to so few elements: the grid, a shared array, a level of "
                 "the recursion?",
-                sanitize(e),
+                SANITIZE,
             )
     elif dense and first == 0 and last < n - 1:
         yield Finding(
             f"up to {last}",
             f"wrong up to [{last:,}], right behind it",
             "does the first block do something that the others do not?",
-            sanitize(e),
+            SANITIZE,
         )
 
 
@@ -198,7 +198,7 @@ def _strides(e: Evidence) -> Iterator[Finding]:
             f"every {_ordinal(period)}",
             f"{which} of every {period:,} elements: [{e.wrong[0]:,}], [{e.wrong[1]:,}], …",
             _stride_cause(period, int(places[0]), e),
-            sanitize(e),
+            SANITIZE,
         )
         return
 

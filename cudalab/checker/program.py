@@ -51,9 +51,11 @@ class Program:
     device: str
     kind: str = "program"
     variant: Variant | None = None
+    words: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Nothing is compiled yet."""
+        self.words = self.words or [path.name for path in self.files]
         self._stack = ExitStack()
         self._made: Path | None = None
 
@@ -73,7 +75,7 @@ class Program:
             copy_runtimes(cache, programs=True)
         imports = self.sandbox.imports
         box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
-        sources = [f"source/{path.name}" for path in self.files]
+        sources = [path.name for path in self.files]
         out = Path(str(box.path) + ".out")
         try:
             outcome = self.sandbox.run(

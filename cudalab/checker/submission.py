@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from cudalab import registry, source
 from cudalab.cache import READ_ONLY, cache_dir
 from cudalab.checker import elf
 from cudalab.checker.evidence import Launches
+from cudalab.checker.guard import LAUNCHING
 from cudalab.checker.sandbox import Box, Limits, Outcome, read_regular
 from cudalab.checker.verdicts import Why
 from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
@@ -40,6 +42,8 @@ RUNS = 3  # of each kernel on each input: the same bytes each time?
 PIPE_BYTES = 7  # that a slow pipe delivers at a time
 TOOLCHAIN = "ToolchainError"  # as a worker names it
 PYTHON_RAISED = 1  # Python's exit status after an exception that nobody caught
+WRECKED = "the process that ran the kernels was wrecked: they wrote outside of their memory"
+_TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
 HEADERS = (".cuh", ".h", ".hpp", ".inl")
 CRASHES = {
     signal.SIGSEGV: "segmentation fault: memory that is not its own",
@@ -91,6 +95,7 @@ class Submission(Protocol):
 
     kind: str
     name: str
+    words: Sequence[str]  # what a command line has for it: files, or the whole command
     variant: Variant | None  # of a kernel: its header
     device: str
     files: Sequence[Path]  # that were handed in, as far as they are known
@@ -254,6 +259,7 @@ class Kernel:
     def __post_init__(self) -> None:
         """Read the header: it is text, and nothing of it is run."""
         self.name = self.label
+        self.words: Sequence[str] = (self.label,)
         self.files: Sequence[Path] = (self.path,)
         if not self.trusted and self.path.stat().st_size > MOST_SOURCE:
             raise HeaderError(f"{self.label}: more than {MOST_SOURCE >> 20} MiB are no kernel file")
@@ -315,6 +321,8 @@ class Kernel:
             outcome = self._work(box, spec, limits)
             report = said_in(box.path, "report-0.json") or said_in(box.path, "failed.json")
             attempt = self._attempt_of(box.path, outcome, report, limits)
+            if attempt.why is not Why.GRADER:
+                attempt.outcome = replace(outcome, stderr=_TRACEBACK.sub("", outcome.stderr))
             if twin is not None and not attempt.why:
                 with suppress(CudalabError):
                     attempt.twin = read_regular(box.path / "answer-1-0.bin", limits.output_bytes)
@@ -363,10 +371,16 @@ class Kernel:
             return said_in(box.path, result), failure(outcome).says
 
     def run_on_source(
-        self, command: Sequence[str], limits: Limits, result: str
+        self, command: Sequence[str], limits: Limits, result: str, source: Path | None = None
     ) -> tuple[bytes | None, str]:
-        """Run a command of cudalab's on the file; the bytes of `result`, or why there are none."""
+        """Run a command of cudalab's on the file, on the input `source` if there is one.
+
+        The bytes of `result`, or why there are none.
+        """
         with self.box() as box:
+            data = (
+                ["--data", shutil.copyfile(source, box.path / "input.bin").name] if source else []
+            )
             if not self.trusted:
                 cache = box.path / "cache"
                 box.extra_env["XDG_CACHE_HOME"] = str(cache)
@@ -375,7 +389,7 @@ class Kernel:
             said = Path(str(box.path) + ".out")
             try:
                 outcome = self.sandbox.run(
-                    [*command, str(self._source)],
+                    [*command, *data, "--kernel", str(self._source)],
                     box,
                     limits,
                     stdin=subprocess.DEVNULL,
@@ -483,6 +497,8 @@ class Kernel:
         self, folder: Path, outcome: Outcome, report: dict[str, Any] | None, limits: Limits
     ) -> Attempt:
         broken = failure(outcome) if report is not None else worker_failure(outcome)
+        if broken.why is Why.GRADER and self.device == "cpu" and (folder / LAUNCHING).exists():
+            return replace(broken, why=Why.CRASH, says=WRECKED)
         if broken.why and (report is None or "error" not in report):
             return broken
         if report is None:
@@ -608,7 +624,7 @@ def failure(outcome: Outcome) -> Attempt:
             says = f"{number.name} {CRASHES.get(number, '')}".strip()
         except ValueError:
             says = f"signal {-outcome.status}"
-        return Attempt(outcome, why=Why.CRASH, says=says, hint=last)
+        return Attempt(outcome, why=Why.CRASH, says=says)
     if outcome.status:
         says = f"exit status {outcome.status}" + (f": {last}" if last else "")
         return Attempt(outcome, why=Why.EXIT, says=says)

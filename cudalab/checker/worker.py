@@ -9,7 +9,8 @@ was overrun, what the compiler did not like.
 writes into the working directory. In the modes:
 
     compile  compiled.json: the libraries made, or why not
-    cases    for each input i: answer-i-k.bin for each different answer k, then report-i.json
+    cases    for each input i: answer-i-k.bin for each different answer k, then report-i.json;
+             `launching` before the first kernel runs
     time     answers "ready", then one line for each line of stdin; see `serve`
     bench    rows.json: the submission and the reference, measured in turn by cudalab.bench
 """
@@ -29,7 +30,7 @@ import numpy as np
 
 from cudalab import bench, labs, registry, runner, source
 from cudalab.backends import open_backend
-from cudalab.checker.guard import GuardedBackend
+from cudalab.checker.guard import LAUNCHING, GuardedBackend
 from cudalab.errors import CudalabError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Inputs
@@ -135,6 +136,7 @@ def run_case(
         Path(f"answer-{number}-0.bin").write_bytes(as_bytes(empty))
         return {"answers": 1, "runs": 1, "launches": [], "notes": []}
     step = prepare(lab, variant, guarded, inputs, case)
+    Path(LAUNCHING).touch()
     answers: list[bytes] = []
     for _ in range(runs):
         guarded.poison(step.out)
