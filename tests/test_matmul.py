@@ -473,7 +473,9 @@ def test_small_tiles_are_those_with_the_least_work_in_a_multiprocessor():
     for size, expected in [
         ((256, 256, 256), small), ((512, 512, 512), small), ((640, 640, 640), small),
         ((777, 777, 777), middle), ((1000, 1000, 1000), wide), ((1001, 1001, 1001), wide),
-        ((1024, 1024, 1024), wide), ((128, 512, 128), small), ((128, 8192, 128), "split_k"),
+        ((1024, 1024, 1024), wide), ((1400, 1400, 1400), wide), ((1280, 1280, 1280), small),
+        ((128, 512, 128), small), ((100, 1000, 100), "split_k"), ((300, 3000, 300), "split_k"),
+        ((3000, 3000, 40), small), ((2000, 500, 1001), wide), ((3000, 3000, 3), "split_k"),
     ]:  # fmt: skip
         assert small_tiles(*size) == expected
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 MAX_GRID_Y = 65_535
 # What `choose` goes by, as measured on an H100: docs/performance/matmul.md.
-FEW_ELEMENTS = 1_800**2  # of C: tiles of 128 x 256 are fewer than its multiprocessors
-LONG_SUMS = 2_048  # numbers along k
+FEW_ELEMENTS = 1_700**2  # of C: tiles of 128 x 256 are fewer than its multiprocessors
+LONG_SUMS = 768  # numbers along k
 TENSOR_CORES_FROM = 512  # rows, columns and k
 TENSOR_CORES_PRODUCTS = 720**3
 SQUARES_FROM = 720  # rows of a matrix that is multiplied by its transpose
@@ -469,14 +469,15 @@ def small_tiles(m: int, k: int, n: int) -> str:
     """The variant for few elements whose fullest multiprocessor has the least to do, on an H100.
 
     In elements of C; in tiles of 32 x 64 and 64 x 80 one takes a thirtieth and a tenth longer.
-    Where long sums of few elements would leave most multiprocessors idle, blocks share a tile.
+    Where long sums of few elements would leave most multiprocessors idle, blocks share a tile; and
+    where a row of B is shorter than a copy.
     """
     tiles = {
         "group_split_k": _blocks(m, 32) * _blocks(n, 64),
         "group_split_k_80": _blocks(m, 64) * _blocks(n, 80),
         "group_split_k_wide": _blocks(m, 64) * _blocks(n, 128),
     }
-    if k >= LONG_SUMS and tiles["group_split_k"] <= MULTIPROCESSORS // 4:
+    if n < 4 or (k >= LONG_SUMS and tiles["group_split_k"] <= MULTIPROCESSORS // 2):
         return "split_k"
     each = {"group_split_k": 32 * 66, "group_split_k_80": 64 * 88, "group_split_k_wide": 64 * 128}
     return min(tiles, key=lambda name: _blocks(tiles[name], MULTIPROCESSORS) * each[name])

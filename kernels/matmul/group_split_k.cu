@@ -12,6 +12,7 @@
 // TN                = 4
 // GROUPS            = 4      # of warps; each computes the whole tile from its share of a stage
 // THREADS_PER_BLOCK = 256
+// BLOCKS_RESIDENT   = 1      # for which a multiprocessor has registers
 // SHARED_BYTES      = 39936  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
@@ -354,7 +355,7 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_RESIDENT) multiply(
     const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
     extern __shared__ __align__(16) float ring[];
     if (n % 4 == 0) {
