@@ -370,6 +370,19 @@ def test_a_system_is_judged_by_its_residual(ask):
     assert verdict.accuracy.used > 1
 
 
+@pytest.mark.parametrize("given", [{}, {"text": True}, {"tol": 1e-3}])
+def test_the_bound_of_a_system_is_the_one_that_it_is_judged_by(ask, given):
+    question = ask("solve", 40, "dominant", **given)
+    seen = set()
+    for change in 10.0 ** np.arange(-13, 0):
+        x = (question.right * (1 + change)).astype(question.case["dtype"])
+        text = "".join(f"{value:.10e}\n" for value in x).encode()
+        verdict = question.judge(text if given.get("text") else x)
+        assert verdict.right == (verdict.accuracy.used <= 1)
+        seen.add(verdict.right)
+    assert seen == {True, False}
+
+
 def test_nan_is_no_solution(ask):
     question = ask("solve", 40, "dominant")
     answer = question.right.copy()

@@ -21,7 +21,7 @@ from cudalab.compare import SHOWN
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Inputs
-from cudalab.labs.solve import backward_error, promise
+from cudalab.labs.solve import allowed, backward_error
 from cudalab.verify import in_memory
 
 if TYPE_CHECKING:
@@ -330,4 +330,4 @@ def _backward_error(case: Case, inputs: Inputs, got: Array) -> Accuracy | None:
     residual = a @ x - f
     norms = (float(np.abs(part).max(initial=0)) for part in (residual, x, f))
     error = backward_error(*norms, a_norm=float(np.abs(a).sum(axis=1).max(initial=0)))
-    return Accuracy(error, promise(case["dtype"], inputs.params["n"]), None, "backward error")
+    return Accuracy(error, allowed(case, inputs.params["n"]), None, "backward error")

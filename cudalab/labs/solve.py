@@ -143,8 +143,7 @@ class Solve(Lab):
         stable method promises, whatever the condition of A.
         """
         n = inputs.params["n"]
-        limit = max(_target(case, n), promise(case["dtype"], n))
-        limit += TEXT_ROUNDING if case.get("text") else 0
+        limit = allowed(case, n)
         x = got.reshape(-1)
         bad = np.flatnonzero(~np.isfinite(x))
         if len(bad):
@@ -810,6 +809,12 @@ def chebyshev_coefficients(low: float, high: float) -> Iterator[tuple[float, flo
 def promise(dtype: str, n: int) -> float:
     """The backward error that an answer may have."""
     return PROMISE[dtype] * math.sqrt(n)
+
+
+def allowed(case: Case, n: int) -> float:
+    """The backward error up to which an answer is right."""
+    rounding = TEXT_ROUNDING if case.get("text") else 0.0
+    return max(_target(case, n), promise(case["dtype"], n)) + rounding
 
 
 def backward_error(residual: float, x_norm: float, f_norm: float, *, a_norm: float) -> float:
