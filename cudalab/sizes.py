@@ -16,8 +16,12 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "
 
 def shape(text: str) -> Size:
     """Parse a size, or dimensions such as 300x200. ValueError says what it is not."""
-    sizes = tuple(size(part) for part in text.split("x"))
-    return sizes if len(sizes) > 1 else sizes[0]
+    if "x" not in text:
+        return size(text)
+    try:
+        return tuple(size(part) for part in text.split("x"))
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
 
 
 def size(text: str) -> int:

@@ -421,6 +421,17 @@ def test_own_tests(tmp_path):
         ("[speed]\nfull = 3\nzero = 2\n[[test]]\nn = 1", "full < zero"),
         ("tests = 3", "unknown tests"),
         ("[speed]\npoints = 1", "no tests"),
+        ("[[test]]\nn = '1025x'", "test 1: n: '1025x': '' is not a size"),
+        ("[[test]]\nn = 1\noptions = { dtpye = 'int32' }", "options: unknown 'dtpye': one of d"),
+        ("[[test]]\nn = 1\noptions = { dtype = 'int3' }", "options: dtype = 'int3' is none of u"),
+        ("[[test]]\nn = 1\noptions = 3", "options: must be a table"),
+        ("[[test]]\nn = 1\nhidden = 'no'", "hidden must be true or false, got 'no'"),
+        ("[[test]]\nn = 1\nseconds = 0", "seconds must be more than 0"),
+        ("[[test]]\nn = 1\nseed = 1.5", "seed must be a whole number, got 1.5"),
+        ("[[test]]\nn = 1\npoints = nan", "points must be 0 or more, got nan"),
+        ("[[test]]\nn = 1\nmemory = 0", "memory must be 1 byte or more"),
+        ("defaults = 3\n[[test]]\nn = 1", "[defaults]: must be a table"),
+        ("test = [3]", "test 1: must be a table"),
         ("[[test]", "cannot be read"),
     ],
 )
@@ -430,6 +441,17 @@ def test_mistakes_in_own_tests_are_named(tmp_path, text, said):
     with pytest.raises(CudalabError, match=said.replace("[", r"\[")) as error:
         cases.load(path, labs.get("radixsort"), {})
     assert "tests.toml" in error.value.message
+
+
+def test_options_in_own_tests_have_the_types_of_the_command_line(tmp_path):
+    path = tmp_path / "tests.toml"
+    path.write_text("[[test]]\nn = 4\noptions = { tol = 1, text = true, max_iter = 7 }\n")
+    (one,) = cases.load(path, labs.get("solve"), {}).tests
+    assert one.given == {"tol": 1, "text": True, "max_iter": 7}
+    for wrong in ("text = 1", "max_iter = 1.5", "tol = 'small'"):
+        path.write_text(f"[[test]]\nn = 4\noptions = {{ {wrong} }}\n")
+        with pytest.raises(CudalabError, match=f"options: {wrong.split()[0]} must be"):
+            cases.load(path, labs.get("solve"), {})
 
 
 def test_own_input(sort, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import tomllib
 from dataclasses import dataclass, field, replace
@@ -297,6 +298,7 @@ _TEST_KEYS = {
     "name", "n", "dist", "seed", "points", "hidden", "seconds", "memory", "input", "refuse", "cut",
     "pipe", "options",
 }  # fmt: skip
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 _SPEED_KEYS = {"points", "reference", "full", "zero", "n"}
 
 
@@ -318,9 +320,8 @@ def load(path: Path, lab: Lab, given: Case) -> Plan:
             f"{path}: no tests", hint="each begins with [[test]] and has at least n = SIZE"
         )
     defaults = content.get("defaults", {})
-    tests = tuple(
-        reader.test(number, {**defaults, **table}) for number, table in enumerate(tables, 1)
-    )
+    reader.known("[defaults]", defaults, _TEST_KEYS)
+    tests = tuple(reader.test(number, table, defaults) for number, table in enumerate(tables, 1))
     return Plan(tests, reader.speed(content.get("speed", {})), path.name)
 
 
@@ -330,9 +331,10 @@ class _Reader:
     def __init__(self, path: Path, lab: Lab, given: Case) -> None:
         self.path, self.lab, self.given = path, lab, given
 
-    def test(self, number: int, table: dict[str, Any]) -> Test:
+    def test(self, number: int, table: dict[str, Any], defaults: dict[str, Any]) -> Test:
         where = f"test {number}"
-        self._known(where, table, _TEST_KEYS)
+        self.known(where, table, _TEST_KEYS)
+        table = {**defaults, **table}
         size = self._size(where, table["n"]) if "n" in table else 0
         if "n" not in table and "input" not in table:
             raise self._error(where, "it has neither n nor input")
@@ -341,14 +343,17 @@ class _Reader:
             raise self._error(
                 where, f"dist {dist!r} is none of {', '.join(self.lab.distributions)}"
             )
-        file = self.path.parent / table["input"] if "input" in table else None
+        file = self.path.parent / str(table["input"]) if "input" in table else None
         if file is not None and not file.is_file():
             raise self._error(where, f"input {table['input']!r}: no such file")
-        given = {**self.given, **table.get("options", {})}
+        given = {**self.given, **self._options(where, table.get("options", {}))}
         try:
             self.lab.complete(given)
         except CudalabError as error:
             raise self._error(where, f"options: {error.message}") from None
+        seconds = self._number(where, table, "seconds", None)
+        if seconds == 0:
+            raise self._error(where, "seconds must be more than 0")
         default = f"n = {table['n']}" if "n" in table else str(table["input"])
         return Test(
             str(table.get("name", default)),
@@ -357,17 +362,39 @@ class _Reader:
             given,
             self._number(where, table, "seed", None, int),
             self._number(where, table, "points", 1.0),
-            bool(table.get("hidden", False)),
-            self._number(where, table, "seconds", None),
+            self._flag(where, table, "hidden"),
+            seconds,
             self._memory(where, table),
             file,
-            bool(table.get("refuse", "cut" in table)),
+            self._flag(where, table, "refuse", usual="cut" in table),
             self._number(where, table, "cut", 0, int),
-            bool(table.get("pipe", False)),
+            self._flag(where, table, "pipe"),
         )
 
+    def _options(self, where: str, table: dict[str, Any]) -> Case:
+        """The lab's options, each with a value that the command line would take."""
+        axes = {axis: v for axis, v in self.lab.axes.items() if axis not in self.lab.derived}
+        types = {one.name[2:].replace("-", "_"): one.type for one in self.lab.options}
+        where = f"{where}: options"
+        self.known(where, table, {*axes, *types})
+        for name, value in table.items():
+            if name in axes and value not in axes[name]:
+                raise self._error(where, f"{name} = {value!r} is none of {', '.join(axes[name])}")
+            if name in types:
+                self._check_type(where, name, value, types[name])
+        return table
+
+    def _flag(self, where: str, table: dict[str, Any], key: str, *, usual: bool = False) -> bool:
+        value = table.get(key, usual)
+        self._check_type(where, key, value, bool)
+        return bool(value)
+
+    def _check_type(self, where: str, key: str, value: object, kind: type) -> None:
+        if type(value) is not kind and (kind, type(value)) != (float, int):
+            raise self._error(where, f"{key} must be {_KINDS[kind]}, got {value!r}")
+
     def speed(self, table: dict[str, Any]) -> Speed:
-        self._known("[speed]", table, _SPEED_KEYS)
+        self.known("[speed]", table, _SPEED_KEYS)
         usual = Speed()
         reference = table.get("reference")
         if reference is not None:
@@ -386,11 +413,11 @@ class _Reader:
             raise self._error("[speed]", "0 < full < zero must hold")
         return speed
 
-    def _size(self, where: str, value: object) -> Size:
+    def _size(self, where: str, value: object, key: str = "n") -> Size:
         try:
             return sizes.shape(str(value))
         except ValueError as error:
-            raise self._error(where, f"n: {error}") from None
+            raise self._error(where, f"{key}: {error}") from None
 
     def _number(
         self, where: str, table: dict[str, Any], key: str, usual: Any, kind: type = float
@@ -398,14 +425,21 @@ class _Reader:
         value = table.get(key, usual)
         if value is usual:
             return value
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise self._error(where, f"{key} must be a number, 0 or more, got {value!r}")
+        self._check_type(where, key, value, kind)
+        if not 0 <= value < math.inf:
+            raise self._error(where, f"{key} must be 0 or more, got {value!r}")
         return kind(value)
 
     def _memory(self, where: str, table: dict[str, Any]) -> int | None:
-        return int(self._size(where, table["memory"])) if "memory" in table else None  # type: ignore[arg-type]
+        if "memory" not in table:
+            return None
+        size = self._size(where, table["memory"], "memory")
+        if not isinstance(size, int) or size == 0:
+            raise self._error(where, f"memory must be 1 byte or more, got {table['memory']!r}")
+        return size
 
-    def _known(self, where: str, table: object, keys: set[str]) -> None:
+    def known(self, where: str, table: object, keys: set[str]) -> None:
+        """Refuse what is no table, or has a key that is none of `keys`."""
         if not isinstance(table, dict):
             raise self._error(where, "must be a table")
         unknown = sorted(set(table) - keys)
