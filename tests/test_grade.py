@@ -20,7 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from cudalab import labs
 from cudalab.checker import batch, sandbox, similar, store, summary, unpack, verdicts
+from cudalab.checker.skeleton import skeleton
 from cudalab.checker.unpack import Entry
 from cudalab.errors import CudalabError, ExitCode, UsageError
 
@@ -513,6 +515,22 @@ def test_copies_are_found():
     (pair,) = similar.pairs(prints, [])
     assert (pair.one, pair.two) == ("one", "two")
     assert pair.share > 0.95
+
+
+def test_equal_bytes_are_found_however_many_have_them(tmp_path):
+    folder, out = tmp_path / "class", tmp_path / "out"
+    folder.mkdir()
+    wrong = KERNEL.replace("i < n ? load", "i < n - 1 ? load")
+    empty = skeleton(labs.get("reduce"), "my.cu")
+    assert len(similar.fingerprints(empty)) > 0
+    for name, text in (("a", wrong), ("b", wrong), ("c", wrong), ("d", empty), ("e", empty)):
+        (folder / f"{name}.cu").write_text(text)
+    code, said = grade(folder, out)
+    assert code == 0, said
+    assert "3 pairs (nearly) identical" in said
+    with (out / "results.csv").open() as file:
+        twins = {row["name"]: row["similar_to"] for row in csv.DictReader(file)}
+    assert twins == {"a": "b c", "b": "a c", "c": "a b", "d": "", "e": ""}
 
 
 def test_what_everybody_was_given_is_no_copy():

@@ -214,13 +214,17 @@ def fingerprints(folder: Path) -> frozenset[int]:
     return similar.fingerprints("\n".join(texts))
 
 
-def given_prints(lab: str) -> list[frozenset[int]]:
-    """Of what everybody has: the lab's variants, and the file that `cudalab new` writes."""
+def skeleton_prints(lab: str) -> frozenset[int]:
+    """Of the file that `cudalab new` writes."""
     from cudalab.checker.skeleton import skeleton  # noqa: PLC0415 - for this alone
 
+    return similar.fingerprints(skeleton(labs.get(lab), "my.cu"))
+
+
+def given_prints(lab: str) -> list[frozenset[int]]:
+    """Of what everybody has: the variants, and the file that `cudalab new` writes."""
     texts = [path.read_text(encoding="utf-8") for path in source.kernels_dir().rglob("*.cu*")]
-    texts.append(skeleton(labs.get(lab), "my.cu"))
-    return [similar.fingerprints(text) for text in texts]
+    return [*map(similar.fingerprints, texts), skeleton_prints(lab)]
 
 
 def run(store: Store, entries: dict[str, Entry], task: Task, jobs: int, progress: Progress) -> None:

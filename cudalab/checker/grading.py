@@ -127,7 +127,8 @@ def _sum_up(
 
     rows = list(kept.rows())
     found = summary.reports(rows)
-    pairs = summary.similar_pairs(rows, batch.given_prints(lab.name))
+    given, untouched = batch.given_prints(lab.name), batch.skeleton_prints(lab.name)
+    pairs = summary.similar_pairs(rows, found, given, untouched)
     outputs.save(out / "results.csv", summary.table(rows, found, pairs))
     outputs.save(out / "summary.html", summary.page(f"{lab.name}: results", rows, found, pairs))
     folder = out / "reports"
@@ -140,7 +141,7 @@ def _sum_up(
     here = len(rows) - len(withdrawn)
     passed = sum(report.passed for report in found.values())
     said = [
-        f"{len(found)} of {here} judged, {passed} passed; {len(pairs)} pairs nearly identical",
+        f"{len(found)} of {here} judged, {passed} passed; {len(pairs)} pairs (nearly) identical",
         f"{out / 'summary.html'}, {out / 'results.csv'}",
         f"sandbox {walls.kind}: {walls.words}",
     ]

@@ -1,4 +1,4 @@
-"""Near-identical submissions: fingerprints that survive renaming and reformatting.
+"""Identical and near-identical submissions: digests, and fingerprints that survive renaming.
 
 Winnowing (Schleimer, Wilkerson, Aiken 2003): of the hashes of all runs of RUN tokens, the least of
 each WINDOW is kept, so any common part of RUN + WINDOW - 1 tokens leaves a common fingerprint.
@@ -67,6 +67,15 @@ def fingerprints(text: str) -> frozenset[int]:
         for i in range(len(words) - RUN + 1)
     ]
     return frozenset(min(hashes[i : i + WINDOW]) for i in range(max(len(hashes) - WINDOW + 1, 0)))
+
+
+def identical(digests: Mapping[str, str]) -> list[Pair]:
+    """The submissions with the same bytes."""
+    return [
+        Pair(one, two, 1.0)
+        for one, two in combinations(sorted(digests), 2)
+        if digests[one] == digests[two]
+    ]
 
 
 def pairs(prints: Mapping[str, frozenset[int]], given: Iterable[frozenset[int]]) -> list[Pair]:

@@ -37,9 +37,23 @@ def reports(rows: Iterable[Row]) -> dict[str, Report]:
     }
 
 
-def similar_pairs(rows: Iterable[Row], given: Iterable[frozenset[int]]) -> list[Pair]:
-    """Near-identical submissions of the class."""
-    return similar.pairs({row.name: row.prints for row in rows if row.prints}, given)
+def similar_pairs(
+    rows: Sequence[Row],
+    found: dict[str, Report],
+    given: Iterable[frozenset[int]],
+    untouched: frozenset[int],
+) -> list[Pair]:
+    """Submissions with the same bytes, then near-identical ones.
+
+    `given` are the fingerprints of what everybody has, `untouched` those of an empty kernel file:
+    whoever has written nothing has copied nothing.
+    """
+    prints = {row.name: row.prints for row in rows}
+    digests = {name: report.digest for name, report in found.items() if report.digest}
+    same = similar.identical({n: d for n, d in digests.items() if prints[n] != untouched})
+    told = {(pair.one, pair.two) for pair in same}
+    near = similar.pairs({name: marks for name, marks in prints.items() if marks}, given)
+    return same + [pair for pair in near if (pair.one, pair.two) not in told]
 
 
 def table(rows: Sequence[Row], found: dict[str, Report], pairs: Sequence[Pair]) -> str:
@@ -119,7 +133,7 @@ def page(title: str, rows: Sequence[Row], found: dict[str, Report], pairs: Seque
     parts += ["<h2>Tests</h2>", _bars(_test_rates(found), 100, " %")]
     if ratios:
         parts += ["<h2>Times the reference's time</h2>", _ratio_histogram(ratios)]
-    parts.append("<h2>Nearly identical</h2>")
+    parts.append("<h2>Identical or nearly so</h2>")
     if pairs:
         lines = [(pair.one, pair.two, f"{100 * pair.share:.0f} %") for pair in pairs]
         parts.append(_table(("one", "other", "of the smaller one's code"), lines))
