@@ -690,6 +690,10 @@ def test_gradescope():
     assert two["visibility"] == "after_published"
     assert "the last element" in two["output"]
     assert compiled["name"] == "compile"
+    skipped = Stage("sanitize", Status.SKIPPED, "an earlier stage did not pass")
+    value = json.loads(outputs.gradescope(a_report(failed(), stages=[skipped])))
+    assert [test["name"] for test in value["tests"]] == ["two", "compile"]  # neither of the two
+    assert value["output"].endswith("sanitize: skipped: an earlier stage did not pass")
     broken = json.loads(outputs.gradescope(a_report(stages=[Stage("time", Status.BROKEN, "no")])))
     assert "score" not in broken
 
@@ -876,6 +880,15 @@ def test_a_header_may_say_anything(tmp_path):
         path.write_text(f"// /// cudalab\n// {header}\n// ///\n")
         report = checked("reduce", "--kernel", path, "--device", "cpu", status=5)
         assert report["stages"][0]["says"] == "nothing to judge"
+
+
+def test_what_is_refused_has_no_points_to_tell(tmp_path):
+    path = tmp_path / "my.cu"
+    path.write_text("no header\n")
+    done = cudalab("check", "reduce", "--kernel", path, status=5)
+    assert done.stdout.splitlines()[0] == f"reduce: {path} (kernel)"
+    assert "points" not in done.stdout
+    assert "::notice" not in cudalab("check", "reduce", "--kernel", path, "--github").stdout
 
 
 def test_a_header_that_does_not_cover_the_case(tmp_path):

@@ -97,6 +97,7 @@ def junit(report: Report) -> str:
 def gradescope(report: Report) -> str:
     """results.json: scores and visibility by test, the time as a leaderboard entry."""
     broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
+    skipped = [stage for stage in report.stages if stage.status is Status.SKIPPED]
     tests = []
     for number, test in enumerate(report.tests, 1):
         tests.append(
@@ -120,7 +121,7 @@ def gradescope(report: Report) -> str:
             "visibility": "visible",
         }
         for stage in report.stages
-        if stage.name not in ("correct", "time")
+        if stage.name not in ("correct", "time") and stage not in skipped  # passed or failed there
     ]
     leaderboard = []
     if report.speed is not None:
@@ -139,7 +140,9 @@ def gradescope(report: Report) -> str:
             {"name": f"times {speed.reference}", "value": round(speed.ratio, 3), "order": "asc"}
         ]
     result: Json = {
-        "output": sandbox_line(report),
+        "output": "\n".join(
+            [sandbox_line(report), *(f"{one.name}: skipped: {one.says}" for one in skipped)]
+        ),
         "execution_time": round(report.seconds, 3),
         "tests": tests,
         "leaderboard": leaderboard,
@@ -196,9 +199,13 @@ def github(report: Report, file: str) -> str:
             text = "\n".join([headline_of(one), *explained(one)])
             place = f"file={_property(file)}," if file else ""
             lines.append(f"::error {place}title={_property(name)}::{_message(text)}")
-    said = f"{report.points:g} of {report.max_points:g} points"
-    lines.append(f"::notice title={_property(report.lab)}::{_message(said)}")
+    if report.tests:
+        lines.append(f"::notice title={_property(report.lab)}::{_points(report)}")
     return "\n".join(lines) + "\n"
+
+
+def _points(report: Report) -> str:
+    return f"{report.points:g} of {report.max_points:g} points"
 
 
 def _message(text: str) -> str:
@@ -298,15 +305,16 @@ def show(report: Report) -> None:
     """For people, on stdout."""
     from cudalab import display  # noqa: PLC0415 - rich takes its time
 
-    head = f"{report.lab}: {report.submission} ({report.kind}), {_device_words(report)}"
+    head = f"{report.lab}: {report.submission} ({report.kind}){_device_words(report)}"
     display.verdict(head, _rows(report), _told(report), _last_line(report))
 
 
 def _device_words(report: Report) -> str:
     return {
-        "cpu": "CPU device: right or wrong, but no GPU's speed",
-        "cuda": "GPU",
-    }.get(report.device, "as a program")
+        "cpu": ", CPU device: right or wrong, but no GPU's speed",
+        "cuda": ", GPU",
+        "any": ", as a program",
+    }.get(report.device, "")
 
 
 def _rows(report: Report) -> list[tuple[str, str, str, str]]:
@@ -356,7 +364,9 @@ def _told(report: Report) -> list[tuple[str, list[str]]]:
 
 
 def _last_line(report: Report) -> list[str]:
-    last = [f"{report.points:g} of {report.max_points:g} points; seed {report.seed}; {report.plan}"]
+    last = []
+    if report.tests:
+        last.append(f"{_points(report)}; seed {report.seed}; {report.plan}")
     if report.kind != "variant":
         last.append(sandbox_line(report))
     elif report.exit_code is ExitCode.ERROR:
