@@ -764,6 +764,37 @@ def test_unreachable_points_for_speed_are_not_forgotten():
     assert Test("x", 1, "uniform").points == 1
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "error"),
+    [
+        ("ok", "skipped", CudalabError),
+        ("skipped", "skipped", CudalabError),
+        ("INVALID", "INVALID", speed._Failed),
+        ("FAILED", "unfinished", speed._Failed),
+    ],
+)
+def test_who_is_to_blame_when_there_are_no_times(tmp_path, monkeypatch, ours, theirs, error):
+    """A submission that spoils the reference's time keeps no points for that."""
+    lab = labs.get("reduce")
+    path = kernel(tmp_path, "reduce", "sequential")
+    mine = Kernel(lab, path, sandbox.choose("none"), "cuda", "my.cu")
+    rows = [{"status": status, "reason": "because", "ms": {}} for status in (ours, theirs)]
+    monkeypatch.setattr(mine, "work", lambda *_, **__: ({"rows": rows}, ""))
+    with pytest.raises(error, match="because"):
+        speed._by_bench(lab, mine, mine, {}, 100, judge.Settings(1))
+
+
+def test_points_for_speed_that_nobody_can_reach():
+    words = ("reduce", "--variant", "sequential", "--device", "cpu", "--quick", "--no-sanitize")
+    report = checked(*words, "--speed-points", "5", "--no-time", status=0)
+    assert report["points"] == report["max_points"] == len(report["tests"])
+    no_reference = ("--reference", "rows_shared")
+    report = checked(*words, *no_reference, status=0)
+    assert report["stages"][-1]["status"] == "skipped"
+    report = checked(*words, *no_reference, "--speed-points", "5", status=1)
+    assert report["stages"][-1]["status"] == "broken"
+
+
 # The GPU's way of measuring, on whatever device there is -----------------------------------------
 
 

@@ -138,6 +138,7 @@ class Report:
     seconds: float = 0.0
     digest: str = ""  # of the submission's bytes
     version: str = ""
+    speed_offered: float = 0.0  # points for speed, also where a failed stage made them unreachable
 
     @property
     def exit_code(self) -> ExitCode:
@@ -168,13 +169,8 @@ class Report:
     @property
     def max_points(self) -> float:
         """What could be had."""
-        most = self.speed.max_points if self.speed else self._speed_offered()
-        return sum(test.max_points for test in self.tests) + most
-
-    speed_offered: float = 0.0  # points for speed that a failed stage has made unreachable
-
-    def _speed_offered(self) -> float:
-        return self.speed_offered
+        speed = self.speed.max_points if self.speed else self.speed_offered
+        return sum(test.max_points for test in self.tests) + speed
 
     @property
     def share(self) -> float:
