@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 READ_ONLY = "CUDALAB_CACHE_READ_ONLY"  # set where a grader has filled the cache
 LEAST_BYTES = 1 << 20  # that must fit in for a folder to be of use
-_DISK_FULL = re.compile(
-    r"\b(?:No space left on device|Disk quota exceeded)(?:'|: '.*')?$", re.MULTILINE
+_DISK_FULL = re.compile(  # as the system says it, and zig
+    r"^.*\b(?:No space left on device|Disk quota exceeded|NoSpaceLeft|DiskQuota)(?:'|: '.*')?$",
+    re.MULTILINE,
 )
 
 
@@ -49,10 +50,11 @@ def cache_dir(device: str) -> Path:
 
 def disk_full(messages: str) -> ToolchainError | None:
     """The error for a compiler's messages that tell of a full disk, or of a quota used up."""
-    if not _DISK_FULL.search(messages):
+    found = _DISK_FULL.search(messages)
+    if found is None:
         return None
     return ToolchainError(
-        f"no space left to compile in:\n{messages.strip()}",
+        f"no space left to compile in:\n{found[0].strip()}",
         hint="free some, or set XDG_CACHE_HOME and TMPDIR to folders that have some",
     )
 

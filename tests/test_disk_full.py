@@ -34,6 +34,7 @@ ccX.s: Fatal error: k.o: No such file or directory
 MESSAGES = [
     ASSEMBLER,
     "my.cu:6: fatal error: error writing to ccX.s: No space left on device\n    k<<<1, 1>>>();",
+    "warning(zcu): unable to write cached ZIR code to /c/zig/z/5bc6: NoSpaceLeft\nerror: no more",
     "/usr/bin/ld: final link failed: Disk quota exceeded",
     str(OSError(28, "No space left on device", "build/source.cpp")),
 ]
