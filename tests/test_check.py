@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -159,6 +161,24 @@ def test_a_loop_without_end_is_a_time_limit(tmp_path):
         "--kill-after", 1, status=6, cwd=tmp_path,
     )  # fmt: skip
     assert {test["why"] for test in report["tests"]} == {"time limit"}
+
+
+@pytest.mark.parametrize("command", ["check", "grade"])
+def test_an_interrupt_ends_the_tests_that_run(tmp_path, command):
+    (tmp_path / "all").mkdir()
+    shutil.copy(CHEATS / "never_ends.cu", tmp_path / "all" / "my.cu")
+    words = {
+        "check": ["check", "reduce", "--kernel", "all/my.cu"],
+        "grade": ["grade", "all", "--lab", "reduce", "--out", "results"],
+    }[command]
+    words += ["--device", "cpu", "--kill-after", "60", "--no-sanitize", "--no-time"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cudalab", *words], cwd=tmp_path, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": IMPORTS},
+    )  # fmt: skip
+    time.sleep(4)  # compiled, and tests are under way
+    process.send_signal(signal.SIGINT)
+    assert process.wait(15) == ExitCode.INTERRUPTED
 
 
 def test_a_command_that_a_run_cannot_read_is_no_wrong_answer(tmp_path, sort):

@@ -249,8 +249,7 @@ def run(store: Store, entries: dict[str, Entry], task: Task, jobs: int, progress
                     done += 1
                     progress(name, done, total)
         except BaseException:
-            for future in running:
-                future.cancel()
+            sandbox.end_all(running)
             raise
 
 

@@ -20,7 +20,7 @@ from cudalab.checker import cases, commands, sanitizing, speed
 from cudalab.checker.diagnose import Verdict, examine
 from cudalab.checker.evidence import SANITIZE
 from cudalab.checker.program import Program
-from cudalab.checker.sandbox import Limits, MiB
+from cudalab.checker.sandbox import Limits, MiB, end_all
 from cudalab.checker.submission import CompileFailure, Kernel
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.cli_run import has_gpu
@@ -184,7 +184,12 @@ class _Check:
         began = time.monotonic()
         jobs = self.settings.jobs  # on a GPU as well: they are tests of one submission
         with ThreadPoolExecutor(jobs) as pool:
-            self.report.tests = list(pool.map(self._test, range(len(self.plan.tests))))
+            tests = [pool.submit(self._test, number) for number in range(len(self.plan.tests))]
+            try:
+                self.report.tests = [test.result() for test in tests]
+            except KeyboardInterrupt:
+                end_all(tests)
+                raise
         failed = [test for test in self.report.tests if test.status is Status.FAILED]
         broken = [test for test in self.report.tests if test.status is Status.BROKEN]
         total = len(self.report.tests)

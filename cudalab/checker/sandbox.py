@@ -24,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent import futures
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -37,6 +38,7 @@ from cudalab.errors import CudalabError, NoDeviceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from concurrent.futures import Future
 
 WATCH = Path(__file__).with_name("watch.py")
 KINDS = ("bwrap", "user", "none")
@@ -44,6 +46,7 @@ FIRST_UID, NUM_UIDS = 61_000, 2_000  # users of runs; none of them exists anywhe
 USERS = Path("/run/cudalab-users")  # a lock for each, where only root can make files
 GRACE_S = 60.0  # from a run's time limit until its watcher must have said something
 PROBE_S = 10.0
+LOOK_S = 0.1  # have the runs that are to end ended?
 GROUP_S = 20.0  # until the processes of a group must be gone
 MiB = 1 << 20
 
@@ -140,11 +143,13 @@ class Running:
         self._watcher, self._control, self._report = watcher, control, report
         self._group, self._user = group, user
         self._outcome: Outcome | None = None
+        self._closing = threading.Lock()  # the number of a closed pipe may be another file's
+        _under_way.add(self)
 
     def cancel(self) -> None:
         """Tell the watcher to end it."""
-        if self._control >= 0:
-            with suppress(OSError):
+        with self._closing, suppress(OSError):
+            if self._control >= 0:
                 os.write(self._control, b"x")
 
     def wait(self, seconds: float) -> Outcome:
@@ -169,11 +174,13 @@ class Running:
 
     def close(self) -> None:
         """Close the pipes: a watcher that still runs ends everything, and we what it could not."""
-        for name in ("_control", "_report"):
-            fd = getattr(self, name)
-            if fd >= 0:
-                os.close(fd)
-                setattr(self, name, -1)
+        _under_way.discard(self)
+        with self._closing:
+            for name in ("_control", "_report"):
+                fd = getattr(self, name)
+                if fd >= 0:
+                    os.close(fd)
+                    setattr(self, name, -1)
         if self._group is not None:
             deadline = time.monotonic() + GROUP_S
             while (left := self._group.members()) and time.monotonic() < deadline:
@@ -185,6 +192,17 @@ class Running:
         if self._user is not None:
             self._user.release()
             self._user = None
+
+
+_under_way: set[Running] = set()
+
+
+def end_all(work: Iterable[Future[Any]]) -> None:
+    """End all runs of this process until none of `work`, which makes them, goes on."""
+    running = [one for one in work if not one.cancel()]
+    while futures.wait(running, LOOK_S).not_done:
+        for run in list(_under_way):
+            run.cancel()
 
 
 class User:
