@@ -158,7 +158,7 @@ class RadixSort(KeySort):
             return super().reference(inputs, case)
         pairs = inputs.arrays["keys and values"]
         assert isinstance(pairs, np.ndarray)
-        order = np.argsort(ordered_bits(pairs[0]), kind="stable")
+        order = stable_order(ordered_bits(pairs[0]))
         sorted_pairs: Array = pairs.view(np.uint32)[:, order].view(pairs.dtype)
         return sorted_pairs
 
@@ -336,17 +336,18 @@ class RadixSort(KeySort):
         sample_keys(const T *keys, Cells *cells, unsigned n, int top_bits, int bucket_bits)
             for at least LEAST_SAMPLED keys: SAMPLE_BLOCKS blocks of COUNT_THREADS threads say which
             keys make a bucket; at most 2^bucket_bits buckets
-        count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned n, int top_bits)
+        count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned n, int top_bits,
+                      int sampled)
             at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory,
             2^bucket_bits where the keys are sampled
         split_into_buckets(const T *in, Bits *out, unsigned *words, unsigned n, int top_bits)
             a block a tile of SHORT_KEYS_PER_THREAD keys a thread, all in shared memory
         split_into_groups(const T *in, Bits *out, unsigned *words, const Cells *cells, unsigned n,
-                          int top_bits), split_groups(const Bits *in, Bits *out, ...)
+                          int top_bits, int sampled), split_groups(const Bits *in, Bits *out, ...)
             instead of it for long arrays: into at most 256 groups of buckets, and these into
             buckets; KEYS_PER_THREAD keys
         sort_buckets(const Bits *in, T *out, unsigned *words, const Cells *cells, int top_bits,
-                     int bin_bits)
+                     int bin_bits, int sampled)
             2^top_bits blocks for buckets, then COPY_BLOCKS for those of equal keys that are too
             large for a block; of BUCKET_THREADS threads; shared memory for BUCKET_KEYS_PER_THREAD
             keys a thread and 2^bin_bits bins of 2 bytes
@@ -372,34 +373,32 @@ class RadixSort(KeySort):
         numbers = np.uint32(n), np.int32(top_bits)
         tile_bytes = 4 * threads * job.define(rows)
         tiles = _blocks(4 * n, tile_bytes)
-        splits: dict[str, tuple[Buffer, ...]] = {"split_into_buckets": (keys, spare, words)}
-        if not short:
-            splits = {
-                "split_into_groups": (keys, out, words, cells),
-                "split_groups": (out, spare, words, cells),
-            }
         sampled = not short and n >= job.define("LEAST_SAMPLED")
         bucket_bits = min(top_bits + 1, most_top_bits) if sampled else top_bits
-        sample, sample_args = (
-            job.kernels["sample_keys"],
-            (keys, cells, *numbers, np.int32(bucket_bits)),
-        )
-        sample_threads, sample_blocks = job.define("COUNT_THREADS"), job.define("SAMPLE_BLOCKS")
-        count = _count_buckets(job, bucket_bits, words, cells, *numbers)
+        sample_args = keys, cells, *numbers, np.int32(bucket_bits)
+        sample_blocks, sample_threads = job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS")
+        flag = np.int32(sampled)
+        count = _count_buckets(job, bucket_bits, words, cells, *numbers, flag)
+        splits: dict[str, tuple[Buffer | np.generic, ...]] = {
+            "split_into_groups": (keys, out, words, cells, *numbers, flag),
+            "split_groups": (out, spare, words, cells, *numbers, flag),
+        }
+        if short:
+            splits = {"split_into_buckets": (keys, spare, words, *numbers)}
         # About a bin a key.
         bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
-        bits = np.int32(top_bits), np.int32(bin_bits)
+        sort_args = spare, out, words, cells, np.int32(top_bits), np.int32(bin_bits), flag
         sort, sort_bytes = job.kernels["sort_buckets"], 4 * bucket_items + (2 << bin_bits)
         sort_blocks = _bucket_blocks(job, top_bits)
 
         def run() -> None:
             if sampled:
+                sample = job.kernels["sample_keys"]
                 backend.launch(sample, sample_blocks, sample_threads, *sample_args)
             count()
-            for name, buffers in splits.items():
+            for name, split_args in splits.items():
                 split = job.kernels[name]
-                backend.launch(split, tiles, threads, *buffers, *numbers, shared_bytes=tile_bytes)
-            sort_args = spare, out, words, cells, *bits
+                backend.launch(split, tiles, threads, *split_args, shared_bytes=tile_bytes)
             backend.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
             sweep()
 
@@ -596,6 +595,17 @@ def _add_scanned_sums(job: Job, levels: list[Buffer], level: int, items: int) ->
         _scan_level(job, levels, level + 1, blocks)
         add = job.kernels["add_block_sums"]
         job.backend.launch(add, blocks, threads, data, sums, np.uint32(items))
+
+
+def stable_order(bits: Array) -> Array:
+    """Where each of the 4-byte keys in order came from; equal ones as they were.
+
+    A sort of key and place in one number takes a third of the time of `np.argsort`.
+    """
+    placed = bits.astype(np.uint64) << np.uint64(32)
+    placed |= np.arange(len(bits), dtype=np.uint64)
+    placed.sort()
+    return placed & np.uint64(0xFFFFFFFF)
 
 
 def sorted_by_pair(pairs: Array) -> bytes:

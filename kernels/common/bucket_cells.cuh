@@ -67,11 +67,17 @@ struct CellBuckets {
     }
 };
 
+// Without a sample nothing has to be read, which a short array would wait for.
+__device__ inline unsigned plan_of(const Cells* cells, int sampled) {
+    return sampled ? load(&cells->plan) : BY_TOP_BITS;
+}
+
 // Calls use(bucket_of) with what the plan says, or nothing where it is to sweep.
 template <class Use>
-__device__ inline void with_plan(const Cells* cells, int top_bits, const Use& use) {
-    if (cells->plan == BY_TOP_BITS) use(TopBits{top_bits});
-    if (cells->plan == BY_CELLS) use(CellBuckets(*cells));
+__device__ inline void with_plan(const Cells* cells, int sampled, int top_bits, const Use& use) {
+    const unsigned plan = plan_of(cells, sampled);
+    if (plan == BY_TOP_BITS) use(TopBits{top_bits});
+    if (plan == BY_CELLS) use(CellBuckets(*cells));
 }
 
 // The least of the warp's values, for all its lanes.

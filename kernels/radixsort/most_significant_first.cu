@@ -151,10 +151,10 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], Bits* out, unsigned 
 }
 
 extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
-    const T* keys, unsigned* words, const Cells* cells, unsigned n, int top_bits) {
+    const T* keys, unsigned* words, const Cells* cells, unsigned n, int top_bits, int sampled) {
     const Buckets buckets(words);
-    if (cells->plan == BY_SWEEPS) *buckets.fit = 0;
-    with_plan(cells, top_bits,
+    if (plan_of(cells, sampled) == BY_SWEEPS) *buckets.fit = 0;
+    with_plan(cells, sampled, top_bits,
               [&](const auto& bucket_of) { count_keys_of_buckets(keys, buckets, n, bucket_of); });
 }
 
@@ -171,11 +171,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
 
 // The first of two splits, into groups of buckets.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) split_into_groups(
-    const T* in, Bits* out, unsigned* words, const Cells* cells, unsigned n, int top_bits) {
+    const T* in, Bits* out, unsigned* words, const Cells* cells, unsigned n, int top_bits,
+    int sampled) {
     __shared__ __align__(16) Bins memory;
     const Buckets buckets(words);
     if (!*buckets.fit) return;
-    with_plan(cells, top_bits, [&](const auto& bucket_of) {
+    with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
         const int low_bits = bucket_of.low_bits();
         Bits bits[KEYS_PER_THREAD];
         load_tile(in, n, bits);
@@ -186,12 +187,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
 
 // The second: keys come in groups, and the bins of a tile are the buckets of the groups in it.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) split_groups(
-    const Bits* in, Bits* out, unsigned* words, const Cells* cells, unsigned n, int top_bits) {
+    const Bits* in, Bits* out, unsigned* words, const Cells* cells, unsigned n, int top_bits,
+    int sampled) {
     constexpr unsigned TILE_ITEMS = KEYS_PER_THREAD * THREADS_PER_BLOCK;
     __shared__ __align__(16) Bins memory;
     const Buckets buckets(words);
     if (!*buckets.fit) return;
-    with_plan(cells, top_bits, [&](const auto& bucket_of) {
+    with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
         const int low_bits = bucket_of.low_bits();
         Bits bits[KEYS_PER_THREAD];
         load_tile(in, n, bits);
@@ -277,13 +279,14 @@ __device__ inline void sort_bucket(const Bits* in, T* out, const Buckets& bucket
 // A block a bucket, or several where cells have made more of them. The blocks beyond those of
 // buckets take care of the large ones.
 extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
-    const Bits* in, T* out, unsigned* words, const Cells* cells, int top_bits, int bin_bits) {
+    const Bits* in, T* out, unsigned* words, const Cells* cells, int top_bits, int bin_bits,
+    int sampled) {
     const Buckets buckets(words);
     const unsigned blocks = 1u << top_bits;  // of buckets
     // Other blocks may write the word: all threads agree on what they have read.
     if (!__syncthreads_and(load(buckets.fit) != 0)) return;
     if (blockIdx.x >= blocks) {
-        with_plan(cells, top_bits, [&](const auto& bucket_of) {
+        with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
             copy_large_buckets(in, out, buckets, bucket_of, blockIdx.x - blocks,
                                gridDim.x - blocks);
         });
@@ -291,6 +294,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     }
     unsigned bucket = blockIdx.x;
     do {
+        const bool by_cells = plan_of(cells, sampled) == BY_CELLS;
         const unsigned start = buckets.starts[bucket], items = buckets.starts[bucket + 1] - start;
         if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < blocks) {
             const unsigned* ahead = buckets.starts + bucket + TILES_AHEAD;
@@ -301,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
         if (items > 0 && items <= BUCKET_ITEMS) {
             unsigned lowest = 0;
             int width = BITS - top_bits;
-            if (load(&cells->plan) == BY_CELLS) {
+            if (by_cells) {
                 const CellBuckets bucket_of(*cells);
                 const bool others = bucket_of.takes_others(bucket);
                 lowest = others ? 0 : bucket_of.lowest;
@@ -312,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
         }
         bucket += blocks;
         // Read anew: there is no register to spare.
-    } while (load(&cells->plan) == BY_CELLS && bucket < 1u << load(&cells->bucket_bits));
+    } while (plan_of(cells, sampled) == BY_CELLS && bucket < 1u << load(&cells->bucket_bits));
 }
 
 // The safe path of a short array.
