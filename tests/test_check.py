@@ -117,6 +117,26 @@ def test_wrong_kernel_is_explained(tmp_path):
     assert [stage["status"] for stage in skipped] == ["skipped", "skipped"]
 
 
+def test_what_was_read_beyond_the_end_is_not_what_was_never_written(tmp_path):
+    change = ("i < n ? load(x, y, i, level) : identity()", "load(x, y, i, level)")
+    path = kernel(tmp_path, "reduce", "sequential", change)
+    report = checked(
+        "reduce", "--kernel", path, "--device", "cpu", "--dtype", "float32", "--quick",
+        "--no-sanitize", status=3,
+    )  # fmt: skip
+    for test in report["tests"]:
+        assert [clue["pattern"] for clue in test["clues"]] == ["NaN or infinity"]
+
+
+def test_garbage_in_the_answer_is_no_difference_between_runs():
+    path = ROOT / "tests" / "broken" / "transpose" / "stale_output.cu"
+    report = checked(
+        "transpose", "--kernel", path, "--device", "cpu", "--quick", "--no-sanitize", status=3
+    )
+    for test in report["tests"]:
+        assert test["clues"][0]["pattern"] == "not all written"
+
+
 def test_the_commands_of_a_report_repeat_the_failure(tmp_path):
     path = kernel(tmp_path, "reduce", "sequential", ("i < n ? load", "i < n - 1 ? load"))
     report = checked("reduce", "--kernel", path, "--device", "cpu", "--quick", status=3)

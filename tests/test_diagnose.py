@@ -81,6 +81,14 @@ def test_a_time_printed_behind_the_answer(ask):
     ]
 
 
+def test_text_around_a_wrong_answer(ask):
+    question = ask("reduce", 10, "uniform")
+    wrong = (question.right + 1).tobytes()
+    assert question.patterns(b"sum=-12\n" + wrong) == ["text before the answer"]
+    assert question.patterns(wrong + b"3.2 ms\n") == ["text behind the answer"]
+    assert question.patterns(2 * wrong) == ["elements twice as wide"]
+
+
 def test_the_whole_input(ask):
     question = ask("radixsort", 10, "uniform")
     assert question.patterns(question.path.read_bytes()) == ["the input itself"]
@@ -121,7 +129,8 @@ BLOCKS = Launches("recursive", {"THREADS_PER_BLOCK": 256, "ITEMS_PER_THREAD": 1}
         (slice(31, None, 32), "every 32nd"),
         (slice(255, None, 256), "every 256th"),
         (slice(256, None), "only the first block"),
-        (slice(700, None), "from 700 on"),
+        (slice(512, None), "from 512 on"),
+        (slice(0, 512), "up to 511"),
     ],
 )
 def test_places(ask, wrong, pattern):
@@ -129,6 +138,27 @@ def test_places(ask, wrong, pattern):
     answer = question.right.copy()
     answer[wrong] += 12345
     assert question.patterns(answer, BLOCKS)[0] == pattern
+
+
+@pytest.mark.parametrize("wrong", [slice(2, None), slice(0, 1279)])
+def test_a_range_that_ends_within_a_block_means_nothing(ask, wrong):
+    question = ask("scan", 1280, "uniform", dtype="int32")
+    answer = question.right.copy()
+    answer[wrong] += 12345
+    assert question.patterns(answer, BLOCKS) == []
+
+
+def test_a_range_of_a_matrix_means_nothing(ask):
+    question = ask("matmul", 32, "integers")
+    answer = question.right.copy()
+    answer.reshape(-1)[256:] += 1000
+    assert "from 256 on" not in question.patterns(answer, Launches("elements", {"TILE": 16}))
+
+
+def test_a_single_number_that_is_off_by_one_is_not_imprecise(ask):
+    question = ask("reduce", 300, "uniform", dtype="float32")
+    for factor in (1.01, 1.02):
+        assert "too few digits" not in question.patterns(question.right * np.float32(factor))
 
 
 def test_the_last_partial_block(ask):
@@ -151,16 +181,22 @@ def test_index_block_and_lane_are_named(ask):
 def test_never_written(ask):
     question = ask("scan", 1000, "uniform", dtype="int32")
     garbage = np.full(1000, POISON * 0x01010101, np.uint32)
-    assert question.patterns(garbage) == ["never written"]
+    unwritten = Launches(unwritten=np.ones(1000, bool))
+    assert question.patterns(garbage, unwritten) == ["never written"]
     half = question.right.copy()
     half[500:] = garbage[500:].view(np.int32)
-    assert question.patterns(half)[0] == "not all written"
+    unwritten.unwritten[:500] = False
+    assert question.patterns(half, unwritten)[0] == "not all written"
 
 
 def test_floats_never_written(ask):
     question = ask("matmul", 20, "uniform")
     garbage = np.full(4 * 400, NAN, np.uint8)
-    assert question.patterns(garbage.tobytes()) == ["never written"]
+    unwritten = Launches(unwritten=np.ones(400, bool))
+    assert question.patterns(garbage.tobytes(), unwritten) == ["never written"]
+    unwritten.unwritten[:] = False  # a NaN was read and computed with
+    assert question.patterns(garbage.tobytes(), unwritten) == ["NaN or infinity"]
+    assert question.patterns(garbage.tobytes()) == ["NaN or infinity"]
 
 
 # Labs --------------------------------------------------------------------------------------------

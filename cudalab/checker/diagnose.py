@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 DIGITS = re.compile(rb"\s*[-+]?\d[-+\d.e\s]*")
 TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
+PRINTED = re.compile(rb"([\t\x20-\x7e]{2,}\r?\n)+")  # whole lines
 MOST_PATTERNS = 2  # the first says most; a third only tires
 
 
@@ -153,26 +154,9 @@ def _bytes_findings(
     if TEXT.fullmatch(answer[:4096]):
         yield _text(answer)
         return
-    if expected and len(expected) >= 4 and expected in answer:
-        before, _, after = answer.partition(expected)
-        if before == source[:header] and header:
-            yield Finding(
-                "header repeated",
-                f"the first {header} bytes repeat the input's header; what follows is right",
-                "an answer is the elements alone: do not write n",
-                BYTES,
-            )
-            return
-        for part, where in ((before, "before"), (after, "behind")):
-            if part:
-                kind = "text" if TEXT.fullmatch(part) else "bytes"
-                yield Finding(
-                    f"{kind} {where} the answer",
-                    f"the right answer is there, with {len(part):,} bytes of {kind} {where} it: "
-                    f"{part[:40]!r}",
-                    "a message or a time was printed on stdout: print it on stderr",
-                    BYTES,
-                )
+    around = list(_around(source[:header], answer, expected))
+    if around:
+        yield from around
         return
     if answer in (source, source[header:]):
         yield Finding("the input itself", "stdout holds the input", "nothing was computed", BYTES)
@@ -186,6 +170,39 @@ def _bytes_findings(
         )
         return
     yield from _length_findings(answer, expected, dtype)
+
+
+def _around(header: bytes, answer: bytes, expected: bytes) -> Iterator[Finding]:
+    """What else is on stdout: the header, text, and whatever surrounds the right answer."""
+    if len(expected) >= 4 and expected in answer:
+        before, _, after = answer.partition(expected)
+        if header and before == header:
+            yield Finding(
+                "header repeated",
+                f"the first {len(header)} bytes repeat the input's header; what follows is right",
+                "an answer is the elements alone: do not write n",
+                BYTES,
+            )
+            return
+        for part, where in ((before, "before"), (after, "behind")):
+            if part:
+                kind = "text" if TEXT.fullmatch(part) else "bytes"
+                yield _printed(
+                    f"{kind} {where} the answer",
+                    f"the right answer is there, with {len(part):,} bytes of {kind} {where} it",
+                    part,
+                )
+    elif 0 < len(expected) < len(answer):
+        lines, behind = PRINTED.match(answer), answer[len(expected) :]
+        if lines:
+            yield _printed("text before the answer", "stdout begins with text", lines[0])
+        elif TEXT.fullmatch(behind):
+            yield _printed("text behind the answer", "stdout ends with text", behind)
+
+
+def _printed(pattern: str, says: str, part: bytes) -> Finding:
+    cause = "a message or a time was printed on stdout: print it on stderr"
+    return Finding(pattern, f"{says}: {part[:40]!r}", cause, BYTES)
 
 
 def _text(answer: bytes) -> Finding:

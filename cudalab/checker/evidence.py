@@ -41,6 +41,7 @@ class Launches:
     dispatch: str = ""
     defines: Mapping[str, int | str] = field(default_factory=dict)
     launched: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
+    unwritten: Array | None = None  # by element: what no run has written, where that is known
 
     def define(self, *names: str) -> int:
         """The product of integer defines; 0 where one is missing."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ZONE = 1024  # bytes on each side: a block's worth of words that are one place off
 POISON, NAN = 0xA5, 0xFF  # of integers, and of floats: a NaN cannot vanish in a sum
+HUGE = 0xFE  # of floats, too: what is a NaN in this run as well was computed
 MOST_LAUNCHES = 200
 LAUNCHING = "launching"  # a file: from now on a kernel may have written anywhere
 
@@ -70,10 +71,12 @@ class GuardedBackend:
             self.launches.append(launch)
         self._backend.launch(kernel, grid, block, *args, **options)
 
-    def poison(self, buffer: Buffer) -> None:
-        """Fill a buffer with garbage."""
-        fill = NAN if buffer.dtype.kind == "f" else POISON
+    def poison(self, buffer: Buffer, run: int) -> int:
+        """Fill a buffer with garbage: not the same in two runs one after the other; which byte."""
+        fills = (NAN, HUGE) if buffer.dtype.kind == "f" else (POISON, POISON ^ 0xFF)
+        fill = fills[run % 2]
         self._backend.fill(buffer, fill)
+        return fill
 
     def name(self, buffer: Buffer, name: str) -> None:
         """What messages call the buffer."""
@@ -117,6 +120,12 @@ class GuardedBackend:
         )
         self.buffers.append(one)
         return one
+
+
+def untouched(array: np.ndarray[Any, Any], fill: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The elements of a flat array whose bytes are all `fill`."""
+    word = np.full(array.itemsize, fill, np.uint8).view(f"u{array.itemsize}")
+    return np.asarray(array.view(word.dtype) == word)
 
 
 def window(raw: Buffer, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Buffer:

@@ -321,7 +321,8 @@ class _Check:
                 Clue(
                     "another answer each time",
                     f"{len(attempt.answers)} different answers in {attempt.runs} runs on one input",
-                    "a race: threads read what others write, without a barrier between",
+                    "threads meet in one place and nothing orders them, or they read what nobody "
+                    "has written",
                     SANITIZE,
                 ),
             )

@@ -16,7 +16,6 @@ from cudalab.checker.evidence import (
     tile_of,
     where,
 )
-from cudalab.checker.guard import POISON
 from cudalab.checker.lab_patterns import OF_LABS
 
 if TYPE_CHECKING:
@@ -51,11 +50,11 @@ def findings(evidence: Evidence) -> list[Finding]:
 
 def _untouched(e: Evidence) -> Iterator[Finding]:
     """Elements that hold what the memory was filled with."""
-    bits = e.got.view(np.uint8).reshape(e.got.size, -1)[e.wrong]
-    poisoned = (bits == POISON).all(axis=1) | (
-        (bits == 0xFF).all(axis=1) & (e.got.dtype.kind == "f")
-    )
-    count = int(poisoned.sum())
+    unwritten = e.launches.unwritten
+    if unwritten is None or len(unwritten) < e.got.size:
+        return
+    missed = e.wrong[unwritten[e.wrong]]
+    count = len(missed)
     if count == 0 or count < len(e.wrong) // 2:
         return
     if count == e.got.size:
@@ -66,7 +65,7 @@ def _untouched(e: Evidence) -> Iterator[Finding]:
             SANITIZE,
         )
         return
-    place = where(e, e.wrong[poisoned])
+    place = where(e, missed)
     yield Finding(
         "not all written",
         f"{count:,} elements were never written{place}",
@@ -103,8 +102,8 @@ def _not_finite(e: Evidence) -> Iterator[Finding]:
 
 def _rounding(e: Evidence) -> Iterator[Finding]:
     """Wrong everywhere, but only in the last digits."""
-    if e.got.dtype.kind != "f" or e.expected.dtype.kind != "f":
-        return
+    if e.got.dtype.kind != "f" or e.expected.dtype.kind != "f" or len(e.wrong) <= FEW:
+        return  # one number may be off by anything
     got, expected = e.got[e.wrong].astype(np.float64), e.expected[e.wrong].astype(np.float64)
     scale = np.maximum(np.abs(expected), float(np.median(np.abs(e.expected))) or 1.0)
     relative = np.abs(got - expected) / scale
@@ -142,23 +141,26 @@ def _positions(e: Evidence) -> Iterator[Finding]:
         return
     if len(wrong) > FEW:
         yield from _strides(e)
-    yield from _ranges(e)
+    if not shape_of(e):
+        yield from _ranges(e)
 
 
 def _ranges(e: Evidence) -> Iterator[Finding]:
+    """A part of the answer that is wrong as a whole, and begins or ends where a block does."""
     n, first, last = e.got.size, int(e.wrong[0]), int(e.wrong[-1])
-    dense = len(e.wrong) >= 0.8 * (last - first + 1)
+    if len(e.wrong) < 0.8 * (last - first + 1):
+        return
     blocks = block_sizes(e)
-    if dense and last >= n - 2 and first > 0:
-        block = next((b for b in blocks if first % b == 0), 0)
-        if block and first == block and n > 2 * block:
+    block = next((b for b in blocks if first % b == 0), 0)
+    if last >= n - 2 and first > 0 and block:
+        if first == block and n > 2 * block:
             yield Finding(
                 "only the first block",
                 f"right up to [{first - 1:,}], wrong from [{first:,}] on: one block of {block:,}",
                 "the index lacks blockIdx.x * blockDim.x, or the blocks' results are not combined",
                 "cudalab explain reduction",
             )
-        elif block and n - first < block:
+        elif n - first < block:
             yield Finding(
                 "the last partial block",
                 f"wrong from [{first:,}] on: the last block has only {n - first:,} of {block:,} "
@@ -175,7 +177,7 @@ def _ranges(e: Evidence) -> Iterator[Finding]:
                 "the recursion?",
                 SANITIZE,
             )
-    elif dense and first == 0 and last < n - 1:
+    elif first == 0 and last < n - 1 and any((last + 1) % b == 0 for b in blocks):
         yield Finding(
             f"up to {last}",
             f"wrong up to [{last:,}], right behind it",

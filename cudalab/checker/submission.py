@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from cudalab import registry, source
 from cudalab.cache import READ_ONLY, cache_dir
 from cudalab.checker import elf
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from cudalab.checker.sandbox import Running, Sandbox
-    from cudalab.labs.base import Case, Lab
+    from cudalab.labs.base import Array, Case, Lab
     from cudalab.registry import Variant
 
 COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk_bytes=512 << 20)
@@ -518,7 +520,9 @@ class Kernel:
         made = Attempt(outcome)
         try:
             launched = tuple((str(k), tuple(g), tuple(b)) for k, g, b in report["launches"])
-            made.launches = Launches(self._variant.dispatch, self._variant.defines, launched)
+            unwritten = _bits(folder / "unwritten-0.bin", limits)
+            header = self._variant
+            made.launches = Launches(header.dispatch, header.defines, launched, unwritten)
             made.notes = [str(note) for note in report["notes"]]
             made.runs = int(report["runs"])
             made.answers = [
@@ -542,6 +546,14 @@ def said_in(folder: Path, name: str) -> dict[str, Any] | None:
     with suppress(CudalabError, ValueError):
         value = json.loads(read_regular(folder / name, 1 << 22))
         return value if isinstance(value, dict) else None
+    return None
+
+
+def _bits(path: Path, limits: Limits) -> Array | None:
+    """What a worker has packed into bytes, if it has."""
+    with suppress(CudalabError):
+        packed = np.frombuffer(read_regular(path, limits.output_bytes), np.uint8)
+        return np.unpackbits(packed).astype(bool)
     return None
 
 

@@ -9,8 +9,9 @@ was overrun, what the compiler did not like.
 writes into the working directory. In the modes:
 
     compile  compiled.json: the libraries made, or why not
-    cases    for each input i: answer-i-k.bin for each different answer k, then report-i.json;
-             `launching` before the first kernel runs
+    cases    for each input i: answer-i-k.bin for each different answer k, unwritten-i.bin with a
+             bit for each element that no run has written, then report-i.json; `launching` before
+             the first kernel runs
     time     answers "ready", then one line for each line of stdin; see `serve`
     bench    rows.json: the submission and the reference, measured in turn by cudalab.bench
 """
@@ -30,7 +31,7 @@ import numpy as np
 
 from cudalab import bench, labs, registry, runner, source
 from cudalab.backends import open_backend
-from cudalab.checker.guard import LAUNCHING, GuardedBackend
+from cudalab.checker.guard import LAUNCHING, GuardedBackend, untouched
 from cudalab.errors import CudalabError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Inputs
@@ -137,18 +138,13 @@ def run_case(
         return {"answers": 1, "runs": 1, "launches": [], "notes": []}
     step = prepare(lab, variant, guarded, inputs, case)
     Path(LAUNCHING).touch()
-    answers: list[bytes] = []
-    for _ in range(runs):
-        guarded.poison(step.out)
-        step()
-        backend.synchronize()
-        answer = np.ascontiguousarray(backend.to_host(step.out))
-        digest = hashlib.blake2b(as_bytes(answer)).digest()
-        if digest not in answers:
-            encoded = lab.encode(lambda answer=answer: answer, case)  # type: ignore[misc]
-            data = as_bytes(answer) if encoded is None else encoded
-            Path(f"answer-{number}-{len(answers)}.bin").write_bytes(data)
-            answers.append(digest)
+    answers, unwritten = compute(guarded, step, runs)
+    if unwritten.any():
+        Path(f"unwritten-{number}.bin").write_bytes(np.packbits(unwritten).tobytes())
+    for k, answer in enumerate(answers):
+        encoded = lab.encode(lambda answer=answer: answer, case)  # type: ignore[misc]
+        data = as_bytes(answer) if encoded is None else encoded
+        Path(f"answer-{number}-{k}.bin").write_bytes(data)
     changed = [
         name
         for name, buffer in zip(inputs.arrays, guarded.buffers, strict=False)
@@ -162,6 +158,33 @@ def run_case(
         "launches": guarded.launches,
         "notes": step.notes,
     }
+
+
+def compute(device: GuardedBackend, step: Step, runs: int) -> tuple[list[Array], Array]:
+    """The different answers of some runs on garbage, and which elements none of them has written.
+
+    A single run cannot tell garbage from what was computed.
+    """
+    answers: dict[bytes, Array] = {}
+    unwritten = np.full(int(np.prod(step.out.shape)), runs > 1)
+    for run in range(runs):
+        fill = device.poison(step.out, run)
+        step()
+        device.as_backend().synchronize()
+        answer = np.ascontiguousarray(device.as_backend().to_host(step.out))
+        unwritten &= untouched(answer.reshape(-1), fill)
+        answers.setdefault(digest(answer), answer)
+    if unwritten.any():
+        first = next(iter(answers.values())).reshape(-1)
+        for answer in answers.values():  # the garbage is ours: no difference between the runs
+            answer.reshape(-1)[unwritten] = first[unwritten]
+        answers = {digest(answer): answer for answer in answers.values()}
+    return list(answers.values()), unwritten
+
+
+def digest(answer: Array) -> bytes:
+    """Stands for the bytes of an answer."""
+    return hashlib.blake2b(as_bytes(answer)).digest()
 
 
 def prepare(
