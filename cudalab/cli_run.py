@@ -13,7 +13,7 @@ from cudalab.cli_options import (
     device_option,
     lines,
 )
-from cudalab.errors import CudalabError, ExitCode, UsageError
+from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
 
 class RunCommand(click.Command):
@@ -91,6 +91,11 @@ def run(
         if sanitize or profile:
             check_alone(device, output, sanitize=sanitize, profile=profile)
             return observed(files, include, define, arguments, sanitize=sanitize)
+        if device == "cuda" and not has_gpu():
+            raise NoDeviceError(
+                "the program cannot be run on a GPU: there is none here",
+                hint="leave out --device cuda: the program runs on the CPU device",
+            )
         binary = build(files, device, include, define)
         if output:
             import shutil

@@ -491,6 +491,6 @@ def texts_of(loaded: source.Source) -> dict[str, str]:
     """The file and all it includes: how messages name each, and its text."""
     labels = [match["label"] for match in _FILE_BEGINS.finditer(loaded.text)]
     return {
-        re.sub(r"\\(.)", r"\1", label): path.read_text(encoding="utf-8")
+        re.sub(r"\\(.)", r"\1", label): source.read(path, label)
         for label, path in zip(labels, loaded.files, strict=True)
     }

@@ -21,7 +21,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from cudalab import source
-from cudalab.errors import HeaderError, NoDeviceError, UsageError
+from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -151,11 +151,9 @@ class _Header:
     def __init__(self, path: Path, label: str) -> None:
         self.label = label
         try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise HeaderError(f"{label}: no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise HeaderError(f"{label}: cannot be read as CUDA source: {error}") from None
+            text = source.read(path, label)
+        except CudalabError as error:
+            raise HeaderError(error.message, error.hint) from None
         block = _BLOCK.search(text)
         if block is None:
             raise HeaderError(

@@ -27,6 +27,7 @@ _NOT_CODE = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+_LINE = re.compile(r'^#line (\d+) "([^"]*)"$', re.MULTILINE)
 _GLOBAL = re.compile(
     r"\b__global__\b(?P<attributes>(?:[^;{(]|\((?:[^()]|\([^()]*\))*\))*?)"
     r"\b(?P<name>[A-Za-z_]\w*)\s*\((?P<params>(?:[^()]|\([^()]*\))*)\)\s*\{"
@@ -79,6 +80,13 @@ def parameter_names(text: str) -> dict[str, list[str]]:
     return names
 
 
+def place(text: str, position: int) -> str:
+    """The file and line of a position in a Source's text, as its #line directives tell."""
+    *_, last = _LINE.finditer(text, 0, position)  # the text begins with one
+    lines = text.count("\n", last.end() + 1, position)
+    return f"{last[2]}:{int(last[1]) + lines}"
+
+
 def load(path: Path, label: str | None = None) -> Source:
     """Read a .cu file. CudalabError when it or one of its includes cannot be read."""
     label = label or path.as_posix()
@@ -87,13 +95,27 @@ def load(path: Path, label: str | None = None) -> Source:
     return Source(path, label, text, find_kernels(text), tuple(files))
 
 
-def _inline(path: Path, label: str, files: list[Path]) -> str:
+def read(path: Path, label: str) -> str:
+    """The text of a source file. CudalabError when it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:  # comments of an older editor
+            text = path.read_text(encoding="latin-1")
     except FileNotFoundError:
         raise CudalabError(f"{label}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise CudalabError(f"{label}: cannot be read as CUDA source: {error}") from None
+    except OSError as error:
+        raise CudalabError(f"{label}: cannot be read as CUDA source: {error.strerror}") from None
+    if "\0" in text:
+        raise CudalabError(
+            f"{label}: cannot be read as CUDA source: there are bytes of zero in it",
+            hint="save it as UTF-8, not as UTF-16",
+        )
+    return text
+
+
+def _inline(path: Path, label: str, files: list[Path]) -> str:
+    text = read(path, label)
     files.append(path.resolve())
     text = _ONCE.sub("", text)  # a compiler warns about it outside a header
     code = blank_comments(text, literals=False)

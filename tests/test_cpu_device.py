@@ -294,3 +294,20 @@ def test_an_asynchronous_copy_is_made_when_it_is_awaited(device):
     launch(device, "async_copies.cu", "before_and_after", 3, 64, *arguments)
     assert (device.to_host(before) == -1).all()
     np.testing.assert_array_equal(device.to_host(after), given[::4] + given[3::4])
+
+
+def test_a_constant_null_pointer_is_followed(tmp_path):
+    path = tmp_path / "null.cu"
+    path.write_text('extern "C" __global__ void f(int *out) { *out = *(volatile int *)0; }\n')
+    program = textwrap.dedent(f"""
+        import numpy as np
+        from pathlib import Path
+        from cudalab import source
+        from cudalab.backends.cpu import CpuBackend
+        device = CpuBackend(1)
+        module = device.compile(source.load(Path({str(path)!r}), "null.cu"), {{}})
+        device.launch(module["f"], 1, 1, device.empty(1, np.int32))
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGSEGV
+    assert b"kernel f" in done.stderr

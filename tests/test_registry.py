@@ -233,6 +233,13 @@ def test_windows_line_ends_are_read(folder):
     assert registry.read_header(path, LAB).dispatch == "one_pass"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
+def test_header_in_other_encodings(folder, encoding):
+    path = folder / "other.cu"
+    path.write_text(header(*MINIMAL) + "// gr\u00f6\u00dfer\n", encoding=encoding)
+    assert registry.read_header(path, LAB).dispatch == "one_pass"
+
+
 def test_file_that_is_no_text(folder):
     path = folder / "binary.cu"
     path.write_bytes(b"\xff\xfe\x00")

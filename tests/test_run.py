@@ -249,6 +249,43 @@ def test_streams_arguments_and_status_are_the_programs(echo, device_name, tmp_pa
     assert (own.returncode, own.stdout) == (42, b"x\ny")
 
 
+@pytest.mark.parametrize("size", ["abc", "-1G", "0", "2GB", "3 M"])
+def test_a_memory_size_that_is_none_is_refused(echo, size):
+    done = cudalab("run", "--device", "cpu", *echo, env={"CUDALAB_DEVICE_MEMORY": size})
+    assert done.returncode == 125
+    assert done.stdout == b""
+    said = f"CUDALAB_DEVICE_MEMORY={size}: no size such as 512M or 2G"
+    assert done.stderr.decode().splitlines()[-1] == said
+
+
+def test_more_static_shared_memory_than_nvcc_allows(tmp_path):
+    source = tmp_path / "big.cu"
+    source.write_text(
+        "#include <cstdio>\n"
+        "__global__ void k(int *out) {\n"
+        "    __shared__ int v[20000];\n"
+        "    v[threadIdx.x] = threadIdx.x;\n"
+        "    __syncthreads();\n"
+        "    out[threadIdx.x] = v[blockDim.x - 1 - threadIdx.x];\n"
+        "}\n"
+        "int main() {\n"
+        "    int *d;\n"
+        "    cudaMalloc(&d, 128);\n"
+        "    k<<<1, 32>>>(d);\n"
+        "    puts(cudaGetErrorName(cudaGetLastError()));\n"
+        "}\n"
+    )
+    done = cudalab("run", "--device", "cpu", str(source), env={"CUDALAB_ERRORS": "1"})
+    assert (done.returncode, done.stdout) == (0, b"cudaErrorInvalidValue\n")
+    assert b"80000 bytes of __shared__ variables: nvcc compiles no kernel with more" in done.stderr
+
+
+def test_a_gpu_that_is_not_there_is_refused(echo):
+    done = cudalab("run", "--device", "cuda", *echo, env={"CUDA_VISIBLE_DEVICES": ""})
+    assert (done.returncode, done.stdout) == (125, b"")
+    assert b"Error: the program cannot be run on a GPU: there is none here\nHint: " in done.stderr
+
+
 def test_changed_header_is_noticed(echo, tmp_path):
     assert b"here<<<>>>" in cudalab("run", "--device", "cpu", *echo).stderr
     (tmp_path / "include" / "name.h").write_text('#define NAME "there"\n')

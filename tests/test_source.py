@@ -160,13 +160,20 @@ def test_missing_include_names_file_and_line(kernels):
     assert caught.value.hint == f"looked beside the file and in {kernels}"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_comments_in_any_encoding(tmp_path, encoding):
+    path = tmp_path / "x.cu"
+    path.write_text("// f\u00fcr alle\nint x;\n", encoding=encoding)
+    assert source.load(path, "x.cu").text == '#line 1 "x.cu"\n// f\u00fcr alle\nint x;\n\n'
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(CudalabError) as caught:
         source.load(tmp_path / "gone.cu", "gone.cu")
     assert caught.value.message == "gone.cu: no such file"
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+@pytest.mark.parametrize("content", ["// \u00fc\nx\n".encode("utf-16"), None])
 def test_file_that_is_no_text(tmp_path, content):
     path = tmp_path / "x.cu"
     path.mkdir() if content is None else path.write_bytes(content)

@@ -62,7 +62,7 @@ def scan(tokens: list[Token], lines: Lines) -> Structure:
         elif text == "}":
             start = i + 1
         elif text == "{":
-            kind = _kind_of_brace(tokens, start, i)
+            kind = kind_of_brace(tokens, start, i)
             end = closing(tokens, i) if kind in ("function", "initializer") else i
             if end is None:
                 break
@@ -75,7 +75,7 @@ def scan(tokens: list[Token], lines: Lines) -> Structure:
     return found
 
 
-def _without_template(tokens: list[Token], start: int, end: int) -> int:
+def without_template(tokens: list[Token], start: int, end: int) -> int:
     """Behind `template <...>`, if the declaration begins with it."""
     while start + 1 < end and tokens[start].text == "template" and tokens[start + 1].text == "<":
         angle = closing_angle(tokens, start + 1)
@@ -85,7 +85,7 @@ def _without_template(tokens: list[Token], start: int, end: int) -> int:
     return start
 
 
-def _top_level(tokens: list[Token], start: int, end: int) -> list[int]:
+def top_level(tokens: list[Token], start: int, end: int) -> list[int]:
     """The indices outside of brackets; an opening bracket is there, what it holds is not."""
     found, i = [], start
     while i < end:
@@ -100,10 +100,10 @@ def _top_level(tokens: list[Token], start: int, end: int) -> list[int]:
     return found
 
 
-def _kind_of_brace(tokens: list[Token], start: int, brace: int) -> str:
+def kind_of_brace(tokens: list[Token], start: int, brace: int) -> str:
     """What `{` opens: a namespace, a class, a function, or an initializer."""
-    start = _without_template(tokens, start, brace)
-    top = [tokens[i] for i in _top_level(tokens, start, brace)]
+    start = without_template(tokens, start, brace)
+    top = [tokens[i] for i in top_level(tokens, start, brace)]
     texts = [token.text for token in top]
     if "namespace" in texts or (texts[:1] == ["extern"] and len(top) == 2):
         return "namespace"
@@ -139,7 +139,7 @@ def _declaration(tokens: list[Token], start: int, end: int, lines: Lines, found:
         return
     if {"extern", "template", "const", "constexpr", "inline", "__shared__", "using"} & set(texts):
         return  # what is constant may be read by the host, and lies elsewhere
-    top = _top_level(tokens, start, end)
+    top = top_level(tokens, start, end)
     for i in top:
         if tokens[i].text == "=" or (tokens[i].text == "(" and tokens[i + 1].text == "*"):
             break
@@ -158,13 +158,13 @@ def _kernel(
     tokens: list[Token], start: int, end: int, body_end: int | None, lines: Lines
 ) -> Kernel | None:
     """Read the declaration of a `__global__` function in tokens[start:end]."""
-    after = _without_template(tokens, start, end)
+    after = without_template(tokens, start, end)
     explicit = tokens[start].text == "template"
     bounds = ""
     for i in range(start, end):
         if tokens[i].text == "__launch_bounds__":
             bounds = _first_argument(tokens, i + 1)
-    for i in _top_level(tokens, after, end):
+    for i in top_level(tokens, after, end):
         if tokens[i].text != "(" or i == 0:
             continue
         name = i - 1

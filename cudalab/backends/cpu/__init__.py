@@ -12,6 +12,7 @@ import platform
 import re
 import time
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from cudalab import source as sources
 from cudalab.backends.base import Dim, check_arguments, dim3, missing_kernel
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import compiler, nvcc_rules
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
 from cudalab.formats import Payload, as_bytes
 
@@ -88,6 +89,11 @@ class CpuModule:
         if name not in self._kernels:
             if name not in self.source.kernels:
                 raise missing_kernel(self.source, name)
+            if not nvcc_rules.is_extern_c(name, Path(self.library._name)):  # noqa: SLF001 - ctypes' only way
+                raise CudalabError(
+                    f'{self.source.label}: kernel {name} is not extern "C": a GPU does not find it',
+                    hint=f'begin it with extern "C" __global__ void {name}(',
+                )
             handle = _Kernel.in_dll(self.library, f"cudalab_kernel_{name}")
             self._kernels[name] = CpuKernel(name, handle)
         return self._kernels[name]
@@ -142,12 +148,13 @@ class CpuBackend:
         """Compile, or load from the cache. `arch` is for GPUs."""
         del arch
         self._load_runtime()
-        library = compiler.kernel_library(prepare(source, defines), source.label)
+        check = partial(nvcc_rules.check, source, defines)
+        library = compiler.kernel_library(prepare(source, defines), source.label, check)
         try:
             return CpuModule(source, ctypes.CDLL(str(library)))
         except OSError:  # a damaged cache entry: build it again
             library.unlink(missing_ok=True)
-            library = compiler.kernel_library(prepare(source, defines), source.label)
+            library = compiler.kernel_library(prepare(source, defines), source.label, check)
             return CpuModule(source, ctypes.CDLL(str(library)))
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:

@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,9 +48,10 @@ FLAGS = (
     "-fno-trapping-math",
     "-fwrapv",  # kernels count on wrapping integers and on type punning, as nvcc compiles them
     "-fno-strict-aliasing",
+    "-fno-delete-null-pointer-checks",  # following a null pointer is a fault, not a licence
     "-fno-sanitize=undefined",  # on by default in some compilers
     "-fno-threadsafe-statics",
-    "-w",  # nvcc, which graders run, has other warnings
+    "-Werror=vla",  # as for nvcc; other warnings are left out of what is shown
 )
 
 # For check mode every access of the source must be there once, in the order of the source: nothing
@@ -74,6 +75,9 @@ _HOOKS_CLANG = (
     *("-mllvm", "-tsan-distinguish-volatile=1"),
     *("-mllvm", "-tsan-instrument-read-before-write=1"),
 )
+# Where a message is; and what begins one, to which notes and source lines that follow belong.
+_WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
+_BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
 _OLDEST_GCC = 11  # that tells volatile accesses from others
 
 
@@ -157,11 +161,19 @@ def _runtime(stem: str, name: str, flags: tuple[str, ...]) -> Path:
         raise runtime_failure(error.message) from None
 
 
-def kernel_library(text: str, label: str) -> Path:
-    """Compile the C++ of a prepared kernel file. KernelCompileError with the messages."""
+def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path:
+    """Compile the C++ of a prepared kernel file. KernelCompileError with the messages.
+
+    `check` is given the library before it is kept.
+    """
     flags, runtime = _flags(FLAGS), str(runtime_library())
-    depends = (*flags, runtime, *_headers(text))
-    return _built(Path(label).stem, text, depends, _compile_and_link(flags, runtime))
+    depends = (*flags, runtime, _text("../nvcc_rules.py"), *_headers(text))
+    compile_and_link = _compile_and_link(flags, runtime)
+
+    def steps(folder: Path) -> tuple[Step, ...]:
+        return (*compile_and_link(folder), partial(check, folder / "library.so"))
+
+    return _built(Path(label).stem, text, depends, steps)
 
 
 def check_library(
@@ -290,4 +302,17 @@ def _compile_error(messages: str, compiler: Compiler, text: str) -> CudalabError
         hint = "inline PTX cannot run on the CPU device: declare requires = ['inline_ptx']"
     elif "<<<" in text:
         hint = "a kernel file holds kernels only: cudalab launches them"
-    return KernelCompileError(f"{compiler.name} rejected the kernel:\n{messages.strip()}", hint)
+    errors = _without_warnings(messages).strip()
+    return KernelCompileError(f"{compiler.name} rejected the kernel:\n{errors}", hint)
+
+
+def _without_warnings(messages: str) -> str:
+    """The errors among a compiler's messages: nvcc, which graders run, has other warnings."""
+    kept: list[str] = []
+    message: list[str] = []  # where it is, the message itself and what belongs to it
+    for line in [*messages.splitlines(), "In file included"]:
+        if message and _BEGINS.search(line) and not _WHERE.search(message[-1]):
+            kept += [] if any(": warning: " in each for each in message) else message
+            message = []
+        message.append(line)
+    return "\n".join(kept)

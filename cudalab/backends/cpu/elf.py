@@ -1,4 +1,4 @@
-"""The symbols of a shared library, for check mode: where its shared arrays lie.
+"""The symbols of a shared library: which functions it has, and where its shared arrays lie.
 
 A kernel's `__shared__` arrays are thread-local variables of the library (cudalab_cpu.h), most of
 them inside of functions, where only the symbol table names them.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,15 @@ _SYMBOL_TABLE, _THREAD_LOCAL = 2, 6
 # The end of the mangled name of what stands in a function: length, name, and a number if there are
 # several of that name. The lookahead finds overlapping candidates; the length tells the right one.
 _LOCAL = re.compile(r"(?=E(\d+)(\w+)$)")
+
+
+class Symbol(NamedTuple):
+    """A function or a variable that a library defines, local ones included."""
+
+    name: str  # as the linker knows it
+    is_thread_local: bool
+    value: int
+    num_bytes: int
 
 
 @dataclass(frozen=True)
@@ -38,14 +47,23 @@ def shared_arrays(library: Path) -> list[SharedArray]:
 
     OSError for a file that is no library.
     """
-    try:
-        found = [SharedArray(source_name(name), *where) for name, *where in _thread_local(library)]
-    except (struct.error, ValueError, IndexError) as error:
-        raise OSError(f"{library} is damaged: {error}") from None
+    found = [
+        SharedArray(source_name(symbol.name), symbol.value, symbol.num_bytes)
+        for symbol in symbols(library)
+        if symbol.is_thread_local
+    ]
     return sorted(found, key=lambda array: array.offset)
 
 
-def _thread_local(library: Path) -> Iterator[tuple[str, int, int]]:
+def symbols(library: Path) -> list[Symbol]:
+    """The functions and variables of a library. OSError for a file that is none."""
+    try:
+        return list(_symbols(library))
+    except (struct.error, ValueError, IndexError) as error:
+        raise OSError(f"{library} is damaged: {error}") from None
+
+
+def _symbols(library: Path) -> Iterator[Symbol]:
     image = library.read_bytes()
     if image[:6] != b"\x7fELF\x02\x01":
         raise ValueError("no 64-bit little-endian ELF file")
@@ -59,9 +77,10 @@ def _thread_local(library: Path) -> Iterator[tuple[str, int, int]]:
         names_at = sections[link][4]
         for at in range(start, start + size, _SYMBOL.size):
             name_at, info, _, section, value, num_bytes = _SYMBOL.unpack_from(image, at)
-            if info & 15 == _THREAD_LOCAL and section and num_bytes:
+            if section and num_bytes:
                 begin = names_at + name_at
-                yield image[begin : image.index(b"\0", begin)].decode(), value, num_bytes
+                name = image[begin : image.index(b"\0", begin)].decode()
+                yield Symbol(name, info & 15 == _THREAD_LOCAL, value, num_bytes)
 
 
 def source_name(symbol: str) -> str:

@@ -44,6 +44,10 @@ size_t device_bytes() {
                 value *= 1024;
                 if ((*unit & ~0x20) == *u) break;
             }
+            if (unit == text || value < PAGE || (*unit && unit[1])) {
+                fprintf(stderr, "CUDALAB_DEVICE_MEMORY=%s: no size such as 512M or 2G\n", text);
+                _exit(125);  // the program could not be started
+            }
             return (size_t)value / PAGE * PAGE;
         }
         return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGE_SIZE) / 2 / PAGE * PAGE;
