@@ -171,11 +171,26 @@ RUN_OPTIONS: list[click.Parameter] = [
 ]
 
 
+class LabCommand(click.Command):
+    """A command whose input is a stream, and no argument."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Say how a file is named, where click would only say that it was not expected."""
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            ctx.fail(
+                f"Got unexpected extra argument ({rest[0]}). "
+                f"An input file is named with -i: {ctx.command_path} -i {rest[0]}"
+            )
+        return rest
+
+
 def lab_command(lab: Lab) -> click.Command:
     """`cudalab LAB`: run it."""
     from inspect import getdoc
 
-    return click.Command(
+    return LabCommand(
         lab.name,
         callback=partial(run_lab, lab),
         params=[*case_options(lab, runs=True), *RUN_OPTIONS],

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 READ_BYTES = 1 << 26  # one read() at most: long enough to be cheap, short enough for Ctrl-C
+_TEXT = frozenset(b"\t\n\r" + bytes(range(0x20, 0x7F)))
 PIPE_BYTES = 1 << 20  # what Linux grants without privileges; the default of 64 KiB costs time
 
 
@@ -40,6 +41,7 @@ class InputStream:
         self.fd = fd
         self.name = name
         self.offset = 0
+        self._is_text = False  # the header's bytes are printable
         self._announced = 0  # bytes of the header and of all payloads announced so far
         status = os.fstat(fd)
         self.size: int | None = None  # total bytes from here, where the file system knows
@@ -70,6 +72,7 @@ class InputStream:
                 f"expected {len(raw)} bytes for {', '.join(names)}",
                 hint="the stream starts with a binary little-endian int32, not text",
             )
+        self._is_text = all(byte in _TEXT for byte in raw)
         return struct.unpack(layout, raw)
 
     def payload(self, name: str, dtype: DTypeLike, *shape: int) -> Payload:
@@ -85,11 +88,17 @@ class InputStream:
     def truncated(self, payload: Payload, start: int, got: int) -> InputError:
         """Describe a stream that ends `got` bytes into `payload`."""
         dimensions = " x ".join(str(d) for d in payload.shape)
+        hint = "the header's count and the element type (--dtype) decide the length"
+        if self._is_text:
+            hint = (
+                "the input looks like text: it must be binary, as `cudalab gen LAB` writes it; "
+                "`cudalab LAB --help` describes it"
+            )
         return InputError(
             f"{self.name}: truncated: ends at byte {start + got}, expected byte "
             f"{start + payload.nbytes}: {payload.name} is {dimensions} {payload.dtype.name}, "
             f"got {got // payload.dtype.itemsize} complete elements",
-            hint="the header's count and the element type (--dtype) decide the length",
+            hint=hint,
         )
 
     def trailing_bytes(self) -> bool:

@@ -542,6 +542,11 @@ def test_file_without_a_header(tmp_path):
     expect(sort("--kernel", path), 1, f"Error: {path}:1: no header", "Hint: ")
 
 
+def test_an_input_file_is_named_with_an_option():
+    message = "Error: Got unexpected extra argument (in.bin). An input file is named with -i: "
+    expect(sort("in.bin"), 2, message + "cudalab radixsort -i in.bin")
+
+
 REPORTS = [
     ["list", "reduce"],
     ["show", "reduce", "sequential"],

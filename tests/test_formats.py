@@ -168,6 +168,17 @@ def test_second_payload_of_a_file_is_checked_before_the_first_is_read(tmp_path):
     )
 
 
+def test_text_is_told_from_a_truncated_stream(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("10\n1 2 3 4 5 6 7 8 9 10\n")
+    with path.open("rb") as file:
+        stream = InputStream(file.fileno())
+        (n,) = stream.header("n")
+        with pytest.raises(InputError) as caught:
+            stream.payload("items", np.int32, n)
+    assert caught.value.hint.startswith("the input looks like text: it must be binary")
+
+
 def test_dimensions_of_a_truncated_matrix(tmp_path):
     with stored(tmp_path / "in", b"\2\0\0\0\3\0\0\0" + bytes(23)) as fd:
         stream = InputStream(fd)
