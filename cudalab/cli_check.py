@@ -246,7 +246,13 @@ def new(name: str, path: Path) -> None:
 @click.argument("name", type=LAB, metavar="LAB")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ARGS...]")
 @click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="A kernel file.")
-@click.option("--program", type=EXISTING, metavar="FILE.cu", help="A whole CUDA program.")
+@click.option(
+    "--program",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    metavar="FILE.cu...|FOLDER",
+    help="A whole CUDA program: its files, or their folder.",
+)
 @click.option("--variant", metavar="NAME", help="One of cudalab's own variants.")
 @judging
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Inputs that failed.")
@@ -268,7 +274,7 @@ def check(
     name: str,
     command: tuple[str, ...],
     kernel: Path | None,
-    program: Path | None,
+    program: tuple[Path, ...],
     variant: str | None,
     keep: Path | None,
     json_path: Path | None,
@@ -290,6 +296,7 @@ def check(
 
     asked, given = _split(rest)
     lab = labs.get(name)
+    program, command = rest_of_program(program, command)
     kinds = [bool(kernel), bool(program), bool(variant), bool(command)]
     if sum(kinds) != 1:
         raise UsageError(
@@ -324,7 +331,7 @@ def check(
     if codegrade:
         click.echo(outputs.codegrade(report))
     if github:
-        click.echo(outputs.github(report, str(kernel or program or "")), nl=False)
+        click.echo(outputs.github(report, str(kernel or next(iter(program), ""))), nl=False)
     if not to_stdout:
         outputs.show(report)
     return outputs.exit_status(report, exit_style)
@@ -336,7 +343,7 @@ def make_submission(
     walls: Sandbox | None,
     *,
     kernel: Path | None = None,
-    program: Path | None = None,
+    program: tuple[Path, ...] = (),
     variant: str | None = None,
     command: tuple[str, ...] = (),
 ) -> Any:
@@ -360,8 +367,9 @@ def make_submission(
         device = _device(asked.device)
         return Kernel(lab, kernel, walls, device, str(kernel), threads=asked.threads)
     if program:
-        name = str(program)
-        return Program([program], walls, name, device_for(asked.device), words=[name])
+        files = [path for one in program for path in program_files(one)]
+        name, words = " ".join(map(str, program)), [str(path) for path in files]
+        return Program(files, walls, name, device_for(asked.device), words=words)
     return Command(
         command,
         walls,
@@ -370,6 +378,25 @@ def make_submission(
         hidden=tuple(path.absolute() for path in (asked.tests,) if path),
         device="any" if asked.device == "auto" else asked.device,
     )
+
+
+def rest_of_program(
+    program: tuple[Path, ...], command: tuple[str, ...]
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Of `--program *.cu` the shell makes one option and more words: they are files as well."""
+    if program and all(word.endswith(".cu") for word in command):
+        return (*program, *map(Path, command)), ()
+    return program, command
+
+
+def program_files(path: Path) -> list[Path]:
+    """A source file, or all those of a folder."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.cu"))
+    if not files:
+        raise UsageError(f"{path}: there is no .cu file in this folder")
+    return files
 
 
 def visible(command: tuple[str, ...]) -> tuple[Path, ...]:

@@ -349,6 +349,37 @@ def test_a_program_that_does_not_exist_is_no_verdict(tmp_path):
     assert "no such program" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "path", "status", "said"),
+    [
+        ((), "sum.cu", ExitCode.USAGE, "Hint: --program sum.cu"),
+        ((), "my.cu", ExitCode.USAGE, "Hint: --kernel my.cu"),
+        (("--kernel",), "sum.cu", ExitCode.COMPILE_ERROR, "check reduce --program sum.cu"),
+        (("--program",), "my.cu", ExitCode.COMPILE_ERROR, "`cudalab check LAB --kernel FILE.cu`"),
+    ],
+)
+def test_the_wrong_option_for_a_file_is_answered_by_the_right_one(
+    tmp_path, option, path, status, said
+):
+    kernel(tmp_path, "reduce", "sequential")
+    (tmp_path / "sum.cu").write_text(RACE)
+    done = cudalab("check", "reduce", *option, path, "--device", "cpu", cwd=tmp_path, status=status)
+    assert said in " ".join((done.stdout + done.stderr).split())
+
+
+def test_a_program_of_several_files(tmp_path):
+    folder = ROOT / "samples" / "programs" / "radixsort_digits"
+    files = sorted(folder.glob("*.cu"))
+    options = ("--device", "cpu", "--quick", "--no-time", "--no-sanitize")
+    main, sort = files
+    for named in ([folder], files, [main, "--program", sort]):
+        report = checked("radixsort", *options, "--program", *named, status=0)
+        assert report["passed"]
+    (tmp_path / "empty").mkdir()
+    done = cudalab("check", "radixsort", "--program", tmp_path / "empty", status=ExitCode.USAGE)
+    assert "no .cu file" in done.stderr
+
+
 @pytest.mark.skipif(not NO_GPU, reason="there is a GPU")
 @pytest.mark.parametrize("kind", ["--kernel", "--variant"])
 def test_a_missing_gpu_is_never_a_pass(tmp_path, kind):

@@ -29,6 +29,7 @@ from cudalab.checker.guard import LAUNCHING
 from cudalab.checker.sandbox import Box, Limits, Outcome, read_regular
 from cudalab.checker.verdicts import Why
 from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
+from cudalab.program.files import is_kernel_file, is_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,6 +144,12 @@ class Command:
         """There is nothing to compile; the program must exist."""
         del cases
         first = self.words[0]
+        if self.folder is None and first.endswith(".cu") and Path(first).is_file():
+            text = Path(first).read_text(encoding="utf-8", errors="replace")
+            raise UsageError(
+                f"{first} is source code, no program that can be started",
+                hint=f"--{'kernel' if is_kernel_file(text) else 'program'} {first}",
+            )
         if self.folder is None and shutil.which(first) is None:
             raise UsageError(
                 f"no such program: {first}",
@@ -265,6 +272,12 @@ class Kernel:
         self.files: Sequence[Path] = (self.path,)
         if not self.trusted and self.path.stat().st_size > MOST_SOURCE:
             raise HeaderError(f"{self.label}: more than {MOST_SOURCE >> 20} MiB are no kernel file")
+        if is_program(self.path.read_text(encoding="utf-8", errors="replace")):
+            raise HeaderError(
+                f"{self.label}: a whole program, no kernel file: it has a main function and no "
+                "header",
+                hint=f"cudalab check {self.lab.name} --program {self.label}",
+            )
         try:
             header = registry.read_header(self.path, self.lab, self.label)
         except RecursionError:

@@ -12,6 +12,8 @@ from cudalab.errors import CudalabError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)
+_MAIN = re.compile(r"\bmain\s*\(")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
 
 
@@ -29,10 +31,17 @@ class File:
 def gather(paths: Sequence[str], include_dirs: Sequence[str]) -> list[File]:
     """The files named by `paths`, then every file that they include and that is not the system's.
 
-    CudalabError when a named file cannot be read; a header that is not found is left to the
-    compiler, which knows more folders.
+    CudalabError when a named file cannot be read or is a lab's kernel file; a header that is not
+    found is left to the compiler, which knows more folders.
     """
     files = [File(path, path, _read(path)) for path in paths]
+    for file in files:
+        if is_kernel_file(file.text):
+            raise CudalabError(
+                f"{file.label}: a kernel file, no whole program: it has a lab's header and no main",
+                hint="`cudalab LAB --kernel FILE.cu` runs it, `cudalab check LAB --kernel FILE.cu` "
+                "judges it",
+            )
     index = {os.path.realpath(file.path): i for i, file in enumerate(files)}
     for file in files:  # grows while it is walked
         beside = os.path.dirname(file.path)  # noqa: PTH120 - pathlib is slow to start with
@@ -47,6 +56,16 @@ def gather(paths: Sequence[str], include_dirs: Sequence[str]) -> list[File]:
                 files.append(File(path, os.path.normpath(path), _read(path)))
             file.includes[match.start(1), match.end()] = index[real]
     return files
+
+
+def is_kernel_file(text: str) -> bool:
+    """Whether it has what `cudalab LAB --kernel` reads, and no host side of its own."""
+    return bool(_HEADER.search(text)) and not _MAIN.search(text)
+
+
+def is_program(text: str) -> bool:
+    """Whether it has a main function, and nothing that a lab could launch by itself."""
+    return bool(_MAIN.search(text)) and not _HEADER.search(text)
 
 
 def _find(name: str, folders: Sequence[str]) -> str | None:
