@@ -17,7 +17,7 @@ from cudalab import __version__, labs
 from cudalab.cli_bench import bench
 from cudalab.cli_check import check, grade, new, selftest
 from cudalab.cli_learn import exercises, explain_topic
-from cudalab.cli_options import SECONDS, Distribution, case_options, lines, shape
+from cudalab.cli_options import SECONDS, Distribution, case_options, exclude, lines, shape
 from cudalab.cli_profile import profile, sanitize
 from cudalab.cli_report import report
 from cudalab.cli_run import run
@@ -223,7 +223,7 @@ def run_lab(
 
     case = lab.complete(given)
     if variant and kernel:
-        raise UsageError("--variant and --kernel exclude each other", hint="leave one of them out")
+        exclude("--variant", "--kernel")
     chosen = registry.find(lab, variant) if variant else None
     if kernel:
         chosen = registry.read_header(kernel, lab, str(kernel))

@@ -23,6 +23,7 @@ from cudalab.cli_options import (
     Sizes,
     device_option,
     dist_option,
+    given_options,
     lines,
     seed_option,
     threads_option,
@@ -198,8 +199,10 @@ def bench(
     from cudalab import results
 
     if compared:
-        if names or kernel or against:
-            raise UsageError("--compare measures nothing", hint="leave out labs and other options")
+        given = given_options()
+        ignored = [given[name] for name in given if name not in ("compared", "threshold")]
+        if ignored:
+            raise UsageError("--compare measures nothing", hint=f"leave out {', '.join(ignored)}")
         old, new = map(results.load, compared)
         return verdicts(old, new, threshold)
     before = results.load(against) if against else None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from cudalab import labs
 from cudalab import sizes as sizes_in_words
+from cudalab.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +25,29 @@ ALL = "all"
 CASE_OF = "cudalab: the lab whose case is chosen"  # in the meta of click's context
 MOST_SIZES = 64
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
-NEW = click.Path(dir_okay=False, path_type=Path)
-OUT = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 SECONDS = click.FloatRange(min=0, min_open=True)
 CASE_HELP = "The lab's own options (--dtype, --op, --rows, --aat, --bins, ...) choose the case."
+
+
+class OutputFile(click.Path):
+    """A file that is written at the end: found out at once that it cannot be."""
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(dir_okay=False, writable=True, allow_dash=allow_dash, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Look at the folder, too."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        folder = path.parent
+        if not folder.is_dir():
+            self.fail(f"{path}: there is no folder {folder}", param, ctx)
+        if not os.access(folder, os.W_OK) and not path.exists():
+            self.fail(f"{path}: nothing can be written in {folder}", param, ctx)
+        return path
+
+
+NEW = OutputFile()
+OUT = OutputFile(allow_dash=True)
 
 
 def device_option(help_text: str = "auto takes the GPU where there is one.") -> Decorator:
@@ -88,12 +110,7 @@ def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
         if axis in lab.derived:
             continue
         if axis in lab.flags:
-            options += [
-                click.Option(
-                    [f"--{value}", axis], flag_value=value, type=str, help=f"{axis}: {value}."
-                )
-                for value in values[1:]
-            ]
+            options += [_flag(axis, value, lab.flags[axis][value]) for value in values[1:]]
         else:
             choice = click.Choice(values)
             options.append(
@@ -112,6 +129,36 @@ def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
             )
         )
     return options
+
+
+def _flag(axis: str, value: str, help_text: str) -> click.Option:
+    """An option that chooses a value of an axis; no two of one axis may be given."""
+
+    def choose(ctx: click.Context, _param: click.Parameter, is_given: bool) -> None:
+        chosen = ctx.params.setdefault(axis, None)
+        if is_given and chosen:
+            exclude(f"--{chosen}", f"--{value}")
+        if is_given:
+            ctx.params[axis] = value
+
+    return click.Option(
+        [f"--{value}"], is_flag=True, expose_value=False, callback=choose, help=help_text
+    )
+
+
+def exclude(one: str, other: str) -> NoReturn:
+    """UsageError for two options of which one would be ignored."""
+    raise UsageError(f"{one} and {other} exclude each other", hint="leave one of them out")
+
+
+def given_options() -> dict[str, str]:
+    """The options and arguments on the command line: parameters and how they are written."""
+    ctx = click.get_current_context()
+    return {
+        param.name or "": param.opts[0] if isinstance(param, click.Option) else "the labs"
+        for param in ctx.command.get_params(ctx)
+        if param.name and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    }
 
 
 class Sizes(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2

@@ -26,6 +26,8 @@ from cudalab.cli_options import (
     CaseCommand,
     Sizes,
     dist_option,
+    exclude,
+    given_options,
     lines,
     seed_option,
 )
@@ -43,6 +45,14 @@ BUDGET_S = 15.0  # of tracing a variant; compiling and what is not traced come o
 PROFILE_KILL_AFTER_S = 300.0  # of a student's file
 SANITIZE_KILL_AFTER_S = 120.0
 FULL_SPEED_S = 15.0  # for a kernel without the instrument, compiling included
+
+
+def check_data() -> None:
+    """UsageError where a file is named and something is to be drawn."""
+    given = given_options()
+    for drawn in ("sizes", "dist", "seed"):
+        if "data" in given and drawn in given:
+            exclude(given["data"], given[drawn])
 
 
 class OneSize(Sizes):
@@ -151,8 +161,9 @@ def profile(
 
     The kernels run on the CPU device, which sees each access of the blocks that it traces.
     """
+    check_data()
     if kernel and variants:
-        raise UsageError("--variants and --kernel exclude each other", hint="leave one of them out")
+        exclude("--variants", "--kernel")
     if banks != "32" and (options["device"] == "cuda" or options["compare_devices"]):
         raise UsageError("--banks 16 counts on the CPU device only", hint="a GPU has 32 banks")
     if kernel:
@@ -421,8 +432,9 @@ def sanitize(
     from cudalab import registry, suite
     from cudalab import sanitize as sanitizer
 
+    check_data()
     if variant and kernel:
-        raise UsageError("--variant and --kernel exclude each other", hint="leave one of them out")
+        exclude("--variant", "--kernel")
     found = labs.get(lab)
     case = suite.case_of(found, given)
     if kernel:

@@ -542,6 +542,43 @@ def test_file_without_a_header(tmp_path):
     expect(sort("--kernel", path), 1, f"Error: {path}:1: no header", "Hint: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "one", "other"),
+    [
+        ("reduce --rows --cols", "--rows", "--cols"),
+        ("gen reduce --n 5x5 --cols --rows", "--cols", "--rows"),
+        ("verify matmul --aat --abt FILE FILE", "--aat", "--abt"),
+        ("bench matmul --aat --abt", "--aat", "--abt"),
+        ("profile reduce --data FILE --n 5", "--data", "--n"),
+        ("profile reduce --data FILE --seed 5", "--data", "--seed"),
+        ("sanitize reduce --data FILE --dist uniform", "--data", "--dist"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(words, one, other):
+    message = f"Error: {one} and {other} exclude each other\nHint: leave one of them out"
+    expect(run(*words.replace("FILE", __file__).split()), 2, message)
+
+
+def test_compare_takes_no_other_options():
+    done = run("bench", "reduce", "--compare", __file__, __file__, "--hot", "--n", "5")
+    expect(done, 2, "Error: --compare measures nothing\nHint: leave out the labs, --n, --hot\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check reduce --variant sequential --json",
+        "bench reduce --csv",
+        "report reduce -o",
+        "profile reduce --html",
+        "sanitize reduce --json",
+    ],
+)
+def test_a_path_that_cannot_be_written_is_refused_at_once(words, tmp_path):
+    path = tmp_path / "gone" / "out.html"
+    expect(run(*words.split(), path), 2, f"{path}: there is no folder {path.parent}")
+
+
 def test_an_input_file_is_named_with_an_option():
     message = "Error: Got unexpected extra argument (in.bin). An input file is named with -i: "
     expect(sort("in.bin"), 2, message + "cudalab radixsort -i in.bin")

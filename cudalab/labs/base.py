@@ -106,8 +106,8 @@ class Lab:
     name: ClassVar[str]
     # The options that choose a case; the first value is the default.
     axes: ClassVar[dict[str, tuple[str, ...]]]
-    # Axes whose values are flags of their own: {"product"} with ("ab", "aat") gives --aat.
-    flags: ClassVar[frozenset[str]] = frozenset()
+    # Axes whose values are flags of their own, with their help: {"product": {"aat": ...}}: --aat.
+    flags: ClassVar[dict[str, dict[str, str]]] = {}
     # Axes that `complete` works out from other options; the command line does not offer them.
     derived: ClassVar[frozenset[str]] = frozenset()
     options: ClassVar[tuple[Option, ...]] = ()

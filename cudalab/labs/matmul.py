@@ -41,7 +41,12 @@ class MatMul(Lab):
 
     name = "matmul"
     axes: ClassVar = {"product": ("ab", "aat", "abt"), "dtype": ("float32",)}
-    flags = frozenset({"product"})
+    flags: ClassVar = {
+        "product": {
+            "aat": "One matrix in, A times its transpose out.",
+            "abt": "A times the transpose of B.",
+        }
+    }
     options = (Option("--shape", bool, "The header is m, k, n (with --aat: m, k)."),)
     example_size = "500"
     distributions = ("uniform", "integers", "positive", "wide", "cancelling")

@@ -52,7 +52,12 @@ class Reduce(Lab):
         "op": ("sum", "prod", "min", "max", "sumsq", "mean", "dot"),
         "along": ("all", "rows", "cols"),
     }
-    flags = frozenset({"along"})
+    flags: ClassVar = {
+        "along": {
+            "rows": "A matrix in, a result for each of its rows out.",
+            "cols": "A matrix in, a result for each of its columns out.",
+        }
+    }
     distributions = ("uniform", "cancelling", "all-ones", "wide-range")
 
     def complete(self, given: Case) -> Case:

@@ -40,7 +40,7 @@ class Scan(Lab):
         "op": ("sum", "min", "max"),
         "kind": ("exclusive", "inclusive"),
     }
-    flags = frozenset({"kind"})
+    flags: ClassVar = {"kind": {"inclusive": "A sum holds its own item, too."}}
     distributions = ("uniform", "all-ones", "cancelling", "wide-range")
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
