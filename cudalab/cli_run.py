@@ -86,6 +86,8 @@ def run(
     Stdin, stdout, stderr and signals are the program's own, and so is the exit status; 125 means
     that cudalab could not start it. What was compiled once starts at once.
     """
+    from cudalab.program.build import executable, has_gpu
+
     arguments = ctx.meta["program arguments"]
     try:
         if sanitize or profile:
@@ -96,7 +98,7 @@ def run(
                 "the program cannot be run on a GPU: there is none here",
                 hint="leave out --device cuda: the program runs on the CPU device",
             )
-        binary = build(files, device, include, define)
+        binary = executable(files, device, include, define)
         if output:
             import shutil
 
@@ -134,6 +136,7 @@ def observed(
 ) -> int:
     """Run the program under the instrument; the report goes to stderr."""
     from cudalab.program import observe, reports
+    from cudalab.program.build import options_of
     from cudalab.program.files import gather
 
     gathered = gather(files, include)
@@ -148,38 +151,6 @@ def observed(
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     return os.WEXITSTATUS(status) or (ExitCode.OK if clean else ExitCode.WRONG_ANSWER)
-
-
-def options_of(include: tuple[str, ...], define: tuple[str, ...]) -> list[str]:
-    """What the compiler is told."""
-    return [*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define)]
-
-
-def build(
-    files: tuple[str, ...], device: str, include: tuple[str, ...], define: tuple[str, ...]
-) -> Path:
-    """The program's executable, compiled if there is none for this content."""
-    from cudalab.program import build as building
-    from cudalab.program.files import gather
-
-    if device == "auto":
-        device = "cuda" if has_gpu() else "cpu"
-    options = options_of(include, define)
-    gathered = gather(files, include)
-    binary = building.binary_for(gathered, options, device)
-    if not binary.exists():
-        make = building.build_for_cpu if device == "cpu" else building.build_with_nvcc
-        make(gathered, len(files), options, binary)
-    return binary
-
-
-def has_gpu() -> bool:
-    """Whether the system has an NVIDIA GPU that this process may use."""
-    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
-        return False
-    if any(name[6:].isdigit() for name in os.listdir("/dev") if name.startswith("nvidia")):  # noqa: PTH208 - quick
-        return True
-    return os.path.exists("/dev/dxg") and os.path.exists("/usr/lib/wsl/lib/libcuda.so")  # noqa: PTH110 - quick
 
 
 def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:

@@ -573,6 +573,7 @@ def test_a_mistake_of_the_worker_is_the_graders(tmp_path, monkeypatch, mode):
     broken = next(stage for stage in report.stages if stage.status is Status.BROKEN)
     assert broken.name == {"compile": "compile", "cases": "correct"}[mode]
     assert broken.why is Why.GRADER
+    assert mode == "compile" or broken.says == "0 of 2 tests"
     assert "cudalab itself failed: TypeError" in " ".join(broken.details)
 
 

@@ -13,8 +13,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from cudalab.cli_run import build
 from cudalab.errors import CudalabError
+from cudalab.program.build import executable
 
 
 def main() -> int:
@@ -23,7 +23,7 @@ def main() -> int:
     here = Path.cwd()
     os.chdir("source")  # messages name the files as their author does
     try:
-        shutil.copy2(build(tuple(files), device, (), ()), here / "program")
+        shutil.copy2(executable(files, device), here / "program")
     except CudalabError as error:
         said = {"error": type(error).__name__, "message": error.message, "hint": error.hint or ""}
         (here / "failed.json").write_text(json.dumps(said), encoding="utf-8")

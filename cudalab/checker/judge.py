@@ -23,7 +23,6 @@ from cudalab.checker.program import Program
 from cudalab.checker.sandbox import Limits, MiB, end_all
 from cudalab.checker.submission import CompileFailure, Kernel
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
-from cudalab.cli_run import has_gpu
 from cudalab.errors import (
     CudalabError,
     InputError,
@@ -32,6 +31,7 @@ from cudalab.errors import (
     ToolchainError,
 )
 from cudalab.formats import InputStream, write_all
+from cudalab.program.build import has_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -193,7 +193,8 @@ class _Check:
         failed = [test for test in self.report.tests if test.status is Status.FAILED]
         broken = [test for test in self.report.tests if test.status is Status.BROKEN]
         total = len(self.report.tests)
-        stage = Stage("correct", Status.PASSED, f"{total - len(failed)} of {total} tests")
+        right = total - len(failed) - len(broken)
+        stage = Stage("correct", Status.PASSED, f"{right} of {total} tests")
         if failed:
             stage.status, stage.why = Status.FAILED, failed[0].why
         if broken or not total:

@@ -22,8 +22,8 @@ from cudalab.checker.submission import (
     worker_failure,
 )
 from cudalab.checker.verdicts import Why
-from cudalab.cli_run import has_gpu
 from cudalab.errors import NoDeviceError
+from cudalab.program.build import has_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.cache import cache_dir, disk_full_in_words
 from cudalab.errors import NoDeviceError
+from cudalab.program.files import gather
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,38 @@ NVCC_LIBRARIES = {
     "cusparse": "-lcusparse",
     "cusolver": "-lcusolver",
 }
+
+
+def executable(
+    files: Sequence[str], device: str, include: Sequence[str] = (), define: Sequence[str] = ()
+) -> Path:
+    """A program's executable, compiled if there is none for this content.
+
+    `device` may be "auto": where there is a GPU nvcc compiles it, else it is for the CPU device.
+    """
+    if device == "auto":
+        device = "cuda" if has_gpu() else "cpu"
+    options = options_of(include, define)
+    gathered = gather(files, include)
+    binary = binary_for(gathered, options, device)
+    if not binary.exists():
+        make = build_for_cpu if device == "cpu" else build_with_nvcc
+        make(gathered, len(files), options, binary)
+    return binary
+
+
+def options_of(include: Sequence[str], define: Sequence[str]) -> list[str]:
+    """What the compiler is told."""
+    return [*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define)]
+
+
+def has_gpu() -> bool:
+    """Whether the system has an NVIDIA GPU that this process may use."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
+        return False
+    if any(name[6:].isdigit() for name in os.listdir("/dev") if name.startswith("nvidia")):  # noqa: PTH208 - quick
+        return True
+    return os.path.exists("/dev/dxg") and os.path.exists("/usr/lib/wsl/lib/libcuda.so")  # noqa: PTH110 - quick
 
 
 def digest(*parts: str | bytes) -> str:
