@@ -244,7 +244,7 @@ def run_profile(
     found[-1].notes += notes
     if str(json_path) != "-":
         for one in found:
-            show(one)
+            display.profile(one)
         if compare_devices:
             display.grid(profile_compare.grid(*found))
     document = profiles.document(found[0])
@@ -340,22 +340,6 @@ def prints_to_stderr() -> Iterator[None]:
     finally:
         os.dup2(report, 1)
         os.close(report)
-
-
-def show(found: Profile) -> None:
-    """The table of all kernels, the answer about conflicts, then each kernel line by line."""
-    from cudalab import annotate, display, profile
-
-    display.grid(annotate.summary_grid(profile.document(found)))
-    display.lines([*(f"{variant.name}: {variant.verdict}" for variant in found.variants), ""])
-    width = display.console().width
-    for variant in found.variants:
-        if variant.kernels:
-            display.lines([f"{variant.name}: {variant.summary}", ""])
-        for kernel in variant.kernels:
-            display.grid(annotate.access_grid(variant, kernel))
-            for listing in annotate.listings(variant, kernel, width):
-                display.listing(listing, annotate.shallow(variant.texts[listing.label]))
 
 
 def save(path: Path, text: str) -> None:

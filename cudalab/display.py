@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cudalab.annotate import Listing
     from cudalab.explain.parts import Part
     from cudalab.grids import Grid
+    from cudalab.profile import Profile
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 WIDTH = 100  # of a file or a pipe, where COLUMNS does not say
@@ -175,6 +176,23 @@ def columns_that_fit(found: Grid, width: int) -> tuple[list[int], list[str]]:
 # profile, sanitize -------------------------------------------------------------------------------
 
 _LOOKS = {"good": "green", "bad": "red", "quiet": "dim", "": ""}
+
+
+def profile(found: Profile) -> None:
+    """Print the table of all kernels, the answer about conflicts, then each kernel line by line."""
+    from cudalab import annotate  # noqa: PLC0415 - brings NumPy, which most reports do without
+    from cudalab.profile import document  # noqa: PLC0415 - as above
+
+    grid(annotate.summary_grid(document(found)))
+    lines([*(f"{variant.name}: {variant.verdict}" for variant in found.variants), ""])
+    width = console().width
+    for variant in found.variants:
+        if variant.kernels:
+            lines([f"{variant.name}: {variant.summary}", ""])
+        for kernel in variant.kernels:
+            grid(annotate.access_grid(variant, kernel))
+            for one in annotate.listings(variant, kernel, width):
+                listing(one, annotate.shallow(variant.texts[one.label]))
 
 
 def listing(found: Listing, text: str) -> None:

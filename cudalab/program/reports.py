@@ -61,7 +61,6 @@ def _failures(seen: Observed) -> None:
 def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
     """Print each launch in a row, then each kernel, its launches put together, line by line."""
     from cudalab.backends.cpu import processor_name  # noqa: PLC0415 - as display is late
-    from cudalab.cli_profile import show  # noqa: PLC0415 - as above
 
     launches = []
     for i, trace in enumerate(seen.traces[:LAUNCHES_SHOWN], 1):
@@ -87,7 +86,7 @@ def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
     program = VariantProfile(name, "", files[0].label, kernels=merged(seen.traces))
     program.texts = {file.label: file.text for file in files}
     found = Profile("cpu", processor_name(), 32, "program", {}, name, [program])
-    show(found)
+    display.profile(found)
     _failures(seen)
     return True
 
