@@ -62,7 +62,9 @@ class Job:
         """What the variant's header defines."""
         return self.variant.defines
 
-    def define(self, name: str, otherwise: int | None = None, *, least: int = 1) -> int:
+    def define(
+        self, name: str, otherwise: int | None = None, *, least: int = 1, most: int = 2**31 - 1
+    ) -> int:
         """The variant's integer define `name`, the same number its kernels were compiled with.
 
         `otherwise` is taken where the header has none. HeaderError for what the plan cannot use.
@@ -70,11 +72,12 @@ class Job:
         value = self.defines.get(name, otherwise)
         if value is None:
             raise self.variant.error("defines", f"defines: {name} is missing")
-        if isinstance(value, int) and (name not in self.defines or least <= value < 2**31):
+        if isinstance(value, int) and (name not in self.defines or least <= value <= most):
             return value
+        is_large = isinstance(value, int) and value > most
+        wanted = f"{most:,} or less" if is_large else f"{least} or more"
         raise self.variant.error(
-            "defines",
-            f"defines: {name} = {value!r}: the launch plan needs an integer, {least} or more",
+            "defines", f"defines: {name} = {value!r}: the launch plan needs an integer, {wanted}"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from cudalab.compare import SHOWN, Mismatches, show
 from cudalab.errors import UsageError
 from cudalab.formats import Payload, as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,9 +191,9 @@ class MatMul(Lab):
         blockIdx.y. Threads outside of C must do nothing.
         """
         tile = job.define("TILE")
-        rows = _blocks(job.params["m"], tile)
-        slices = _blocks(rows, MAX_GRID_Y)
-        grid = (_blocks(job.params["n"], tile), _blocks(rows, slices), slices)
+        rows = blocks_for(job.params["m"], tile)
+        slices = blocks_for(rows, MAX_GRID_Y)
+        grid = (blocks_for(job.params["n"], tile), blocks_for(rows, slices), slices)
         return _multiply(job, grid, (tile, tile))
 
     def dispatch_tiles(self, job: Job) -> Step:
@@ -204,10 +204,10 @@ class MatMul(Lab):
         blockIdx.x counts the tiles row by row. Dynamic shared memory: SHARED_BYTES, where the
         header defines it.
         """
-        grid = _blocks(job.params["m"], job.define("BM")) * _blocks(
+        grid = blocks_for(job.params["m"], job.define("BM")) * blocks_for(
             job.params["n"], job.define("BN")
         )
-        shared = int(job.defines.get("SHARED_BYTES", 0))
+        shared = job.define("SHARED_BYTES", 0, least=0)
         return _multiply(job, grid, job.define("THREADS_PER_BLOCK"), shared)
 
     def dispatch_split_k(self, job: Job) -> Step:
@@ -228,16 +228,16 @@ class MatMul(Lab):
         b = job.buffers.get("b", a)
         m, k, n = (job.params[name] for name in "mkn")
         threads = job.define("THREADS_PER_BLOCK")
-        tiles = _blocks(m, job.define("BM")) * _blocks(n, job.define("BN"))
+        tiles = blocks_for(m, job.define("BM")) * blocks_for(n, job.define("BN"))
         wanted = max(1, min(job.define("BLOCKS") // tiles, k // job.define("MIN_PIECE")))
         bk = job.define("BK")
-        piece_k = _blocks(_blocks(k, wanted), bk) * bk
-        pieces = _blocks(k, piece_k)
+        piece_k = blocks_for(blocks_for(k, wanted), bk) * bk
+        pieces = blocks_for(k, piece_k)
         partials = backend.empty((pieces, m, n), np.float32)
         c = backend.empty((m, n), np.float32)
         multiply, add = job.kernels["multiply_piece"], job.kernels["add_partials"]
         sizes = (np.uint32(m), np.uint32(k), np.uint32(n), np.uint32(piece_k))
-        add_blocks = min(_blocks(m * n, threads), 8 * job.define("BLOCKS"))
+        add_blocks = min(blocks_for(m * n, threads), 8 * job.define("BLOCKS"))
 
         def run() -> None:
             backend.launch(multiply, (tiles, pieces), threads, a, b, partials, *sizes)
@@ -270,13 +270,15 @@ class MatMul(Lab):
         b = job.buffers.get("b", a)
         m, k, n = (job.params[name] for name in "mkn")
         bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
-        threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES")
-        tiles = _blocks(m, bm) * _blocks(n, bn)
+        threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", least=0)
+        tiles = blocks_for(m, bm) * blocks_for(n, bn)
         whole, pieces, piece_k = whole_waves(
-            tiles, k, bk, job.define("MULTIPROCESSORS"), job.define("PIECE_COST")
+            tiles, k, bk, job.define("MULTIPROCESSORS"), job.define("PIECE_COST", least=0)
         )
         split = tiles - whole
-        align = job.case["product"] == "ab" and n % 4 and min(k, n) >= job.define("ALIGN_FROM")
+        align = (
+            job.case["product"] == "ab" and n % 4 and min(k, n) >= job.define("ALIGN_FROM", least=0)
+        )
         if pieces == 1 and not align:
             return self.dispatch_tiles(job)
         partials = backend.empty((split * pieces if pieces > 1 else 1, bm, bn), np.float32)
@@ -284,12 +286,12 @@ class MatMul(Lab):
         u = np.uint32
         stride, aligned = n, b
         if align:
-            stride = _blocks(n, 4) * 4
+            stride = blocks_for(n, 4) * 4
             aligned = backend.empty((k, stride), np.float32)
-        align_blocks = min(_blocks(k * stride, 4 * threads), 16 * job.define("MULTIPROCESSORS"))
+        align_blocks = min(blocks_for(k * stride, 4 * threads), 16 * job.define("MULTIPROCESSORS"))
         multiply, add = job.kernels["multiply_waves"], job.kernels["add_pieces"]
         plan = (u(m), u(k), u(n), u(stride), u(whole), u(pieces), u(piece_k))
-        add_grid = (_blocks(bm * bn, 4 * threads), split)
+        add_grid = (blocks_for(bm * bn, 4 * threads), split)
 
         def run() -> None:
             if align:
@@ -317,13 +319,13 @@ class MatMul(Lab):
         """
         backend, a = job.backend, job.buffers["a"]
         n, k = np.uint32(job.params["n"]), np.uint32(job.params["k"])
-        pairs = deal_squares(_blocks(job.params["n"], job.define("BM")))
+        pairs = deal_squares(blocks_for(job.params["n"], job.define("BM")))
         squares = backend.to_device(
             np.where(pairs < 0, NO_SQUARE, pairs * job.define("BM")).astype(np.uint32)
         )
         c = backend.empty((job.params["n"], job.params["n"]), np.float32)
         kernel, threads = job.kernels["multiply_symmetric"], job.define("THREADS_PER_BLOCK")
-        shared = job.define("SHARED_BYTES")
+        shared = job.define("SHARED_BYTES", least=0)
 
         def run() -> None:
             blocks = len(pairs)
@@ -345,17 +347,17 @@ class MatMul(Lab):
         backend, a = job.backend, job.buffers["a"]
         k, n = job.params["k"], job.params["n"]
         bm, bk = job.define("BM"), job.define("BK")
-        split_blocks = _blocks(n, bm) * _blocks(k, bk)
+        split_blocks = blocks_for(n, bm) * blocks_for(k, bk)
         parts = backend.empty((split_blocks, 3, bm, bk), np.uint16)
         ranges = backend.empty((split_blocks, 2), np.uint32)
-        pairs = deal_squares(_blocks(n, bm))
+        pairs = deal_squares(blocks_for(n, bm))
         squares = np.concatenate([pairs[:, [0, 1]], pairs[:, [0, 2]]], axis=1).reshape(-1, 2)
         squares = squares[squares[:, 1] >= 0]
         tiles = backend.to_device(squares.astype(np.uint32))
         c = backend.empty((n, n), np.float32)
         split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts_symmetric"]
         split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
-        shared = job.define("SHARED_BYTES")
+        shared = job.define("SHARED_BYTES", least=0)
         sizes = (np.uint32(k), np.uint32(n))
 
         def run() -> None:
@@ -389,8 +391,8 @@ class MatMul(Lab):
         b = job.buffers.get("b", a)
         m, k, n = (job.params[name] for name in "mkn")
         bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
-        k_blocks = _blocks(k, bk)
-        a_blocks, b_blocks = _blocks(m, bm) * k_blocks, _blocks(n, bn) * k_blocks
+        k_blocks = blocks_for(k, bk)
+        a_blocks, b_blocks = blocks_for(m, bm) * k_blocks, blocks_for(n, bn) * k_blocks
         a_parts = b_parts = backend.empty((a_blocks, 3, bm, bk), np.uint16)
         a_ranges = b_ranges = backend.empty((a_blocks, 2), np.uint32)
         blocks = a_blocks
@@ -401,8 +403,8 @@ class MatMul(Lab):
         c = backend.empty((m, n), np.float32)
         split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts"]
         split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
-        grid = (_blocks(m, bm) * _blocks(n, bn), job.define("BLOCKS_A_TILE"))
-        shared = job.define("SHARED_BYTES")
+        grid = (blocks_for(m, bm) * blocks_for(n, bn), job.define("BLOCKS_A_TILE"))
+        shared = job.define("SHARED_BYTES", least=0)
         scratch = (a_parts, b_parts, a_ranges, b_ranges)
         sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
 
@@ -461,11 +463,11 @@ def tensor_core_tiles(m: int, k: int, n: int) -> str:
     In numbers along k for tiles of 128 x 128: tiles of 128 x 192 take 0.96 times as long as half as
     many again; to be shared by two blocks costs as much as 200.
     """
-    rows, square, wide = _blocks(m, 128), _blocks(n, 128), _blocks(n, 192)
+    rows, square, wide = blocks_for(m, 128), blocks_for(n, 128), blocks_for(n, 192)
     costs = {
-        "tensor_cores_bf16x6": _blocks(rows * square, MULTIPROCESSORS) * k,
-        "tensor_cores_cluster": _blocks(2 * rows * square, MULTIPROCESSORS) * (k / 2 + 200),
-        "tensor_cores_wide": _blocks(rows * wide, MULTIPROCESSORS) * 1.5 * 0.96 * k,
+        "tensor_cores_bf16x6": blocks_for(rows * square, MULTIPROCESSORS) * k,
+        "tensor_cores_cluster": blocks_for(2 * rows * square, MULTIPROCESSORS) * (k / 2 + 200),
+        "tensor_cores_wide": blocks_for(rows * wide, MULTIPROCESSORS) * 1.5 * 0.96 * k,
     }
     return min(costs, key=costs.__getitem__)
 
@@ -478,14 +480,14 @@ def small_tiles(m: int, k: int, n: int) -> str:
     where a row of B is shorter than a copy.
     """
     tiles = {
-        "group_split_k": _blocks(m, 32) * _blocks(n, 64),
-        "group_split_k_80": _blocks(m, 64) * _blocks(n, 80),
-        "group_split_k_wide": _blocks(m, 64) * _blocks(n, 128),
+        "group_split_k": blocks_for(m, 32) * blocks_for(n, 64),
+        "group_split_k_80": blocks_for(m, 64) * blocks_for(n, 80),
+        "group_split_k_wide": blocks_for(m, 64) * blocks_for(n, 128),
     }
     if n < 4 or (k >= LONG_SUMS and tiles["group_split_k"] <= MULTIPROCESSORS // 2):
         return "split_k"
     each = {"group_split_k": 32 * 66, "group_split_k_80": 64 * 88, "group_split_k_wide": 64 * 128}
-    return min(tiles, key=lambda name: _blocks(tiles[name], MULTIPROCESSORS) * each[name])
+    return min(tiles, key=lambda name: blocks_for(tiles[name], MULTIPROCESSORS) * each[name])
 
 
 def whole_waves(tiles: int, k: int, bk: int, at_once: int, piece_cost: int) -> tuple[int, int, int]:
@@ -497,10 +499,10 @@ def whole_waves(tiles: int, k: int, bk: int, at_once: int, piece_cost: int) -> t
     whole = tiles // at_once * at_once
     rest = tiles - whole
     best = (k, 1, k)
-    for wanted in range(2, min(_blocks(k, bk), at_once) + 1):
-        piece_k = _blocks(_blocks(k, wanted), bk) * bk
-        pieces = _blocks(k, piece_k)
-        cost = _blocks(rest * pieces, at_once) * (piece_k + piece_cost)
+    for wanted in range(2, min(blocks_for(k, bk), at_once) + 1):
+        piece_k = blocks_for(blocks_for(k, wanted), bk) * bk
+        pieces = blocks_for(k, piece_k)
+        cost = blocks_for(rest * pieces, at_once) * (piece_k + piece_cost)
         best = min(best, (cost, pieces, piece_k))
     return whole, *best[1:]
 
@@ -525,10 +527,6 @@ def deal_squares(size: int) -> Array:
     ]
     pairs.sort(key=lambda pair: (pair[0] // BAND, pair[1], pair[0]))
     return np.array(pairs, np.int64).reshape(-1, 3)
-
-
-def _blocks(items: int, per_block: int) -> int:
-    return -(-items // per_block)
 
 
 def factors(inputs: Inputs, case: Case) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 from cudalab.compare import Mismatches, compare_exact
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -205,7 +205,7 @@ class RadixSort(KeySort):
         backend, keys = job.backend, _keys(job)
         n = job.params["n"]
         threads, scan_threads = job.define("THREADS_PER_BLOCK"), job.define("SCAN_THREADS")
-        scan_blocks = _blocks(n, job.define("ITEMS_PER_BLOCK"))
+        scan_blocks = blocks_for(n, job.define("ITEMS_PER_BLOCK"))
         scan_bits, split = job.kernels["scan_bits"], job.kernels["split"]
         levels = _scan_levels(job, n)
         s, block_sums = levels[:2]
@@ -218,7 +218,7 @@ class RadixSort(KeySort):
                 args = (np.uint32(n), np.int32(bit))
                 backend.launch(scan_bits, scan_blocks, scan_threads, source, s, block_sums, *args)
                 _add_scanned_sums(job, levels, 0, n)
-                backend.launch(split, _blocks(n, threads), threads, source, target, s, *args)
+                backend.launch(split, blocks_for(n, threads), threads, source, target, s, *args)
                 source, target = target, pong if target is ping else ping
 
         return Step(run, _last_of(ping, pong, passes))
@@ -240,9 +240,9 @@ class RadixSort(KeySort):
         backend, keys = job.backend, _keys(job)
         n = job.params["n"]
         threads, tile = job.define("THREADS_PER_BLOCK"), job.define("TILE_ITEMS")
-        radix_bits = job.define("RADIX_BITS")
-        tiles = _blocks(n, tile)
-        blocks = _blocks(tiles, int(job.defines.get("TILES_PER_BLOCK", 1)))
+        radix_bits = _radix_bits(job)
+        tiles = blocks_for(n, tile)
+        blocks = blocks_for(tiles, job.define("TILES_PER_BLOCK", 1))
         count, scatter = job.kernels["count_digits"], job.kernels["scatter"]
         staging = _tile(job)[1] if "KEYS_PER_THREAD" in job.defines else 0
         num_counts = tiles << radix_bits
@@ -284,11 +284,11 @@ class RadixSort(KeySort):
         """
         backend, keys = job.backend, _keys(job)
         n, itemsize = job.params["n"], keys.dtype.itemsize
-        threads, radix_bits = job.define("THREADS_PER_BLOCK"), job.define("RADIX_BITS")
+        threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
         passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
-        count_blocks = min(_blocks(n * itemsize, 16 * threads), job.define("COUNT_BLOCKS"))
+        count_blocks = min(blocks_for(n * itemsize, 16 * threads), job.define("COUNT_BLOCKS"))
         tile_items, tile_bytes = _tile(job)
-        tiles = _blocks(n, tile_items)
+        tiles = blocks_for(n, tile_items)
         count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
         sweep = job.kernels["sweep"]
         counts = backend.empty(passes * radix, np.uint32)
@@ -322,7 +322,7 @@ class RadixSort(KeySort):
         of THREADS_PER_BLOCK threads.
         """
         spare, out = _two_buffers(job)
-        statuses = _statuses(job, _blocks(job.params["n"], _tile(job)[0]))
+        statuses = _statuses(job, blocks_for(job.params["n"], _tile(job)[0]))
         return Step(_sweep_all(job, "sweep_all", "KEYS_PER_THREAD", spare, out, statuses), out)
 
     def dispatch_most_significant_first(self, job: Job) -> Step:
@@ -361,10 +361,10 @@ class RadixSort(KeySort):
         top_bits = top_bits_of(n, bucket_items)
         short = top_bits <= GROUP_BITS
         rows = "SHORT_KEYS_PER_THREAD" if short else "KEYS_PER_THREAD"
-        words, cells = _bucket_words(job), _cleared(job, _blocks(7 + 2 * CELLS, 2))
+        words, cells = _bucket_words(job), _cleared(job, blocks_for(7 + 2 * CELLS, 2))
         spare, out = _two_buffers(job)
         safe = "sweep_all_short" if short else "sweep_all"
-        statuses = _statuses(job, _blocks(n, _tile(job, rows)[0]))
+        statuses = _statuses(job, blocks_for(n, _tile(job, rows)[0]))
         sweep = _sweep_all(job, safe, rows, spare, out, statuses, words)
         most_top_bits = _most_top_bits(job)
         if top_bits > most_top_bits:
@@ -372,8 +372,8 @@ class RadixSort(KeySort):
 
         numbers = np.uint32(n), np.int32(top_bits)
         tile_bytes = 4 * threads * job.define(rows)
-        tiles = _blocks(4 * n, tile_bytes)
-        sampled = not short and n >= job.define("LEAST_SAMPLED")
+        tiles = blocks_for(4 * n, tile_bytes)
+        sampled = not short and n >= job.define("LEAST_SAMPLED", least=0)
         bucket_bits = min(top_bits + 1, most_top_bits) if sampled else top_bits
         sample_args = keys, cells, *numbers, np.int32(bucket_bits)
         sample_blocks, sample_threads = job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS")
@@ -422,7 +422,9 @@ class RadixSort(KeySort):
         """
         backend, pairs, n = job.backend, _keys(job), job.params["n"]
         threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
-        bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD")
+        # More than half as many items as there are groups, or the second split would have no bits.
+        least = blocks_for(GROUPS // 2 + 1, bucket_threads)
+        bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD", least=least)
         # A place in a bucket takes no more bits than its pairs share.
         top_bits = max(top_bits_of(n, bucket_items), (bucket_items - 1).bit_length())
         tile_items, tile_bytes = _tile(job)
@@ -464,7 +466,7 @@ def top_bits_of(n: int, bucket_items: int) -> int:
     Buckets are at most eight ninths full on average, which leaves room for those of random keys to
     differ. Those of one split are smaller: some hundred of them keep a device busy.
     """
-    least = (_blocks(9 * n, 8 * bucket_items) - 1).bit_length()
+    least = (blocks_for(9 * n, 8 * bucket_items) - 1).bit_length()
     if least <= GROUP_BITS:
         return min(max(n.bit_length() - 10, 2), GROUP_BITS)
     return max(least, GROUP_BITS + 2)  # a scan takes four bins at a time
@@ -477,19 +479,19 @@ def _most_top_bits(job: Job) -> int:
 
 def _bucket_words(job: Job) -> Buffer:
     """What the launches of `most_significant_first` tell each other."""
-    return _cleared(job, _blocks(4 + GROUPS + (3 << MOST_TOP_BITS) + 1, 2))
+    return _cleared(job, blocks_for(4 + GROUPS + (3 << MOST_TOP_BITS) + 1, 2))
 
 
 def _bucket_blocks(job: Job, top_bits: int) -> int:
     """A block for each bucket, and those that copy large ones."""
     copied = 16 * job.define("BUCKET_THREADS")
-    return (1 << top_bits) + min(_blocks(job.params["n"], copied), job.define("COPY_BLOCKS"))
+    return (1 << top_bits) + min(blocks_for(job.params["n"], copied), job.define("COPY_BLOCKS"))
 
 
 def _count_buckets(job: Job, bucket_bits: int, *args: Buffer | np.generic) -> Callable[[], None]:
     """What launches the count of the keys of each of 2^bucket_bits buckets; `args` follow them."""
     threads = job.define("COUNT_THREADS")
-    blocks = min(_blocks(job.params["n"], 4 * threads), job.define("COUNT_BLOCKS"))
+    blocks = min(blocks_for(job.params["n"], 4 * threads), job.define("COUNT_BLOCKS"))
 
     def run() -> None:
         count, keys = job.kernels["count_buckets"], _keys(job)
@@ -500,7 +502,7 @@ def _count_buckets(job: Job, bucket_bits: int, *args: Buffer | np.generic) -> Ca
 
 def _statuses(job: Job, tiles: int) -> Buffer:
     """A status for each tile and digit."""
-    return _cleared(job, tiles << job.define("RADIX_BITS"))
+    return _cleared(job, tiles << _radix_bits(job))
 
 
 def _sweep_all(
@@ -511,11 +513,11 @@ def _sweep_all(
     `first`: its parameters before those of the plan `single_launch`.
     """
     backend, keys, n = job.backend, _keys(job), job.params["n"]
-    threads, radix_bits = job.define("THREADS_PER_BLOCK"), job.define("RADIX_BITS")
+    threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
     tile_items, tile_bytes = _tile(job, rows)
-    tiles = _blocks(n, tile_items)
+    tiles = blocks_for(n, tile_items)
     passes = 8 * keys.dtype.itemsize // radix_bits
-    progress = _cleared(job, 3 + _blocks(passes * (1 + (2 << radix_bits)), 2))
+    progress = _cleared(job, 3 + blocks_for(passes * (1 + (2 << radix_bits)), 2))
     args = keys, spare, out, progress, statuses, np.uint32(n)
     blocks = min(tiles, job.define("MOST_BLOCKS"))
     shared_bytes = max(tile_bytes, COUNTER_BYTES)
@@ -531,13 +533,14 @@ def _sweep_all(
 def _cleared(job: Job, words: int) -> Buffer:
     """That many words of 8 bytes, zero."""
     buffer, threads = job.backend.empty(words, np.uint64), job.define("THREADS_PER_BLOCK")
-    blocks = _blocks(words, threads)
+    blocks = blocks_for(words, threads)
     job.backend.launch(job.kernels["clear_words"], blocks, threads, buffer, np.uint32(words))
     return buffer
 
 
-def _blocks(items: int, per_block: int) -> int:
-    return -(-items // per_block)
+def _radix_bits(job: Job) -> int:
+    """The bits of a digit; more than 16 would be counted in more memory than there is."""
+    return job.define("RADIX_BITS", most=16)
 
 
 def _is_pairs(case: Case) -> bool:
@@ -562,8 +565,9 @@ def _tile(job: Job, keys_per_thread: str = "KEYS_PER_THREAD") -> tuple[int, int]
     if _is_pairs(job.case):
         items = threads * job.define("PAIRS_PER_THREAD")
         return items, 2 * VALUE_BYTES * items
-    size = 4 * threads * job.define(keys_per_thread)
-    return size // _keys(job).dtype.itemsize, size
+    itemsize = _keys(job).dtype.itemsize
+    size = 4 * threads * job.define(keys_per_thread, least=blocks_for(itemsize, 4 * threads))
+    return size // itemsize, size
 
 
 def _last_of(ping: Buffer, pong: Buffer, passes: int) -> Buffer:
@@ -572,16 +576,16 @@ def _last_of(ping: Buffer, pong: Buffer, passes: int) -> Buffer:
 
 def _scan_levels(job: Job, items: int) -> list[Buffer]:
     """The array to scan, then the block sums of each level up to a single one."""
-    per_block = job.define("ITEMS_PER_BLOCK")
+    per_block = job.define("ITEMS_PER_BLOCK", least=2)
     sizes = [items]
     while len(sizes) == 1 or sizes[-1] > 1:
-        sizes.append(_blocks(sizes[-1], per_block))
+        sizes.append(blocks_for(sizes[-1], per_block))
     return [job.backend.empty(size, np.uint32) for size in sizes]
 
 
 def _scan_level(job: Job, levels: list[Buffer], level: int, items: int) -> None:
     """Scan the `items` of `levels[level]` in place."""
-    blocks, threads = _blocks(items, job.define("ITEMS_PER_BLOCK")), job.define("SCAN_THREADS")
+    blocks, threads = blocks_for(items, job.define("ITEMS_PER_BLOCK")), job.define("SCAN_THREADS")
     data, sums = levels[level : level + 2]
     job.backend.launch(job.kernels["scan_blocks"], blocks, threads, data, sums, np.uint32(items))
     _add_scanned_sums(job, levels, level, items)
@@ -589,7 +593,7 @@ def _scan_level(job: Job, levels: list[Buffer], level: int, items: int) -> None:
 
 def _add_scanned_sums(job: Job, levels: list[Buffer], level: int, items: int) -> None:
     """Turn a level whose blocks are scanned into one scan: scan the block sums, add them back."""
-    blocks, threads = _blocks(items, job.define("ITEMS_PER_BLOCK")), job.define("SCAN_THREADS")
+    blocks, threads = blocks_for(items, job.define("ITEMS_PER_BLOCK")), job.define("SCAN_THREADS")
     if blocks > 1:
         data, sums = levels[level : level + 2]
         _scan_level(job, levels, level + 1, blocks)
