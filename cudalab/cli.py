@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import __version__, labs
+from cudalab.backends import DEVICES
 from cudalab.cli_bench import bench
 from cudalab.cli_check import check, grade, new, selftest
 from cudalab.cli_learn import exercises, explain_topic
-from cudalab.cli_options import SECONDS, Distribution, case_options, exclude, lines, shape
+from cudalab.cli_options import (
+    DEVICE,
+    SECONDS,
+    Distribution,
+    case_options,
+    exclude,
+    lines,
+    shape,
+    variant_names,
+)
 from cudalab.cli_profile import profile, sanitize
 from cudalab.cli_report import report
 from cudalab.cli_run import run
@@ -139,10 +149,15 @@ OUTPUT = click.Option(
     help="Write this file instead of stdout; it is replaced only when the answer is complete.",
 )
 RUN_OPTIONS: list[click.Parameter] = [
-    click.Option(["--variant"], metavar="NAME", help="How to compute it: see `cudalab list`."),
+    click.Option(
+        ["--variant"],
+        metavar="NAME",
+        shell_complete=variant_names,
+        help="How to compute it: see `cudalab list`.",
+    ),
     click.Option(
         ["--device"],
-        type=click.Choice(["auto", "cuda", "cpu"]),
+        type=DEVICE,
         default="auto",
         show_default=True,
         help="auto takes the GPU where there is one.",
@@ -417,7 +432,7 @@ def list_variants(lab: str | None) -> None:
     ),
 )
 @click.argument("lab", type=click.Choice(labs.names()))
-@click.argument("variant")
+@click.argument("variant", shell_complete=variant_names)
 def show(lab: str, variant: str) -> None:
     """Print a variant's source: highlighted on a terminal, the file's bytes otherwise."""
     from cudalab import registry
@@ -433,13 +448,13 @@ def show(lab: str, variant: str) -> None:
 
 
 @cli.command(epilog=lines("Example", "cudalab device", "cudalab device cuda"))
-@click.argument("name", required=False, type=click.Choice(["cuda", "cpu"]), metavar="[cuda|cpu]")
+@click.argument("name", required=False, type=click.Choice(DEVICES), metavar="[cuda|cpu]")
 def device(name: str | None) -> None:
     """Print the properties of the devices."""
     from cudalab import display
     from cudalab.backends import open_backend
 
-    for each in [name] if name else ["cuda", "cpu"]:
+    for each in [name] if name else DEVICES:
         try:
             with open_backend(each) as backend:
                 display.properties(f"{each} device", backend.properties())

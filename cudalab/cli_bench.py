@@ -27,6 +27,7 @@ from cudalab.cli_options import (
     lines,
     seed_option,
     threads_option,
+    variant_names,
 )
 from cudalab.errors import ExitCode, UsageError
 
@@ -111,6 +112,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
 @click.option(
     "--variants",
     metavar="all|NAMES",
+    shell_complete=variant_names,
     help="All that compute the case, or names with commas. By default the first rung of the ladder "
     "and the device's default.",
 )

@@ -25,6 +25,7 @@ from cudalab.cli_options import (
     device_option,
     lines,
     threads_option,
+    variant_names,
 )
 from cudalab.errors import ExitCode, HeaderError, UsageError
 
@@ -253,7 +254,9 @@ def new(name: str, path: Path) -> None:
     metavar="FILE.cu...|FOLDER",
     help="A whole CUDA program: its files, or their folder.",
 )
-@click.option("--variant", metavar="NAME", help="One of cudalab's own variants.")
+@click.option(
+    "--variant", metavar="NAME", shell_complete=variant_names, help="One of cudalab's own variants."
+)
 @judging
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Inputs that failed.")
 @click.option("--json", "json_path", type=OUT, metavar="FILE", help="All of it; - is stdout.")

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from cudalab import labs
 from cudalab import sizes as sizes_in_words
+from cudalab.backends import DEVICES
 from cudalab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ ALL = "all"
 CASE_OF = "cudalab: the lab whose case is chosen"  # in the meta of click's context
 MOST_SIZES = 64
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+DEVICE = click.Choice(["auto", *DEVICES])
 SECONDS = click.FloatRange(min=0, min_open=True)
 CASE_HELP = "The lab's own options (--dtype, --op, --rows, --aat, --bins, ...) choose the case."
 
@@ -54,7 +56,7 @@ def device_option(help_text: str = "auto takes the GPU where there is one.") -> 
     """--device auto|cuda|cpu."""
     return click.option(
         "--device",
-        type=click.Choice(["auto", "cuda", "cpu"]),
+        type=DEVICE,
         default="auto",
         show_default=True,
         help=help_text,
@@ -144,6 +146,18 @@ def _flag(axis: str, value: str, help_text: str) -> click.Option:
     return click.Option(
         [f"--{value}"], is_flag=True, expose_value=False, callback=choose, help=help_text
     )
+
+
+def variant_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """What a shell offers for a variant's name, or for the last of several with commas."""
+    from cudalab import registry  # noqa: PLC0415 - for completion only
+
+    # An option that still lacks its value leaves the arguments before it unread.
+    words = (ctx.params.get("lab"), *ctx.args, ctx.command.name)
+    lab = next((word for word in words if word in labs.names()), None)
+    before, comma, begun = incomplete.rpartition(",")
+    found = registry.variants(labs.get(lab)) if lab else []
+    return [before + comma + each.name for each in found if each.name.startswith(begun)]
 
 
 def exclude(one: str, other: str) -> NoReturn:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
+from cudalab.backends import DEVICES
 from cudalab.cli_options import (
     CASE_HELP,
     EXISTING,
@@ -30,6 +31,7 @@ from cudalab.cli_options import (
     given_options,
     lines,
     seed_option,
+    variant_names,
 )
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
 
@@ -112,6 +114,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--variants",
     "--variant",
     metavar="all|NAMES",
+    shell_complete=variant_names,
     help="All that compute the case, or names with commas. By default the first rung of the ladder "
     "and the GPU's default; with --data all.",
 )
@@ -132,7 +135,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--device",
-    type=click.Choice(["cpu", "cuda"]),
+    type=click.Choice(DEVICES),
     default="cpu",
     show_default=True,
     help="cuda: the counters of the GPU itself, read by Nsight Compute.",
@@ -374,7 +377,12 @@ def save(path: Path, text: str) -> None:
     ),
 )
 @click.argument("lab", type=click.Choice(labs.names()), metavar="LAB")
-@click.option("--variant", metavar="NAME", help="Look at this variant; the CPU's by default.")
+@click.option(
+    "--variant",
+    metavar="NAME",
+    shell_complete=variant_names,
+    help="Look at this variant; the CPU's by default.",
+)
 @click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Look at your own file.")
 @data_options
 @click.option(

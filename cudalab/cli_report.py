@@ -23,6 +23,7 @@ from cudalab.cli_options import (
     lines,
     seed_option,
     threads_option,
+    variant_names,
 )
 from cudalab.errors import ExitCode, InputError, UsageError
 
@@ -77,7 +78,12 @@ if TYPE_CHECKING:
 @click.option("--json", "json_path", type=NEW, metavar="FILE", help="Keep what is measured.")
 @click.option("--n", "sizes", type=Sizes(), metavar="SIZES", help="As for bench; three by default.")
 @click.option(
-    "--variants", default="all", show_default=True, metavar="all|NAMES", help="What to measure."
+    "--variants",
+    default="all",
+    show_default=True,
+    metavar="all|NAMES",
+    shell_complete=variant_names,
+    help="What to measure.",
 )
 @dist_option
 @seed_option

@@ -21,6 +21,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from cudalab import source
+from cudalab.backends import DEVICES
 from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from cudalab.labs.base import Lab
 
-DEVICES = ("cuda", "cpu")
 # What `requires` may name besides compute capabilities such as "sm_80" or "sm_90a".
 FEATURES = ("inline_ptx", "tensor_cores", "shared_96kb", "bulk_copy", "clusters")
 

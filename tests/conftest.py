@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from cudalab.backends import open_backend
+from cudalab import backends
 
-DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "all": ("cpu", "cuda")}
+DEVICES = {name: (name,) for name in backends.DEVICES} | {"all": backends.DEVICES[::-1]}
 
 
 def pytest_addoption(parser):
@@ -55,5 +55,5 @@ def device_name(request):
 @pytest.fixture(scope="session")
 def backend(device_name):
     """The device itself, opened once for all tests."""
-    with open_backend(device_name) as opened:
+    with backends.open_backend(device_name) as opened:
         yield opened

@@ -579,6 +579,30 @@ def test_a_path_that_cannot_be_written_is_refused_at_once(words, tmp_path):
     expect(run(*words.split(), path), 2, f"{path}: there is no folder {path.parent}")
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("show reduce seq", ["sequential"]),
+        ("reduce --variant seq", ["sequential"]),
+        ("check reduce --variant seq", ["sequential"]),
+        ("sanitize reduce --variant seq", ["sequential"]),
+        ("profile reduce --variants serial,seq", ["serial,sequential"]),
+        ("bench reduce --variants serial,se", ["serial,sequential", "serial,serial"]),
+        ("report reduce --variants seq", ["sequential"]),
+        ("bench --variants seq", []),
+    ],
+)
+def test_shells_are_offered_the_names_of_variants(words, offered):
+    words = ["cudalab", *words.split()]
+    env = {
+        "_CUDALAB_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    lines = run(env=env).stdout.decode().split()
+    assert lines == [f"plain,{name}" for name in offered]
+
+
 def test_an_input_file_is_named_with_an_option():
     message = "Error: Got unexpected extra argument (in.bin). An input file is named with -i: "
     expect(sort("in.bin"), 2, message + "cudalab radixsort -i in.bin")

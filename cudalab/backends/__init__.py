@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cudalab.backends.base import Backend
 
+DEVICES = ("cuda", "cpu")
+
 
 def open_backend(device: str, threads: int | None = None) -> Backend:
     """Open a device: "cuda", "cpu", or "auto" for the GPU where there is one, else the CPU.
