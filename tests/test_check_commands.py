@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from test_check import CHEATS, ROOT, checked, cudalab, kernel, open_folders
+from test_check import CHEATS, RACE, ROOT, checked, cudalab, kernel, open_folders
 
 from cudalab import labs
 from cudalab.checker import commands, sandbox
@@ -138,6 +138,23 @@ def test_a_wrong_answer_from_a_lost_barrier_is_explained(tmp_path):
     )
     assert "sanitize" not in stages(report)
     assert see(report)
+
+
+@pytest.mark.parametrize("kind", ["--kernel", "--program"])
+def test_what_a_hidden_test_computes_is_not_told_by_the_sanitizer(tmp_path, kind):
+    path = kernel(
+        tmp_path, "reduce", "sequential", ("        __syncthreads();  // the next level", "  //")
+    )
+    if kind == "--program":
+        path.write_text(RACE.replace("int i = b", "int i = 1 + b"))
+    (tmp_path / "tests.toml").write_text("[[test]]\nn = 777\nseed = 4321\nhidden = true\n")
+    report = checked(
+        "reduce", kind, path, "--device", "cpu", "--no-time", "--tests", tmp_path / "tests.toml",
+        status=3,
+    )  # fmt: skip
+    stage = stages(report)["sanitize"]
+    assert stage["status"] == "failed"
+    assert "4321" not in json.dumps(stage)
 
 
 def test_a_crash_is_given_its_line(tmp_path):

@@ -384,8 +384,9 @@ class _Check:
         """Whether the sanitizer finds nothing: on small inputs, or on that of a failed test."""
         self.settings.tell("sanitize")
         began = time.monotonic()
-        small = failed is not None and commands.is_small(self.plan.tests[failed])
-        stage = self._sanitized(failed if small else None)
+        test = None if failed is None else self.plan.tests[failed]
+        shown = test is not None and commands.is_small(test) and not test.hidden
+        stage = self._sanitized(failed if shown else None)
         stage.seconds = time.monotonic() - began
         if failed is not None and stage.status is Status.PASSED:
             stage.status, stage.details = Status.SKIPPED, []
@@ -403,7 +404,8 @@ class _Check:
         test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
         path = self.folder / "sanitize.bin"
         make_input(self.lab, case, test, seed, path)
-        look = commands.of_test(self.lab, self.submission, test, seed).sanitize
+        known = commands.of_test(self.lab, self.submission, test, seed)
+        look = "" if test.hidden else known.sanitize
         if isinstance(self.submission, Kernel):
             return sanitizing.stage(self.submission, case, look, path)
         assert isinstance(self.submission, Program)
@@ -423,7 +425,7 @@ class _Check:
     def _small_test(self) -> int:
         """The greatest test that an instrument does not make too slow; else the first."""
         sizes = [
-            -1 if test.refuse or test.file is not None else commands.elements(test)
+            -1 if test.refuse or test.hidden or test.file is not None else commands.elements(test)
             for test in self.plan.tests
         ]
         return max(range(len(sizes)), key=lambda i: sizes[i] if sizes[i] <= INSTRUMENTED else -2)

@@ -54,7 +54,10 @@ def stage(
 
 
 def program_stage(submission: Program, path: Path, look: str) -> Stage:
-    """Run a whole program under the instrument; it says on stderr what it saw."""
+    """Run a whole program under the instrument; it says on stderr what it saw.
+
+    `look` is the command that does it by hand; empty where it must not be told.
+    """
     outcome = submission.sanitized(path, LIMITS)
     said = [line for line in outcome.stderr.splitlines() if line.strip()]
     if not outcome.reason and any(_NOTHING in line for line in said):
@@ -66,7 +69,7 @@ def program_stage(submission: Program, path: Path, look: str) -> Stage:
     if not any(_FINDING.match(line) for line in said):  # memory that is never freed, and the like
         says = "no race, no lost barrier, nothing out of bounds"
         return Stage("sanitize", Status.PASSED, says, said[1:MOST_LINES])
-    details = [*said[:MOST_LINES], f"see: {look}"]
+    details = said[:MOST_LINES] + ([f"see: {look}"] if look else [])
     says = next((found[1] for found in map(_FOUND.search, said) if found), "")
     return Stage("sanitize", Status.FAILED, says, details, Why.SANITIZER)
 
