@@ -12,6 +12,7 @@
 // TN                = 4
 // GROUPS            = 4      # of warps; each computes the whole tile from its share of a stage
 // THREADS_PER_BLOCK = 256
+// COPY_STEP         = 0      # the step of a stage with which the copies of another begin
 // BLOCKS_RESIDENT   = 1      # for which a multiprocessor has registers
 // SHARED_BYTES      = 39936  # STAGES * BK * (BM + BN + 8) * 4
 // ///
@@ -80,6 +81,7 @@ struct CopiesAlongK {
 #pragma unroll
         for (unsigned i = 0; i < PASSES; ++i) {
             if (PASS * (i + 1) > LINES && threadIdx.x / 8 + PASS * i >= LINES) break;
+#pragma unroll 1
             for (unsigned j = 0; threadIdx.x % 8 + j < count; j += 8)
                 copy_async(target + j * LD + PASS * i, at[i] + first + j);
         }
@@ -143,6 +145,7 @@ struct CopiesAcrossK {
     }
     // Number by number, since the last row's copies might reach beyond the end of B.
     __device__ inline void start_some(float* tile, unsigned first_row, unsigned count) const {
+#pragma unroll 1
         for (unsigned e = threadIdx.x; e < count * BN; e += THREADS_PER_BLOCK) {
             const unsigned p = e / BN, col = min(column(p, e % BN), columns - 1);
             copy_async(tile + e, first + (size_t)(first_row + p) * n + col);
@@ -165,18 +168,18 @@ struct CopiesAcrossK {
 };
 
 // acc += left x right. The order decides how well ptxas can spread the registers over their banks:
-// squares of two rows and two columns, there and back again.
+// four rows and all columns, down one column and up the next.
 __device__ inline void add_products(float (&acc)[TM][TN], const float (&left)[TM],
                                     const float (&right)[SLOTS]) {
 #pragma unroll
-    for (unsigned i = 0; i < TM; i += 2)
+    for (unsigned four = 0; four < TM / 4; ++four)
 #pragma unroll
-        for (unsigned along = 0; along < TN; along += 2) {
-            const unsigned j = i % 4 ? TN - 2 - along : along;
+        for (unsigned j = 0; j < TN; ++j)
 #pragma unroll
-            for (unsigned e = 0; e < 4; ++e)
-                acc[i + e / 2][j + e % 2] += left[i + e / 2] * right[j + e % 2];
-        }
+            for (unsigned e = 0; e < 4; ++e) {
+                const unsigned i = 4 * four + ((four + j) % 2 ? 3 - e : e);
+                acc[i][j] += left[i] * right[j];
+            }
 }
 
 __device__ inline float4 read_four(const float* at) {
@@ -228,7 +231,7 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     const float *row_a, *row_b;  // the group's first rows in a stage
     auto read_from = [&](const float* stage) {
         row_a = stage + group * LDA + own_row;
-        row_b = stage + A_TILE + group * LDB;
+        row_b = stage + A_TILE + group * LDB + own_col;
     };
     __align__(16) float left[2][TM], right[2][SLOTS];
     auto read_step = [&](unsigned buffer, unsigned q) {
@@ -239,10 +242,10 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
 #pragma unroll
         for (unsigned g = 0; g < FOURS; ++g)
             *reinterpret_cast<float4*>(&right[buffer][4 * g]) =
-                read_four(row_b + q * GROUPS * LDB + own_col + 32 * g);
+                read_four(row_b + q * GROUPS * LDB + 32 * g);
         if (REST > 0)
             *reinterpret_cast<float2*>(&right[buffer][4 * FOURS]) =
-                *reinterpret_cast<const float2*>(row_b + q * GROUPS * LDB + own_rest);
+                *reinterpret_cast<const float2*>(row_b + q * GROUPS * LDB + (own_rest - own_col));
     };
 
     float acc[TM][TN] = {};
@@ -294,8 +297,8 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
                 __syncthreads();
                 read_from(ring + reading);
             }
+            if (q == COPY_STEP) copy_stage();
             read_step((q + 1) % 2, (q + 1) % STEPS);
-            if (q == 0) copy_stage();
             add_products(acc, left[q % 2], right[q % 2]);
         }
     }

@@ -13,6 +13,7 @@
 // TN                = 10
 // GROUPS            = 4
 // THREADS_PER_BLOCK = 256
+// COPY_STEP         = 0
 // BLOCKS_RESIDENT   = 1
 // SHARED_BYTES      = 116736  # STAGES * BK * (BM + BN + 8) * 4
 // ///
