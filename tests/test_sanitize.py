@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
 
@@ -281,8 +282,13 @@ def first_case(lab, variant):
     raise AssertionError(variant.name)
 
 
+# As it is, it has a block for each of 2^13 buckets, however short the array.
+SMALLER = {"most_significant_first_stable": {"BUCKET_KEYS_PER_THREAD": 1}}
+
+
 @pytest.mark.parametrize(("lab", "variant", "case"), list(variants()))
 def test_a_right_variant_is_clean(lab, variant, case, tmp_path):
+    variant = replace(variant, defines=variant.defines | SMALLER.get(variant.name, {}))
     found = sanitize.Report(lab, variant, case, tmp_path / "report.json")
     for size in sanitize.default_sizes(lab, case):
         data = profile.generated(lab, case, size, lab.distributions[0], 0, tmp_path)
