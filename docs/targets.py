@@ -160,6 +160,8 @@ def main(command: str, *words: str) -> None:
         path.parent.mkdir(exist_ok=True)
         stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"tables": []}
         stored["device"] = environment["device_name"]
+        for row in (row for table in document["tables"] for row in table["rows"]):
+            row["samples_ms"] = [round(ms, 6) for ms in row["samples_ms"]]  # no clock tells more
         stored["tables"] += [
             {"date": environment["date"], "commit": environment["commit"], **table}
             for table in document["tables"]
