@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from instrumented import INT, KERNELS, compiled_by, launch, line_of, zeros
 
-from cudalab import source
+from cudalab import labs, registry, runner, source
 from cudalab.backends.cpu.check import CheckBackend
 from cudalab.errors import KernelError
+from cudalab.labs.base import Inputs
 from cudalab.trace import Place, Thread
 
 __all__ = ["compiled_by"]
@@ -250,6 +251,18 @@ def test_an_endless_loop_ends():
     found, stopped = sanitize("endless", 1, 32, zeros(1), kill_after=0.5)
     assert (only(found).kind, only(found).place) == ("infinite_loop", marked("endless"))
     assert "did not end in time" in stopped
+
+
+def test_another_module_can_be_loaded_after_an_endless_loop():
+    """Its constructors are instrumented, too, and run where no loop is to be ended."""
+    sanitize("endless", 1, 32, zeros(1), kill_after=0.5)
+    lab = labs.get("reduce")
+    variant, case = registry.find(lab, "global_halving"), lab.complete({})
+    inputs = Inputs({"x": np.ones(1000, np.int32)}, {"n": 1000})
+    with CheckBackend(detect=True, count=False) as device:
+        step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
+        step()
+        assert device.to_host(step.out) == 1000
 
 
 def test_a_crash_is_a_finding_and_the_device_stays_usable():

@@ -230,7 +230,7 @@ static void* worker_main(void*) {
         pthread_mutex_unlock(&mutex);
         run_blocks();
         pthread_mutex_lock(&mutex);
-        running = 0;
+        running = run.stopping = 0;  // or what is loaded next would be stopped in its constructors
         pthread_cond_broadcast(&done);
     }
 }
@@ -367,7 +367,9 @@ EXPORT int cudalab_check_wait(int ms) {
 
 // The launch ends at the next basic block, as an endless loop.
 EXPORT void cudalab_check_stop() {
-    run.stopping = 1;
+    pthread_mutex_lock(&mutex);
+    run.stopping = running;
+    pthread_mutex_unlock(&mutex);
 }
 
 EXPORT const char* cudalab_check_error() {
