@@ -144,6 +144,13 @@ def check_shape(keys: np.ndarray, dist: str) -> None:
             assert distinct == 1
         case "few":
             assert distinct == 16
+        case "half-equal":
+            assert 490 < distinct < 502
+            assert (order[::2] == order[0]).all()
+        case "entropy-0.544" | "entropy-0.201":
+            ones = sum(int(word).bit_count() for word in bits) / bits.size / (8 * bits.itemsize)
+            expected = 1 / 8 if dist == "entropy-0.544" else 1 / 32
+            assert 0.9 * expected < ones < 1.1 * expected
         case "top-byte":
             assert distinct > 200
             assert not (bits << bits.dtype.type(8)).any()
@@ -178,6 +185,10 @@ DIGESTS = {
     ("reversed", "uint32"): "abbdb0f3cf800a1dbef5d4c90495fcd8a24e5da21090ca8a0b1c95d6024d64de",
     ("equal", "uint32"): "e0da5784b72875c437ffcb18cdd21e3346cf2a9d3d3c6f578189c211b951b06b",
     ("few", "uint32"): "c384ee1b872cbaee6c6d4c2b72f834fdf66cd0994dd1e1b19927ae391be3ad87",
+    ("half-equal", "uint32"): "ae7afceb01265824e3bd4539a2c2d2144bc85076a1d7acb5c37d69da49b513ab",
+    ("entropy-0.544", "uint32"): "fc71b416205b8d646004535b4d19ba203b02af5dfcceef884d69fb48efe91b2e",
+    ("entropy-0.201", "uint32"): "c537120b8b4cec31ff6eabb97fa05a21310679c6b4dca714279520ef79021bdc",
+    ("entropy-0.201", "uint64"): "9233cd150427723cc7c2dfb446215561ccbbe71353050e66e58c3dd649342154",
     ("top-byte", "uint32"): "e156cd0afd8d22db9f318eeaf7705056de21afa75e3232c34a1fa772cea3cf60",
     ("bounded", "uint32"): "e2b8feadcf8d19503a049eaa2079ae80c7161e9baf7de63d4bec7f3ca8f5abbf",
     ("bounded", "int32"): "e2b8feadcf8d19503a049eaa2079ae80c7161e9baf7de63d4bec7f3ca8f5abbf",

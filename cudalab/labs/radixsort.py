@@ -37,8 +37,11 @@ class KeySort(Lab):
         "reversed",
         "equal",
         "few",
+        "half-equal",
         "top-byte",
         "bounded",
+        "entropy-0.544",
+        "entropy-0.201",
     )
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
@@ -645,7 +648,10 @@ def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
 def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
     """Draw n keys from PCG64's raw output: the same seed gives the same bytes everywhere.
 
-    `bounded` are floats from 0 to below 1, and integers below a million.
+    `bounded` are floats from 0 to below 1, and integers below a million. Of `half-equal` keys every
+    other one is the same. Keys of little entropy are random patterns of which three or five are
+    joined by "and": a bit is 1 in one of 8 or 32 keys (Thearling and Smith 1992, and CUB's
+    benchmarks); the number says how many bits of entropy a bit has.
     """
     raw = np.random.PCG64(seed)
     words = -(-n * dtype.itemsize // 8)
@@ -662,6 +668,12 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
         case "few":
             values = raw.random_raw(16).astype("<u8").view(bits.dtype)[:16]
             bits = values[bits % word(16)]
+        case "half-equal":
+            bits = bits.copy()
+            bits[::2] = word(raw.random_raw() & (2 ** (8 * dtype.itemsize) - 1))
+        case "entropy-0.544" | "entropy-0.201":
+            for _ in range(2 if dist == "entropy-0.544" else 4):
+                bits = bits & raw.random_raw(words).astype("<u8").view(bits.dtype)[:n]
         case "top-byte":
             bits = bits << word(8 * dtype.itemsize - 8)
         case "bounded" if dtype.kind == "f":
