@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
 
 # What `requires` may name besides compute capabilities such as "sm_80" or "sm_90a".
-FEATURES = ("inline_ptx", "tensor_cores", "shared_96kb", "bulk_copy", "clusters")
+FEATURES = (
+    "inline_ptx", "tensor_cores", "shared_96kb", "shared_160kb", "shared_224kb", "bulk_copy",
+    "clusters",
+)  # fmt: skip
 
 _BLOCK = re.compile(r"^// /// cudalab[ \t]*\n(?P<toml>(?://[^\n]*\n)*?)// ///[ \t]*$", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

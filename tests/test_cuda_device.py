@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab import source
+from cudalab import labs, registry, source
 from cudalab.backends import cuda
 from cudalab.errors import NoDeviceError
 
@@ -55,9 +55,14 @@ def test_without_pycuda():
             {"sm_75", "tensor_cores", "inline_ptx"},
             {"sm_80", "shared_96kb", "bulk_copy", "sm_75a"},
         ),
-        (86, {"sm_75", "sm_80", "shared_96kb"}, {"sm_90", "bulk_copy"}),
-        (90, {"sm_75", "sm_80", "sm_90", "sm_90a", "clusters", "bulk_copy"}, {"sm_100"}),
-        (120, {"sm_90", "sm_120", "sm_120a"}, {"sm_90a", "sm_121"}),
+        (80, {"sm_80", "shared_96kb", "shared_160kb"}, {"sm_90", "shared_224kb"}),
+        (86, {"sm_75", "sm_80", "shared_96kb"}, {"sm_90", "bulk_copy", "shared_160kb"}),
+        (
+            90,
+            {"sm_75", "sm_80", "sm_90", "sm_90a", "clusters", "bulk_copy", "shared_224kb"},
+            {"sm_100"},
+        ),
+        (120, {"sm_90", "sm_120", "sm_120a", "shared_96kb"}, {"sm_90a", "sm_121", "shared_160kb"}),
     ],
 )
 def test_features(capability, has, lacks):
@@ -66,10 +71,23 @@ def test_features(capability, has, lacks):
     assert not lacks & features
 
 
+# KiB, of the CUDA C++ programming guide, technical specifications per compute capability.
+SHARED_MEMORY = {70: 96, 75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
+
+
+@pytest.mark.parametrize("capability", SHARED_MEMORY)
+def test_a_device_that_takes_a_variant_has_its_shared_memory(capability):
+    features = cuda._features(capability)
+    for variant in (v for name in labs.names() for v in registry.variants(labs.get(name))):
+        if features.issuperset(variant.requires):
+            needed = int(variant.defines.get("SHARED_BYTES", 0))
+            assert needed <= SHARED_MEMORY[capability] << 10, variant.name
+
+
 CRASH = """
     from pathlib import Path
     import numpy as np
-    from cudalab import source
+    from cudalab import labs, registry, source
     from cudalab.backends.cuda import CudaBackend
     from cudalab.errors import KernelError
 

@@ -152,7 +152,8 @@ def test_minimal_header_has_neutral_defaults(folder):
             (*MINIMAL, 'requires = ["sm80"]'),
             (
                 "5: 'sm80' is no feature and no compute capability such as sm_80: "
-                "expected one of inline_ptx, tensor_cores, shared_96kb, bulk_copy, clusters"
+                "expected one of inline_ptx, tensor_cores, shared_96kb, shared_160kb, "
+                "shared_224kb, bulk_copy, clusters"
             ),
         ),
         (

@@ -65,6 +65,8 @@ SWEEP_THREADS = 256
 SCALAR_TYPES = frozenset("?bBhHiIlLqQfd")
 
 _CAPABILITIES = (70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
+# KiB of shared memory that a block may have, from 8.0 on; 99 where nothing is said.
+_SHARED_KIB = {80: 163, 87: 163, 90: 227, 100: 227, 103: 227, 110: 227}
 _NO_GPU_HINT = "`nvidia-smi` lists the GPUs; CUDA_VISIBLE_DEVICES may hide them; or --device cpu"
 _COMPILE_FOLDER = re.compile(r"compilation of (.+)[/\\]kernel\.cu failed")
 
@@ -702,7 +704,8 @@ def _features(capability: int) -> frozenset[str]:
     if capability >= 70:
         found.add("tensor_cores")
     if capability >= 80:
-        found.add("shared_96kb")  # shared memory that a block may have
+        room = _SHARED_KIB.get(capability, 99)
+        found.update(f"shared_{kib}kb" for kib in (96, 160, 224) if kib <= room)
     if capability >= 90:
         found.update(("bulk_copy", "clusters", f"sm_{capability}a"))
     return frozenset(found)

@@ -25,6 +25,7 @@ GROUPS = 1 << GROUP_BITS
 MOST_TOP_BITS = 15
 CELLS = 1 << 12  # of a sample
 BOUND = 1_000_000  # of the integers of the distribution `bounded`
+JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # random patterns, by "and"
 COUNTER_BYTES = 32 << 10  # with which a block counts all digits of its keys
 
 
@@ -477,7 +478,7 @@ def top_bits_of(n: int, bucket_items: int) -> int:
 
 def _most_top_bits(job: Job) -> int:
     """By how many bits keys can be split: a count of 2^15 buckets takes 128 KB of shared memory."""
-    return MOST_TOP_BITS if "sm_90" in job.backend.features else MOST_TOP_BITS - 1
+    return MOST_TOP_BITS if "shared_160kb" in job.backend.features else MOST_TOP_BITS - 1
 
 
 def _bucket_words(job: Job) -> Buffer:
@@ -654,11 +655,12 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
     benchmarks); the number says how many bits of entropy a bit has.
     """
     raw = np.random.PCG64(seed)
-    words = -(-n * dtype.itemsize // 8)
-    bits = raw.random_raw(words).astype("<u8").view(f"<u{dtype.itemsize}")[:n]
+    bits = _patterns(raw, n, dtype.itemsize)
+    for _ in range(JOINED.get(dist, 1) - 1):
+        bits = bits & _patterns(raw, n, dtype.itemsize)
     word = bits.dtype.type
     match dist:
-        case "uniform":
+        case "uniform" | "entropy-0.544" | "entropy-0.201":
             pass
         case "sorted" | "reversed":
             bits = from_ordered_bits(np.sort(bits), dtype).view(bits.dtype)
@@ -671,17 +673,28 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
         case "half-equal":
             bits = bits.copy()
             bits[::2] = word(raw.random_raw() & (2 ** (8 * dtype.itemsize) - 1))
-        case "entropy-0.544" | "entropy-0.201":
-            for _ in range(2 if dist == "entropy-0.544" else 4):
-                bits = bits & raw.random_raw(words).astype("<u8").view(bits.dtype)[:n]
         case "top-byte":
             bits = bits << word(8 * dtype.itemsize - 8)
-        case "bounded" if dtype.kind == "f":
-            digits = 24 if dtype.itemsize == 4 else 53
-            steps = (bits >> word(8 * dtype.itemsize - digits)).astype(dtype)
-            bits = np.ldexp(steps, -digits).astype(dtype).view(bits.dtype)
         case "bounded":
-            bits = bits % word(BOUND)
+            bits = _bounded(bits, dtype)
         case _:
             raise ValueError(f"unknown distribution {dist!r}")
     return bits.view(dtype)
+
+
+def _patterns(raw: np.random.PCG64, n: int, itemsize: int) -> Array:
+    """That many random patterns of `itemsize` bytes."""
+    words = raw.random_raw(-(-n * itemsize // 8))
+    return words.astype("<u8").view(f"<u{itemsize}")[:n]
+
+
+def _bounded(bits: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Random patterns made into floats from 0 to below 1, or integers below BOUND."""
+    word = bits.dtype.type
+    if dtype.kind == "f":
+        digits = 24 if dtype.itemsize == 4 else 53
+        steps = (bits >> word(8 * dtype.itemsize - digits)).astype(dtype)
+        bounded: Array = np.ldexp(steps, -digits).astype(dtype).view(bits.dtype)
+    else:
+        bounded = bits % word(BOUND)
+    return bounded

@@ -2,7 +2,7 @@
 // summary  = "The same with stages of 64 along k"
 // order    = 23
 // dispatch = "symmetric"
-// requires = ["sm_90"]
+// requires = ["sm_90", "shared_224kb"]
 // applies  = { product = ["aat"] }
 // default  = ["cuda"]
 //
@@ -18,5 +18,5 @@
 // ///
 //
 // `aat_symmetric` with the stages of `async_copy_deep`: a barrier for 64 steps.
-// Limits: 196 KB of shared memory a block, which devices have from compute capability 9.0 on.
+// Limits: 196 KB of shared memory a block, which GPUs of data centres have from 9.0 on.
 #include "matmul/aat_symmetric.cu"

@@ -2,7 +2,7 @@
 // summary  = "The same with stages of 64 along k: a barrier for 64 steps"
 // order    = 13
 // dispatch = "tiles"
-// requires = ["sm_90"]
+// requires = ["sm_90", "shared_224kb"]
 //
 // [defines]
 // BM                = 128
@@ -17,5 +17,5 @@
 //
 // `async_copy` with two stages of 64 numbers along k instead of five of 8: a barrier comes after 64
 // steps instead of 8, and while a stage is multiplied, slice by slice, the other is filled.
-// Limits: 196 KB of shared memory a block, which devices have from compute capability 9.0 on.
+// Limits: 196 KB of shared memory a block, which GPUs of data centres have from 9.0 on.
 #include "matmul/async_copy.cu"

@@ -12,8 +12,7 @@
 // TN                = 4
 // GROUPS            = 4      # of warps; each computes the whole tile from its share of a stage
 // THREADS_PER_BLOCK = 256
-// COPY_STEP         = 0      # the step of a stage with which the copies of another begin
-// BLOCKS_RESIDENT   = 1      # for which a multiprocessor has registers
+// COPY_STEP         = 1      # the step of a stage with which the copies of another begin
 // SHARED_BYTES      = 39936  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
@@ -51,6 +50,7 @@ static_assert(SHARED_BYTES >= STAGES * STAGE * 4, "what the stages need");
 static_assert(SHARED_BYTES >= GROUPS * C_TILE * 4, "what the groups' sums need");
 static_assert(TM % 4 == 0 && REST % 2 == 0, "16 bytes a read, or 8");
 static_assert(BK % 8 == 0 && STEPS % 2 == 0, "8 steps a pass; two buffers in turns");
+static_assert(COPY_STEP < STEPS - 1, "the last step waits for copies that have begun");
 
 // By how many words the rows of a group are shifted, W words a copy.
 template <unsigned W>
@@ -168,18 +168,20 @@ struct CopiesAcrossK {
 };
 
 // acc += left x right. The order decides how well ptxas can spread the registers over their banks:
-// four rows and all columns, down one column and up the next.
+// squares of two rows and two columns, there and back again, in each down one column and up the
+// other.
 __device__ inline void add_products(float (&acc)[TM][TN], const float (&left)[TM],
                                     const float (&right)[SLOTS]) {
 #pragma unroll
-    for (unsigned four = 0; four < TM / 4; ++four)
+    for (unsigned square = 0; square < TM * TN / 4; ++square) {
+        const unsigned i = square / (TN / 2) * 2, along = square % (TN / 2) * 2;
+        const unsigned j = i % 4 ? TN - 2 - along : along;
 #pragma unroll
-        for (unsigned j = 0; j < TN; ++j)
-#pragma unroll
-            for (unsigned e = 0; e < 4; ++e) {
-                const unsigned i = 4 * four + ((four + j) % 2 ? 3 - e : e);
-                acc[i][j] += left[i] * right[j];
-            }
+        for (unsigned e = 0; e < 4; ++e) {
+            const unsigned col = e / 2, row = (square + col) % 2 ? 1 - e % 2 : e % 2;
+            acc[i + row][j + col] += left[i + row] * right[j + col];
+        }
+    }
 }
 
 __device__ inline float4 read_four(const float* at) {
@@ -358,8 +360,9 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_RESIDENT) multiply(
-    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
+// The 1 says that a block may have all registers; without it the compiler spares them.
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1)
+    multiply(const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
     extern __shared__ __align__(16) float ring[];
     if (n % 4 == 0) {
         multiply_tile<true>(ring, a, b, c, m, k, n);

@@ -2,7 +2,7 @@
 // summary  = "The same with tiles of 64 x 80, 8 x 10 elements a thread"
 // order    = 17
 // dispatch = "tiles"
-// requires = ["sm_80"]
+// requires = ["sm_80", "shared_160kb"]
 //
 // [defines]
 // BM                = 64
@@ -13,13 +13,12 @@
 // TN                = 10
 // GROUPS            = 4
 // THREADS_PER_BLOCK = 256
-// COPY_STEP         = 0
-// BLOCKS_RESIDENT   = 1
+// COPY_STEP         = 2
 // SHARED_BYTES      = 116736  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
 // `group_split_k` with tiles of which a product of 777 x 777 elements has 130, for 132
 // multiprocessors; of 64 x 64 it has 169, of 64 x 128 91. 18 reads from shared memory serve 80
 // products instead of 12 for 32.
-// Limits: 114 KB of shared memory a block, which devices have from compute capability 8.0 on.
+// Limits: 114 KB of shared memory a block, which GPUs of data centres have from 8.0 on.
 #include "matmul/group_split_k.cu"

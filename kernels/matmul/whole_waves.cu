@@ -2,7 +2,7 @@
 // summary  = "Waves of tiles that are all full: the tiles of the last one are split along k"
 // order    = 18
 // dispatch = "whole_waves"
-// requires = ["sm_90"]
+// requires = ["sm_90", "shared_224kb"]
 // default  = ["cuda"]
 //
 // [defines]
