@@ -110,7 +110,7 @@ TARGETS = (
     keys_of("uniform", 2.0, 1 << 16, 1 << 20),
     keys_of("reversed", 1.2),
     *(keys_of(dist, 1.1) for dist in ("sorted", "equal", "few", "top-byte")),
-    keys_of("bounded", 1.2),
+    *(keys_of(dist, 1.2) for dist in ("bounded", "half-equal", "entropy-0.544", "entropy-0.201")),
     *(
         Target(
             "radixsort", work, (MANY,), 1.2, "cub", ("onesweep", "most_significant_first"), dist,

@@ -95,7 +95,8 @@ __device__ inline Word take_tile(Word* ticket) {
 }
 
 // A status: bits 63 to 33 are the sweep's number, bit 32 says whether the tiles before are
-// included, bits 31 to 0 are the count.
+// included, bits 31 to 0 are the count. AT_ONCE of them are read together.
+template <unsigned AT_ONCE>
 struct LookBack {
     Word* statuses;  // [tile][digit]
     unsigned tile, run, digit_start;
@@ -106,13 +107,24 @@ struct LookBack {
     }
     __device__ unsigned first(unsigned digit, unsigned count) {
         unsigned before = 0;
-        for (unsigned t = tile; t > first_tile; --t) {
-            Word status;
-            do {
-                status = load(&statuses[(size_t)(t - 1) * RADIX + digit]);
-            } while (status >> 33 != run);
-            before += (unsigned)status;
-            if (status >> 32 & 1) break;
+        bool complete = false;
+        for (unsigned t = tile; t > first_tile && !complete;) {
+            Word status[AT_ONCE];
+#pragma unroll
+            for (unsigned k = 0; k < AT_ONCE; ++k)
+                status[k] =
+                    t - first_tile > k ? load(&statuses[(size_t)(t - 1 - k) * RADIX + digit]) : 0;
+            bool ready = true;  // all of them so far
+            unsigned used = 0;
+#pragma unroll
+            for (unsigned k = 0; k < AT_ONCE; ++k) {
+                ready = ready && !complete && status[k] >> 33 == run;
+                if (!ready) continue;
+                before += (unsigned)status[k];
+                complete = status[k] >> 32 & 1;
+                ++used;
+            }
+            t -= used;
         }
         store(&statuses[(size_t)tile * RADIX + digit],
               (Word)run << 33 | 1ull << 32 | (before + count));

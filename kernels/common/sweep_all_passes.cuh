@@ -91,8 +91,8 @@ __device__ __noinline__ void sweep_tile(const T* source, T* target, const unsign
             if (PAIRS) prefetch_to_l2(ahead + n, TILE_ITEMS * sizeof(T));
         }
     }
-    LookBack places{statuses, tile, run,
-                    threadIdx.x < RADIX ? starts[pass * RADIX + threadIdx.x] : 0};
+    LookBack<1> places{statuses, tile, run,
+                       threadIdx.x < RADIX ? starts[pass * RADIX + threadIdx.x] : 0};
     scatter_chunk<ROWS>(source, target, n, start, min(n - start, TILE_ITEMS), shift, hidden_shift,
                         places);
 }

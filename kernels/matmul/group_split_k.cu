@@ -361,8 +361,8 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
 }
 
 // The 1 says that a block may have all registers; without it the compiler spares them.
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1)
-    multiply(const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(
+    const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
     extern __shared__ __align__(16) float ring[];
     if (n % 4 == 0) {
         multiply_tile<true>(ring, a, b, c, m, k, n);

@@ -92,8 +92,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
     // The safe path's sweeps use the same statuses, with lower numbers.
     const unsigned run = 1u << 30 | (unsigned)(taken >> 32);
     const unsigned bucket = (segment << low_bits) + (threadIdx.x << (low_bits - RADIX_BITS));
-    LookBack places{statuses, tile, run, threadIdx.x < RADIX ? buckets.starts[bucket] : 0,
-                    first_tile};
+    LookBack<1> places{statuses, tile, run, threadIdx.x < RADIX ? buckets.starts[bucket] : 0,
+                       first_tile};
     scatter_chunk<CHUNK_ROWS>(in, out, n, tile_start, min(end - tile_start, CHUNK_ITEMS), shift,
                               hidden_shift, places);
 }
