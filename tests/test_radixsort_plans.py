@@ -64,7 +64,7 @@ def sort(backend, variant, keys, defines=None, *, times=3):
 
 def without_sweeps(backend, keys, defines=None, variant="most_significant_first"):
     """The verdict on the answer of the buckets alone."""
-    return sort(Without(backend, "sweep"), variant, keys, defines, times=1)
+    return sort(Without(backend, "sweep_all"), variant, keys, defines, times=1)
 
 
 def keys_of(n, dist, dtype="uint32"):
@@ -259,34 +259,10 @@ def test_many_keys_beyond_the_sample(backend, key):
 
 
 @pytest.mark.parametrize("shape", ["half-equal", "entropy-0.544", "entropy-0.201"])
-def test_sampled_keys_that_are_not_for_buckets_are_swept_over_by_launches(backend, shape):
+def test_sampled_keys_that_are_not_for_buckets(backend, shape):
     keys = keys_of(N, shape)
     assert without_sweeps(backend, keys, SAMPLED) is not None
-    by_launches = Without(backend, "sweep_all")
-    assert sort(by_launches, "most_significant_first", keys, SAMPLED) is None
-
-
-def test_both_kinds_of_sweeps_in_turns(backend):
-    """They share their statuses: neither takes those of the other for its own."""
-    kinds = [keys_of(N, "top-byte"), keys_of(N, "half-equal")]  # in one launch; by launches
-    buffers = []
-
-    class Watched(Without):
-        def to_device(self, data):
-            buffers.append(self._backend.to_device(data))
-            return buffers[-1]
-
-    variant = registry.find(LAB, "most_significant_first")
-    if variant.missing(backend.features):
-        pytest.skip(f"needs {', '.join(variant.missing(backend.features))}")
-    variant = replace(variant, defines=variant.defines | SAMPLED)
-    inputs, watch = Inputs({"keys": kinds[0]}, {"n": N}), runner.Stopwatch()
-    device = Watched(backend, "no kernel")
-    step = runner.prepare(LAB, variant, device, inputs, LAB.complete({}), watch=watch)
-    for keys in kinds * 3:
-        backend.copy(keys, buffers[0])
-        step()
-        np.testing.assert_array_equal(backend.to_host(step.out), np.sort(keys))
+    assert sort(backend, "most_significant_first", keys, SAMPLED) is None
 
 
 @pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])

@@ -24,7 +24,6 @@ GROUP_BITS = 8  # by which a long array is split first
 GROUPS = 1 << GROUP_BITS
 MOST_TOP_BITS = 15
 CELLS = 1 << 12  # of a sample
-BY_FEW_SWEEPS, BY_SWEEPS = 2, 3  # what to do with keys that are not for buckets
 BOUND = 1_000_000  # of the integers of the distribution `bounded`
 JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # random patterns, by "and"
 COUNTER_BYTES = 32 << 10  # with which a block counts all digits of its keys
@@ -287,10 +286,31 @@ class RadixSort(KeySort):
         A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys or PAIRS_PER_THREAD keys and values for each
         of THREADS_PER_BLOCK threads.
         """
+        backend, keys = job.backend, _keys(job)
+        n, itemsize = job.params["n"], keys.dtype.itemsize
+        threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
+        passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
+        count_blocks = min(blocks_for(n * itemsize, 16 * threads), job.define("COUNT_BLOCKS"))
+        tile_items, tile_bytes = _tile(job)
+        tiles = blocks_for(n, tile_items)
+        count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
+        sweep = job.kernels["sweep"]
+        counts = backend.empty(passes * radix, np.uint32)
+        starts = backend.empty(passes * radix, np.uint32)
+        statuses, ticket = _cleared(job, tiles * radix), _cleared(job, 1)
         ping, pong = _two_buffers(job)
-        statuses = _statuses(job, blocks_for(job.params["n"], _tile(job)[0]))
-        run = _sweep_by_launches(job, job.define("COUNT_BLOCKS"), ping, pong, statuses)
-        passes = 8 * _keys(job).dtype.itemsize // _radix_bits(job)
+        backend.copy(np.zeros(passes * radix, np.uint32), counts)
+
+        def run() -> None:
+            backend.launch(count, count_blocks, threads, keys, counts, np.uint32(n))
+            backend.launch(place, passes, radix, counts, starts)
+            source, target = keys, ping
+            for digit in range(passes):
+                args = (starts, statuses, ticket, np.uint32(n), np.int32(digit * radix_bits))
+                buffers = source, target
+                backend.launch(sweep, tiles, threads, *buffers, *args, shared_bytes=tile_bytes)
+                source, target = target, pong if target is ping else ping
+
         return Step(run, _last_of(ping, pong, passes))
 
     def dispatch_single_launch(self, job: Job) -> Step:
@@ -320,11 +340,10 @@ class RadixSort(KeySort):
         sample_keys(const T *keys, Cells *cells, unsigned n, int top_bits, int bucket_bits)
             for at least LEAST_SAMPLED keys: SAMPLE_BLOCKS blocks of COUNT_THREADS threads say which
             keys make a bucket; at most 2^bucket_bits buckets
-        count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned *verdict,
-                      unsigned n, int top_bits, int sampled)
+        count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned n, int top_bits,
+                      int sampled)
             at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory,
-            2^bucket_bits where the keys are sampled; the verdict is BY_FEW_SWEEPS or BY_SWEEPS
-            where keys are not for buckets
+            2^bucket_bits where the keys are sampled
         split_into_buckets(const T *in, Bits *out, unsigned *words, unsigned n, int top_bits)
             a block a tile of SHORT_KEYS_PER_THREAD keys a thread, all in shared memory
         split_into_groups(const T *in, Bits *out, unsigned *words, const Cells *cells, unsigned n,
@@ -339,8 +358,6 @@ class RadixSort(KeySort):
         sweep_all, sweep_all_short(const unsigned *words, ...)
             as in the plan `single_launch`; return at once where words[0] is not 0. A tile is
             KEYS_PER_THREAD or SHORT_KEYS_PER_THREAD keys a thread.
-        count_all_digits, place_digits, sweep: as in the plan `onesweep`, for sampled arrays whose
-            verdict is BY_SWEEPS; DIGIT_COUNT_BLOCKS blocks count
         """
         backend, keys, n = job.backend, _keys(job), job.params["n"]
         threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
@@ -364,8 +381,8 @@ class RadixSort(KeySort):
         bucket_bits = min(top_bits + 1, most_top_bits) if sampled else top_bits
         sample_args = keys, cells, *numbers, np.int32(bucket_bits)
         sample_blocks, sample_threads = job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS")
-        flag, verdict = np.int32(sampled), backend.empty(1, np.uint32)
-        count = _count_buckets(job, bucket_bits, words, cells, verdict, *numbers, flag)
+        flag = np.int32(sampled)
+        count = _count_buckets(job, bucket_bits, words, cells, *numbers, flag)
         splits: dict[str, tuple[Buffer | np.generic, ...]] = {
             "split_into_groups": (keys, out, words, cells, *numbers, flag),
             "split_groups": (out, spare, words, cells, *numbers, flag),
@@ -377,22 +394,12 @@ class RadixSort(KeySort):
         sort_args = spare, out, words, cells, np.int32(top_bits), np.int32(bin_bits), flag
         sort, sort_bytes = job.kernels["sort_buckets"], 4 * bucket_items + (2 << bin_bits)
         sort_blocks = _bucket_blocks(job, top_bits)
-        if sampled:
-            count_blocks = job.define("DIGIT_COUNT_BLOCKS")
-            sweep_by_launches = _sweep_by_launches(job, count_blocks, spare, out, statuses)
 
         def run() -> None:
             if sampled:
                 sample = job.kernels["sample_keys"]
                 backend.launch(sample, sample_blocks, sample_threads, *sample_args)
             count()
-            plan = backend.to_host(verdict)[0] if sampled else None
-            if plan == BY_FEW_SWEEPS:
-                sweep()
-                return
-            if plan == BY_SWEEPS:
-                sweep_by_launches()
-                return
             for name, split_args in splits.items():
                 split = job.kernels[name]
                 backend.launch(split, tiles, threads, *split_args, shared_bytes=tile_bytes)
@@ -500,36 +507,6 @@ def _count_buckets(job: Job, bucket_bits: int, *args: Buffer | np.generic) -> Ca
 def _statuses(job: Job, tiles: int) -> Buffer:
     """A status for each tile and digit."""
     return _cleared(job, tiles << _radix_bits(job))
-
-
-def _sweep_by_launches(
-    job: Job, count_blocks: int, ping: Buffer, pong: Buffer, statuses: Buffer
-) -> Callable[[], None]:
-    """The launches of the plan `onesweep`, by way of `ping` and `pong`."""
-    backend, keys = job.backend, _keys(job)
-    n, itemsize = job.params["n"], keys.dtype.itemsize
-    threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
-    passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
-    count_blocks = min(blocks_for(n * itemsize, 16 * threads), count_blocks)
-    tile_items, tile_bytes = _tile(job)
-    tiles = blocks_for(n, tile_items)
-    counts = backend.empty(passes * radix, np.uint32)
-    starts = backend.empty(passes * radix, np.uint32)
-    ticket = _cleared(job, 1)
-    backend.copy(np.zeros(passes * radix, np.uint32), counts)
-
-    def run() -> None:
-        count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
-        backend.launch(count, count_blocks, threads, keys, counts, np.uint32(n))
-        backend.launch(place, passes, radix, counts, starts)
-        source, target = keys, ping
-        for digit in range(passes):
-            args = (starts, statuses, ticket, np.uint32(n), np.int32(digit * radix_bits))
-            sweep, buffers = job.kernels["sweep"], (source, target)
-            backend.launch(sweep, tiles, threads, *buffers, *args, shared_bytes=tile_bytes)
-            source, target = target, pong if target is ping else ping
-
-    return run
 
 
 def _sweep_all(

@@ -19,8 +19,7 @@ constexpr unsigned SAMPLES = 4;  // of each thread
 constexpr int LEAST_NARROWING = 6;
 constexpr unsigned MOST_QUICK_SWEEPS = 2;  // which take less time than buckets
 
-// Sweeps: over few digits, all in one launch; or over all of them.
-enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_FEW_SWEEPS, BY_SWEEPS };
+enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_SWEEPS };
 
 // What the sample has told. All words are zero before the first launch.
 struct Cells {
@@ -237,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) sample_keys(const T*
 
     unsigned plan = BY_TOP_BITS;
     if (sweeps <= MOST_QUICK_SWEEPS)
-        plan = BY_FEW_SWEEPS;
+        plan = BY_SWEEPS;
     else if (narrowing > 0 || (too_full && !few_values))
         plan = cut_buckets(cells, counters, full, narrowing, bucket_bits) ? BY_CELLS : BY_SWEEPS;
     if (threadIdx.x == 0) {

@@ -17,7 +17,6 @@
 // MOST_BIN_BITS          = 13     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
-// DIGIT_COUNT_BLOCKS     = 1056   # eight
 // SAMPLE_BLOCKS          = 32
 // LEAST_SAMPLED          = 33554432  # keys
 // COPY_BLOCKS            = 396    # three
@@ -48,13 +47,9 @@
 //
 // Other large buckets and full bins do not fit this. The device finds that out while it counts or
 // sorts, and leaves a word for the launch that comes last: it sorts by sweeps, from the input as it
-// was, or returns at once. The host does not wait for that word. But of a sampled array it waits
-// for the count, which it hardly notices there: sweeps by launches of their own, as in `onesweep`,
-// take a fifth less time than in one launch that stays.
-//
+// was, or returns at once. The host does not wait for that word.
 // Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps.
 #include "common/bucket_cells.cuh"
-#include "common/sweep_digit.cuh"
 
 constexpr unsigned MOST_SPLIT_BINS = 1024;  // of a tile
 constexpr unsigned FULL_BIN = 24;           // keys that compare with each other
@@ -155,20 +150,12 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], Bits* out, unsigned 
     }
 }
 
-// `verdict` becomes the plan that holds: that of the sample, or to sweep where buckets do not fit.
 extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
-    const T* keys, unsigned* words, const Cells* cells, unsigned* verdict, unsigned n, int top_bits,
-    int sampled) {
+    const T* keys, unsigned* words, const Cells* cells, unsigned n, int top_bits, int sampled) {
     const Buckets buckets(words);
-    const unsigned plan = plan_of(cells, sampled);
-    if (plan == BY_FEW_SWEEPS || plan == BY_SWEEPS) {
-        if (threadIdx.x == 0) *verdict = plan;
-        *buckets.fit = 0;
-    }
-    with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
-        if (count_keys_of_buckets(keys, buckets, n, bucket_of))
-            *verdict = *buckets.fit ? plan : BY_SWEEPS;
-    });
+    if (plan_of(cells, sampled) == BY_SWEEPS) *buckets.fit = 0;
+    with_plan(cells, sampled, top_bits,
+              [&](const auto& bucket_of) { count_keys_of_buckets(keys, buckets, n, bucket_of); });
 }
 
 // One split of a short array, by all of the top bits.
