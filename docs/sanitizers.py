@@ -187,10 +187,11 @@ def store(rows: list[dict[str, Any]], wanted: Iterable[str]) -> None:
 def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
     """The rows of the table: a lab each, how many variants each tool found nothing in."""
     clean = Counter((row["lab"], row["tool"]) for row in stored["runs"] if row["reports"] == 0)
-    all_of = Counter((row["lab"], row["tool"]) for row in stored["runs"])
+    variants = {(row["lab"], row["variant"]) for row in stored["runs"]}
+    all_of = Counter(lab for lab, _ in variants)
     for lab in dict.fromkeys(row["lab"] for row in stored["runs"]):
         sizes = ", ".join(targets.shown(size) for size in SIZES.get(lab, LENGTHS))
-        counts = [f"{clean[lab, tool]} of {all_of[lab, tool]}" for tool in TOOLS]
+        counts = [f"{clean[lab, tool]} of {all_of[lab]}" for tool in TOOLS]
         yield [f"`{lab}`", sizes, *counts]
 
 
