@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
+from io import TextIOWrapper
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from cudalab.errors import CudalabError
 from cudalab.explain.parts import Commands, Drawing, Heading
 from cudalab.explain.parts import Table as Columns
 from cudalab.explain.parts import Text as Prose
@@ -30,28 +33,70 @@ if TYPE_CHECKING:
     from cudalab.profile import Profile
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
+_INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
 WIDTH = 100  # of a file or a pipe, where COLUMNS does not say
 PROSE = 80  # columns of text that reads well
 FINDINGS_SHOWN = 3  # of one kind, each with its lines
-_PLAIN = str.maketrans("─└·█░⋮", "-+.#..")
+_PLAIN = {
+    **dict(zip("─└·█░⋮…µ×−–—≤≥→∞", "-+.#...ux---<>>i", strict=True)),  # noqa: RUF001
+    **{power: f"^{digit}" for digit, power in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+    "±": "+-",
+}
+LEAST_CELL = 16  # columns of text that may be wrapped in a cell; with less, rows become paragraphs
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """For the codecs: what stands for characters that an encoding does not have."""
+    assert isinstance(error, UnicodeEncodeError)
+    missing = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in missing), error.end
+
+
+codecs.register_error("plain", _plain)
 
 
 def console() -> Console:
-    """Stdout: as wide as the terminal; NO_COLOR and pipes get plain text."""
+    """Stdout: as wide as the terminal; NO_COLOR and pipes get plain text.
+
+    What its encoding has no characters for is written in others. CudalabError if it is closed.
+    """
+    if sys.stdout is None:
+        raise CudalabError("stdout is closed")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="plain")
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH
     return Console(width=width, highlight=False, emoji=False, markup=False)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; columns that are empty in every row are left out."""
+    """Print a table; columns that are empty in every row are left out.
+
+    Where the screen is too narrow for it, each row becomes a paragraph.
+    """
     rows = list(rows)
+    target = console()
     used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    widths = [max(cell_len(text) for text in (columns[i], *(row[i] for row in rows))) for i in used]
+    if sum(min(width, LEAST_CELL) + 3 for width in widths[1:]) + widths[0] + 4 > target.width:
+        _paragraphs(title, [columns[i] for i in used], [[row[i] for i in used] for row in rows])
+        return
     grid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold")
     for i in used:
         grid.add_column(columns[i], overflow="fold", no_wrap=columns[i] == "variant")
     for row in rows:
         grid.add_row(*(Text(row[i]) for i in used))
-    console().print(grid)
+    target.print(grid)
+
+
+def _paragraphs(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print each row's first cell, and below it the others, each with its column's title."""
+    target = console()
+    target.print(Text(title, style="bold"))
+    for first, *others in rows:
+        target.print(Text(first, style="bold"))
+        for name, text in zip(columns[1:], others, strict=True):
+            if text:
+                target.print(Text(fill(f"{name}: {text}", target.width, **_INDENTED)))
 
 
 def properties(title: str, values: Mapping[str, str | int | float]) -> None:
@@ -86,7 +131,6 @@ def explanation(title: str, parts: Iterable[Part]) -> None:
             target.print(shown, width=width)
         else:
             for line in _lines_of(part, width):
-                line.plain = _encodable(line.plain)
                 target.print(line, soft_wrap=True)
         if not isinstance(part, Heading):  # what it is above follows at once
             target.print()
@@ -106,16 +150,6 @@ def _lines_of(part: Heading | Prose | Drawing | Commands, width: int) -> list[Te
             return [Text("See it happen", style="bold"), *(Text(f"  {line}") for line in lines)]
 
 
-def _encodable(text: str) -> str:
-    """The text itself, or without what stdout's encoding has no characters for."""
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
-    return text
-
-
 # bench -------------------------------------------------------------------------------------------
 
 
@@ -126,26 +160,15 @@ def lines(texts: Iterable[str]) -> None:
 
 
 def grid(found: Grid) -> None:
-    """Print a table of results: what does not fit the width is left out, least important first."""
+    """Print a table of results: what does not fit the width is left out, least important first.
+
+    Where what is left does not fit either, it goes on below, in tables with the same first column.
+    """
     target = console()
     kept, left_out = columns_that_fit(found, target.width)
-    shown = Table(header_style="bold")
-    for i in kept:
-        column = found.columns[i]
-        shown.add_column(
-            Text(column.title),
-            justify="right" if column.right else "left",
-            no_wrap=True,
-            overflow="fold" if i == 0 else "ellipsis",
-        )
-    for number, row in enumerate(found.rows):
-        style = "dim" if number in found.faint else ""
-        shown.add_row(
-            *(Text(row[i], style="bold" if (number, i) in found.best else "") for i in kept),
-            style=style,
-        )
     target.print(Text(fill(found.title, target.width, break_long_words=False), style="bold"))
-    target.print(shown)
+    for part in parts_that_fit(found, kept, target.width):
+        target.print(_part_of(found, part))
     notes = list(found.notes)
     if left_out:
         notes.append(f"no room here for: {', '.join(left_out)}")
@@ -156,18 +179,54 @@ def grid(found: Grid) -> None:
     target.print()
 
 
-def columns_that_fit(found: Grid, width: int) -> tuple[list[int], list[str]]:
-    """The columns that fit into `width`, and the titles of the others."""
-    widths = [
-        max(cell_len(text) for text in (column.title, *(row[i] for row in found.rows)))
+def _part_of(found: Grid, kept: Sequence[int]) -> Table:
+    """These columns of a table."""
+    shown = Table(header_style="bold")
+    for i in kept:
+        column = found.columns[i]
+        shown.add_column(
+            Text(column.title),
+            justify="right" if column.right else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    for number, row in enumerate(found.rows):
+        style = "dim" if number in found.faint else ""
+        shown.add_row(
+            *(Text(row[i], style="bold" if (number, i) in found.best else "") for i in kept),
+            style=style,
+        )
+    return shown
+
+
+def _widths(found: Grid) -> list[int]:
+    """Of the columns, each with a space on both sides and a line."""
+    return [
+        max(cell_len(text) for text in (column.title, *(row[i] for row in found.rows))) + 3
         for i, column in enumerate(found.columns)
     ]
+
+
+def parts_that_fit(found: Grid, kept: Sequence[int], width: int) -> list[list[int]]:
+    """The columns `kept` in tables that fit into `width`, each with the first column."""
+    widths = _widths(found)
+    parts = [[kept[0]]]
+    for i in kept[1:]:
+        if len(parts[-1]) > 1 and sum(widths[k] for k in (*parts[-1], i)) + 1 > width:
+            parts.append([kept[0]])
+        parts[-1].append(i)
+    return parts
+
+
+def columns_that_fit(found: Grid, width: int) -> tuple[list[int], list[str]]:
+    """The columns that fit into `width`, and the titles of the others."""
+    widths = _widths(found)
     kept = list(range(len(widths)))
     droppable = sorted(
         (i for i in kept if found.columns[i].keep < 9), key=lambda i: (found.columns[i].keep, -i)
     )
     for i in droppable:
-        if sum(widths[k] + 3 for k in kept) + 1 <= width:  # a space on both sides, and a line
+        if sum(widths[k] for k in kept) + 1 <= width:
             break
         kept.remove(i)
     return kept, [column.title for i, column in enumerate(found.columns) if i not in kept]
@@ -203,11 +262,11 @@ def listing(found: Listing, text: str) -> None:
     target.print(Text(found.head, style="dim"), soft_wrap=True)
     for row in found.rows:
         if row.remark:
-            target.print(Text(_encodable(row.remark), style="dim"), soft_wrap=True)
+            target.print(Text(row.remark, style="dim"), soft_wrap=True)
             continue
         line = Text()
         for cell in row.margin:
-            line.append(_encodable(cell.text), _LOOKS[cell.style])
+            line.append(cell.text, _LOOKS[cell.style])
         line.append("  ").append_text(source[row.line - 1])
         line.expand_tabs(4)
         target.print(line, no_wrap=True, overflow="ellipsis", crop=True)
@@ -225,7 +284,7 @@ def findings(title: str, rows: Iterable[Mapping[str, Any]]) -> None:
     def say(text: str, indent: str = "   ") -> None:
         layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": "   "}
         text = fill(text, width, break_long_words=False, break_on_hyphens=False, **layout)
-        target.print(Text(_encodable(text)), soft_wrap=True)
+        target.print(Text(text), soft_wrap=True)
 
     target.print(Text(title, style="bold"), soft_wrap=True)
     for number, ((note, kind, why, cure), alike) in enumerate(groups.items(), 1):

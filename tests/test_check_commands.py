@@ -55,7 +55,8 @@ def test_names_are_quoted_and_the_case_is_named(tmp_path):
         "reduce", "--kernel", "my folder/my.cu", "--device", "cpu", "--quick", "--op", "sumsq",
         "--dtype", "float32", cwd=tmp_path, status=3,
     )  # fmt: skip
-    test = report["tests"][0]
+    # The last item may be so small that leaving it out is no mistake: not in all of 100,003.
+    test = next(test for test in report["tests"] if test["status"] == "failed")
     assert all("--op sumsq" in line for line in test["commands"])
     for line in {*see(report)} - {"cudalab explain reduction"}:
         assert "--op sumsq" in line

@@ -15,6 +15,8 @@
 // branch with half as many of its lanes, down to one; and the modulo is slow itself.
 #include "common/reduce_ops.cuh"
 
+static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");
+
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
                                                                               const T* y, T* out,
                                                                               unsigned n, int level,

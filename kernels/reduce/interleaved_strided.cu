@@ -15,6 +15,8 @@
 // until s = 16.
 #include "common/reduce_ops.cuh"
 
+static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");
+
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
                                                                               const T* y, T* out,
                                                                               unsigned n, int level,

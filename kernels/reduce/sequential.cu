@@ -13,6 +13,8 @@
 // Limits: half the threads only load an item and never combine anything.
 #include "common/reduce_ops.cuh"
 
+static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");
+
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
                                                                               const T* y, T* out,
                                                                               unsigned n, int level,
