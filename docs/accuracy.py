@@ -127,7 +127,7 @@ def columns_scaled(rng: Rng, n: int) -> Array:
 
 
 SYSTEMS: dict[str, Callable[[Rng, int], Array]] = {
-    "dominant": dominant,
+    "dominant, not symmetric": dominant,
     **{f"definite, condition 10^{e}": definite(10.0**e) for e in (1, 3, 5)},
     **{f"condition 10^{e}": conditioned(10.0**e) for e in (1, 3, 5, 7)},
     "rows by up to 2^±20": rows_scaled,

@@ -1,6 +1,7 @@
 """Every variant of every lab, for every element type it computes, through nvcc without a warning.
 
-Needs no GPU. The oldest architecture in use sees each variant once, for its first element type.
+Needs no GPU. The oldest architecture in use and that of consumer GPUs, which have fewer threads a
+multiprocessor, see each variant once, for its first element type.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cudalab.backends import nvcc
 from cudalab.errors import NoDeviceError, UsageError
 
 ARCHITECTURE = "sm_90"
-OLDEST = "sm_75"
+ALSO = ("sm_75", "sm_89")
 
 
 def compilations():
@@ -27,8 +28,10 @@ def compilations():
             required = registry.architecture(variant.requires)
             for number, (case_id, defines) in enumerate(distinct_defines(lab, variant)):
                 targets = [required if capability(required) >= 90 else ARCHITECTURE]
-                if number == 0 and capability(required) <= 75:
-                    targets.append(OLDEST)
+                if number == 0:
+                    targets += [
+                        target for target in ALSO if capability(required) <= capability(target)
+                    ]
                 for target in targets:
                     yield pytest.param(
                         variant,

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudalab import labs, registry, runner, source
-from cudalab.errors import InputError, KernelCompileError, UsageError
+from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs.base import Inputs, Job
 
@@ -628,13 +628,3 @@ def test_a_launch_plan_never_returns_its_input(backend):
             step()
             assert step.out is not buffers["x"]
             assert backend.to_host(step.out).tolist() == [49]
-
-
-@pytest.mark.parametrize("name", ["interleaved_modulo", "interleaved_strided", "sequential"])
-def test_a_block_with_fewer_threads_than_items_does_not_compile(backend, name):
-    variant = registry.find(LAB, name)
-    text = source.load(variant.path, variant.label)
-    case = LAB.complete({})
-    defines = LAB.kernel_defines(case) | variant.defines | {"THREADS_PER_BLOCK": 64}
-    with pytest.raises(KernelCompileError, match="a thread loads one item"):
-        backend.compile(text, defines)

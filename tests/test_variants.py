@@ -13,7 +13,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cudalab import labs, registry, runner
+from cudalab import labs, registry, runner, source
+from cudalab.errors import KernelCompileError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Inputs
 from cudalab.spectrum import RefusalError
@@ -109,3 +110,38 @@ def test_every_case_has_one_default_on_each_device(lab):
         if case is not None:
             for device in registry.DEVICES:
                 assert registry.default(lab, case, device)
+
+
+# What the header's other defines do not fit, or a warp or a tree cannot be made of.
+REFUSED = [
+    ("reduce", "sequential", {"THREADS_PER_BLOCK": 64}, "a thread loads one item"),
+    *(
+        ("reduce", name, {"THREADS_PER_BLOCK": 96, "ITEMS_PER_BLOCK": items}, "a power of two")
+        for name, items in (
+            ("sequential", 96), ("interleaved_modulo", 96), ("interleaved_strided", 96),
+            ("first_add_on_load", 192), ("unrolled_last_warp", 192), ("cols_shared", 8192),
+        )
+    ),
+    ("reduce", "warp_shuffle", {"THREADS_PER_BLOCK": 48, "ITEMS_PER_BLOCK": 96}, "whole warps"),
+    ("reduce", "rows_warp", {"THREADS_PER_BLOCK": 48}, "whole warps"),
+    ("histogram", "warp_tagged", {"THREADS_PER_BLOCK": 48}, "whole warps"),
+    ("histogram", "per_thread_64", {"THREADS_PER_BLOCK": 128}, "a slot of its own"),
+    ("histogram", "per_thread_64_banks32", {"THREADS_PER_BLOCK": 256}, "a slot of its own"),
+    ("transpose", "tiled_vectorized", {"THREADS_ACROSS": 12}, "swizzled by bits"),
+    ("solve", "gauss_jordan", {"SEARCH_THREADS": 48}, "whole warps"),
+    ("solve", "complete_pivot", {"SEARCH_THREADS": 48}, "whole warps"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lab", "name", "defines", "says"), REFUSED, ids=[f"{lab}-{name}" for lab, name, *_ in REFUSED]
+)
+def test_a_block_that_a_kernel_cannot_take_does_not_compile(backend, lab, name, defines, says):
+    lab = labs.get(lab)
+    variant = registry.find(lab, name)
+    case = next(param.values[2] for param in cases() if param.values[1] == variant)
+    with pytest.raises(KernelCompileError, match=says):
+        backend.compile(
+            source.load(variant.path, variant.label),
+            lab.kernel_defines(case) | variant.defines | defines,
+        )

@@ -27,7 +27,7 @@ struct Cells {
     unsigned lowest;                // the first key of the first cell
     int narrowing;                  // a cell is 2^(BITS_BELOW_CELL - narrowing) keys wide
     int bucket_bits;                // there are 2^bucket_bits buckets, of which the last are empty
-    unsigned blocks_done;           // zero between launches, like the following
+    unsigned blocks_done;           // zero between launches, like the next three
     unsigned ones, zeros;           // the bits that are 1, and those that are 0, in some key
     unsigned counts[CELLS];         // of sampled keys
     unsigned first_buckets[CELLS];  // in the low half; above: a bucket's width as a power of two,

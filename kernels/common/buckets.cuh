@@ -14,11 +14,19 @@ constexpr int MOST_TOP_BITS = 15;
 constexpr unsigned BUCKET_ITEMS = BUCKET_KEYS_PER_THREAD * BUCKET_THREADS;
 constexpr unsigned LOADS = 4;  // 16-byte loads under way
 constexpr int BITS = 8 * sizeof(Bits);
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-constexpr unsigned RESIDENT_BUCKETS = 1024 / BUCKET_THREADS;  // all that 7.5 has room for
+#ifdef __CUDA_ARCH__
+constexpr unsigned ARCH = __CUDA_ARCH__;
 #else
-constexpr unsigned RESIDENT_BUCKETS = BUCKETS_PER_SM;
+constexpr unsigned ARCH = 900;
 #endif
+// Threads of a multiprocessor: fewer in GPUs that are not made for data centres.
+constexpr unsigned MOST_RESIDENT = ARCH == 750 ? 1024
+                                   : ARCH == 800 || ARCH == 900 || (ARCH >= 1000 && ARCH < 1100)
+                                       ? 2048
+                                       : 1536;
+constexpr unsigned RESIDENT_BUCKETS = BUCKETS_PER_SM * BUCKET_THREADS <= MOST_RESIDENT
+                                          ? BUCKETS_PER_SM
+                                          : MOST_RESIDENT / BUCKET_THREADS;
 
 // What the launches tell each other. All words are zero before the first of them.
 struct Buckets {

@@ -65,12 +65,12 @@ __device__ inline unsigned greatest_key(unsigned key) {
 struct Election {
     alignas(16) T lines[2][MOST_WARPS][PANEL];  // the rows of the warps' best; two sets in turn
     Key keys[2][MOST_WARPS];
-    unsigned chosen[PANEL];  // the row of each pivot, NONE if there were too few rows
-    T sizes[PANEL];          // of the pivots
+    unsigned chosen[PANEL];                   // the row of each pivot; there are enough rows
+    T sizes[PANEL];                           // of the pivots
     alignas(16) T factors[PANEL][PANEL + 4];  // L and U of the chosen rows, [column][row]
 };
 
-// 1 / x for a normal x, rounded twice at most: without the branch that division has.
+// 1 / x for a normal x below 2^126, rounded twice at most: without the branch that division has.
 __device__ inline float reciprocal(float x) {
     return __fdividef(1.0f, x);
 }

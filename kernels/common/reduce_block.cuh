@@ -23,6 +23,7 @@ __device__ inline T reduce_warp(T value) {
 // it; a second call must be a barrier away from the first, whose words may still be being read.
 template <unsigned THREADS>
 __device__ inline T reduce_block(T value) {
+    static_assert(THREADS % 32 == 0, "whole warps");
     constexpr unsigned WARPS = THREADS / 32;
     __shared__ T warp_values[WARPS];
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;

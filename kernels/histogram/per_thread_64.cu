@@ -16,6 +16,8 @@
 // differ by an even number: up to 2-way.
 #include "common/byte_counters.cuh"
 
+static_assert(THREADS_PER_BLOCK == 64, "each of 64 threads has a slot of its own");
+
 struct Layout {
     static __device__ unsigned index(unsigned bin, unsigned t) {
         const unsigned slot = t >> 4 | (t & 15) << 2;

@@ -14,6 +14,8 @@
 // read-add-write; 256 classes would need four times as much.
 #include "common/byte_counters.cuh"
 
+static_assert(THREADS_PER_BLOCK == 128, "each of 128 threads has a slot of its own");
+
 struct Layout {
     static __device__ unsigned index(unsigned bin, unsigned t) {
         const unsigned slot = t >> 5 | (t & 31) << 2;

@@ -23,6 +23,7 @@ constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
 constexpr unsigned TAG_SHIFT = 27;
 constexpr unsigned COUNT_MASK = 0x07ffffff;
 
+static_assert(THREADS_PER_BLOCK % 32 == 0, "whole warps");
 static_assert(sizeof(T) == 1 && NUM_BINS == 256, "a class for each byte");
 static_assert(32ull * WORDS_PER_THREAD * 4 <= COUNT_MASK, "a 27-bit counter would overflow");
 

@@ -48,7 +48,8 @@
 // Other large buckets and full bins do not fit this. The device finds that out while it counts or
 // sorts, and leaves a word for the launch that comes last: it sorts by sweeps, from the input as it
 // was, or returns at once. The host does not wait for that word.
-// Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps.
+// Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps, or of
+// 2^27 where a block has no 128 KB of shared memory to count in.
 #include "common/bucket_cells.cuh"
 
 constexpr unsigned MOST_SPLIT_BINS = 1024;  // of a tile

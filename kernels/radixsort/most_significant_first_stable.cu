@@ -163,8 +163,10 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < num_buckets) {
         const unsigned* const ahead = buckets.starts + blockIdx.x + TILES_AHEAD;
         const unsigned from = ahead[0] / 4 * 4, to = ahead[1] / 4 * 4;  // of 16 bytes
-        if (from < to) prefetch_to_l2(in + from, (to - from) * sizeof(T));
-        if (from < to) prefetch_to_l2(in + n + from, (to - from) * sizeof(T));
+        if (from < to && to - from <= BUCKET_ITEMS) {
+            prefetch_to_l2(in + from, (to - from) * sizeof(T));
+            prefetch_to_l2(in + n + from, (to - from) * sizeof(T));
+        }
     }
     if (items == 0 || items > BUCKET_ITEMS) return;
 

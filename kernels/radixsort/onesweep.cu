@@ -7,7 +7,7 @@
 //
 // [defines]
 // THREADS_PER_BLOCK = 512
-// BLOCKS_PER_SM     = 2      # leaves a thread 64 registers: keys and ranks fit without spills
+// BLOCKS_PER_SM     = 2      # leaves a thread 64 registers: keys and ranks fit
 // KEYS_PER_THREAD   = 32     # in registers, for keys of 4 bytes
 // PAIRS_PER_THREAD  = 16     # with their values
 // RADIX_BITS        = 8
@@ -21,11 +21,12 @@
 // its counts, adds up those of the tiles before it until it meets one that knows its own prefix,
 // and publishes its prefix in turn. Keys are read once and written once a pass.
 //
-// Thread d looks back for digit d, while other threads still rank. Tiles are taken by ticket, so a
-// tile only waits for tiles that running blocks have taken. A status word holds the number of the
-// launch, a flag and a count in 64 bits, written and read whole: no fence is needed, and nothing
-// has to be cleared between launches. A tile is KEYS_PER_THREAD keys of 4 bytes for each thread, or
-// half as many of 8 bytes.
+// Thread d looks back for digit d, while other warps still bring their keys in order. Tiles are
+// taken by ticket, so a tile only waits for tiles that running blocks have taken. A status word
+// holds the number of the launch, a flag and a count in 64 bits, written and read whole: no fence
+// is needed, and nothing has to be cleared between launches. A tile is KEYS_PER_THREAD keys of 4
+// bytes for each thread, or half as many of 8 bytes.
+//
 // Limits: a tile's look-back is a chain of dependent reads. Tiles of 64 KB make few hops of it, but
 // a short array has too few of them to keep the device busy.
 #include "common/look_back_digits.cuh"

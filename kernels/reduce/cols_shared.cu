@@ -22,6 +22,8 @@
 // Limits: a load a thread is a word, not 16 bytes.
 #include "common/reduce_ops.cuh"
 
+static_assert((THREADS_PER_BLOCK & (THREADS_PER_BLOCK - 1)) == 0, "a tree halves a power of two");
+
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_cols(
     const T* x, T* out, unsigned rows, unsigned cols, unsigned width, int level, unsigned count) {
     __shared__ T values[THREADS_PER_BLOCK];

@@ -23,6 +23,7 @@
 #include "common/reduce_block.cuh"
 #include "common/reduce_vectors.cuh"
 
+static_assert(THREADS_PER_BLOCK % 32 == 0, "whole warps");
 static_assert(ITEMS_PER_SEGMENT % 4 == 0, "segments start with a whole vector");
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_rows(

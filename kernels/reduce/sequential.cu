@@ -14,6 +14,7 @@
 #include "common/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");
+static_assert((THREADS_PER_BLOCK & (THREADS_PER_BLOCK - 1)) == 0, "a tree halves a power of two");
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
                                                                               const T* y, T* out,

@@ -19,6 +19,7 @@
 #include "common/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a thread loads two items");
+static_assert((THREADS_PER_BLOCK & (THREADS_PER_BLOCK - 1)) == 0, "a tree halves a power of two");
 static_assert(THREADS_PER_BLOCK >= 64, "the last warp takes 64 values");
 
 // Levels 32 to 1, called by the whole first warp. Every lane takes part at every level: what the

@@ -11,7 +11,7 @@
 // each in shared memory, are reduced by the first warp in the same way (common/reduce_block.cuh).
 //
 // Against the tree in shared memory: a shuffle reads all lanes before it gives any its value, so it
-// needs no warp barriers; one block barrier is left of six, one word a warp of one a thread.
+// needs no warp barriers; one block barrier is left of three, one word a warp of one a thread.
 // Limits: two loads of one word a thread keep too few bytes under way to saturate the memory, and
 // every 512 items pay for a block: its start, its barrier, its partial result.
 #include "common/reduce_block.cuh"

@@ -18,6 +18,8 @@
 #include "common/residual.cuh"
 #include "common/scaled_rows.cuh"
 
+static_assert(SEARCH_THREADS % 32 == 0, "whole warps");
+
 // One warp a row. taken[i] of n rows, then of n columns: there was a pivot.
 extern "C" __global__ void find_row_candidates(const T* work, const T* relative,
                                                const unsigned char* taken, T* sizes,

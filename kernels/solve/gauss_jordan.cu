@@ -20,6 +20,8 @@
 #include "common/residual.cuh"
 #include "common/scaled_rows.cuh"
 
+static_assert(SEARCH_THREADS % 32 == 0, "whole warps");
+
 // One block. taken[row]: the row was a pivot.
 extern "C" __global__ void __launch_bounds__(SEARCH_THREADS) choose_pivot(
     const T* work, const T* relative, unsigned char* taken, T* pivot_row, T* multipliers,

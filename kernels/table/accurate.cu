@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "sinf(sqrtf(x)): sinf reduces its argument exactly, and loses 2 last places"
+// summary  = "sinf(sqrtf(x)): an exactly reduced argument, at most 2 units in the last place"
 // order    = 2
 // dispatch = "one_per_item"
 // applies  = { accuracy = ["accurate"] }

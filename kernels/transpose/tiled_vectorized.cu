@@ -22,6 +22,8 @@
 constexpr unsigned V = 16 / sizeof(T);
 constexpr unsigned TILE_DIM = THREADS_ACROSS * V;
 
+static_assert((THREADS_ACROSS & (THREADS_ACROSS - 1)) == 0, "places are swizzled by bits");
+
 struct __align__(16) Vector {
     T items[V];
 };
