@@ -38,20 +38,22 @@ def charts(document: Json) -> list[Chart]:
 
 
 def over_shapes(table: Json, environment: Json) -> OverSizes | None:
-    """Times over a define, a line for each variant and combination of the other defines."""
+    """Times over a define; a line for each variant, state of the caches and other defines."""
     rows = [row for row in table["rows"] if row["statistics"]]
     changing = [n for n in table["sweep"] if len({r["defines"].get(n) for r in rows}) > 1]
     if not changing or not all(isinstance(row["defines"][changing[-1]], int) for row in rows):
         return None
     *others, across = changing
+    both = len({row["cache"] for row in rows}) > 1
     lines: dict[str, list[Json]] = {}
     for row in rows:
-        others_said = " ".join(f"{name}={row['defines'][name]}" for name in others)
-        variant = row["name"].partition("[")[0]
-        lines.setdefault(f"{variant} {others_said}".strip(), []).append(row)
+        words = [row["name"].partition("[")[0]]
+        words += [f"{name}={row['defines'][name]}" for name in others]
+        words += [f"({row['cache']})"] if both else []
+        lines.setdefault(" ".join(words), []).append(row)
     factor, unit = grids.unit_for(row["statistics"]["median_ms"] for row in rows)
     return OverSizes(
-        f"{heading(table)}; {grids.device_text(environment)}",
+        f"{heading(table)}; {grids.device_text(environment)}; {grids.cache_text([table])}",
         across,
         unit,
         [
@@ -91,7 +93,8 @@ def over_sizes(tables: Sequence[Json], environment: Json) -> OverSizes:
         )
         for (name, cache), line in rows.items()
     ]
-    title = f"{heading(tables[0] | {'size': '…'})}; {grids.device_text(environment)}"
+    what = heading(tables[0] | {"size": "…"})
+    title = f"{what}; {grids.device_text(environment)}; {grids.cache_text(tables)}"
     floor = _floor(tables, [measure(table) for table in tables], factor)
     return OverSizes(title, "n" if by_n else "elements", unit, lines, floor)
 
@@ -122,7 +125,7 @@ def _floor(tables: Sequence[Json], places: Sequence[float], factor: float) -> Li
 def ladder(table: Json, environment: Json) -> Ladder:
     """A bar for each row; one that has no time shows why."""
     by_flops = bool(table["work"]["flops"])
-    both = len({row["cache"] for row in table["rows"]}) > 1
+    both = len(grids.caches(table)) > 1
     timed = [row["statistics"]["median_ms"] for row in table["rows"] if row["statistics"]]
     factor, unit = grids.unit_for(timed)
     rungs = []
@@ -140,5 +143,5 @@ def ladder(table: Json, environment: Json) -> Ladder:
     name = "peak of the units" if by_flops else "measured copy"
     unit_of_rate = "GFLOP/s" if by_flops else "GB/s"
     ceiling = (most, f"{name}, {most:,.0f} {unit_of_rate}") if most else None
-    title = f"{heading(table)}; {grids.device_text(environment)}"
+    title = f"{heading(table)}; {grids.device_text(environment)}; {grids.cache_text([table])}"
     return Ladder(title, unit_of_rate, rungs, ceiling)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -438,6 +439,8 @@ def show(lab: str, variant: str) -> None:
     from cudalab import registry
 
     source = registry.find(labs.get(lab), variant).path.read_bytes()
+    if sys.stdout is None:
+        raise CudalabError("stdout is closed")
     if sys.stdout.isatty():
         from cudalab import display
 
@@ -513,7 +516,8 @@ def generate(lab: Lab, *, n: Size, dist: str, seed: int, output: Path | None, **
     """Draw first, then write: a failure leaves no partial file."""
     from cudalab.formats import write_all
 
-    usage = f"redirect it: cudalab gen {lab.name} --n {n} > in.bin, or name a file with -o"
+    called = shlex.join(["cudalab", *sys.argv[1:]])
+    usage = f"redirect it: {called} > in.bin, or name a file with -o"
     with open_output(output, usage) as (fd, name):
         write_all(fd, lab.generate(lab.complete(case), n, dist, seed), name)
 

@@ -19,12 +19,14 @@ from cudalab.cli_options import (
     NEW,
     SECONDS,
     CaseCommand,
+    FiniteRange,
     Names,
     Sizes,
     device_option,
     dist_option,
-    given_options,
+    exclude,
     lines,
+    refuse_measuring,
     seed_option,
     threads_option,
     variant_names,
@@ -177,7 +179,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=5.0,
     show_default=True,
     metavar="PERCENT",
@@ -201,10 +203,7 @@ def bench(
     from cudalab import results
 
     if compared:
-        given = given_options()
-        ignored = [given[name] for name in given if name not in ("compared", "threshold")]
-        if ignored:
-            raise UsageError("--compare measures nothing", hint=f"leave out {', '.join(ignored)}")
+        refuse_measuring("--compare", "compared", "threshold")
         old, new = map(results.load, compared)
         return verdicts(old, new, threshold)
     before = results.load(against) if against else None
@@ -260,10 +259,15 @@ class Files:
             results.save(self.csv, grids.csv_text(document))
         if self.markdown:
             results.save(self.markdown, grids.markdown(document))
-        if self.plot:
-            from cudalab.plots import bench_picture
 
-            bench_picture(document, self.plot)
+    def draw(self, document: Json) -> int:
+        """Draw the picture. A failure is told and returned, for the results matter more."""
+        if not self.plot:
+            return ExitCode.OK
+        from cudalab.cli import in_words
+        from cudalab.plots import bench_picture
+
+        return in_words(partial(bench_picture, document, self.plot))
 
 
 def run(
@@ -279,13 +283,14 @@ def run(
     """Measure, and print each table when it is there."""
     from cudalab import display, exclusive, grids, results
     from cudalab.backends import choose_device, open_backend
-    from cudalab.suite import Suite, exit_code
+    from cudalab.suite import Suite, check, exit_code
 
     files.check()
     device = choose_device() if device == "auto" else device
     if before is not None:
         results.check_comparable(before, device)
     asked = request(names, **options)
+    check(asked, device)
     busy: list[str] = []
     with ExitStack() as stack:
         if device == "cuda":
@@ -304,9 +309,10 @@ def run(
                 display.grid(found)
     for found in grids.summaries(suite.document):
         display.grid(found)
-    files.finish(suite.document)
     if before is not None:
         suite.exit_codes.add(verdicts(before, suite.document, threshold))
+    files.finish(suite.document)
+    suite.exit_codes.add(files.draw(suite.document))
     return exit_code(suite.exit_codes)
 
 
@@ -321,7 +327,9 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
         name: options.pop(name)
         for name in ("sizes", "variants", "kernel", "dist", "seed", "baselines", "time_limit")
     }
-    sweep = dict(options.pop("sweep"))
+    sweep = suite.joined(options.pop("sweep"))
+    if sweep and fixed["baselines"]:
+        exclude("--baseline", "--sweep")
     everything = not names or ALL in names
     chosen = labs.names() if everything else tuple(dict.fromkeys(names))
     if fixed["kernel"] and len(chosen) != 1:

@@ -22,6 +22,7 @@ from cudalab.cli_options import (
     OUT,
     SECONDS,
     CaseCommand,
+    FiniteRange,
     device_option,
     lines,
     threads_option,
@@ -106,7 +107,7 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--speed-points",
-            type=click.FloatRange(min=0),
+            type=FiniteRange(min=0),
             metavar="P",
             help="Points for speed: all up to 1.2 times the reference's time, none from 5.",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -27,8 +28,22 @@ CASE_OF = "cudalab: the lab whose case is chosen"  # in the meta of click's cont
 MOST_SIZES = 64
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 DEVICE = click.Choice(["auto", *DEVICES])
-SECONDS = click.FloatRange(min=0, min_open=True)
+MOST_SECONDS = 10**6  # as milliseconds they fit the int of poll()
 CASE_HELP = "The lab's own options (--dtype, --op, --rows, --aat, --bins, ...) choose the case."
+
+
+class FiniteRange(click.FloatRange):
+    """Numbers without nan and infinity, which lie in the ranges of click."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check that too."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+SECONDS = FiniteRange(min=0, min_open=True, max=MOST_SECONDS)
 
 
 class OutputFile(click.Path):
@@ -39,12 +54,12 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Look at the folder, too."""
+        from cudalab.formats import why_unwritable  # noqa: PLC0415 - brings NumPy
+
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        folder = path.parent
-        if not folder.is_dir():
-            self.fail(f"{path}: there is no folder {folder}", param, ctx)
-        if not os.access(folder, os.W_OK) and not path.exists():
-            self.fail(f"{path}: nothing can be written in {folder}", param, ctx)
+        reason = why_unwritable(path)
+        if reason:
+            self.fail(f"{path}: {reason}", param, ctx)
         return path
 
 
@@ -175,6 +190,14 @@ def given_options() -> dict[str, str]:
     }
 
 
+def refuse_measuring(option: str, *allowed: str) -> None:
+    """UsageError for options beside `option`, which measures nothing, that are not `allowed`."""
+    given = given_options()
+    ignored = [given[name] for name in given if name not in allowed]
+    if ignored:
+        raise UsageError(f"{option} measures nothing", hint=f"leave out {', '.join(ignored)}")
+
+
 class Sizes(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
     """Sizes and ranges of them: 1Mi,2^24 or 2^16:2^28:x4 or 300x200."""
 
@@ -242,8 +265,14 @@ class CaseCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for the lab before anything is parsed."""
         named = {arg for arg in args if arg in labs.names()}
+        with_value = {
+            name
+            for param in super().get_params(ctx)
+            if isinstance(param, click.Option) and not param.is_flag
+            for name in param.opts
+        }
         before = ["", *args]  # `--variants all` is not the argument `all`
-        everything = any(arg == ALL and not before[i].startswith("-") for i, arg in enumerate(args))
+        everything = any(arg == ALL and before[i] not in with_value for i, arg in enumerate(args))
         if len(named) == 1 and not everything:
             ctx.meta[CASE_OF] = labs.get(named.pop())
         return super().parse_args(ctx, args)

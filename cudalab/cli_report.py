@@ -21,6 +21,7 @@ from cudalab.cli_options import (
     device_option,
     dist_option,
     lines,
+    refuse_measuring,
     seed_option,
     threads_option,
     variant_names,
@@ -100,7 +101,8 @@ if TYPE_CHECKING:
     type=SweepOption(),
     multiple=True,
     metavar="DEFINE=VALUES",
-    help="Launch shapes, as for bench. By default block or tile sizes of one or two variants.",
+    help="Launch shapes, as for bench. By default block or tile sizes of one or two variants, "
+    "or of those named.",
 )
 @device_option()
 @threads_option
@@ -131,8 +133,7 @@ def report(
     lab = labs.get(name)
     text = _text_of(profile) if profile else None
     if measured:
-        if json_path:
-            raise UsageError("--from measures nothing: there is nothing for --json to keep")
+        refuse_measuring("--from", "name", "output", "measured", "profile")
         document = reports.merged([results.load(path) for path in measured], name)
         status = 0
     else:
@@ -224,12 +225,13 @@ def requests(
     )
     shapes = replace(over_n, sizes=sizes[-1:], baselines=())
     if sweep:
-        return [over_n, replace(shapes, sweep=dict(sweep))]
-    swept = report.swept_variants(lab, case, device, features)
+        return [over_n, replace(shapes, sweep=suite.joined(sweep))]
+    if variants == suite.ALL:
+        swept = report.swept_variants(lab, case, device, features)
+    else:
+        swept = suite.named(lab, case, variants)
+    found = [(variant.name, report.launch_shapes(variant)) for variant in swept]
     return [
         over_n,
-        *(
-            replace(shapes, variants=variant.name, sweep=report.launch_shapes(variant) or {})
-            for variant in swept
-        ),
+        *(replace(shapes, variants=name, sweep=sweep) for name, sweep in found if sweep),
     ]

@@ -74,17 +74,20 @@ def run(
     A size is n for vectors and the order of a square matrix; one with two dimensions is for
     matrices only. `tell` gets what is measured and how much of it is done.
     """
+    everything = reduce.LAB.exercises()
+    for size in sizes or ():
+        if not any(fits(exercise, size) for exercise in everything):
+            shown = "x".join(map(str, size)) if isinstance(size, tuple) else size
+            raise UsageError(
+                f"no exercise has data of size {shown}",
+                hint="one number, or rows x cols for the exercises with matrices",
+            )
     jobs = [
         (exercise, size)
-        for exercise in reduce.LAB.exercises()
+        for exercise in everything
         for size in (exercise.sizes if sizes is None else sizes)
         if fits(exercise, size)
     ]
-    if not jobs:
-        raise UsageError(
-            "no exercise has data of these sizes",
-            hint="one number, or rows x cols for the exercises with matrices",
-        )
     meter = Meter(backend)
     for exercise, size in jobs:
         what = f"{exercise.title}, {shown_size(exercise, size)}"

@@ -193,13 +193,25 @@ def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout
         ) from None
 
 
+def why_unwritable(path: Path) -> str | None:
+    """Why no file can be written there, as far as that is known before; None if one can."""
+    folder = path.parent
+    if path.is_dir():
+        return "is a folder"
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    if not os.access(folder, os.W_OK) and not path.exists():
+        return f"nothing can be written in {folder}"
+    return None
+
+
 @contextmanager
 def output_file(path: Path) -> Iterator[int]:
     """Open `path` for writing; it appears, or is replaced, only when the block succeeds."""
     with _blaming(path):
         target = path.resolve()
         in_place = target.exists() and not target.is_file()  # a device or a named pipe
-        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+        partial = target.parent / f".{target.name}.{os.getpid()}.partial"
         if in_place:
             fd = os.open(target, os.O_WRONLY)
         else:

@@ -11,11 +11,12 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cudalab import stats
-from cudalab.bench import COLD
+from cudalab.bench import COLD, HOT
 from cudalab.results import BROKEN, EMULATED, FASTER, SAME, SLOWER, STATISTICS, heading
 
 if TYPE_CHECKING:
@@ -94,6 +95,24 @@ def device_text(environment: Json) -> str:
     return f"CPU device, {EMULATED}: {name}" if environment["emulated"] else name
 
 
+def caches(table: Json) -> list[str]:
+    """The states of the caches in which a table was measured.
+
+    A variant that cannot run has one row, whatever the states: that row does not count.
+    """
+    rows = table["rows"]
+    count = Counter(row["name"] for row in rows)
+    counting = [row for row in rows if row["statistics"] or count[row["name"]] > 1]
+    found = {row["cache"] for row in counting or rows}
+    return [cache for cache in (COLD, HOT) if cache in found]
+
+
+def cache_text(tables: Sequence[Json]) -> str:
+    """The states of the caches in which any of `tables` was measured, for a title."""
+    found = {cache for table in tables for cache in caches(table)} or {COLD}
+    return " and ".join(cache for cache in (COLD, HOT) if cache in found) + " cache"
+
+
 def grid(table: Json, environment: Json) -> Grid:
     """The table of one lab, case and size."""
     rows = table["rows"]
@@ -101,7 +120,7 @@ def grid(table: Json, environment: Json) -> Grid:
     factor, unit = unit_for([one["median_ms"] for one in timed])
     rate, rate_unit = rate_for([one["items_per_s"] for one in timed])
     baselines = list(dict.fromkeys(name for row in rows for name in row["baselines"]))
-    both = len({row["cache"] for row in rows}) > 1
+    both = len(caches(table)) > 1
     mixed = len({row["clock"] for row in rows if row["statistics"]}) > 1
     by_flops = bool(table["work"]["flops"])
     columns = [
@@ -148,10 +167,8 @@ def grid(table: Json, environment: Json) -> Grid:
             ]
         )
     used = [i for i in range(len(columns)) if i == 0 or any(line[i] for line in cells)]
-    caches = "cold and hot" if both else ("hot" if rows and rows[0]["cache"] != COLD else "cold")
-    title = f"{heading(table)}; {device_text(environment)}; {caches} cache"
     return Grid(
-        title,
+        f"{heading(table)}; {device_text(environment)}; {cache_text([table])}",
         [columns[i] for i in used],
         [[line[i] for i in used] for line in cells],
         notes(table, environment),
@@ -165,7 +182,12 @@ def times(ratio: Json | None) -> str:
         return ""
     if ratio["low"] <= 1 <= ratio["high"]:
         return "no winner"
-    return f"{ratio['ratio']:,.0f}" if ratio["ratio"] >= 1000 else f"{ratio['ratio']:.3g}"
+    return _factor(ratio["ratio"])
+
+
+def _factor(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def notes(table: Json, environment: Json) -> list[str]:
@@ -199,7 +221,7 @@ def _by_host(table: Json) -> str:
 def winner(table: Json, environment: Json) -> list[str]:
     """The fastest variant and by how much, or that there is none."""
     said = []
-    for cache in dict.fromkeys(row["cache"] for row in table["rows"]):
+    for cache in caches(table):
         right = [
             row
             for row in table["rows"]
@@ -211,10 +233,10 @@ def winner(table: Json, environment: Json) -> list[str]:
         best, second = right[:2]
         ratio = stats.ratio(_by_round(second), _by_round(best))
         interval = (
-            f"{ratio.value:.3g} times as fast as {second['name']} "
-            f"({ratio.low:.3g} to {ratio.high:.3g})"
+            f"{_factor(ratio.value)} times as fast as {second['name']} "
+            f"({_factor(ratio.low)} to {_factor(ratio.high)})"
         )
-        where = f" ({cache})" if len({row["cache"] for row in table["rows"]}) > 1 else ""
+        where = f" ({cache})" if len(caches(table)) > 1 else ""
         where += f" ({EMULATED}: no measure of a GPU)" if environment["emulated"] else ""
         said.append(
             f"fastest{where}: {best['name']}, {interval}"
@@ -255,39 +277,38 @@ def over_sizes(tables: Sequence[Json], environment: Json) -> Grid | None:
     """Medians of one lab and case over n."""
     if len(tables) < 2:
         return None
-    names = dict.fromkeys((row["name"], row["cache"]) for table in tables for row in table["rows"])
-    both = len({cache for _, cache in names}) > 1
+    both = any(len(caches(table)) > 1 for table in tables)
+    apart = not both and len({cache for table in tables for cache in caches(table)}) > 1
+
+    def label(row: Json) -> str:
+        return str(row["name"]) + (f" ({row['cache']})" if both else "")
+
+    names = list(dict.fromkeys(label(row) for table in tables for row in table["rows"]))
     medians = [
-        {
-            (row["name"], row["cache"]): row["statistics"]["median_ms"]
-            for row in table["rows"]
-            if row["statistics"]
-        }
+        {label(row): row["statistics"]["median_ms"] for row in table["rows"] if row["statistics"]}
         for table in tables
     ]
     factor, unit = unit_for([ms for found in medians for ms in found.values()])
     rows = [
-        [
-            name + (f" ({cache})" if both else ""),
-            *(
-                figure(found[name, cache] / factor) if (name, cache) in found else ""
-                for found in medians
-            ),
-        ]
-        for name, cache in names
+        [name, *(figure(found[name] / factor) if name in found else "" for found in medians)]
+        for name in names
     ]
     best = set()
     if not both:
         variants = {r["name"] for t in tables for r in t["rows"] if r["kind"] == "variant"}
         for column, found in enumerate(medians):
-            timed = {name: ms for (name, _), ms in found.items() if name in variants}
+            timed = {name: ms for name, ms in found.items() if name in variants}
             if timed:
                 fastest = min(timed, key=lambda name: timed[name])
-                best.add((list(names).index((fastest, tables[0]["rows"][0]["cache"])), column + 1))
+                best.add((names.index(fastest), column + 1))
+    heads = [
+        table["size"] + "".join(f" ({cache})" for cache in caches(table) if apart)
+        for table in tables
+    ]
     title = heading(tables[0], size=False)
     return Grid(
-        f"{title}: median {unit} over n; {device_text(environment)}",
-        [Column("variant", right=False), *(Column(table["size"]) for table in tables)],
+        f"{title}: median {unit} over n; {device_text(environment)}; {cache_text(tables)}",
+        [Column("variant", right=False), *map(Column, heads)],
         rows,
         [],
         set(),
@@ -296,23 +317,28 @@ def over_sizes(tables: Sequence[Json], environment: Json) -> Grid | None:
 
 
 def sweep_grids(table: Json, environment: Json) -> list[Grid]:
-    """Medians over launch shapes: one define across; of two, the first down, for each variant."""
+    """Medians over launch shapes, for each state of the caches.
+
+    One define stands across; of two, the first down, for each variant.
+    """
     names = table["sweep"]
     rows = table["rows"]
     timed = [row["statistics"]["median_ms"] for row in rows if row["statistics"]]
     factor, unit = unit_for(timed)
+    what = f"{heading(table)}; {device_text(environment)}"
+    parts = {f"{what}; {cache} cache": _in_state(rows, cache) for cache in caches(table)}
     free = [name for name in names if len({row["defines"][name] for row in rows}) > 1] or names[:1]
     across = free[-1] if len(free) < 3 else None
     if across is None:
-        return [_sweep_list(table, environment, factor, unit)]
+        return [_sweep_list(*part, names, factor, unit) for part in parts.items()]
     columns = list(dict.fromkeys(row["defines"][across] for row in rows))
-    groups: dict[str, list[Json]] = {}
-    for row in rows:
-        groups.setdefault(_base(row) if len(free) == 2 else "", []).append(row)
+    groups: dict[tuple[str, str], list[Json]] = {}
+    for title, part in parts.items():
+        for row in part:
+            groups.setdefault((title, _base(row) if len(free) == 2 else ""), []).append(row)
     grids = []
-    for group, members in groups.items():
+    for (title, group), members in groups.items():
         down = free[0] if len(free) == 2 else None
-        title = f"{heading(table)}; {device_text(environment)}"
         lines = dict.fromkeys(row["defines"][down] if down else _base(row) for row in members)
         label = f"{group}: {down}" if down else "variant"
         grids.append(
@@ -329,6 +355,16 @@ def sweep_grids(table: Json, environment: Json) -> list[Grid]:
             )
         )
     return grids
+
+
+def _in_state(rows: Sequence[Json], cache: str) -> list[Json]:
+    """The rows of one state of the caches, with those that cannot run."""
+    names = {row["name"] for row in rows if row["cache"] == cache}
+    return [
+        row
+        for row in rows
+        if row["cache"] == cache or (row["name"] not in names and not row["statistics"])
+    ]
 
 
 def _base(row: Json) -> str:
@@ -368,29 +404,32 @@ def _sweep_grid(
             best.add(min(group, key=lambda k: medians[k]))
     for i, j in best:
         cells[i][j] += " *"
-    said = [*_why_not(found.values()), "* the best of its row" if best_of_row else "* the best"]
+    said = _why_not(found.values())
+    if best:
+        said.append("* the least median of its row" if best_of_row else "* the least median")
     heads = [Column(label, right=False), *(Column(str(column)) for column in columns)]
     return Grid(title, heads, cells, said, set(), best)
 
 
-def _sweep_list(table: Json, environment: Json, factor: float, unit: str) -> Grid:
+def _sweep_list(
+    title: str, rows: Sequence[Json], names: Sequence[str], factor: float, unit: str
+) -> Grid:
     """One line a combination, where three defines or more change."""
-    rows = table["rows"]
     timed = [i for i, row in enumerate(rows) if row["statistics"]]
     best = min(timed, key=lambda i: rows[i]["statistics"]["median_ms"]) if timed else -1
     cells = [
         [
             _base(row),
-            *(str(row["defines"].get(name, "")) for name in table["sweep"]),
+            *(str(row["defines"].get(name, "")) for name in names),
             figure(row["statistics"]["median_ms"] / factor) + (" *" if i == best else "")
             if row["statistics"]
             else row["status"],
         ]
         for i, row in enumerate(rows)
     ]
-    heads = [Column("variant", right=False), *map(Column, table["sweep"]), Column(f"median {unit}")]
-    title = f"{heading(table)}; {device_text(environment)}"
-    return Grid(title, heads, cells, [*_why_not(rows), "* the best"])
+    heads = [Column("variant", right=False), *map(Column, names), Column(f"median {unit}")]
+    said = [*_why_not(rows), *(["* the least median"] if timed else [])]
+    return Grid(title, heads, cells, said)
 
 
 def _why_not(rows: Iterable[Json]) -> list[str]:
@@ -550,7 +589,7 @@ def csv_text(document: Json) -> str:
                     "emulated": EMULATED if row["emulated"] else "",
                     "lab": table["lab"],
                     "case": _pairs(table["case"]),
-                    "n": table["size"],
+                    "n": table["size"].replace(",", ""),
                     "dist": table["dist"],
                     "row": row["name"],
                     **{key: row[key] for key in ("kind", "cache", "clock", "status", "course_ms")},
@@ -566,4 +605,4 @@ def csv_text(document: Json) -> str:
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
-    return " ".join(f"{k}={v}" for k, v in values.items() if v not in (None, False))
+    return " ".join(f"{k}={v}" for k, v in values.items() if v is not None and v is not False)

@@ -52,6 +52,7 @@ SHAPES = {
 }
 FOLLOWS = "ITEMS_PER_BLOCK"  # in proportion to the threads, unless it is that of a scan inside
 FEW_THREADS = 32  # a block of fewer is no block of a GPU
+DIFFERS = "differs: each table says it"  # of files of several runs
 
 
 # Blocks ------------------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ def build(source: Source) -> list[Block]:
         Blank("Name, group, date:"),
         Heading(2, "Task"),
         *_paragraphs(cleandoc(type(lab).__doc__ or "")),
-        *_system(document["environment"]),
+        *_system(document),
         Heading(2, "Method"),
         *_method(lab, tables),
         Heading(3, "How times were taken"),
@@ -167,25 +168,17 @@ def _paragraphs(text: str) -> list[Block]:
     return found
 
 
-def _system(environment: Json) -> list[Block]:
+def _system(document: Json) -> list[Block]:
     """The device's table and the versions of the software."""
+    environment = document["environment"]
     emulated = environment["emulated"]
-    rows = [[label, _value(value)] for label, value in environment["properties"].items()]
-    rows.append(["copy, memory to memory, measured (GB/s)", f"{environment['copy_gb_per_s']:,.1f}"])
-    if environment["clock_mhz"]:
-        rows.append(["clock under way, measured (MHz)", f"{environment['clock_mhz']:,.0f}"])
-    versions = dict(environment["versions"])
-    if environment["commit"]:
-        versions["commit"] = environment["commit"]
-    software = [["system", environment["platform"]], *([k, str(v)] for k, v in versions.items())]
-    software.append(["measured on", environment["date"]])
     notes = []
     if environment["other_processes"]:
         notes.append("other processes on the GPU: " + ", ".join(environment["other_processes"]))
     found: list[Block] = [
         Heading(2, "Hardware and software"),
-        Table(_pairs("Device", rows, notes)),
-        Table(_pairs("Software", software, [])),
+        Table(_pairs("Device", _differing(_device(environment), document), notes)),
+        Table(_pairs("Software", _differing(_software(environment), document), [])),
     ]
     if emulated:
         found.insert(
@@ -198,9 +191,31 @@ def _system(environment: Json) -> list[Block]:
     return found
 
 
-def _pairs(title: str, rows: list[list[str]], notes: list[str]) -> Grid:
+def _device(environment: Json) -> dict[str, str]:
+    """What was declared and measured of the device, by its label."""
+    found = {label: _value(value) for label, value in environment["properties"].items()}
+    found["copy, memory to memory, measured (GB/s)"] = f"{environment['copy_gb_per_s']:,.1f}"
+    if environment["clock_mhz"]:
+        found["clock under way, measured (MHz)"] = f"{environment['clock_mhz']:,.0f}"
+    return found
+
+
+def _software(environment: Json) -> dict[str, str]:
+    """Versions and the date, by their labels."""
+    found = {"system": environment["platform"], **environment["versions"]}
+    if environment["commit"]:
+        found["commit"] = environment["commit"]
+    return {**found, "measured on": environment["date"]}
+
+
+def _differing(found: dict[str, str], document: Json) -> dict[str, str]:
+    """No value where that of several runs differs."""
+    return found | {label: DIFFERS for label in document.get("differing", []) if label in found}
+
+
+def _pairs(title: str, found: Mapping[str, str], notes: list[str]) -> Grid:
     columns = [grids.Column("property", right=False), grids.Column("value", right=False)]
-    return grids.Grid(title, columns, rows, notes)
+    return grids.Grid(title, columns, [[*pair] for pair in found.items()], notes)
 
 
 def _value(value: str | float) -> str:
@@ -300,13 +315,14 @@ def _tables(tables: Sequence[Json], environment: Json) -> list[Block]:
 def questions(tables: Sequence[Json]) -> list[str]:
     """What the student must answer, as far as the results bear on it."""
     plain = [table for table in tables if not table["sweep"]]
-    sizes = {json.dumps([t["case"], t["dist"]]) for t in plain}
+    series = {json.dumps([t["case"], t["dist"]]) for t in plain}
+    sizes = {json.dumps([t["case"], t["dist"], t["size"]]) for t in plain}
     variants = {r["name"] for t in plain for r in t["rows"] if r["kind"] == "variant"}
     asked = []
     if len(variants) > 1:
         asked.append("Which variant is fastest, and which of its steps made the difference?")
     asked.append("What limits the fastest variant: memory, arithmetic, launches, barriers?")
-    if len(plain) > len(sizes):
+    if len(sizes) > len(series):
         asked.append("How does the time grow with n, and where does the order of variants change?")
     if any(table["sweep"] and _timed(table) for table in tables):
         asked.append("Which launch shape is best, and why?")
@@ -433,7 +449,10 @@ def swept_variants(lab: Lab, case: Case, device: str, features: frozenset[str]) 
 
 
 def merged(documents: Sequence[Json], lab: str) -> Json:
-    """The tables of `lab` from several files. UsageError if they are from different devices."""
+    """The tables of `lab` from several files; where their runs differ, a note of each says how.
+
+    `differing` names in what. UsageError if they are from different devices.
+    """
     first = documents[0]
     for document in documents[1:]:
         for key in ("device", "device_name"):
@@ -443,8 +462,43 @@ def merged(documents: Sequence[Json], lab: str) -> Json:
                     f"the files are results of different devices: {one} and {other}",
                     hint="a report is about one device",
                 )
-    tables = [table for one in documents for table in one["tables"] if table["lab"] == lab]
-    return {**first, "tables": tables}
+    runs = [one for one in documents if any(table["lab"] == lab for table in one["tables"])]
+    runs = runs or [first]
+    facts = [_facts(run) for run in runs]
+    differing = [
+        label
+        for label in dict.fromkeys(label for known in facts for label in known)
+        if len({known.get(label) for known in facts}) > 1
+    ]
+    tables = []
+    for run, known in zip(runs, facts, strict=True):
+        said = "; ".join(f"{label}: {known.get(label, 'unknown')}" for label in differing)
+        notes = [f"the run of this table: {said}"] if said else []
+        tables += [
+            {**table, "notes": [*table["notes"], *notes]}
+            for table in run["tables"]
+            if table["lab"] == lab
+        ]
+    busy = [text for run in runs for text in run["environment"]["other_processes"]]
+    caches = [cache for run in runs for cache in run["conditions"]["caches"]]
+    return {
+        **runs[0],
+        "environment": {**runs[0]["environment"], "other_processes": [*dict.fromkeys(busy)]},
+        "conditions": {**runs[0]["conditions"], "caches": [*dict.fromkeys(caches)]},
+        "tables": tables,
+        "differing": differing,
+    }
+
+
+def _facts(run: Json) -> dict[str, str]:
+    """What the times of a run depend on, by its label."""
+    conditions = run["conditions"]
+    return {
+        **_device(run["environment"]),
+        **_software(run["environment"]),
+        "time limit of a table (s)": f"{conditions['time_limit_s']:g}",
+        "seed": str(conditions["seed"]),
+    }
 
 
 # Files -------------------------------------------------------------------------------------------

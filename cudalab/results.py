@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -394,7 +395,16 @@ def compare(old: Json, new: Json, threshold: float = THRESHOLD) -> Comparison:
         for key, label in _COMPARED.items()
         if here[key] != there[key]
     ]
+    notes += [
+        f"{label}: {then} then, {now} now"
+        for label, then, now in (
+            (THREADS, *(where["properties"].get(THREADS, "unknown") for where in (there, here))),
+            ("seed of the data", old["conditions"]["seed"], new["conditions"]["seed"]),
+        )
+        if then != now
+    ]
     notes += _busy_notes(there, here)
+    notes += [*_repeated_notes(old, "then"), *_repeated_notes(new, "now")]
     before, after = _keyed(old), _keyed(new)
     verdicts = [_verdict(key, before.get(key), row, threshold) for key, row in after.items()]
     verdicts += [
@@ -416,6 +426,7 @@ def check_comparable(old: Json, device: str) -> None:
 
 
 _COMPARED = {"device_name": "device", "driver": "driver", "commit": "commit"}
+THREADS = "OS threads used"  # a property of the CPU device
 
 
 def _busy_notes(there: Json, here: Json) -> list[str]:
@@ -430,13 +441,26 @@ Key = tuple[str, str, str, str]  # lab, size, what was measured, row
 
 
 def _keyed(document: Json) -> dict[Key, Json]:
-    """Rows by what they measure."""
-    found = {}
-    for table in document["tables"]:
-        for row in table["rows"]:
-            hot = "" if row["cache"] == COLD else f" ({row['cache']})"
-            found[table["lab"], table["size"], heading(table), row["name"] + hot] = row
-    return found
+    """Rows by what they measure; of several that measure the same, the last."""
+    return {_key(table, row): row for table in document["tables"] for row in table["rows"]}
+
+
+def _key(table: Json, row: Json) -> Key:
+    hot = "" if row["cache"] == COLD else f" ({row['cache']})"
+    return table["lab"], table["size"], heading(table), row["name"] + hot
+
+
+def _repeated_notes(document: Json, when: str) -> list[str]:
+    """Which rows were measured more than once, a line for each table."""
+    keys = Counter(_key(table, row) for table in document["tables"] for row in table["rows"])
+    repeated: dict[str, list[str]] = {}
+    for (_, _, what, name), times in keys.items():
+        if times > 1:
+            repeated.setdefault(what, []).append(name)
+    return [
+        f"measured more than once {when}: {what}: {', '.join(names)}; the last is compared"
+        for what, names in repeated.items()
+    ]
 
 
 def _verdict(key: Key, old: Json | None, new: Json | None, threshold: float) -> Verdict:

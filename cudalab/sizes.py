@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def size(text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a size such as 1000, 1e6, 2^20, 1Mi or 128M")
-    number = 2.0 ** int(match["power"]) if match["power"] else float(match["number"])
+    number = Fraction(2 ** int(match["power"]) if match["power"] else match["number"])
     number *= _UNITS[(match["unit"] or "").upper()]
-    if not number.is_integer() or number >= 2**31:
+    if number.denominator != 1 or number >= 2**31:
         raise ValueError(f"{text!r} is not a whole number below 2^31")
     return int(number)

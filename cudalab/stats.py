@@ -78,23 +78,28 @@ class Ratio:
 def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
     """The ratio of the medians with its bootstrap interval; samples by round.
 
-    Where both were sampled in the same rounds, rounds are resampled: what slowed both down in one
-    of them, a clock for example, is in both medians and cancels.
+    Rounds in which both were sampled are resampled together: what slowed both down in one of them,
+    a clock for example, is in both medians and cancels. The other samples of each, as of the
+    faster row, which is sampled for longer, are resampled by themselves.
     """
     rounds = sorted(of.keys() & to.keys())
-    if len(rounds) >= MIN_PAIRS:
-        one = np.array([of[r] for r in rounds])
-        two = np.array([to[r] for r in rounds])
-        pick = _picks(len(rounds), 0)
-        ratios = np.median(one[pick], axis=1) / np.median(two[pick], axis=1)
-    else:
-        one, two = np.array(list(of.values())), np.array(list(to.values()))
-        first, second = _picks(len(one), 0), _picks(len(two), 1)
-        ratios = np.median(one[first], axis=1) / np.median(two[second], axis=1)
+    if len(rounds) < MIN_PAIRS:
+        rounds = []
+    pairs = _picks(len(rounds), 0)
+    ratios = _medians(of, rounds, pairs, 1) / _medians(to, rounds, pairs, 2)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(ratios, [tail, 1 - tail])
-    value = float(np.median(one) / np.median(two))
+    value = median(list(of.values())) / median(list(to.values()))
     return Ratio(value, min(float(low), value), max(float(high), value))
+
+
+def _medians(samples: Mapping[int, float], rounds: list[int], pairs: Array, seed: int) -> Array:
+    """Medians of RESAMPLES resamples: `pairs` are indices into `rounds`, the others have `seed`."""
+    common = np.array([samples[r] for r in rounds])
+    others = np.array([samples[r] for r in sorted(samples.keys() - rounds)])
+    resampled = np.hstack([common[pairs], others[_picks(len(others), seed)]])
+    medians: Array = np.median(resampled, axis=1)
+    return medians
 
 
 def independent_ratio(of: Sequence[float], to: Sequence[float]) -> Ratio:
@@ -106,4 +111,5 @@ def independent_ratio(of: Sequence[float], to: Sequence[float]) -> Ratio:
 def _picks(n: int, seed: int) -> Array:
     """RESAMPLES rows of n indices below n."""
     raw = np.random.PCG64(seed).random_raw(RESAMPLES * n)
-    return ((raw >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)).astype(np.intp).reshape(-1, n)
+    picks = (raw >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
+    return picks.astype(np.intp).reshape(RESAMPLES, n)

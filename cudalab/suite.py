@@ -15,13 +15,15 @@ from cudalab.bench import Candidate, Entry, Meter, Plan, Row, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from cudalab.backends.base import Backend
     from cudalab.bench import Data
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.registry import Variant
     from cudalab.results import Json
+
+    Chosen = tuple[list[Variant], list[str]]  # variants, and why others are left out
 
 BUDGET_S = 20.0  # of sampling in a call that does not say; compiling and checking come on top
 MOST_TABLE_S = 10.0
@@ -32,6 +34,14 @@ ALL = "all"
 
 # Define -> values: numbers, products of numbers and defines, or ~DEFINE: in proportion to it.
 Sweep = dict[str, list[str]]
+
+
+def joined(given: Iterable[tuple[str, list[str]]]) -> Sweep:
+    """The values of each define; one that is named twice has those of both."""
+    found: Sweep = {}
+    for name, values in given:
+        found[name] = list(dict.fromkeys([*found.get(name, []), *values]))
+    return found
 
 
 class Progress(Protocol):
@@ -78,9 +88,8 @@ class Suite:
         self.declared_mhz = float(properties.get("clock (MHz)", 0))
         self.meter.best_mhz = backend.clock_mhz() or 0.0
         self.jobs = [
-            (lab, case, size)
-            for lab, case in request.labs
-            for size in request.sizes or [work.default_size(lab.name, case, backend.name)]
+            (lab, case, size, self._chosen(lab, case))
+            for lab, case, size in jobs(request, backend.name)
         ]
         limit = request.time_limit_s or min(
             max(BUDGET_S / len(self.jobs), LEAST_TABLE_S), MOST_TABLE_S
@@ -95,11 +104,11 @@ class Suite:
 
     def tables(self) -> Iterator[Json]:
         """Measure one table after the other."""
-        for lab, case, size in self.jobs:
+        for lab, case, size, chosen in self.jobs:
             with tempfile.TemporaryDirectory(prefix="cudalab-bench-") as folder:
-                yield self._table(lab, case, size, Path(folder))
+                yield self._table(lab, case, size, chosen, Path(folder))
 
-    def _table(self, lab: Lab, case: Case, size: Size, folder: Path) -> Json:
+    def _table(self, lab: Lab, case: Case, size: Size, chosen: Chosen, folder: Path) -> Json:
         dist = self.request.dist or lab.distributions[0]
         table: Json = {
             "lab": lab.name,
@@ -111,15 +120,14 @@ class Suite:
             "sweep": free_defines(self.request.sweep),
             "rows": [],
             "end_to_end": None,
-            "notes": [],
+            "notes": chosen[1],
         }
         self.document["tables"].append(table)
         self.progress.begin(results.heading(table))
         self.progress.step("input")
         data = bench.make_data(lab, case, size, dist, self.request.seed, self.backend, folder)
-        chosen, table["notes"] = self._chosen(lab, case)
         entries = _Entries(self, lab, case, data, table)
-        for variant in chosen:
+        for variant in chosen[0]:
             entries.add_variant(variant)
         if not self.request.sweep:
             for name in self.request.baselines:
@@ -190,14 +198,11 @@ class Suite:
         self._save(self.document)
         self._saved = time.monotonic()
 
-    def _chosen(self, lab: Lab, case: Case) -> tuple[list[Variant], list[str]]:
+    def _chosen(self, lab: Lab, case: Case) -> Chosen:
         """The variants to measure in teaching order, and why others are left out."""
         variants, notes = choose(lab, case, self.request.variants, self.backend)
         if self.request.kernel:
-            path = self.request.kernel
-            own = registry.read_header(path, lab, str(path))
-            registry.check_applies(own, lab, case)
-            variants.append(replace(own, name=path.name))
+            variants.append(own_variant(lab, case, self.request.kernel))
         if not self.request.sweep:
             return variants, notes
         swept = []
@@ -336,17 +341,51 @@ class _Entries:
 # Choosing ----------------------------------------------------------------------------------------
 
 
-def choose(
-    lab: Lab, case: Case, wanted: str | None, backend: Backend
-) -> tuple[list[Variant], list[str]]:
+def check(request: Request, device: str) -> None:
+    """UsageError for what cannot be measured, as far as that is known before the device is open."""
+    for lab, case in request.labs:
+        if request.variants not in (None, ALL):
+            named(lab, case, request.variants)
+        if request.kernel:
+            own_variant(lab, case, request.kernel)
+    for lab, case, size in jobs(request, device):
+        # Drawn is the first piece only, a header. Every number is a size, so a small one will do.
+        shape = size if isinstance(size, tuple) else 1
+        next(iter(lab.generate(case, shape, request.dist or lab.distributions[0], request.seed)))
+
+
+def jobs(request: Request, device: str) -> list[tuple[Lab, Case, Size]]:
+    """What each table is about."""
+    return [
+        (lab, case, size)
+        for lab, case in request.labs
+        for size in request.sizes or [work.default_size(lab.name, case, device)]
+    ]
+
+
+def named(lab: Lab, case: Case, names: str) -> list[Variant]:
+    """The variants with these names, in teaching order. UsageError if one is not for the case."""
+    found = [registry.find(lab, name.strip()) for name in names.split(",")]
+    for variant in found:
+        registry.check_applies(variant, lab, case)
+    return sorted(found, key=lambda variant: (variant.order, variant.name))
+
+
+def own_variant(lab: Lab, case: Case, path: Path) -> Variant:
+    """A student's file, called by its name."""
+    own = registry.read_header(path, lab, str(path))
+    registry.check_applies(own, lab, case)
+    return replace(own, name=path.name)
+
+
+def choose(lab: Lab, case: Case, wanted: str | None, backend: Backend) -> Chosen:
     """The variants that `--variants` means, and why others of `all` are left out."""
     everything = registry.variants(lab)
     if wanted is not None and wanted != ALL:
-        named = [registry.find(lab, name.strip()) for name in wanted.split(",")]
-        for variant in named:
-            registry.check_applies(variant, lab, case)
+        found = named(lab, case, wanted)
+        for variant in found:
             registry.check_features(variant, backend.name, backend.features)
-        return sorted(named, key=lambda variant: (variant.order, variant.name)), []
+        return found, []
     able: list[Variant] = []
     why: dict[str, list[str]] = {}
     for variant in everything:

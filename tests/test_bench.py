@@ -87,6 +87,24 @@ def test_the_interval_is_the_same_at_every_call():
 def test_the_ratio_lies_in_its_interval(one, two):
     found = stats.ratio(dict(enumerate(one)), dict(enumerate(two)))
     assert found.low <= found.value <= found.high
+    assert found.value == pytest.approx(stats.median(one) / stats.median(two))
+
+
+def test_rounds_of_one_row_only_count_too():
+    """A row that takes long has fewer samples than the others of its table."""
+    long = dict(enumerate([1.5] * 6))
+    short = dict(enumerate([2.0] * 6 + [1.0] * 20))
+    assert stats.ratio(long, short) == stats.Ratio(1.5, 1.5, 1.5)
+    assert stats.ratio(short, long) == stats.Ratio(1 / 1.5, 1 / 1.5, 1 / 1.5)
+
+
+def test_what_slows_both_down_cancels_in_the_rounds_of_both():
+    both = {r: 1.0 + 0.1 * (r % 5) for r in range(20)}
+    one = {r: 2 * ms for r, ms in both.items()} | {20: 2.4}
+    paired = stats.ratio(one, both)
+    apart = stats.independent_ratio(list(one.values()), list(both.values()))
+    assert paired.value == apart.value
+    assert paired.high - paired.low < (apart.high - apart.low) / 2
 
 
 # A device that takes the time it is told ---------------------------------------------------------

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import resource
+import shlex
 import signal
 import struct
 import subprocess
@@ -207,6 +208,18 @@ def test_version():
         (["radixsort", "--dtype", "int8"], "'int8' is not one of"),
         (["radixsort", "--threads", "0"], "--threads"),
         (["radixsort", "--kill-after", "0"], "--kill-after"),
+        (["radixsort", "--kill-after", "nan"], "'nan' is not a finite number"),
+        (["radixsort", "--kill-after", "inf"], "--kill-after"),
+        (["radixsort", "--kill-after", "1e10"], "--kill-after"),
+        (["bench", "reduce", "--time-limit", "nan"], "'nan' is not a finite number"),
+        (["bench", "--compare", __file__, __file__, "--threshold", "nan"], "'nan' is not a finite"),
+        (["bench", "--compare", __file__, __file__, "--threshold", "inf"], "'inf' is not a finite"),
+        (["bench", "reduce", "--hot", "all", "--op", "max"], "No such option '--op'"),
+        (
+            ["bench", "reduce", "--baseline", "numpy", "--sweep", "THREADS_PER_BLOCK=64"],
+            "--baseline and --sweep exclude each other",
+        ),
+        (["histogram", "--plot", "nowhere/x.png"], "there is no folder nowhere"),
         (["radixsort", "--kernel", "/nowhere/my.cu"], "'/nowhere/my.cu' does not exist"),
         (["radixsort", "-i", "/nowhere/in.bin"], "'/nowhere/in.bin' does not exist"),
         (["radixsort", "-i", "/"], "is a directory"),
@@ -322,13 +335,16 @@ def test_terminal_as_stdin():
     os.close(terminal)
 
 
-@pytest.mark.parametrize("args", [["radixsort"], ["gen", "radixsort", "--n", "3"]])
+@pytest.mark.parametrize(
+    "args", [["radixsort"], ["gen", "matmul", "--shape", "--n", "3x4x5"]], ids=" ".join
+)
 def test_terminal_as_stdout(args):
     controller, terminal = pty.openpty()
     done = run(*args, stdin=INPUT, stdout=terminal)
     os.close(terminal)
     assert done.returncode == 2
     assert b"stdout is a terminal" in done.stderr
+    assert shlex.join(["cudalab", *args]).encode() in done.stderr
     assert b"> " in done.stderr
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):  # the end: nothing was written
         os.read(controller, 1)
@@ -345,6 +361,7 @@ def shell(line):
 def test_closed_streams():
     expect(shell("cudalab radixsort <&-"), 1, "Error: stdin is closed", "Hint: ")
     expect(shell("cudalab radixsort >&-"), 1, "Error: stdout is closed", "Hint: ")
+    expect(shell("cudalab show radixsort split_1bit >&-"), 1, "Error: stdout is closed")
 
 
 def test_directory_as_stdin():
@@ -407,6 +424,7 @@ def test_failure_keeps_the_old_file(tmp_path):
 @pytest.mark.parametrize("where", ["nowhere/out.bin", "."])
 def test_unwritable_output(tmp_path, where):
     expect(sort("-o", tmp_path / where), 1, "Error: ", "cannot be written")
+    expect(sort("-o", "/"), 1, "Error: /: cannot be written: Is a directory")
 
 
 def test_out_of_memory(tmp_path):
@@ -557,6 +575,25 @@ def test_file_without_a_header(tmp_path):
 def test_options_that_would_be_ignored_are_refused(words, one, other):
     message = f"Error: {one} and {other} exclude each other\nHint: leave one of them out"
     expect(run(*words.replace("FILE", __file__).split()), 2, message)
+
+
+def test_a_report_from_results_takes_no_options_of_measuring():
+    done = run("report", "reduce", "--from", __file__, "--n", "5", "--op", "max", "-o", "r.md")
+    expect(done, 2, "Error: --from measures nothing\nHint: leave out --n, --op\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--variants nope", "reduce has no variant 'nope'"),
+        ("scan --variants warp_shuffle,single_pass", "scan has no variant 'single_pass'"),
+        ("--n 100,30x20", "reduce has no data of size (30, 20)"),
+        ("--sweep LANES=1,2", "no variant of reduce here defines LANES"),
+    ],
+)
+def test_nothing_is_printed_before_bench_refuses(words, message):
+    done = run("bench", "reduce", *words.split(), "--device", "cpu")
+    expect(done, 2, f"Error: {message}")
 
 
 def test_compare_takes_no_other_options():
@@ -748,6 +785,10 @@ def test_no_endless_kernel_is_left_behind(own):
         ("2k", 2000),
         ("0.5M", 500_000),
         ("128M", 128_000_000),
+        ("1.001K", 1001),
+        ("2.01K", 2010),
+        ("1.001M", 1_001_000),
+        ("1.1e1", 11),
         ("2147483647", 2**31 - 1),
     ],
 )
@@ -756,7 +797,11 @@ def test_sizes(text, count):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-1", "x", "1.5", "2^31", "2^99", "1e99", "3G", "1_000", "1 000", "0xF", "3^2"]
+    "text",
+    [
+        *("", "-1", "x", "1.5", "2^31", "2^99", "1e99", "3G", "1_000", "1 000", "0xF", "3^2"),
+        *("1.0001K", f"1.{29 * '0'}1K"),
+    ],
 )
 def test_what_is_no_size(text):
     with pytest.raises(click.BadParameter):

@@ -160,8 +160,9 @@ def test_a_wrong_answer_is_named(backend):
 
 
 def test_no_data_of_such_sizes(backend):
-    with pytest.raises(UsageError, match="no exercise has data of these sizes"):
-        list(exercises.run(backend, [(1, 2, 3)]))
+    for sizes in ([(1, 2, 3)], [(1, 2, 3), 16]):
+        with pytest.raises(UsageError, match="no exercise has data of size 1x2x3"):
+            list(exercises.run(backend, sizes))
 
 
 # The command -------------------------------------------------------------------------------------

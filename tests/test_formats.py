@@ -328,6 +328,9 @@ def test_output_that_cannot_be_created(tmp_path):
     folder = output_file(tmp_path)
     with pytest.raises(CudalabError, match="cannot be written: Is a directory"), folder:
         pass
+    root = output_file(Path("/"))
+    with pytest.raises(CudalabError, match="/: cannot be written: Is a directory"), root:
+        pass
 
 
 def test_an_error_of_the_block_is_not_blamed_on_the_file(tmp_path):

@@ -430,6 +430,15 @@ def test_other_files_than_pictures_are_refused_at_once():
     assert LAB.complete({"plot": plots.TERMINAL})["plot"] == plots.TERMINAL
 
 
+def test_a_picture_that_cannot_be_written_is_refused_at_once(tmp_path):
+    folder = tmp_path / "gone"
+    with pytest.raises(UsageError, match=f"there is no folder {folder}"):
+        LAB.complete({"plot": str(folder / "a.png")})
+    (tmp_path / "a.png").mkdir()
+    with pytest.raises(UsageError, match=r"a\.png: is a folder"):
+        LAB.complete({"plot": str(tmp_path / "a.png")})
+
+
 def test_pictures_need_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

@@ -123,6 +123,20 @@ def test_a_sweep_of_two_defines_has_a_line_for_each_of_the_first():
     ]
 
 
+def test_a_sweep_has_a_line_for_each_state_of_the_caches():
+    rows = [
+        row(f"tree[T={t}]", t * scale, defines={"T": t}, cache=cache)
+        for t in (1, 2)
+        for cache, scale in (("cold", 4), ("hot", 2))
+    ]
+    made = over_shapes(table(rows, sweep=["T"]), document()["environment"])
+    assert [(line.label, line.x, line.y) for line in made.lines] == [
+        ("tree (cold)", [1, 2], [4, 8]),
+        ("tree (hot)", [1, 2], [2, 4]),
+    ]
+    assert made.title.endswith("; cold and hot cache")
+
+
 @pytest.mark.parametrize("values", [[(32, 1.0)], [("a", 1.0), ("b", 2.0)], [(32, None)]])
 def test_what_is_no_sweep_over_numbers_is_not_drawn(values):
     assert charts(document(sweep(values))) == []

@@ -390,6 +390,50 @@ def test_tables_of_other_labs_are_left_out():
     assert [t["lab"] for t in merged["tables"]] == ["reduce"] * 3
 
 
+def one_run(cache, **changed):
+    rows = [row("sequential", 2.0, cache=cache), row("first_add_on_load", 1.0, cache=cache)]
+    found = document(table(rows), caches=(cache,))
+    found["environment"] |= changed
+    return found
+
+
+def test_files_of_cold_and_hot_caches():
+    blocks = built(report.merged([one_run("cold"), one_run("hot")], "reduce"))
+    (text,) = section(blocks, "How times were taken")
+    assert "Cold: the caches were flushed before each sample; hot:" in text.text
+    *_, over_n = [b.grid for b in section(blocks, "Results")]
+    assert over_n.title.endswith("; cold and hot cache")
+    assert [c.title for c in over_n.columns] == ["variant", "1,024 (cold)", "1,024 (hot)"]
+    assert over_n.rows == [["sequential", "2.000", "2.000"], ["first_add_on_load", *["1.000"] * 2]]
+    assert not any("grow with n" in question for question in headings(blocks, 3))
+
+
+def test_what_differs_between_the_files_is_said_at_their_tables():
+    one = one_run("cold", commit="1111111")
+    other = one_run("cold", date="2026-02-01T12:00:00+00:00", copy_gb_per_s=90.0)
+    other["conditions"]["seed"] = 7
+    blocks = built(report.merged([one, other], "reduce"))
+    first, second, _ = [b.grid for b in section(blocks, "Results")]
+    copy = "copy, memory to memory, measured (GB/s)"
+    assert first.notes[-1] == (
+        f"the run of this table: {copy}: 100.0; commit: 1111111; "
+        "measured on: 2026-01-31T12:00:00+00:00; seed: 0"
+    )
+    assert second.notes[-1] == (
+        f"the run of this table: {copy}: 90.0; commit: unknown; "
+        "measured on: 2026-02-01T12:00:00+00:00; seed: 7"
+    )
+    device, software = [b.grid for b in section(blocks, "Hardware and software")]
+    assert [copy, "differs: each table says it"] in device.rows
+    assert ["commit", "differs: each table says it"] in software.rows
+    assert ["cudalab", "1"] in software.rows
+
+
+def test_files_that_do_not_differ_need_no_notes():
+    merged = report.merged([measured(), swept()], "reduce")
+    assert all(t["notes"] == [] for t in merged["tables"])
+
+
 @pytest.mark.parametrize(
     ("lab", "given", "device", "sizes"),
     [
@@ -475,6 +519,21 @@ def test_other_kinds_of_files(results_file, tmp_path):
     assert "report.pdf: a report is a file called .md or .html" in done.exception.message
     done = invoke("reduce", "--from", results_file, "--json", tmp_path / "new.json")
     assert "--from measures nothing" in done.exception.message
+    assert done.exception.hint == "leave out --json"
+
+
+def test_the_named_variants_are_swept(monkeypatch):
+    made = []
+    monkeypatch.setattr(cli_report, "measure", lambda *_, **options: made.append(options) or 1)
+    named = "cols_global,cols_shared,cols_strips"
+    invoke("reduce", "--cols", "--variants", named, "--sweep", "A=1", "--sweep", "A=1,2")
+    (options,) = made
+    found = {key: options[key] for key in options if key not in ("device", "threads")}
+    _, swept = cli_report.requests(REDUCE, "cpu", frozenset(), **found)
+    assert swept.sweep == {"A": ["1", "2"]}
+    _, *shapes = cli_report.requests(REDUCE, "cpu", frozenset(), **{**found, "sweep": ()})
+    # cols_strips has no number of threads that can be changed alone.
+    assert [request.variants for request in shapes] == ["cols_global", "cols_shared"]
 
 
 def test_measured_on_the_spot(tmp_path, device_name):

@@ -352,18 +352,20 @@ def test_times_over_sizes_mark_the_best():
     shown = grids.over_sizes([table(slower), table(faster, size="2,000,000")], environment())
     assert shown.rows == [["a", "2.000", "20.00"], ["b", "4.000", "10.00"]]
     assert shown.best == {(0, 1), (1, 2)}
+    assert shown.title.endswith("; cold cache")
     assert grids.over_sizes([table(slower)], environment()) is None
 
 
 def swept(values, names):
     rows = []
-    for name, defines, ms in values:
+    for name, defines, ms, *cache in values:
         label = " ".join(f"{k}={v}" for k, v in defines.items())
+        options = {"defines": defines, "cache": cache[0] if cache else "cold"}
         if ms is None:
-            one = Row(f"{name}[{label}]", defines=defines)
+            one = Row(f"{name}[{label}]", **options)
             one.refuse(Status.FAILED, "g++ rejected the kernel:\nx.cu:1:2: error: too many", 5)
         else:
-            one = row(f"{name}[{label}]", [ms] * 6, defines=defines)
+            one = row(f"{name}[{label}]", [ms] * 6, **options)
         rows.append(one)
     found = table(rows, sweep=names, end_to_end=None)
     found["rows"] = results.rows_of(rows, WORK, CEILING, ladder=False)
@@ -378,7 +380,7 @@ def test_a_sweep_of_one_define_has_a_line_for_each_variant():
     )
     assert [column.title for column in shown.columns] == ["variant", "1", "2"]
     assert shown.rows == [["a", "4.000", "2.000 *"], ["b", "3.000 *", "FAILED"]]
-    assert shown.notes == ["b[T=2]: FAILED: too many", "* the best of its row"]
+    assert shown.notes == ["b[T=2]: FAILED: too many", "* the least median of its row"]
 
 
 def test_a_sweep_of_two_defines_is_a_grid_with_its_best_cell():
@@ -391,11 +393,75 @@ def test_a_sweep_of_two_defines_is_a_grid_with_its_best_cell():
     )
     assert [column.title for column in shown.columns] == ["a: T", "8", "9"]
     assert shown.rows == [["1", "4.000", "3.000"], ["2", "1.000 *", "FAILED"]]
+    assert shown.notes == ["a[T=2 U=9]: FAILED: too many", "* the least median"]
 
 
 def test_a_sweep_of_three_defines_is_a_list():
     (shown,) = swept([("a", {"T": t, "U": t, "V": t}, float(t)) for t in (1, 2)], ["T", "U", "V"])
     assert shown.rows == [["a", "1", "1", "1", "1.000 *"], ["a", "2", "2", "2", "2.000"]]
+    assert shown.notes == ["* the least median"]
+
+
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        ("T", [[["a", "2.000 *", "4.000"]], [["a", "3.000", "1.000 *"]]]),
+        (
+            "TU",
+            [
+                [["1", "2.000 *", ""], ["2", "", "4.000"]],
+                [["1", "3.000", ""], ["2", "", "1.000 *"]],
+            ],
+        ),
+        (
+            "TUV",
+            [
+                [["a", "1", "1", "1", "2.000 *"], ["a", "2", "2", "2", "4.000"]],
+                [["a", "1", "1", "1", "3.000"], ["a", "2", "2", "2", "1.000 *"]],
+            ],
+        ),
+    ],
+)
+def test_a_sweep_has_a_table_for_each_state_of_the_caches(names, rows):
+    shown = swept(
+        [
+            ("a", dict.fromkeys(names, value), ms, cache)
+            for value, cold, hot in ((1, 2.0, 3.0), (2, 4.0, 1.0))
+            for cache, ms in (("cold", cold), ("hot", hot))
+        ],
+        list(names),
+    )
+    assert [one.rows for one in shown] == rows
+    assert [re.search(r"; (\w+) cache", one.title)[1] for one in shown] == ["cold", "hot"]
+
+
+@pytest.mark.parametrize("states", [["hot"], ["cold", "hot"]])
+def test_what_cannot_run_is_in_the_table_of_each_state(states):
+    """Such a row has no state of its own, whatever it says."""
+    shown = swept(
+        [
+            ("a", {"T": 1}, None, "cold"),
+            *(("a", {"T": value}, float(value), cache) for value in (2, 3) for cache in states),
+        ],
+        ["T"],
+    )
+    assert [one.rows for one in shown] == [[["a", "FAILED", "2.000 *", "3.000"]]] * len(states)
+    assert [re.search(r"; (\w+) cache", one.title)[1] for one in shown] == states
+
+
+def test_a_row_that_cannot_run_is_of_no_state():
+    failed = Row("own.cu")
+    failed.refuse(Status.FAILED, "no", 5)
+    shown = grids.grid(table([row("a", [1.0] * 6, cache="hot"), failed]), environment())
+    assert shown.title.endswith("; hot cache")
+    assert "cache" not in [column.title for column in shown.columns]
+
+
+@pytest.mark.parametrize("names", ["T", "TU", "TUV"])
+def test_a_sweep_of_which_nothing_ran_has_no_star(names):
+    (shown,) = swept([("a", dict.fromkeys(names, value), None) for value in (1, 2)], list(names))
+    assert not shown.best
+    assert not any("*" in note for note in shown.notes)
 
 
 @pytest.mark.parametrize(
@@ -443,10 +509,45 @@ def test_csv_has_every_row_in_full(stored):
     assert {line["emulated"] for line in lines} == {""}
 
 
+def test_numbers_in_csv_are_in_full():
+    one = row("a", [1.0] * 6, defines={"SKIP": 0, "T": 64})
+    tables = [table([one], size=size) for size in ("1,000,000", "3,000x200")]
+    lines = list(csv.DictReader(io.StringIO(grids.csv_text(document(*tables)))))
+    assert [line["n"] for line in lines] == ["1000000", "3000x200"]
+    assert lines[0]["defines"] == "SKIP=0 T=64"
+
+
 def test_csv_of_the_cpu_device_says_emulated():
     emulated = [row("a", [1.0] * 6, device="cpu", emulated=True)]
     (line,) = csv.DictReader(io.StringIO(grids.csv_text(document(table(emulated), **CPU))))
     assert line["emulated"] == "emulated"
+
+
+# Factors ------------------------------------------------------------------------------------------
+
+
+def test_factors_are_those_of_the_medians_beside_them():
+    """The row that takes longer was sampled in the first rounds only."""
+    found = document(table([row("b", [1.5] * 6), row("a", [2.0] * 6 + [1.0] * 20)]))
+    shown = grids.grid(found["tables"][0], environment())
+    assert shown.notes[0] == "fastest: a, 1.5 times as fast as b (1.5 to 1.5)"
+    titles = [column.title for column in shown.columns]
+    assert shown.rows[1][titles.index("× below")] == "1.5"
+    assert "| 1.5 |" in grids.markdown(found)
+    lines = list(csv.DictReader(io.StringIO(grids.csv_text(found))))
+    assert lines[1]["times_below"] == lines[1]["times_first"] == "1.5"
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"),
+    [(2.0, "2"), (2.346, "2.35"), (999.4, "999"), (999.6, "1,000"), (1234.4, "1,234")],
+)
+def test_factors_have_three_digits_or_all_before_the_point(factor, text):
+    found = table([row("b", [factor] * 6), row("a", [1.0] * 6)])
+    assert grids.times(found["rows"][1]["below"]) == text
+    assert grids.winner(found, environment()) == [
+        f"fastest: a, {text} times as fast as b ({text} to {text})",
+    ]
 
 
 # Two runs -----------------------------------------------------------------------------------------
@@ -512,6 +613,27 @@ def test_another_gpu_or_driver_is_named():
     assert results.compare(old, document(rows)).notes == [
         "device: Old GPU then, Some GPU now",
         "other processes were on the GPU then: train (17)",
+    ]
+
+
+def test_another_seed_or_number_of_threads_is_named():
+    old, new = (
+        document(table([row("a", [1.0] * 9)]), properties={"OS threads used": threads}, **CPU)
+        for threads in (2, 4)
+    )
+    new["conditions"]["seed"] = 7
+    assert results.compare(old, new).notes == [
+        "OS threads used: 2 then, 4 now",
+        "seed of the data: 0 then, 7 now",
+    ]
+
+
+def test_of_rows_that_were_measured_twice_the_last_is_compared_and_that_is_said():
+    tables = [table([row("a", [ms] * 9), row("b", [ms] * 9)]) for ms in (1.0, 2.0)]
+    found = results.compare(document(*tables), document(tables[1]))
+    assert [one.verdict for one in found.verdicts] == [results.SAME] * 2
+    assert found.notes == [
+        f"measured more than once then: {results.heading(tables[0])}: a, b; the last is compared"
     ]
 
 
@@ -629,6 +751,36 @@ def test_a_lab_s_own_options_choose_the_case():
     assert "│ rows_global" in done.stdout
     assert "│ sequential" not in done.stdout
     assert run("reduce", "scan", "--rows").returncode == 2
+
+
+def test_a_define_that_is_swept_twice_has_the_values_of_both():
+    asked = cli_bench.request(
+        ("reduce",),
+        **dict.fromkeys(("sizes", "variants", "kernel", "dist", "time_limit"), None),
+        seed=0,
+        baselines=(),
+        hot=False,
+        cold=False,
+        sweep=(("T", ["8", "16"]), ("U", ["1"]), ("T", ["16", "32"])),
+    )
+    assert asked.sweep == {"T": ["8", "16", "32"], "U": ["1"]}
+
+
+def test_a_picture_without_a_time_hides_no_verdict(tmp_path):
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'cudalab[plot]'")
+    old, picture = tmp_path / "old.json", tmp_path / "new.png"
+    found = document(table([row("a", [1.0] * 9)]), **CPU)
+    old.write_text(results.as_json(found), encoding="utf-8")
+    own = Path(__file__).parent / "broken" / "bench" / "wrong.cu"
+    done = run(
+        *("reduce", "--n", "1000", "--kernel", own, "--sweep", "THREADS_PER_BLOCK=256"),
+        *("--variants", "serial", "--time-limit", "0.1", "--device", "cpu"),
+        *("--against", old, "--plot", picture),
+    )
+    assert done.returncode == 3, done.stderr
+    assert "only in the old" in done.stdout
+    assert "there is nothing to draw" in done.stderr
+    assert not picture.exists()
 
 
 @pytest.mark.parametrize(

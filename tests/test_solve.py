@@ -611,6 +611,27 @@ def test_an_unreachable_tol_is_an_error(backend):
             compute(backend, name, make(33, "dominant"), case(tol=1e-14, max_iter=200))
 
 
+@pytest.mark.parametrize("name", ["lu_partial_pivot", "complete_pivot", "jacobi"])
+def test_an_unreachable_tol_is_named_as_the_reason(backend, name):
+    options = case(tol=1e-30, max_iter=200)
+    with pytest.raises(CudalabError, match="--tol asks for 1e-30") as caught:
+        compute(backend, name, make(33, "dominant"), options)
+    assert "rounding" in caught.value.hint
+    assert "lu_partial_pivot" not in caught.value.hint
+
+
+def test_direct_methods_say_that_they_ignore_max_iter(backend):
+    warning = "warning: ignored --max-iter: {} does not iterate"
+    for name in (*DIRECT, None):
+        _, notes = compute(backend, name, make(9), case(max_iter=1))
+        assert warning.format(name or registry.default(LAB, case(), backend.name).name) in notes
+    _, notes = compute(backend, None, make(150, "dominant"), case(max_iter=1))
+    assert "turning to lu_partial_pivot" in " ".join(notes)
+    assert "ignored" not in " ".join(notes)
+    _, notes = compute(backend, "lu_partial_pivot", make(9), case())
+    assert "ignored" not in " ".join(notes)
+
+
 def test_divergence_is_detected(backend):
     inputs = make(17, "spd")
     with pytest.raises(CudalabError, match=r"richardson diverges: after \d+ iterations, residual"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from cudalab import plots
 from cudalab.compare import Mismatches, compare_exact
 from cudalab.errors import InputError, UsageError
-from cudalab.formats import as_bytes
+from cudalab.formats import as_bytes, why_unwritable
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step, blocks_for
 
 if TYPE_CHECKING:
@@ -79,7 +80,11 @@ class Histogram(Lab):
                 hint="--dtype uint32 has up to 65,536 classes" if dtype == "uint8" else None,
             )
         if "plot" in case:
-            plots.check_target(case["plot"])
+            target = case["plot"]
+            reason = why_unwritable(Path(target)) if target != plots.TERMINAL else None
+            if reason:
+                raise UsageError(f"--plot {target}: {reason}")
+            plots.check_target(target)
         classes = str(bins) if bins in (64, 256) else "few" if bins <= SHARED_BINS else "many"
         return case | {"bins": bins, "classes": classes}
 

@@ -273,10 +273,14 @@ class Solve(Lab):
                 if now.error <= target:
                     break
                 if count >= most:
-                    raise _NotSolvedError(f"{name} has not converged after {count} iterations", now)
+                    raise _NotSolvedError(
+                        f"{name} has not converged after {count} iterations", now, job
+                    )
                 if reason == SMALL_ENOUGH:  # rounding has led r away from the residual
                     if not now.error < before / 2:
-                        raise _NotSolvedError(f"{name} stays where it is: {count} iterations", now)
+                        raise _NotSolvedError(
+                            f"{name} stays where it is: {count} iterations", now, job
+                        )
                     before = now.error
                     method.restart()
             notes.append(f"{name}: A is symmetric, its diagonal has one sign")
@@ -338,13 +342,15 @@ class Solve(Lab):
             count = 0
             while now.error > target:
                 if count >= most:
-                    raise _NotSolvedError(f"{name} has not converged after {count} iterations", now)
+                    raise _NotSolvedError(
+                        f"{name} has not converged after {count} iterations", now, job
+                    )
                 batch = min(max(4, count // 8), 32, most - count)
                 method.advance(batch, meter)
                 count += batch
                 now = meter.measure(method.x)
                 if not now.residual < GROWTH * now.f_norm:
-                    raise _NotSolvedError(f"{name} diverges: after {count} iterations", now)
+                    raise _NotSolvedError(f"{name} diverges: after {count} iterations", now, job)
             job.backend.copy(method.x, out)
             notes.append(f"{name}: {count} iterations, {now}")
 
@@ -395,11 +401,13 @@ class Solve(Lab):
                 solutions += 1
                 now = meter.measure(out)
             if not now.error <= target:
-                raise _NotSolvedError(f"{name} with {_refinements(solutions)}", now)
+                raise _NotSolvedError(f"{name} with {_refinements(solutions)}", now, job)
             notes.append(f"{name}: {_refinements(solutions)}, {now}")
 
         def run() -> None:
             notes[:] = _opening(job)
+            if job.case.get("max_iter", MAX_ITER) != MAX_ITER:
+                notes.append(f"warning: ignored --max-iter: {name} does not iterate")
             try:
                 solve()
             except (_NotSolvedError, SingularError) as error:
@@ -422,7 +430,7 @@ class Solve(Lab):
             {**self.kernel_defines(job.case), **variant.defines},
         )
         params = {key: value for key, value in job.params.items() if key != "policy"}
-        case = {**job.case, "text": False}
+        case = {**job.case, "text": False, "max_iter": MAX_ITER}
         other = Job(job.backend, kernels, variant, job.buffers, params, case)
         step: Step = getattr(self, f"dispatch_{variant.dispatch}")(other)
         step()
@@ -436,8 +444,14 @@ LAB = Solve()
 class _NotSolvedError(spectrum.RefusalError):
     """A method ended with an answer that is not good enough."""
 
-    def __init__(self, what: str, now: Measurement) -> None:
-        super().__init__(f"{what}, {now}", hint="lu_partial_pivot solves any non-singular system")
+    def __init__(self, what: str, now: Measurement, job: Job) -> None:
+        tol, dtype, n = job.case.get("tol"), job.case["dtype"], job.params["n"]
+        message, hint = f"{what}, {now}", "lu_partial_pivot solves any non-singular system"
+        if tol is not None and now.error <= promise(dtype, n):
+            message += f": --tol asks for {tol:g}"
+            hint = f"below {promise(dtype, n):.3g} the rounding of {dtype} decides: no method "
+            hint += "promises less"
+        super().__init__(message, hint)
 
 
 @dataclass(frozen=True)
