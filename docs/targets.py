@@ -136,7 +136,7 @@ TARGETS = (
         ("tiled_vectorized", "tiled_sectors"),
     ),
     *(
-        Target("solve", work, (4096, 16384), 5.0, "cupy", ITERATIONS, work)
+        Target("solve", work, (4096, 8192, 16384), 5.0, "cupy", ITERATIONS, work)
         for work in ("dominant", "spd")
     ),
     Target(
