@@ -3,8 +3,8 @@
 python docs/targets.py run [LAB...]         measure all lines below, or those of these labs
 python docs/targets.py add BENCH.json...    take them from what `cudalab bench --json` has written
 
-Both add to docs/results/targets/, with all samples; docs/generate.py makes the table of
-docs/performance/README.md from it, the latest runs of each line.
+Both add to docs/results/targets/, with all samples, and leave the latest runs of each line there;
+docs/generate.py makes the table of docs/performance/README.md from them.
 """
 
 from __future__ import annotations
@@ -162,12 +162,28 @@ def main(command: str, *words: str) -> None:
         stored["device"] = environment["device_name"]
         for row in (row for table in document["tables"] for row in table["rows"]):
             row["samples_ms"] = [round(ms, 6) for ms in row["samples_ms"]]  # no clock tells more
+            row["clocks_mhz"] = [mhz and round(mhz) for mhz in row["clocks_mhz"]]
         stored["tables"] += [
             {"date": environment["date"], "commit": environment["commit"], **table}
             for table in document["tables"]
             if any(belongs(table, target, size) for target in TARGETS for size in target.sizes)
         ]
-        path.write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
+        stored["tables"] = latest(stored["tables"])
+        text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def latest(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tables of the last RUNS_SHOWN runs of each line's variants, which are all that counts."""
+    needed = set()
+    by_date = sorted(range(len(tables)), key=lambda i: str(tables[i]["date"]))
+    for target in TARGETS:
+        for size in target.sizes:
+            runs = [i for i in by_date if belongs(tables[i], target, size)]
+            for name in target.variants:
+                of = [i for i in runs if name in ratios(tables[i], target)]
+                needed.update(of[-RUNS_SHOWN:])
+    return [table for i, table in enumerate(tables) if i in needed]
 
 
 def measured(target: Target) -> dict[str, Any]:
