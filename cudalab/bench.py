@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from cudalab.backends.base import Backend, Buffer
+    from cudalab.backends.base import Backend, Buffer, Timer
     from cudalab.labs.base import Array, Case, Lab, Size, Step
     from cudalab.registry import Variant
     from cudalab.work import Bound
@@ -61,7 +61,7 @@ END_TO_END_RUNS = 3
 
 COLD, HOT = "cold", "hot"
 WRONG = int(ExitCode.WRONG_ANSWER)
-NOT_HELD = "it waits for the device, or launches more than a queue holds: the host's clock"
+NOT_HELD = "it waits for the device, or launches more than a queue holds: its time has those waits"
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Candidate:
     run: Callable[[], None]  # enqueues, or computes, once; repeatable
     answer: Callable[[], Array]  # a copy of the output on the host
     poison: Callable[[], None]  # fills the output with 0xA5 bytes
-    reads_back: bool = False  # waits for results between launches: the host's clock
+    reads_back: bool = False  # waits for results between launches: cannot be held
     device: str = "cuda"  # "cuda" or "cpu": where it computes
     answer_bytes: int = 0  # where somebody must know
     notes: list[str] = field(default_factory=list)
@@ -176,15 +176,10 @@ class Meter:
                 candidate.run()
             ms = self._by_host(candidate)
         elif candidate.reads_back:
-            self._prepare(candidate, cache)
-            ms = self._by_host(candidate)
+            ms = self._timed(candidate, cache).ms
         else:
-            timer = self.backend.timer()
             with self.backend.held() as hold:  # until all is enqueued: launches cost the host time
-                self._prepare(candidate, cache)
-                timer.start()
-                candidate.run()
-                timer.stop()
+                timer = self._timed(candidate, cache)
             ms = timer.ms
             if hold.expired:
                 candidate.reads_back = True
@@ -194,11 +189,17 @@ class Meter:
         self.best_mhz = max(self.best_mhz, mhz or 0.0)
         return Sample(number, ms, mhz)
 
-    def _prepare(self, candidate: Candidate, cache: str) -> None:
+    def _timed(self, candidate: Candidate, cache: str) -> Timer:
+        """One computation between two events; the first is behind what prepares the caches."""
         if cache == HOT:
             candidate.run()
         else:
             self.backend.flush()
+        timer = self.backend.timer()
+        timer.start()
+        candidate.run()
+        timer.stop()
+        return timer
 
     def _by_host(self, candidate: Candidate) -> float:
         self.backend.synchronize()
@@ -392,8 +393,7 @@ def _take(entry: Entry, meter: Meter, number: int) -> None:
 
 def clock_of(candidate: Candidate, device: str) -> str:
     """Whose clock times the candidate on `device`."""
-    by_host = candidate.reads_back or "cpu" in (candidate.device, device)
-    return "host" if by_host else "device"
+    return "host" if "cpu" in (candidate.device, device) else "device"
 
 
 # Verdicts ----------------------------------------------------------------------------------------

@@ -938,6 +938,18 @@ def test_held_launches_are_done_in_order(backend, launches):
         backend.copy(np.zeros(n, np.int32), two)
 
 
+def test_a_message_is_read_while_launches_go_on(backend, launches):
+    words, ones = backend.message(2), backend.to_device(np.ones(2, np.int32))
+    assert words.read() == [0, 0]
+    for times in (1, 3):
+        for _ in range(times):
+            backend.launch(launches["scale"], 1, 2, ones, ones, np.uint32(2))
+        backend.launch(launches["scale"], 1, 1, ones, words.buffer, np.uint32(1))
+        words.send()
+        backend.launch(launches["scale"], 1, 2, ones, ones, np.uint32(2))
+        assert words.read() == [int(backend.to_host(ones)[0]), 0]
+
+
 def test_flush_inside_a_hold(backend):
     with backend.held() as hold:
         backend.flush()

@@ -239,11 +239,11 @@ def test_a_hot_sample_follows_a_run_of_the_same(device):
     assert device.log == ["hold", "a", "start", "a", "stop", "release"]
 
 
-def test_a_step_that_reads_back_is_timed_by_the_host(device):
+def test_a_step_that_reads_back_is_not_held(device):
     script = Script(device, "a", [3.0], reads_back=True)
     assert Meter(device, device.now).sample(script.candidate, COLD, 0).ms == pytest.approx(3)
-    assert device.log == ["flush", "a"]
-    assert bench.clock_of(script.candidate, "cuda") == "host"
+    assert device.log == ["flush", "start", "a", "stop"]
+    assert bench.clock_of(script.candidate, "cuda") == "device"
 
 
 def test_the_host_s_own_work_is_neither_held_nor_flushed(device):
@@ -252,11 +252,12 @@ def test_the_host_s_own_work_is_neither_held_nor_flushed(device):
     assert device.log == ["numpy"]
 
 
-def test_a_hold_that_expires_hands_over_to_the_host_s_clock(device):
+def test_a_hold_that_expires_is_the_last(device):
     device.expires = True
     script = Script(device, "a", [3.0])
     (row,) = measured(device, script)
-    assert row.clock == "host"
+    assert device.log.count("hold") == 1
+    assert row.clock == "device"
     assert row.notes == [bench.NOT_HELD]
     assert list(row.kept().values()) == pytest.approx([3.0] * len(row.samples))
 

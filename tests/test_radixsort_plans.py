@@ -24,16 +24,18 @@ SMALL_BUCKETS = {"BUCKET_KEYS_PER_THREAD": 1, "COUNT_BLOCKS": 4}
 
 
 class Without:
-    """A device that leaves out the launches of some kernels."""
+    """A device that leaves out the launches of some kernels, and knows those of all others."""
 
     def __init__(self, backend, start):
         self._backend, self._start = backend, start
+        self.launched = set()
 
     def __getattr__(self, name):
         return getattr(self._backend, name)
 
     def launch(self, kernel, *args, **options):
         if not kernel.name.startswith(self._start):
+            self.launched.add(kernel.name)
             self._backend.launch(kernel, *args, **options)
 
 
@@ -64,7 +66,15 @@ def sort(backend, variant, keys, defines=None, *, times=3):
 
 def without_sweeps(backend, keys, defines=None, variant="most_significant_first"):
     """The verdict on the answer of the buckets alone."""
-    return sort(Without(backend, "sweep_all"), variant, keys, defines, times=1)
+    return sort(Without(backend, "sweep"), variant, keys, defines, times=1)
+
+
+def way_of(backend, keys, defines, variant="most_significant_first"):
+    """In which way keys are sorted, without an error: by a kernel that no other way launches."""
+    device = Without(backend, "no kernel")
+    assert sort(device, variant, keys, defines) is None
+    ways = "merge_heavy_values", "sort_buckets", "sweep", "sweep_all"
+    return next(kernel for kernel in ways if kernel in device.launched)
 
 
 def keys_of(n, dist, dtype="uint32"):
@@ -220,7 +230,6 @@ UNEVEN = {
     "the lowest": any_of(N, 100_000),
     "the highest": any_of(N, 100_000, -100_000),
     "below 2^29": any_of(N, 1 << 29),
-    "few": keys_of(N, "few"),
 }
 
 
@@ -235,11 +244,75 @@ def test_a_sample_of_spread_out_keys_leaves_them_to_their_top_bits(backend, shap
     assert without_sweeps(backend, keys, SAMPLED) is None
 
 
-@pytest.mark.parametrize("shape", ["equal", "top-byte", "65,536 values"])
-def test_keys_of_two_digits_are_swept_over(backend, shape):
+@pytest.mark.parametrize("shape", ["top-byte", "65,536 values"])
+def test_keys_of_two_digits_are_swept_over_in_one_launch(backend, shape):
     keys = any_of(N, 1 << 16) if shape[0] == "6" else keys_of(N, shape)
-    assert without_sweeps(backend, keys, SAMPLED) is not None
-    assert sort(backend, "most_significant_first", keys, SAMPLED) is None
+    assert way_of(backend, keys, SAMPLED) == "sweep_all"
+
+
+def heavy(n, values, share):
+    """Random keys, a share of which have one of these values, all equally often."""
+    keys = keys_of(n, "uniform")
+    places = np.random.default_rng(n).permutation(n)[: round(share * n)]
+    keys[places] = np.asarray(values, np.uint32)[places % len(values)]
+    return keys
+
+
+SAME_SLOT = [k for k in range(3000) if (k ^ k >> 15) * 2654435761 % 2**32 >> 22 == 0]  # of 2^10
+HEAVY = {
+    "equal": keys_of(N, "equal"),
+    "few": keys_of(N, "few"),
+    "half-equal": keys_of(N, "half-equal"),
+    "entropy-0.201": keys_of(N, "entropy-0.201"),
+    "the least": heavy(N, [0], 0.7),
+    "the greatest": heavy(N, [2**32 - 1], 0.7),
+    "the ends": heavy(N, [0, 2**32 - 1], 0.9),
+    "neighbours": heavy(N, [76, 77, 78], 0.6),
+    "of one slot": heavy(N, SAME_SLOT[:2], 0.98),
+    "60 values": heavy(N, np.arange(60) * 71_582_788, 0.8),
+    "a single other key": heavy(N, [9], 1 - 1 / N),
+    "floats": heavy(N, [0, 2**31, 0x7FC00001, 0xFF800000], 0.7).view(np.float32),
+    "int32": heavy(N, [0, 2**31, 2**31 - 1], 0.7).view(np.int32),
+    "a whole number of tiles": heavy(1 << 18, [1, 1 << 31], 0.6),
+}
+
+
+@pytest.mark.parametrize("shape", HEAVY)
+def test_heavy_values_are_counted(backend, shape):
+    assert way_of(backend, HEAVY[shape], SAMPLED) == "merge_heavy_values"
+
+
+class Misled(Without):
+    """A device on which the sample is of other keys than the rest."""
+
+    def __init__(self, backend, sampled):
+        super().__init__(backend, "no kernel")
+        self._sampled = sampled
+
+    def launch(self, kernel, grid, block, *args, **options):
+        if kernel.name != "sample_keys":
+            super().launch(kernel, grid, block, *args, **options)
+            return
+        keys = self._backend.to_host(args[0])
+        self._backend.copy(self._sampled, args[0])
+        super().launch(kernel, grid, block, *args, **options)
+        self._backend.copy(keys, args[0])
+
+
+@pytest.mark.parametrize("values", [[], [7], [7, 8]])
+def test_a_sample_that_misleads_about_heavy_values(backend, values):
+    """What the sample took for heavy is counted, and right, be it none of the keys or all."""
+    keys = heavy(N, values, 1) if values else keys_of(N, "uniform")
+    device = Misled(backend, heavy(N, [7], 0.5))
+    assert sort(device, "most_significant_first", keys, SAMPLED) is None
+    assert "merge_heavy_values" in device.launched
+
+
+@pytest.mark.parametrize("shape", ["uniform", "half-equal", "entropy-0.544", "bounded", "top-byte"])
+@pytest.mark.parametrize("sampled", ["uniform", "half-equal", "bounded"])
+def test_any_sample_leaves_any_keys_sorted(backend, sampled, shape):
+    device = Misled(backend, keys_of(N, sampled))
+    assert sort(device, "most_significant_first", keys_of(N, shape), SAMPLED) is None
 
 
 @pytest.mark.parametrize("at", [0, 123_456, N - 1])
@@ -258,11 +331,31 @@ def test_many_keys_beyond_the_sample(backend, key):
     assert sort(backend, "most_significant_first", keys, SAMPLED) is None
 
 
-@pytest.mark.parametrize("shape", ["half-equal", "entropy-0.544", "entropy-0.201"])
-def test_sampled_keys_that_are_not_for_buckets(backend, shape):
-    keys = keys_of(N, shape)
-    assert without_sweeps(backend, keys, SAMPLED) is not None
-    assert sort(backend, "most_significant_first", keys, SAMPLED) is None
+def test_sampled_keys_of_uneven_digits_are_swept_over_by_launches(backend):
+    assert way_of(backend, keys_of(N, "entropy-0.544"), SAMPLED) == "sweep"
+
+
+def test_all_ways_in_turns(backend):
+    """They share memory: none takes what another has left for its own."""
+    ways = [keys_of(N, shape) for shape in ("top-byte", "entropy-0.544", "uniform", "half-equal")]
+    variant = registry.find(LAB, "most_significant_first")
+    if variant.missing(backend.features):
+        pytest.skip(f"needs {', '.join(variant.missing(backend.features))}")
+    variant = replace(variant, defines=variant.defines | SAMPLED)
+    buffers = []
+
+    class Watched(Without):
+        def to_device(self, data):
+            buffers.append(self._backend.to_device(data))
+            return buffers[-1]
+
+    inputs, watch = Inputs({"keys": ways[0]}, {"n": N}), runner.Stopwatch()
+    device = Watched(backend, "no kernel")
+    step = runner.prepare(LAB, variant, device, inputs, LAB.complete({}), watch=watch)
+    for turn in ways * 2 + ways[::-1]:
+        backend.copy(turn, buffers[0])
+        step()
+        np.testing.assert_array_equal(backend.to_host(step.out), np.sort(turn))
 
 
 @pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])

@@ -80,6 +80,26 @@ class Timer(Protocol):
         ...
 
 
+class Message(Protocol):
+    """A few words that kernels write for the host, which reads them while the device goes on."""
+
+    @property
+    def buffer(self) -> Buffer:
+        """The words, for kernels: memory that both can reach, slow for the device."""
+        ...
+
+    def send(self) -> None:
+        """What was launched so far will have written it."""
+        ...
+
+    def read(self) -> list[int]:
+        """The words, when all that was launched before `send` has ended; nothing else is awaited.
+
+        A stretch of held launches must not wait for one of its own.
+        """
+        ...
+
+
 class Hold(Protocol):
     """A stretch of launches that the device begins only when all of them are enqueued."""
 
@@ -146,6 +166,10 @@ class Backend(Protocol):
 
     def fill(self, buffer: Buffer, value: int) -> None:
         """Set every byte of `buffer` to `value`, in the order of launches."""
+        ...
+
+    def message(self, words: int) -> Message:
+        """So many words of 4 bytes, zero at first."""
         ...
 
     def timer(self) -> Timer: ...

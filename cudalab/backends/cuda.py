@@ -205,6 +205,27 @@ class CudaTimer:
             return float(self._stop.time_since(self._start))
 
 
+class CudaMessage:
+    """Pinned words of the host that kernels write, and the event after which it may read them."""
+
+    def __init__(self, backend: CudaBackend, driver: Any, words: int) -> None:
+        """Begin with zeros."""
+        self._backend = backend
+        self._words, self.buffer = _shared_words(driver, words)
+        self._written = driver.Event(driver.event_flags.DISABLE_TIMING)
+
+    def send(self) -> None:
+        """Mark where the launches are that write it."""
+        with self._backend.errors_in_words():
+            self._written.record()
+
+    def read(self) -> list[int]:
+        """The words, when all that was launched before `send` has ended."""
+        with self._backend.errors_in_words():
+            _wait(self._written)
+        return [int(word) for word in self._words]
+
+
 class CudaHold:
     """The stream waits in a kernel for the host to write the hold's ticket."""
 
@@ -230,15 +251,20 @@ class _Measuring:
         self.kernels = backend.compile(
             sources.load(Path(__file__).with_name("measure.cu"), "measure.cu"), {}
         )
-        flags = driver.host_alloc_flags.DEVICEMAP
-        self.flags: np.ndarray[Any, Any] = driver.pagelocked_zeros(2, np.uint32, mem_flags=flags)
-        address = int(self.flags.base.get_device_pointer())
-        self.flags_buffer = CudaBuffer((2,), self.flags.dtype, self.flags, address)
+        self.flags, self.flags_buffer = _shared_words(driver, 2)
         self.tickets = 0
         self.holding = False
         self.cycles_and_ns = backend.empty(2, np.uint64)
         # Twice the cache: its lines are replaced at random, more or less.
         self.sweep = backend.empty((max(2 * l2_bytes, 32 << 20) // 16, 4), np.uint32)
+
+
+def _shared_words(driver: Any, words: int) -> tuple[np.ndarray[Any, Any], CudaBuffer]:
+    """Pinned words of the host, zero, and the same memory for kernels."""
+    flags = driver.host_alloc_flags.DEVICEMAP
+    array = driver.pagelocked_zeros(words, np.uint32, mem_flags=flags)
+    address = int(array.base.get_device_pointer())
+    return array, CudaBuffer((words,), array.dtype, array, address)
 
 
 class _Bounce:
@@ -550,6 +576,11 @@ class CudaBackend:
         if buffer.nbytes:
             with self.errors_in_words():
                 self._driver.memset_d8_async(_own(buffer).address, value, buffer.nbytes)
+
+    def message(self, words: int) -> CudaMessage:
+        """So many words of 4 bytes, zero at first."""
+        with self.errors_in_words():
+            return CudaMessage(self, self._driver, words)
 
     def timer(self) -> CudaTimer:
         """A stop-watch that the device itself reads."""

@@ -73,7 +73,7 @@ def _candidate(
         run()
     backend.synchronize()
     if hold.expired:
-        notes.append("waits for the device while it runs: timed by the host's clock")
+        notes.append("waits for the device while it runs: its time has those waits")
     return Candidate(
         name,
         "baseline",

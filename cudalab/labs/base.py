@@ -87,7 +87,7 @@ class Step:
 
     run: Callable[[], None]
     out: Buffer
-    reads_back: bool = False  # waits for results between launches: timed by the host's clock
+    reads_back: bool = False  # waits for results between launches: cannot be held while timed
     notes: list[str] = field(default_factory=list)  # what the last run has to say, for stderr
     # InputError for what kernels have found wrong with the inputs; not part of the time.
     check: Callable[[], None] = lambda: None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,10 +13,13 @@ from cudalab.formats import as_bytes
 from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from cudalab.backends.base import Buffer
+    from cudalab.backends.base import Buffer, Message
     from cudalab.formats import InputStream
+
+    # Source, two buffers to write in turn, of which the last gets the answer, and the length.
+    Sort = Callable[[Buffer, Buffer, Buffer, int], None]
 
 VALUE_BYTES = 4  # of a pair; its key has as many
 MOST_SPLIT = 1 << 28  # keys: more take buckets of more than a block can sort
@@ -24,8 +28,12 @@ GROUP_BITS = 8  # by which a long array is split first
 GROUPS = 1 << GROUP_BITS
 MOST_TOP_BITS = 15
 CELLS = 1 << 12  # of a sample
+SLOTS = 1 << 10  # for the heavy values that it has found
+# What it has told to do, where that is not to make buckets.
+BY_FEW_SWEEPS, BY_SWEEPS, BY_HEAVY_VALUES = 2, 3, 4
 BOUND = 1_000_000  # of the integers of the distribution `bounded`
 JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # random patterns, by "and"
+FIRST_RUN = 1 << 30  # of sweeps by launches; those in one launch count from 1 in the same statuses
 COUNTER_BYTES = 32 << 10  # with which a block counts all digits of its keys
 
 
@@ -281,36 +289,17 @@ class RadixSort(KeySort):
         sweep(const T *in, T *out, const unsigned *digit_starts, Word *statuses, Word *ticket,
               unsigned n, int shift)
             stable; the pass is shift / RADIX_BITS; a block a tile, taken by ticket; a status for
-            each tile and digit. Statuses and ticket are zero before the first launch and the
-            kernel's own from then on. A tile fits into the dynamic shared memory.
+            each tile and digit. Before the first launch statuses are zero, and the ticket has the
+            number of the launch in its high half; from then on both are the kernel's own. A tile
+            fits into the dynamic shared memory.
         A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys or PAIRS_PER_THREAD keys and values for each
         of THREADS_PER_BLOCK threads.
         """
-        backend, keys = job.backend, _keys(job)
-        n, itemsize = job.params["n"], keys.dtype.itemsize
-        threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
-        passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
-        count_blocks = min(blocks_for(n * itemsize, 16 * threads), job.define("COUNT_BLOCKS"))
-        tile_items, tile_bytes = _tile(job)
-        tiles = blocks_for(n, tile_items)
-        count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
-        sweep = job.kernels["sweep"]
-        counts = backend.empty(passes * radix, np.uint32)
-        starts = backend.empty(passes * radix, np.uint32)
-        statuses, ticket = _cleared(job, tiles * radix), _cleared(job, 1)
         ping, pong = _two_buffers(job)
-        backend.copy(np.zeros(passes * radix, np.uint32), counts)
-
-        def run() -> None:
-            backend.launch(count, count_blocks, threads, keys, counts, np.uint32(n))
-            backend.launch(place, passes, radix, counts, starts)
-            source, target = keys, ping
-            for digit in range(passes):
-                args = (starts, statuses, ticket, np.uint32(n), np.int32(digit * radix_bits))
-                buffers = source, target
-                backend.launch(sweep, tiles, threads, *buffers, *args, shared_bytes=tile_bytes)
-                source, target = target, pong if target is ping else ping
-
+        statuses = _statuses(job, blocks_for(job.params["n"], _tile(job)[0]))
+        sweep = _sweep_by_launches(job, job.define("COUNT_BLOCKS"), statuses)
+        passes = 8 * _keys(job).dtype.itemsize // _radix_bits(job)
+        run = partial(sweep, _keys(job), ping, pong, job.params["n"])
         return Step(run, _last_of(ping, pong, passes))
 
     def dispatch_single_launch(self, job: Job) -> Step:
@@ -330,20 +319,23 @@ class RadixSort(KeySort):
         return Step(_sweep_all(job, "sweep_all", "KEYS_PER_THREAD", spare, out, statuses), out)
 
     def dispatch_most_significant_first(self, job: Job) -> Step:
-        """Buckets by the top bits, one or two splits, a block a bucket; or sweeps, on the device.
+        """Buckets by the top bits, one or two splits, a block a bucket; or as a sample tells.
 
         Bits is unsigned. `words` are zero before the first launch and the kernels' own from then
         on: 4 + 256 + 3 * 2^15 + 1, of which the first says whether buckets fit. So are the words of
-        `cells`: 7 + 2 * 4096.
+        `cells`: 9 + 2 * 4096.
 
         clear_words: as in the plan `onesweep`
-        sample_keys(const T *keys, Cells *cells, unsigned n, int top_bits, int bucket_bits)
+        sample_keys(const T *keys, Cells *cells, HeavyValues *heavy, unsigned *told, unsigned n,
+                    int top_bits, int bucket_bits)
             for at least LEAST_SAMPLED keys: SAMPLE_BLOCKS blocks of COUNT_THREADS threads say which
-            keys make a bucket; at most 2^bucket_bits buckets
+            keys make a bucket, at most 2^bucket_bits buckets; or that there are none: *told is 2,
+            3 or 4 then, as below, and 0 or 1 otherwise
         count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned n, int top_bits,
                       int sampled)
             at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory,
-            2^bucket_bits where the keys are sampled
+            2^bucket_bits where the keys are sampled; *told of the sample becomes 3 where buckets do
+            not fit
         split_into_buckets(const T *in, Bits *out, unsigned *words, unsigned n, int top_bits)
             a block a tile of SHORT_KEYS_PER_THREAD keys a thread, all in shared memory
         split_into_groups(const T *in, Bits *out, unsigned *words, const Cells *cells, unsigned n,
@@ -358,6 +350,19 @@ class RadixSort(KeySort):
         sweep_all, sweep_all_short(const unsigned *words, ...)
             as in the plan `single_launch`; return at once where words[0] is not 0. A tile is
             KEYS_PER_THREAD or SHORT_KEYS_PER_THREAD keys a thread.
+
+        Where *told is 2, sweep_all follows at once. Where it is 3, count_all_digits, place_digits
+        and sweep as in the plan `onesweep`; DIGIT_COUNT_BLOCKS blocks count. Where it is 4, these
+        sort what is left by
+
+        set_others_aside(const T *in, T *others, HeavyValues *heavy, unsigned *told, unsigned n)
+            a block a tile of KEYS_PER_THREAD keys a thread, all in shared memory; counts the keys
+            with heavy values, *told is the number of the others. `heavy` is 4 * 1026 + 2 * 1024 + 4
+            words, zero before the first launch
+        place_heavy_values(const T *others, HeavyValues *heavy, unsigned num_others, unsigned n)
+            a block of COUNT_THREADS threads finds where each value goes among the sorted others
+        merge_heavy_values(const T *others, T *out, const HeavyValues *heavy, unsigned n)
+            a block a tile
         """
         backend, keys, n = job.backend, _keys(job), job.params["n"]
         threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
@@ -365,7 +370,7 @@ class RadixSort(KeySort):
         top_bits = top_bits_of(n, bucket_items)
         short = top_bits <= GROUP_BITS
         rows = "SHORT_KEYS_PER_THREAD" if short else "KEYS_PER_THREAD"
-        words, cells = _bucket_words(job), _cleared(job, blocks_for(7 + 2 * CELLS, 2))
+        words, cells = _bucket_words(job), _cleared(job, blocks_for(9 + 2 * CELLS, 2))
         spare, out = _two_buffers(job)
         safe = "sweep_all_short" if short else "sweep_all"
         statuses = _statuses(job, blocks_for(n, _tile(job, rows)[0]))
@@ -379,8 +384,6 @@ class RadixSort(KeySort):
         tiles = blocks_for(4 * n, tile_bytes)
         sampled = not short and n >= job.define("LEAST_SAMPLED", least=0)
         bucket_bits = min(top_bits + 1, most_top_bits) if sampled else top_bits
-        sample_args = keys, cells, *numbers, np.int32(bucket_bits)
-        sample_blocks, sample_threads = job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS")
         flag = np.int32(sampled)
         count = _count_buckets(job, bucket_bits, words, cells, *numbers, flag)
         splits: dict[str, tuple[Buffer | np.generic, ...]] = {
@@ -395,18 +398,42 @@ class RadixSort(KeySort):
         sort, sort_bytes = job.kernels["sort_buckets"], 4 * bucket_items + (2 << bin_bits)
         sort_blocks = _bucket_blocks(job, top_bits)
 
-        def run() -> None:
-            if sampled:
-                sample = job.kernels["sample_keys"]
-                backend.launch(sample, sample_blocks, sample_threads, *sample_args)
-            count()
-            for name, split_args in splits.items():
-                split = job.kernels[name]
-                backend.launch(split, tiles, threads, *split_args, shared_bytes=tile_bytes)
+        first_split, *second_split = (
+            partial(
+                backend.launch, job.kernels[name], tiles, threads, *args, shared_bytes=tile_bytes
+            )
+            for name, args in splits.items()
+        )
+
+        def finish() -> None:
+            for split in second_split:
+                split()
             backend.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
             sweep()
 
-        return Step(run, out)
+        def run() -> None:
+            count()
+            first_split()
+            finish()
+
+        if not sampled:
+            return Step(run, out)
+
+        heavy, told = _cleared(job, 3 * SLOTS + 6), backend.message(1)
+        sample = partial(
+            backend.launch, job.kernels["sample_keys"],
+            job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS"),
+            keys, cells, heavy, told.buffer, *numbers, np.int32(bucket_bits),
+        )  # fmt: skip
+        by_launches = _sweep_by_launches(job, job.define("DIGIT_COUNT_BLOCKS"), statuses)
+        otherwise: dict[int, Callable[[], None]] = {
+            BY_FEW_SWEEPS: sweep,
+            BY_SWEEPS: partial(by_launches, keys, spare, out, n),
+            BY_HEAVY_VALUES: _count_heavy_values(job, heavy, told, spare, out, by_launches),
+        }
+
+        run_as_told = _as_told(told, otherwise, sample, count, first_split, finish)
+        return Step(run_as_told, out, reads_back=True)
 
     def dispatch_most_significant_first_stable(self, job: Job) -> Step:
         """Pairs: two sweeps by the top bits, each its own way, a block a bucket; or all sweeps.
@@ -507,6 +534,82 @@ def _count_buckets(job: Job, bucket_bits: int, *args: Buffer | np.generic) -> Ca
 def _statuses(job: Job, tiles: int) -> Buffer:
     """A status for each tile and digit."""
     return _cleared(job, tiles << _radix_bits(job))
+
+
+def _sweep_by_launches(job: Job, count_blocks: int, statuses: Buffer) -> Sort:
+    """The launches of the plan `onesweep`; the source may be the second buffer, too."""
+    backend, itemsize = job.backend, _keys(job).dtype.itemsize
+    threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
+    passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
+    tile_items, tile_bytes = _tile(job)
+    counts = backend.empty(passes * radix, np.uint32)
+    starts = backend.empty(passes * radix, np.uint32)
+    ticket = backend.empty(1, np.uint64)
+    backend.copy(np.array([FIRST_RUN << 32], np.uint64), ticket)
+    backend.copy(np.zeros(passes * radix, np.uint32), counts)
+    count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
+    sweep = job.kernels["sweep"]
+
+    def run(source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
+        blocks = min(blocks_for(n * itemsize, 16 * threads), count_blocks)
+        backend.launch(count, blocks, threads, source, counts, np.uint32(n))
+        backend.launch(place, passes, radix, counts, starts)
+        for digit in range(passes):
+            args = (starts, statuses, ticket, np.uint32(n), np.int32(digit * radix_bits))
+            tiles, buffers = blocks_for(n, tile_items), (source, target)
+            backend.launch(sweep, tiles, threads, *buffers, *args, shared_bytes=tile_bytes)
+            source, target, next_target = target, next_target, target
+
+    return run
+
+
+def _as_told(
+    told: Message, otherwise: Mapping[int, Callable[[], None]], *launches: Callable[[], None]
+) -> Callable[[], None]:
+    """A sort by buckets, unless the sample or the count that follows tells to do otherwise.
+
+    Each is read while the device has what comes behind it, which returns at once where it is in
+    vain.
+    """
+    sample, count, split, finish = launches
+
+    def run() -> None:
+        sample()
+        told.send()
+        count()
+        (plan,) = told.read()
+        if plan not in otherwise:
+            told.send()
+            split()
+            (plan,) = told.read()
+        otherwise.get(plan, finish)()
+
+    return run
+
+
+def _count_heavy_values(
+    job: Job, heavy: Buffer, told: Message, spare: Buffer, out: Buffer, sort: Sort
+) -> Callable[[], None]:
+    """What counts the heavy values and sorts the other keys by way of `spare`; `sort` as above."""
+    backend, keys, n = job.backend, _keys(job), np.uint32(job.params["n"])
+    threads, count_threads = job.define("THREADS_PER_BLOCK"), job.define("COUNT_THREADS")
+    tile_items, tile_bytes = _tile(job)
+    tiles = blocks_for(int(n), tile_items)
+    aside, place, merge = (
+        job.kernels[name]
+        for name in ("set_others_aside", "place_heavy_values", "merge_heavy_values")
+    )
+
+    def run() -> None:
+        args = keys, spare, heavy, told.buffer, n
+        backend.launch(aside, tiles, threads, *args, shared_bytes=tile_bytes)
+        told.send()
+        (others,) = told.read()
+        sort(spare, out, spare, others)
+        backend.launch(place, 1, count_threads, spare, heavy, np.uint32(others), n)
+        backend.launch(merge, tiles, threads, spare, out, heavy, n)
+
+    return run
 
 
 def _sweep_all(

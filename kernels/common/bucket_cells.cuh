@@ -9,20 +9,24 @@
 // A bucket's width is a power of two, and it begins at a multiple of it: a table of the cells says
 // which bucket a key is in, and by which bits to go on there.
 #include "common/buckets.cuh"
+#include "common/heavy_values.cuh"
 
 constexpr int CELL_BITS = 12;
 constexpr unsigned CELLS = 1u << CELL_BITS;
 constexpr int BITS_BELOW_CELL = BITS - CELL_BITS;
-constexpr unsigned SAMPLES = 4;  // of each thread
 // Cells cover about the range of the sample where that makes them narrower by so many bits, and
 // otherwise all keys there can be: the least of the floats between 0 and 1 is hard to guess.
 constexpr int LEAST_NARROWING = 6;
 constexpr unsigned MOST_QUICK_SWEEPS = 2;  // which take less time than buckets
+// Counting heavy values pays from this part of the keys on: beside sweeps over all digits, or few.
+constexpr float WORTH_COUNTING = 1.0f / 3, WORTH_COUNTING_AT_ONCE = 7.0f / 8;
 
-enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_SWEEPS };
+// What to do. Sweeps over few digits go in one launch; over all of them each has its own.
+enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_FEW_SWEEPS, BY_SWEEPS, BY_HEAVY_VALUES };
 
 // What the sample has told. All words are zero before the first launch.
 struct Cells {
+    unsigned* told;  // the word in which the host reads the plan
     unsigned plan;
     unsigned lowest;                // the first key of the first cell
     int narrowing;                  // a cell is 2^(BITS_BELOW_CELL - narrowing) keys wide
@@ -72,7 +76,7 @@ __device__ inline unsigned plan_of(const Cells* cells, int sampled) {
     return sampled ? load(&cells->plan) : BY_TOP_BITS;
 }
 
-// Calls use(bucket_of) with what the plan says, or nothing where it is to sweep.
+// Calls use(bucket_of) with what the plan says, or nothing where there are no buckets.
 template <class Use>
 __device__ inline void with_plan(const Cells* cells, int sampled, int top_bits, const Use& use) {
     const unsigned plan = plan_of(cells, sampled);
@@ -150,9 +154,12 @@ __device__ inline bool cut_buckets(Cells* cells, unsigned* counts, float full, i
     return false;
 }
 
-// Draws a sample of SAMPLES keys for each thread; the last block to finish says what is to be done.
+// Draws a sample of SAMPLES keys for each thread; the last block to finish says what is to be done,
+// to later launches and to the host.
 extern "C" __global__ void __launch_bounds__(COUNT_THREADS) sample_keys(const T* keys, Cells* cells,
-                                                                        unsigned n, int top_bits,
+                                                                        HeavyValues* heavy,
+                                                                        unsigned* told, unsigned n,
+                                                                        int top_bits,
                                                                         int bucket_bits) {
     __shared__ __align__(16) unsigned counters[CELLS + 4];
     __shared__ unsigned least, least_complement;  // of the keys that all blocks see
@@ -234,13 +241,18 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) sample_keys(const T*
         sweeps += digit_at(varying, shift, RADIX_BITS) > 0;
     too_full = __syncthreads_or(too_full);  // also: all counts are there
 
+    const bool quick = sweeps <= MOST_QUICK_SWEEPS;
+    const float covered = few_values || too_full ? find_heavy_values(own, heavy) : 0;
     unsigned plan = BY_TOP_BITS;
-    if (sweeps <= MOST_QUICK_SWEEPS)
-        plan = BY_SWEEPS;
+    if (covered > (quick ? WORTH_COUNTING_AT_ONCE : WORTH_COUNTING))
+        plan = BY_HEAVY_VALUES;
+    else if (quick)
+        plan = BY_FEW_SWEEPS;
     else if (narrowing > 0 || (too_full && !few_values))
         plan = cut_buckets(cells, counters, full, narrowing, bucket_bits) ? BY_CELLS : BY_SWEEPS;
     if (threadIdx.x == 0) {
-        cells->plan = plan;
+        cells->told = told;
+        cells->plan = *told = plan;
         cells->lowest = lowest;
         cells->narrowing = narrowing;
         cells->bucket_bits = bucket_bits;

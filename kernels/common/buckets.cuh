@@ -75,9 +75,10 @@ __device__ inline bool alike_in_bucket(const Vector (&loaded)[LOADS], const Buck
 }
 
 // Counts the keys of each bucket; the last block to finish says where buckets begin and whether
-// all of them fit. Takes a word of dynamic shared memory for each bucket.
+// all of them fit. Takes a word of dynamic shared memory for each bucket. True for the one thread
+// that has said so.
 template <class BucketOf>
-__device__ inline void count_keys_of_buckets(const T* keys, const Buckets& buckets, unsigned n,
+__device__ inline bool count_keys_of_buckets(const T* keys, const Buckets& buckets, unsigned n,
                                              const BucketOf& bucket_of) {
     extern __shared__ unsigned long long counter_memory[];
     unsigned* const counters = reinterpret_cast<unsigned*>(counter_memory);
@@ -121,7 +122,7 @@ __device__ inline void count_keys_of_buckets(const T* keys, const Buckets& bucke
         __threadfence();  // the counts are read after the last block has said that it is done
     });
     __syncthreads();  // is_last is known
-    if (!is_last) return;
+    if (!is_last) return false;
 
     unsigned most = 0;
     for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS) {
@@ -136,13 +137,13 @@ __device__ inline void count_keys_of_buckets(const T* keys, const Buckets& bucke
         buckets.starts[b] = buckets.next[b] = counters[b];
     if (bucket_of.low_bits() > 0 && threadIdx.x < GROUPS)
         buckets.group_next[threadIdx.x] = counters[threadIdx.x << bucket_of.low_bits()];
-    if (threadIdx.x == 0) {
-        buckets.starts[num_buckets] = n;
-        *buckets.largest = largest;
-        // Keys that share all their top bits would be split in vain.
-        *buckets.fit = load(buckets.mixed) == 0 && (largest <= BUCKET_ITEMS || largest < n);
-        *buckets.mixed = 0;
-    }
+    if (threadIdx.x > 0) return false;
+    buckets.starts[num_buckets] = n;
+    *buckets.largest = largest;
+    // Keys that share all their top bits would be split in vain.
+    *buckets.fit = load(buckets.mixed) == 0 && (largest <= BUCKET_ITEMS || largest < n);
+    *buckets.mixed = 0;
+    return true;
 }
 
 // Copies the keys of large buckets, which have to be equal, and their values: block `block` of

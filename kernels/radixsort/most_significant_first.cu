@@ -17,6 +17,7 @@
 // MOST_BIN_BITS          = 13     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
+// DIGIT_COUNT_BLOCKS     = 1056   # eight
 // SAMPLE_BLOCKS          = 32
 // LEAST_SAMPLED          = 33554432  # keys
 // COPY_BLOCKS            = 396    # three
@@ -45,36 +46,22 @@
 // key, in which a key counts those that are smaller. Where few different keys make large buckets
 // and full bins, they are sorted already when all their keys are equal.
 //
-// Other large buckets and full bins do not fit this. The device finds that out while it counts or
-// sorts, and leaves a word for the launch that comes last: it sorts by sweeps, from the input as it
-// was, or returns at once. The host does not wait for that word.
+// Where a few values have a third of the keys or more, the sample finds these: they are counted,
+// all other keys set aside and sorted by sweeps, and both merged.
+//
+// Other large buckets and full bins do not fit any of this. Of a sampled array the host reads what
+// the sample and the count have found while the launch behind them runs, and launches the sweeps of
+// `onesweep` where there are to be no buckets. What else does not fit is found out on the device,
+// which leaves a word for the launch that comes last: it sorts by sweeps, from the input as it was,
+// or returns at once.
+//
 // Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps, or of
 // 2^27 where a block has no 128 KB of shared memory to count in.
 #include "common/bucket_cells.cuh"
+#include "common/sweep_digit.cuh"
 
 constexpr unsigned MOST_SPLIT_BINS = 1024;  // of a tile
 constexpr unsigned FULL_BIN = 24;           // keys that compare with each other
-
-// A tile's keys in registers, in rows of THREADS_PER_BLOCK neighbours.
-template <unsigned ROWS, class Key>
-__device__ inline void load_tile(const Key* in, unsigned n, Bits (&bits)[ROWS]) {
-    constexpr unsigned TILE_ITEMS = ROWS * THREADS_PER_BLOCK;
-    const unsigned start = blockIdx.x * TILE_ITEMS, left = n - start;
-    if (threadIdx.x == 0 && TILES_AHEAD > 0 && left > (TILES_AHEAD + 1) * TILE_ITEMS)
-        prefetch_to_l2(in + start + TILES_AHEAD * TILE_ITEMS, TILE_ITEMS * sizeof(Key));
-    const Key* const first = in + start + threadIdx.x;
-    const auto load_row = [&](unsigned row) {
-        bits[row] = ordered_bits(first[row * THREADS_PER_BLOCK]);
-    };
-    if (left >= TILE_ITEMS) {  // no conditions: the loads overlap
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row) load_row(row);
-    } else {
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row)
-            if (row * THREADS_PER_BLOCK + threadIdx.x < left) load_row(row);
-    }
-}
 
 // A split's shared memory beside the tile.
 struct Bins {
@@ -154,9 +141,12 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], Bits* out, unsigned 
 extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
     const T* keys, unsigned* words, const Cells* cells, unsigned n, int top_bits, int sampled) {
     const Buckets buckets(words);
-    if (plan_of(cells, sampled) == BY_SWEEPS) *buckets.fit = 0;
-    with_plan(cells, sampled, top_bits,
-              [&](const auto& bucket_of) { count_keys_of_buckets(keys, buckets, n, bucket_of); });
+    const unsigned plan = plan_of(cells, sampled);
+    if (plan != BY_TOP_BITS && plan != BY_CELLS) *buckets.fit = 0;
+    with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
+        const bool says = count_keys_of_buckets(keys, buckets, n, bucket_of);
+        if (says && sampled) *cells->told = *buckets.fit ? plan : BY_SWEEPS;
+    });
 }
 
 // One split of a short array, by all of the top bits.

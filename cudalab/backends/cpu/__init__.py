@@ -116,6 +116,21 @@ class CpuTimer:
         self.ms = (time.perf_counter() - self._began) * 1e3
 
 
+class CpuMessage:
+    """Words of the host, which kernels have written when `launch` returns."""
+
+    def __init__(self, buffer: CpuBuffer) -> None:
+        """`buffer` holds the words."""
+        self.buffer = buffer
+
+    def send(self) -> None:
+        """It is written already."""
+
+    def read(self) -> list[int]:
+        """The words."""
+        return [int(word) for word in self.buffer.array]
+
+
 class NotHeld:
     """What `held` gives here: a launch has ended when it returns."""
 
@@ -243,6 +258,12 @@ class CpuBackend:
     def fill(self, buffer: Buffer, value: int) -> None:
         """Set every byte of `buffer` to `value`."""
         np.frombuffer(as_bytes(_own(buffer).array), np.uint8).fill(value)
+
+    def message(self, words: int) -> CpuMessage:
+        """So many words of 4 bytes, zero at first."""
+        buffer = self.empty(words, np.uint32)
+        buffer.array.fill(0)
+        return CpuMessage(buffer)
 
     def timer(self) -> CpuTimer:
         """The host's clock."""
