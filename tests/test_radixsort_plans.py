@@ -251,10 +251,10 @@ def test_keys_of_two_digits_are_swept_over_in_one_launch(backend, shape):
 
 
 def heavy(n, values, share):
-    """Random keys, a share of which have one of these values, all equally often."""
-    keys = keys_of(n, "uniform")
-    places = np.random.default_rng(n).permutation(n)[: round(share * n)]
-    keys[places] = np.asarray(values, np.uint32)[places % len(values)]
+    """Random keys, a share of which have one of these values."""
+    keys, draws = keys_of(n, "uniform"), np.random.default_rng(n)
+    places = draws.permutation(n)[: round(share * n)]
+    keys[places] = draws.choice(np.asarray(values, np.uint32), len(places))
     return keys
 
 
