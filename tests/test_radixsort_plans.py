@@ -331,8 +331,20 @@ def test_many_keys_beyond_the_sample(backend, key):
     assert sort(backend, "most_significant_first", keys, SAMPLED) is None
 
 
-def test_sampled_keys_of_uneven_digits_are_swept_over_by_launches(backend):
-    assert way_of(backend, keys_of(N, "entropy-0.544"), SAMPLED) == "sweep"
+def test_uneven_keys_are_swept_over_by_launches(backend):
+    """The sample alone tells so: nobody has to count."""
+    device = Without(backend, "count_buckets")
+    assert sort(device, "most_significant_first", keys_of(N, "entropy-0.544"), SAMPLED) is None
+    assert "sweep" in device.launched
+
+
+@pytest.mark.parametrize("shape", ["half-equal", "entropy-0.544"])
+def test_buckets_that_do_not_fit_are_swept_over_by_launches(backend, shape):
+    """The sample knows nothing, the count tells."""
+    device = Misled(backend, keys_of(N, "uniform"))
+    assert sort(device, "most_significant_first", keys_of(N, shape), SAMPLED) is None
+    assert "sweep" in device.launched
+    assert "sort_buckets" not in device.launched
 
 
 def test_all_ways_in_turns(backend):

@@ -51,12 +51,17 @@ struct CellBuckets {
           narrowing(cells.narrowing),
           bucket_bits(cells.bucket_bits) {}
     // In units of which a cell has 2^BITS_BELOW_CELL. Keys beyond the cells count as their ends.
-    __device__ unsigned place(Bits key) const {
+    __device__ static unsigned place(Bits key, unsigned lowest, int narrowing) {
         return min(max(key, lowest) - lowest, ~0u >> narrowing) << narrowing;
     }
-    __device__ unsigned operator()(Bits key) const {
-        const unsigned at = place(key), cell = __ldg(first_buckets + (at >> BITS_BELOW_CELL));
+    __device__ unsigned place(Bits key) const { return place(key, lowest, narrowing); }
+    // The bucket of what lies `at` such a place, in this cell.
+    __device__ static unsigned bucket_at(unsigned at, unsigned cell) {
         return (cell & 0xffff) + ((at & ((1u << BITS_BELOW_CELL) - 1)) >> (cell >> 16));
+    }
+    __device__ unsigned operator()(Bits key) const {
+        const unsigned at = place(key);
+        return bucket_at(at, __ldg(first_buckets + (at >> BITS_BELOW_CELL)));
     }
     __device__ unsigned buckets() const { return 1u << bucket_bits; }
     __device__ int low_bits() const { return bucket_bits - (int)GROUP_BITS; }
@@ -115,10 +120,9 @@ __device__ inline int width_by_sample(const unsigned* counts, unsigned cell, flo
 
 // Makes cells into buckets, and says whether there are few enough. `counts`: of the cells in the
 // sample, and a word more. `full`: the keys of the sample in a bucket that is as large as it may
-// be. The whole block calls it.
-__device__ inline bool cut_buckets(Cells* cells, unsigned* counts, float full, int narrowing,
-                                   int bucket_bits) {
-    __shared__ __align__(16) unsigned first_buckets[CELLS];
+// be. `first_buckets` become those of `cells`. The whole block calls it.
+__device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, float full,
+                                   int narrowing, int bucket_bits) {
     const unsigned last_count = counts[CELLS - 1];
     exclusive_scan_shared<COUNT_THREADS>(counts, CELLS);
     if (threadIdx.x == 0) counts[CELLS] = counts[CELLS - 1] + last_count;
@@ -140,28 +144,55 @@ __device__ inline bool cut_buckets(Cells* cells, unsigned* counts, float full, i
         const unsigned last = first_buckets[CELLS - 1];
         exclusive_scan_shared<COUNT_THREADS>(first_buckets, CELLS);
         const bool few = first_buckets[CELLS - 1] + last <= 1u << bucket_bits;
-        if (few)
+        unsigned found[CELLS / COUNT_THREADS];
 #pragma unroll
-            for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
-                const unsigned cell = i * COUNT_THREADS + threadIdx.x;
-                const unsigned run = 1u << max(widths[i] - BITS_BELOW_CELL, 0);
-                const unsigned width = (unsigned)widths[i];
-                cells->first_buckets[cell] = first_buckets[cell / run * run] | width << 16;
-            }
-        if (few) return true;
-        __syncthreads();  // all have seen that these are too many
+        for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
+            const unsigned cell = i * COUNT_THREADS + threadIdx.x;
+            const unsigned run = 1u << max(widths[i] - BITS_BELOW_CELL, 0);
+            found[i] = first_buckets[cell / run * run] | (unsigned)widths[i] << 16;
+        }
+        __syncthreads();  // all have seen whether these are too many, and have read them
+        if (!few) continue;
+#pragma unroll
+        for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i)
+            first_buckets[i * COUNT_THREADS + threadIdx.x] = found[i];
+        __syncthreads();  // they are there for all
+        return true;
     }
     return false;
 }
 
+// Whether a bucket has many sampled keys, and not all equal: within a cell the keys lie unevenly,
+// which no count of cells can tell. `full`: the keys of the block's sample in a bucket that is as
+// large as it may be. `words`: 4096 of shared memory. The whole block calls it.
+template <class BucketOf>
+__device__ inline bool is_uneven(const Bits (&sample)[SAMPLES], unsigned* words, float full,
+                                 const BucketOf& bucket_of) {
+    constexpr unsigned SEATS = 2048;
+    const unsigned most = (unsigned)(full + 4 * sqrtf(full)) + 7;
+    unsigned *const keys = words, *const unlike = keys + SEATS;
+    for (unsigned i = threadIdx.x; i < SEATS; i += COUNT_THREADS) unlike[i] = 0;
+    // One of the keys that share a seat, most likely of the bucket that has most of them.
+#pragma unroll
+    for (unsigned s = 0; s < SAMPLES; ++s)
+        atomicExch(&keys[bucket_of(sample[s]) % SEATS], sample[s]);
+    __syncthreads();  // all seats are taken, all is zero
+    bool is_full = false;
+#pragma unroll
+    for (unsigned s = 0; s < SAMPLES; ++s) {
+        const unsigned bucket = bucket_of(sample[s]), seat = bucket % SEATS;
+        if (sample[s] != keys[seat] && bucket_of(keys[seat]) == bucket)
+            is_full |= atomicAdd(&unlike[seat], 1u) >= most;
+    }
+    return __syncthreads_or(is_full);
+}
+
 // Draws a sample of SAMPLES keys for each thread; the last block to finish says what is to be done,
 // to later launches and to the host.
-extern "C" __global__ void __launch_bounds__(COUNT_THREADS) sample_keys(const T* keys, Cells* cells,
-                                                                        HeavyValues* heavy,
-                                                                        unsigned* told, unsigned n,
-                                                                        int top_bits,
-                                                                        int bucket_bits) {
-    __shared__ __align__(16) unsigned counters[CELLS + 4];
+extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
+    const T* keys, Cells* cells, HeavyValues* heavy, unsigned* told, unsigned n, int top_bits,
+    int bucket_bits) {
+    __shared__ __align__(16) unsigned counters[CELLS + 4], first_buckets[CELLS];
     __shared__ unsigned least, least_complement;  // of the keys that all blocks see
     __shared__ unsigned ones, zeros;              // of those that this one has drawn
     __shared__ bool is_last;
@@ -249,7 +280,17 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) sample_keys(const T*
     else if (quick)
         plan = BY_FEW_SWEEPS;
     else if (narrowing > 0 || (too_full && !few_values))
-        plan = cut_buckets(cells, counters, full, narrowing, bucket_bits) ? BY_CELLS : BY_SWEEPS;
+        plan = cut_buckets(first_buckets, counters, full, narrowing, bucket_bits) ? BY_CELLS
+                                                                                  : BY_SWEEPS;
+    if (plan == BY_CELLS) {
+        const auto bucket_of = [&](Bits key) {
+            const unsigned at = CellBuckets::place(key, lowest, narrowing);
+            return CellBuckets::bucket_at(at, first_buckets[at >> BITS_BELOW_CELL]);
+        };
+        for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS)
+            cells->first_buckets[c] = first_buckets[c];
+        if (is_uneven(own, counters, full / gridDim.x, bucket_of)) plan = BY_SWEEPS;
+    }
     if (threadIdx.x == 0) {
         cells->told = told;
         cells->plan = *told = plan;
