@@ -34,7 +34,8 @@ BY_FEW_SWEEPS, BY_SWEEPS, BY_HEAVY_VALUES = 2, 3, 4
 BOUND = 1_000_000  # of the integers of the distribution `bounded`
 JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # random patterns, by "and"
 FIRST_RUN = 1 << 30  # of sweeps by launches; those in one launch count from 1 in the same statuses
-COUNTER_BYTES = 32 << 10  # with which a block counts all digits of its keys
+COUNTER_BYTES = 64 << 10  # with which a block counts all digits of its keys
+COUNTER_BYTES_OF_SWEEPS = 32 << 10  # where it goes on to sweep
 
 
 class KeySort(Lab):
@@ -282,7 +283,8 @@ class RadixSort(KeySort):
         clear_words(Word *words, unsigned n)
             zeros, once, before the first run
         count_all_digits(const T *keys, unsigned *counts, unsigned n)
-            adds to counts[pass * 2^RADIX_BITS + digit]; at most COUNT_BLOCKS blocks
+            adds to counts[pass * 2^RADIX_BITS + digit]; at most COUNT_BLOCKS blocks; 64 KB of
+            dynamic shared memory
         place_digits(unsigned *counts, unsigned *digit_starts)
             a block of 2^RADIX_BITS threads for each pass: the exclusive scan of its counts, which
             become zero again
@@ -552,12 +554,14 @@ def _sweep_by_launches(job: Job, count_blocks: int, statuses: Buffer) -> Sort:
 
     def run(source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
         blocks = min(blocks_for(n * itemsize, 16 * threads), count_blocks)
-        backend.launch(count, blocks, threads, source, counts, np.uint32(n))
+        tiles = blocks_for(n, tile_items)
+        args = source, counts, np.uint32(n)
+        backend.launch(count, blocks, threads, *args, shared_bytes=COUNTER_BYTES)
         backend.launch(place, passes, radix, counts, starts)
         for digit in range(passes):
-            args = (starts, statuses, ticket, np.uint32(n), np.int32(digit * radix_bits))
-            tiles, buffers = blocks_for(n, tile_items), (source, target)
-            backend.launch(sweep, tiles, threads, *buffers, *args, shared_bytes=tile_bytes)
+            numbers = np.uint32(n), np.int32(digit * radix_bits)
+            buffers = source, target, starts, statuses, ticket
+            backend.launch(sweep, tiles, threads, *buffers, *numbers, shared_bytes=tile_bytes)
             source, target, next_target = target, next_target, target
 
     return run
@@ -627,7 +631,7 @@ def _sweep_all(
     progress = _cleared(job, 3 + blocks_for(passes * (1 + (2 << radix_bits)), 2))
     args = keys, spare, out, progress, statuses, np.uint32(n)
     blocks = min(tiles, job.define("MOST_BLOCKS"))
-    shared_bytes = max(tile_bytes, COUNTER_BYTES)
+    shared_bytes = max(tile_bytes, COUNTER_BYTES_OF_SWEEPS)
 
     def run() -> None:
         backend.launch(

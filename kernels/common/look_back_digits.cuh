@@ -9,8 +9,6 @@ using Word = unsigned long long;
 
 constexpr unsigned PASSES = 8 * sizeof(T) / RADIX_BITS;
 constexpr unsigned VECTOR_ITEMS = 16 / sizeof(T);
-// Of each counter: lanes that meet in one are fewer. 32 KB in all, for any type.
-constexpr unsigned COPIES = 32 / sizeof(T);
 
 struct __align__(16) Vector {
     T items[VECTOR_ITEMS];
@@ -31,7 +29,8 @@ extern "C" __global__ void clear_words(Word* words, unsigned n) {
     if (i < n) words[i] = 0;
 }
 
-// counters[pass * RADIX + digit][copy], in shared memory
+// counters[pass * RADIX + digit][copy], in shared memory: with more copies fewer lanes meet in one.
+template <unsigned COPIES>
 __device__ inline void clear_counters(unsigned* counters) {
     for (unsigned i = threadIdx.x; i < PASSES * RADIX * COPIES; i += THREADS_PER_BLOCK)
         counters[i] = 0;
@@ -39,7 +38,7 @@ __device__ inline void clear_counters(unsigned* counters) {
 
 // Counts the digits of n keys, as thread `first` of `stride` threads; the keys begin at a multiple
 // of 16 bytes. LOADS of them are under way at once: as many as it takes with few blocks.
-template <unsigned LOADS>
+template <unsigned COPIES, unsigned LOADS>
 __device__ inline void count_keys(const T* keys, unsigned n, unsigned first, unsigned stride,
                                   unsigned* counters) {
     const unsigned copy = threadIdx.x % COPIES;
@@ -73,10 +72,11 @@ __device__ inline void count_keys(const T* keys, unsigned n, unsigned first, uns
 }
 
 // counts[pass * RADIX + digit] += what this block has counted
+template <unsigned COPIES>
 __device__ inline void add_counters(const unsigned* counters, unsigned* counts) {
     for (unsigned i = threadIdx.x; i < PASSES * RADIX; i += THREADS_PER_BLOCK) {
         unsigned sum = 0;
-        for (unsigned c = 0; c < COPIES; ++c) sum += counters[i * COPIES + c];
+        for (unsigned c = 0; c < COPIES; ++c) sum += counters[i * COPIES + (c + i) % COPIES];
         if (sum > 0) atomicAdd(&counts[i], sum);  // blocks meet in one counter
     }
 }

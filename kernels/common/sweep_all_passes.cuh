@@ -14,6 +14,7 @@
 
 constexpr unsigned SHARES_PER_BLOCK = 8;  // to count: few enough, and about as many for each block
 constexpr unsigned COUNT_LOADS = 4;
+constexpr unsigned COUNT_COPIES = 32 / sizeof(T);  // 32 KB of counters, for any type
 
 // Zero before the first launch, and the kernel's own from then on.
 struct Progress {
@@ -105,17 +106,17 @@ __device__ inline unsigned count_shares(const T* in, Progress* progress, unsigne
     unsigned* const counters = reinterpret_cast<unsigned*>(chunk_memory);
     __shared__ bool is_last;
 
-    clear_counters(counters);
+    clear_counters<COUNT_COPIES>(counters);
     Word ticket = take_ticket(progress);
     launch = (unsigned)(ticket >> 32) + 1;
     unsigned counted = 0;
     for (; (unsigned)ticket < shares; ticket = take_ticket(progress), ++counted) {
         const unsigned start = (unsigned)ticket * share_items;
-        count_keys<COUNT_LOADS>(in + start, min(n - start, share_items), threadIdx.x,
-                                THREADS_PER_BLOCK, counters);
+        count_keys<COUNT_COPIES, COUNT_LOADS>(in + start, min(n - start, share_items), threadIdx.x,
+                                              THREADS_PER_BLOCK, counters);
     }
     if (counted > 0) {
-        add_counters(counters, progress->counts);  // taking a ticket was a barrier
+        add_counters<COUNT_COPIES>(counters, progress->counts);  // taking a ticket was a barrier
         when_written([&] {
             const unsigned before = atomicAdd(&progress->shares_counted, counted);
             is_last = before + counted == shares;

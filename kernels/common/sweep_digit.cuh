@@ -2,17 +2,20 @@
 #include "common/look_back_digits.cuh"
 #include "common/prefetch.cuh"
 
+constexpr unsigned COPIES = 64 / sizeof(T);  // 64 KB of counters, for any type
+
 // counts[pass * RADIX + digit] += the occurrences of the digit; zero before the first launch.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_all_digits(const T* keys,
                                                                                  unsigned* counts,
                                                                                  unsigned n) {
-    __shared__ unsigned counters[PASSES * RADIX * COPIES];
-    clear_counters(counters);
+    extern __shared__ unsigned long long chunk_memory[];
+    unsigned* const counters = reinterpret_cast<unsigned*>(chunk_memory);
+    clear_counters<COPIES>(counters);
     __syncthreads();  // nobody counts before all is zero
     const unsigned first = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    count_keys<1>(keys, n, first, gridDim.x * THREADS_PER_BLOCK, counters);
+    count_keys<COPIES, 2>(keys, n, first, gridDim.x * THREADS_PER_BLOCK, counters);
     __syncthreads();  // all have counted
-    add_counters(counters, counts);
+    add_counters<COPIES>(counters, counts);
 }
 
 // A block for each pass: where each digit begins in the pass's output. The counts are zero again.

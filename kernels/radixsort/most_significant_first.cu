@@ -17,7 +17,7 @@
 // MOST_BIN_BITS          = 13     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
-// DIGIT_COUNT_BLOCKS     = 1056   # eight
+// DIGIT_COUNT_BLOCKS     = 396    # three
 // SAMPLE_BLOCKS          = 32
 // LEAST_SAMPLED          = 33554432  # keys
 // COPY_BLOCKS            = 396    # three
