@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout that is measured
 
 from cudalab import labs, registry, source  # noqa: E402
-from cudalab.backends import open_backend  # noqa: E402
+from cudalab.backends import nvcc, open_backend  # noqa: E402
 from cudalab.backends.cpu import usable_cores  # noqa: E402
 
 if TYPE_CHECKING:
@@ -182,11 +182,18 @@ def cuda_figures() -> Iterator[Figure]:
         peer = f"read, `cupy.sort`, write, n = {n:,}"
         if importlib.util.find_spec("cupy"):
             yield f"{peer}, file to file", "", seconds([], keys, PEER), "s", how
+        report = compiled(folder, ROOT / "samples" / "programs" / "radixsort_report.cu")
+        course = f"the course's program, compiled, n = {n:,}"
+        yield f"{course}, file to file", "", seconds([], keys, [report]), "s", how
         pipes = f"{how}, between two `cat`"
         yield f"{name}, pipe to pipe", "", seconds_piped([*COMMAND, *sort], keys), "s", pipes
         if importlib.util.find_spec("cupy"):
             yield f"{peer}, pipe to pipe", "", seconds_piped(PEER, keys), "s", pipes
-        for variant in registry.variants(labs.get("radixsort")):
+        yield f"{course}, pipe to pipe", "", seconds_piped([report], keys), "s", pipes
+        lab = labs.get("radixsort")
+        for variant in registry.variants(lab):
+            if not variant.computes(lab.complete({})):
+                continue
             yield (
                 f"`{variant.name}`, n = {n:,}, kernels",
                 "≤ 15" if variant.name == "digit_8bit" else "",
@@ -204,6 +211,13 @@ def generated(folder: str, lab: str, n: int, *options: str) -> Path:
     path = Path(folder) / f"{lab}-{n}.bin"
     subprocess.run([*COMMAND, "gen", lab, "--n", str(n), *options, "-o", path], check=True)
     return path
+
+
+def compiled(folder: str, program: Path) -> str:
+    """A program as nvcc makes it."""
+    target = str(Path(folder, program.stem))
+    subprocess.run([nvcc.find_nvcc(), "-O3", "-o", target, program], check=True)
+    return target
 
 
 def whole_process(
