@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import __version__, labs
-from cudalab.backends import DEVICES
+from cudalab.backends import DEVICES, begin_to_open_gpu
 from cudalab.cli_bench import bench
 from cudalab.cli_check import check, grade, new, selftest
 from cudalab.cli_learn import exercises, explain_topic
@@ -42,7 +42,7 @@ from cudalab.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.registry import Variant
@@ -100,10 +100,16 @@ def disk_full(error: OSError) -> int:
 class LabGroup(click.Group):
     """A group with a subcommand for each lab, made when it is asked for."""
 
-    def __init__(self, *args: Any, make: Callable[[Lab], click.Command], **options: Any) -> None:
-        """`make` turns a lab into its command."""
+    def __init__(
+        self,
+        *args: Any,
+        make: Callable[[Lab], click.Command],
+        prepare: Callable[[Sequence[str]], None] = lambda _: None,
+        **options: Any,
+    ) -> None:
+        """`make` turns a lab into its command; `prepare` has its arguments before it is made."""
         super().__init__(*args, **options)
-        self.make = make
+        self.make, self.prepare = make, prepare
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The labs, then the group's own commands."""
@@ -125,6 +131,8 @@ class LabGroup(click.Group):
 
             close = " or ".join(get_close_matches(args[0], known, cutoff=0.5))
             ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean {close}?" if close else ""))
+        if args[0] in labs.names() and not ctx.resilient_parsing:
+            self.prepare(args[1:])
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -219,6 +227,14 @@ def lab_command(lab: Lab) -> click.Command:
             f"cudalab {lab.name} --kernel my.cu --device cpu -i in.bin -o out.bin --time",
         ),
     )
+
+
+def open_gpu_early(arguments: Sequence[str]) -> None:
+    """Unless the CPU device is to compute, or a child process, or nothing."""
+    if {"cpu", "--device=cpu", "-h", "--help"}.isdisjoint(arguments) and not any(
+        word.startswith(("--kernel", "--kill-after")) for word in arguments
+    ):
+        begin_to_open_gpu()
 
 
 def run_lab(
@@ -369,6 +385,7 @@ def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
 @click.group(
     cls=LabGroup,
     make=lab_command,
+    prepare=open_gpu_early,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\n\n".join(
         [

@@ -923,3 +923,41 @@ def test_source_is_highlighted_on_a_terminal():
 def test_broken_report_pipe_ends_quietly():
     done = shell("cudalab show radixsort split_1bit | true; cudalab list | true; true")
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "opens"),
+    [
+        ([], True),
+        (["--device", "cuda"], True),
+        (["--device", "cpu"], False),
+        (["--device=cpu"], False),
+        (["--kernel", "my.cu"], False),  # a child process computes, which is forked
+        (["--kernel=my.cu"], False),
+        (["--kill-after", "9"], False),
+        (["--help"], False),
+    ],
+)
+def test_the_gpu_is_opened_early_where_this_process_computes(monkeypatch, arguments, opens):
+    opened = []
+    monkeypatch.setattr("cudalab.cli.begin_to_open_gpu", lambda: opened.append(True))
+    with suppress(click.ClickException):
+        cli.main(["radixsort", *arguments, "-i", "no such file"], standalone_mode=False)
+    assert opened == [True] * opens
+
+
+def test_other_commands_of_a_lab_open_no_gpu(monkeypatch):
+    monkeypatch.setattr("cudalab.cli.begin_to_open_gpu", lambda: pytest.fail("opened"))
+    with suppress(click.ClickException):
+        cli.main(["verify", "radixsort", "no such file", "nor this"], standalone_mode=False)
+
+
+def test_a_thread_that_opens_the_gpu_is_silent_without_one():
+    code = "from cudalab import backends; backends._retain_primary_context()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout + done.stderr == b""
