@@ -83,8 +83,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
     const T* in, T* others, HeavyValues* heavy, unsigned* num_others, unsigned n) {
     constexpr unsigned TILE_ITEMS = KEYS_PER_THREAD * THREADS_PER_BLOCK;
     constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
-    extern __shared__ unsigned long long chunk_memory[];  // a tile
-    T* const staged = reinterpret_cast<T*>(chunk_memory);
+    extern __shared__ unsigned long long aside_memory[];  // a tile
+    T* const staged = reinterpret_cast<T*>(aside_memory);
     __shared__ unsigned keys[SLOTS], counts[SLOTS];
     __shared__ unsigned warp_others[WARPS];
     __shared__ unsigned first_other;  // of this tile, in `others`

@@ -8,8 +8,8 @@ constexpr unsigned COPIES = 64 / sizeof(T);  // 64 KB of counters, for any type
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_all_digits(const T* keys,
                                                                                  unsigned* counts,
                                                                                  unsigned n) {
-    extern __shared__ unsigned long long chunk_memory[];
-    unsigned* const counters = reinterpret_cast<unsigned*>(chunk_memory);
+    extern __shared__ unsigned long long digit_memory[];
+    unsigned* const counters = reinterpret_cast<unsigned*>(digit_memory);
     clear_counters<COPIES>(counters);
     __syncthreads();  // nobody counts before all is zero
     const unsigned first = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
