@@ -206,8 +206,8 @@ def sanitized() -> str:
     found = []
     for path in sorted(RESULTS.glob("sanitizers/*.json")):
         stored = json.loads(path.read_text(encoding="utf-8"))
-        found.append(f"{stored['device']}, {stored['date']}, commit `{stored['commit']}`:\n")
-        found.append(table(["lab", "n", *sanitizers.TOOLS], sanitizers.lines(stored)))
+        found.append(f"{stored['device']}:\n")
+        found.append(table(["lab", "n", *sanitizers.TOOLS, "run"], sanitizers.lines(stored)))
     return "\n".join(found) or "Nothing is stored yet.\n"
 
 

@@ -1,6 +1,6 @@
 """Every variant under NVIDIA's compute-sanitizer, on a GPU.
 
-python docs/sanitizers.py run [LAB...]              all, or of these labs
+python docs/sanitizers.py run [LAB[/VARIANT]...]    all, or these
 python docs/sanitizers.py compute LAB VARIANT...    what is run under it, answers compared
 
 The first stores docs/results/sanitizers; docs/generate.py makes the table of
@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -34,7 +35,7 @@ from cudalab.errors import UsageError  # noqa: E402
 from cudalab.spectrum import RefusalError  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from cudalab.backends.base import Backend
     from cudalab.labs.base import Case, Lab, Size
@@ -57,6 +58,14 @@ ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed witho
     "reduce": ({"dtype": "float32"},),
 }
 DISTS = {"solve": ("dominant", "spd", "random")}  # what iterations are made for, and what is left
+# What a variant does with long arrays only, with short ones: these defines, these distributions
+# too, at the largest size.
+AS_LONG = {
+    "most_significant_first": (
+        {"LEAST_SAMPLED": 1},
+        ("half-equal", "entropy-0.544", "bounded", "top-byte"),
+    )
+}
 LIMIT_S = 150  # for one process
 CHUNK = 2  # variants in a process
 COMPUTE = [sys.executable, __file__, "compute"]
@@ -96,11 +105,18 @@ def compute(lab_name: str, *names: str) -> None:
     wanted = {name: cases(lab, variant) for name, variant in found.items()}
     with open_backend("cuda") as backend, tempfile.TemporaryDirectory() as folder:
         for case in {json.dumps(case): case for of in wanted.values() for case in of}.values():
-            for size, dist in product(sizes_of(lab_name, case), dists):
+            sizes = sizes_of(lab_name, case)
+            for size, dist in product(sizes, dists):
                 data = bench.make_data(lab, case, size, dist, 1, backend, Path(folder))
                 for name in (name for name in names if case in wanted[name]):
                     if not isinstance(size, int) or size <= SLOW.get(name, size):
                         compute_one(lab, found[name], backend, data, case)
+            for name in (name for name in names if case in wanted[name] and name in AS_LONG):
+                defines, also = AS_LONG[name]
+                variant = replace(found[name], defines=found[name].defines | defines)
+                for dist in also:
+                    data = bench.make_data(lab, case, sizes[-1], dist, 1, backend, Path(folder))
+                    compute_one(lab, variant, backend, data, case)
 
 
 def compute_one(lab: Lab, variant: Variant, backend: Backend, data: bench.Data, case: Case) -> None:
@@ -141,9 +157,10 @@ def run(*wanted: str) -> None:
         features = backend.features
     found = [
         (lab, variant.name)
-        for lab in wanted or labs.names()
+        for lab in labs.names()
         for variant in registry.variants(labs.get(lab))
         if not variant.missing(features)
+        and (not wanted or lab in wanted or f"{lab}/{variant.name}" in wanted)
     ]
     # Compiling is slow, and slower under a tool: what is cached before is compiled once.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -163,25 +180,29 @@ def run(*wanted: str) -> None:
                 tool, lab, *names = open_ones.pop(one)
                 reports, says = one.result()
                 if reports == 0 or len(names) == 1:
-                    rows += [
-                        {"tool": tool, "lab": lab, "variant": n, "reports": reports, "says": says}
-                        for n in names
-                    ]
+                    report = {"tool": tool, "lab": lab, "reports": reports, "says": says}
+                    rows += [{**report, "variant": name, **when()} for name in names]
                 else:  # which of them?
                     open_ones |= {pool.submit(checked, tool, lab, n): (tool, lab, n) for n in names}
-            store(rows, wanted)
+            store(rows, found)
     for row in rows:
         if row["reports"] != 0:
             print(row["tool"], row["lab"], row["variant"], *row["says"], sep="\n  ")  # noqa: T201
 
 
-def store(rows: list[dict[str, Any]], wanted: Iterable[str]) -> None:
-    """What has been found so far, beside what is stored of other labs."""
-    stored = {**MACHINE(), "runs": sorted(rows, key=lambda row: (row["lab"], row["variant"]))}
-    path = STORED / f"{measure.slug(stored['device'])}.json"
-    if wanted and path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        stored["runs"] += [row for row in before if row["lab"] not in wanted]
+def when() -> dict[str, str]:
+    """Of which commit a report is."""
+    return {key: MACHINE()[key] for key in ("date", "commit")}
+
+
+def store(rows: list[dict[str, Any]], running: Collection[tuple[str, str]]) -> None:
+    """What has been found so far, beside what is stored of variants that are not run now."""
+    device = {key: MACHINE()[key] for key in ("device", "driver")}
+    path = STORED / f"{measure.slug(device['device'])}.json"
+    before = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    kept = [row for row in before if (row["lab"], row["variant"]) not in running]
+    runs = sorted(kept + rows, key=lambda row: (row["lab"], row["variant"], row["tool"]))
+    stored = {**device, "runs": runs}
     STORED.mkdir(exist_ok=True)
     path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
@@ -194,7 +215,8 @@ def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
     for lab in dict.fromkeys(row["lab"] for row in stored["runs"]):
         sizes = ", ".join(targets.shown(size) for size in SIZES.get(lab, LENGTHS))
         counts = [f"{clean[lab, tool]} of {all_of[lab]}" for tool in TOOLS]
-        yield [f"`{lab}`", sizes, *counts]
+        ran = {f"{row['date']}, `{row['commit']}`" for row in stored["runs"] if row["lab"] == lab}
+        yield [f"`{lab}`", sizes, *counts, "; ".join(sorted(ran))]
 
 
 if __name__ == "__main__":
