@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import __version__, labs
-from cudalab.backends import DEVICES, begin_to_open_gpu
+from cudalab.backends import DEVICES
 from cudalab.cli_bench import bench
 from cudalab.cli_check import check, grade, new, selftest
 from cudalab.cli_learn import exercises, explain_topic
@@ -231,10 +231,12 @@ def lab_command(lab: Lab) -> click.Command:
 
 def open_gpu_early(arguments: Sequence[str]) -> None:
     """Unless the CPU device is to compute, or a child process, or nothing."""
+    from cudalab.backends import early
+
     if {"cpu", "--device=cpu", "-h", "--help"}.isdisjoint(arguments) and not any(
         word.startswith(("--kernel", "--kill-after")) for word in arguments
     ):
-        begin_to_open_gpu()
+        early.begin_to_open_gpu()
 
 
 def run_lab(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 
 import pytest
 
@@ -45,6 +46,13 @@ def pytest_generate_tests(metafunc):
 def chosen_devices(config):
     """The devices that --device names. One that is missing makes its tests fail, not vanish."""
     return DEVICES[config.getoption("--device")]
+
+
+@pytest.fixture
+def lock_of_its_own(monkeypatch, tmp_path):
+    """For tests that measure on a GPU: its lock is a temporary file, and they may run at once."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
 
 
 @pytest.fixture(scope="session")

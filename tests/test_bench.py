@@ -676,6 +676,7 @@ def run(*args):
     )
 
 
+@pytest.mark.usefixtures("lock_of_its_own")
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
@@ -697,6 +698,7 @@ def test_a_broken_kernel_is_refused(device_name, kernel, reason):
     assert "│ sequential" in done.stdout
 
 
+@pytest.mark.usefixtures("lock_of_its_own")
 def test_elements_are_checked_behind_a_computation_only(device_name):
     done = run(
         *("histogram", "--dtype", "uint32", "--bins", "64", "--n", "1000", "--time-limit", "0.1"),

@@ -174,6 +174,7 @@ def command(device, *args):
     )
 
 
+@pytest.mark.usefixtures("lock_of_its_own")
 @pytest.mark.usefixtures("only_columns")
 def test_the_report_goes_to_stdout(device_name, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
@@ -184,6 +185,7 @@ def test_the_report_goes_to_stdout(device_name, capsys, monkeypatch):
     assert err.splitlines()[0] == "column means, 16x16"
 
 
+@pytest.mark.usefixtures("lock_of_its_own")
 @pytest.mark.usefixtures("only_columns", "wrong_columns")
 def test_a_wrong_answer_exits_3(device_name, capsys):
     assert command(device_name, "--size", "16") == ExitCode.WRONG_ANSWER

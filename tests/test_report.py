@@ -536,6 +536,7 @@ def test_the_named_variants_are_swept(monkeypatch):
     assert [request.variants for request in shapes] == ["cols_global", "cols_shared"]
 
 
+@pytest.mark.usefixtures("lock_of_its_own")
 def test_measured_on_the_spot(tmp_path, device_name):
     out, kept = tmp_path / "report.md", tmp_path / "kept.json"
     done = invoke(
