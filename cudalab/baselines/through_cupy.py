@@ -56,7 +56,7 @@ def array_over(cupy: Any, buffer: Buffer) -> Any:
 def _candidate(
     backend: Backend, name: str, compute: Compute, out: Buffer, notes: list[str]
 ) -> Candidate:
-    """Run twice, so that all is compiled and allocated; then see whether it waits in the middle."""
+    """Run twice, so that all is compiled and allocated."""
 
     def run() -> None:
         try:
@@ -69,18 +69,12 @@ def _candidate(
     run()
     run()
     backend.synchronize()
-    with backend.held() as hold:
-        run()
-    backend.synchronize()
-    if hold.expired:
-        notes.append("waits for the device while it runs: its time has those waits")
     return Candidate(
         name,
         "baseline",
         run,
         lambda: backend.to_host(out),
         lambda: backend.fill(out, POISON),
-        reads_back=hold.expired,
         device=backend.name,
         notes=notes,
     )
