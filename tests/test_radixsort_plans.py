@@ -144,19 +144,47 @@ def test_one_other_key_in_a_large_bucket(backend, variant, at):
     assert sort(backend, variant, keys, SMALL_BUCKETS) is None
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("at", [0, 1, 4095, 4096, 30_000, 69_999, 70_000])
+@pytest.mark.parametrize("bit", [1, 2])
+def test_one_other_key_in_a_bucket_larger_than_its_slot(backend, count, at, bit):
+    """In the slot, or among those that it has no room for; first of its tile or not."""
+    keys = values_of(count, 70_001)
+    assert without_sweeps(backend, keys) is None
+    keys[at] ^= bit
+    assert without_sweeps(backend, keys) is not None
+    assert sort(backend, "most_significant_first", keys) is None
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 4096])
+def test_a_slot_that_is_full(backend, more):
+    """Different keys: as many as fit, or more."""
+    keys = np.arange(BUCKET_ITEMS + more, dtype=np.uint32) * np.uint32(2500) + np.uint32(5 << 29)
+    keys = np.concatenate([keys_of(60_000, "uniform") | np.uint32(1 << 31 | 1 << 30), keys])
+    keys = np.random.default_rng(1).permutation(keys)
+    assert (without_sweeps(backend, keys) is None) == (more <= 0)
+    assert sort(backend, "most_significant_first", keys) is None
+
+
 @both
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
-@pytest.mark.parametrize("shape", ["equal", "low bits", "hot"])
+@pytest.mark.parametrize("shape", ["low bits", "hot"])
 def test_sweeps_sort_what_does_not_fit(backend, variant, shape, defines):
     """All keys in one bucket; spread-out keys of which half are one value."""
-    n = 300_001 if defines else 70_001
-    keys = keys_of(n, "equal" if shape == "equal" else "uniform")
+    keys = keys_of(300_001 if defines else 70_001, "uniform")
     if shape == "low bits":
         keys %= np.uint32(1 << 16)
     elif shape == "hot":
         keys[::2] = keys[1] + np.uint32(1)
     assert without_sweeps(backend, keys, defines, variant) is not None
     assert sort(backend, variant, keys, defines) is None
+
+
+@both
+def test_equal_keys_are_not_split_in_vain(backend, variant):
+    keys = keys_of(300_001, "equal")
+    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is not None
+    assert sort(backend, variant, keys, SMALL_BUCKETS) is None
 
 
 @pytest.mark.parametrize("in_a_bin", [2, 40])
@@ -332,8 +360,8 @@ def test_many_keys_beyond_the_sample(backend, key):
 
 
 def test_uneven_keys_are_swept_over_by_launches(backend):
-    """The sample alone tells so: nobody has to count."""
-    device = Without(backend, "count_buckets")
+    """The sample alone tells so: digits are counted where buckets would be."""
+    device = Without(backend, "count_all_digits")
     assert sort(device, "most_significant_first", keys_of(N, "entropy-0.544"), SAMPLED) is None
     assert "sweep" in device.launched
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer, Message
     from cudalab.formats import InputStream
 
-    # Source, two buffers to write in turn, of which the last gets the answer, and the length.
-    Sort = Callable[[Buffer, Buffer, Buffer, int], None]
-
 VALUE_BYTES = 4  # of a pair; its key has as many
 MOST_SPLIT = 1 << 28  # keys: more take buckets of more than a block can sort
 LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS = 1 << 22, 1 << 27  # fewer are swept over as quickly
@@ -30,7 +27,7 @@ MOST_TOP_BITS = 15
 CELLS = 1 << 12  # of a sample
 SLOTS = 1 << 10  # for the heavy values that it has found
 # What it has told to do, where that is not to make buckets.
-BY_FEW_SWEEPS, BY_SWEEPS, BY_HEAVY_VALUES = 2, 3, 4
+BY_FEW_SWEEPS, BY_SWEEPS, BY_HEAVY_VALUES, BY_LATE_SWEEPS = 2, 3, 4, 5
 BOUND = 1_000_000  # of the integers of the distribution `bounded`
 JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # random patterns, by "and"
 FIRST_RUN = 1 << 30  # of sweeps by launches; those in one launch count from 1 in the same statuses
@@ -261,7 +258,7 @@ class RadixSort(KeySort):
         num_counts = tiles << radix_bits
         levels = _scan_levels(job, num_counts)
         ping, pong = _two_buffers(job)
-        passes = 8 * keys.dtype.itemsize // radix_bits
+        passes = _passes(job)
 
         def run() -> None:
             source, target = keys, ping
@@ -299,10 +296,9 @@ class RadixSort(KeySort):
         """
         ping, pong = _two_buffers(job)
         statuses = _statuses(job, blocks_for(job.params["n"], _tile(job)[0]))
-        sweep = _sweep_by_launches(job, job.define("COUNT_BLOCKS"), statuses)
-        passes = 8 * _keys(job).dtype.itemsize // _radix_bits(job)
-        run = partial(sweep, _keys(job), ping, pong, job.params["n"])
-        return Step(run, _last_of(ping, pong, passes))
+        sort = _Sweeps(job, job.define("COUNT_BLOCKS"), statuses)
+        run = partial(sort, _keys(job), ping, pong, job.params["n"])
+        return Step(run, _last_of(ping, pong, _passes(job)))
 
     def dispatch_single_launch(self, job: Job) -> Step:
         """A launch counts the digits and sweeps over the keys for each; Word as in `onesweep`.
@@ -333,29 +329,27 @@ class RadixSort(KeySort):
             for at least LEAST_SAMPLED keys: SAMPLE_BLOCKS blocks of COUNT_THREADS threads say which
             keys make a bucket, at most 2^bucket_bits buckets; or that there are none: *told is 2,
             3 or 4 then, as below, and 0 or 1 otherwise
-        count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned n, int top_bits,
-                      int sampled)
+        count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned *digit_counts,
+                      unsigned n, int top_bits, int sampled)
             at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory,
-            2^bucket_bits where the keys are sampled; *told of the sample becomes 3 where buckets do
-            not fit
-        split_into_buckets(const T *in, Bits *out, unsigned *words, unsigned n, int top_bits)
-            a block a tile of SHORT_KEYS_PER_THREAD keys a thread, all in shared memory
+            2^bucket_bits where the keys are sampled, DIGIT_COPIES for each digit where these are
+            more. Where the sample has told 3, the digits are counted instead of buckets, as by
+            count_all_digits; where buckets do not fit, *told becomes 5
         split_into_groups(const T *in, Bits *out, unsigned *words, const Cells *cells, unsigned n,
                           int top_bits, int sampled), split_groups(const Bits *in, Bits *out, ...)
-            instead of it for long arrays: into at most 256 groups of buckets, and these into
-            buckets; KEYS_PER_THREAD keys
+            into at most 256 groups of buckets, and these into buckets; a block a tile of
+            KEYS_PER_THREAD keys a thread, all in shared memory
         sort_buckets(const Bits *in, T *out, unsigned *words, const Cells *cells, int top_bits,
                      int bin_bits, int sampled)
             2^top_bits blocks for buckets, then COPY_BLOCKS for those of equal keys that are too
             large for a block; of BUCKET_THREADS threads; shared memory for BUCKET_KEYS_PER_THREAD
             keys a thread and 2^bin_bits bins of 2 bytes
-        sweep_all, sweep_all_short(const unsigned *words, ...)
-            as in the plan `single_launch`; return at once where words[0] is not 0. A tile is
-            KEYS_PER_THREAD or SHORT_KEYS_PER_THREAD keys a thread.
+        sweep_all(const unsigned *words, ...)
+            as in the plan `single_launch`; returns at once where words[0] is not 0
 
-        Where *told is 2, sweep_all follows at once. Where it is 3, count_all_digits, place_digits
-        and sweep as in the plan `onesweep`; DIGIT_COUNT_BLOCKS blocks count. Where it is 4, these
-        sort what is left by
+        Where *told is 2, sweep_all follows at once. Where it is 3, place_digits and sweep as in the
+        plan `onesweep`; where it is 5, count_all_digits comes first, in DIGIT_COUNT_BLOCKS blocks.
+        Where it is 4, all three sort what is left by
 
         set_others_aside(const T *in, T *others, HeavyValues *heavy, unsigned *told, unsigned n)
             a block a tile of KEYS_PER_THREAD keys a thread, all in shared memory; counts the keys
@@ -365,51 +359,59 @@ class RadixSort(KeySort):
             a block of COUNT_THREADS threads finds where each value goes among the sorted others
         merge_heavy_values(const T *others, T *out, const HeavyValues *heavy, unsigned n)
             a block a tile
+
+        Few keys, of which one split by top_bits makes buckets that a block can sort, are sorted by
+        these alone; `words` are 1 + 2 * 256, zero before the first launch.
+
+        split_into_slots(const T *in, Bits *slots, unsigned *words, unsigned n, int top_bits)
+            a slot of BUCKET_THREADS * BUCKET_KEYS_PER_THREAD keys for each bucket; a tile is
+            SHORT_KEYS_PER_THREAD keys a thread
+        sort_slots(const Bits *slots, T *out, unsigned *words, int top_bits, int bin_bits)
+            a block of BUCKET_THREADS threads for each bucket; shared memory as sort_buckets
+        sweep_all_short(unsigned *words, ...)
+            as in the plan `single_launch`; returns at once where words[0] is 0
         """
         backend, keys, n = job.backend, _keys(job), job.params["n"]
         threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
         bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD")
         top_bits = top_bits_of(n, bucket_items)
-        short = top_bits <= GROUP_BITS
-        rows = "SHORT_KEYS_PER_THREAD" if short else "KEYS_PER_THREAD"
+        if top_bits <= GROUP_BITS:
+            return _sort_in_slots(job, top_bits, bucket_items)
         words, cells = _bucket_words(job), _cleared(job, blocks_for(9 + 2 * CELLS, 2))
         spare, out = _two_buffers(job)
-        safe = "sweep_all_short" if short else "sweep_all"
-        statuses = _statuses(job, blocks_for(n, _tile(job, rows)[0]))
-        sweep = _sweep_all(job, safe, rows, spare, out, statuses, words)
+        statuses = _statuses(job, blocks_for(n, _tile(job, "KEYS_PER_THREAD")[0]))
+        sweep = _sweep_all(job, "sweep_all", "KEYS_PER_THREAD", spare, out, statuses, words)
         most_top_bits = _most_top_bits(job)
         if top_bits > most_top_bits:
             return Step(sweep, out)
 
         numbers = np.uint32(n), np.int32(top_bits)
-        tile_bytes = 4 * threads * job.define(rows)
+        tile_bytes = 4 * threads * job.define("KEYS_PER_THREAD")
         tiles = blocks_for(4 * n, tile_bytes)
-        sampled = not short and n >= job.define("LEAST_SAMPLED", least=0)
+        sampled = n >= job.define("LEAST_SAMPLED", least=0)
         bucket_bits = min(top_bits + 1, most_top_bits) if sampled else top_bits
         flag = np.int32(sampled)
-        count = _count_buckets(job, bucket_bits, words, cells, *numbers, flag)
-        splits: dict[str, tuple[Buffer | np.generic, ...]] = {
-            "split_into_groups": (keys, out, words, cells, *numbers, flag),
-            "split_groups": (out, spare, words, cells, *numbers, flag),
-        }
-        if short:
-            splits = {"split_into_buckets": (keys, spare, words, *numbers)}
-        # About a bin a key.
-        bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
+        by_launches = _Sweeps(job, job.define("DIGIT_COUNT_BLOCKS"), statuses)
+        count = _count_buckets(
+            job, bucket_bits, words, cells, by_launches.counts, *numbers, flag,
+            digit_copies=job.define("DIGIT_COPIES"),
+        )  # fmt: skip
+        first_split, second_split = (
+            partial(
+                backend.launch, job.kernels[name], tiles, threads, *args, shared_bytes=tile_bytes
+            )
+            for name, args in {
+                "split_into_groups": (keys, out, words, cells, *numbers, flag),
+                "split_groups": (out, spare, words, cells, *numbers, flag),
+            }.items()
+        )
+        bin_bits = _bin_bits(job, top_bits)
         sort_args = spare, out, words, cells, np.int32(top_bits), np.int32(bin_bits), flag
         sort, sort_bytes = job.kernels["sort_buckets"], 4 * bucket_items + (2 << bin_bits)
         sort_blocks = _bucket_blocks(job, top_bits)
 
-        first_split, *second_split = (
-            partial(
-                backend.launch, job.kernels[name], tiles, threads, *args, shared_bytes=tile_bytes
-            )
-            for name, args in splits.items()
-        )
-
         def finish() -> None:
-            for split in second_split:
-                split()
+            second_split()
             backend.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
             sweep()
 
@@ -427,11 +429,11 @@ class RadixSort(KeySort):
             job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS"),
             keys, cells, heavy, told.buffer, *numbers, np.int32(bucket_bits),
         )  # fmt: skip
-        by_launches = _sweep_by_launches(job, job.define("DIGIT_COUNT_BLOCKS"), statuses)
         otherwise: dict[int, Callable[[], None]] = {
             BY_FEW_SWEEPS: sweep,
-            BY_SWEEPS: partial(by_launches, keys, spare, out, n),
+            BY_SWEEPS: partial(by_launches.sweep, keys, spare, out, n),
             BY_HEAVY_VALUES: _count_heavy_values(job, heavy, told, spare, out, by_launches),
+            BY_LATE_SWEEPS: partial(by_launches, keys, spare, out, n),
         }
 
         run_as_told = _as_told(told, otherwise, sample, count, first_split, finish)
@@ -471,8 +473,7 @@ class RadixSort(KeySort):
         split_args = words, statuses, ticket, np.uint32(n), np.int32(top_bits)
         splits = [(pairs, out, 0), (out, spare, top_bits - GROUP_BITS)]
         count = _count_buckets(job, top_bits, words, np.uint32(n), np.int32(top_bits))
-        # About a bin a pair.
-        bin_bits = min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
+        bin_bits = _bin_bits(job, top_bits)
         sort_args = spare, out, words, np.uint32(n), np.int32(top_bits), np.int32(bin_bits)
         sort_bytes = 8 * bucket_items + max(2 << bin_bits, 8 * bucket_threads)
         split, sort = job.kernels["split"], job.kernels["sort_buckets"]
@@ -521,16 +522,53 @@ def _bucket_blocks(job: Job, top_bits: int) -> int:
     return (1 << top_bits) + min(blocks_for(job.params["n"], copied), job.define("COPY_BLOCKS"))
 
 
-def _count_buckets(job: Job, bucket_bits: int, *args: Buffer | np.generic) -> Callable[[], None]:
-    """What launches the count of the keys of each of 2^bucket_bits buckets; `args` follow them."""
+def _bin_bits(job: Job, top_bits: int) -> int:
+    """About a bin an item."""
+    n: int = job.params["n"]
+    return min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
+
+
+def _count_buckets(
+    job: Job, bucket_bits: int, *args: Buffer | np.generic, digit_copies: int = 0
+) -> Callable[[], None]:
+    """What launches the count of the keys of each of 2^bucket_bits buckets; `args` follow them.
+
+    The count may be one of digits instead, with so many counters for each.
+    """
     threads = job.define("COUNT_THREADS")
     blocks = min(blocks_for(job.params["n"], 4 * threads), job.define("COUNT_BLOCKS"))
+    digits = _passes(job) << _radix_bits(job)
 
     def run() -> None:
+        shared_bytes = 4 * max(1 << bucket_bits, digit_copies * digits)
         count, keys = job.kernels["count_buckets"], _keys(job)
-        job.backend.launch(count, blocks, threads, keys, *args, shared_bytes=4 << bucket_bits)
+        job.backend.launch(count, blocks, threads, keys, *args, shared_bytes=shared_bytes)
 
     return run
+
+
+def _sort_in_slots(job: Job, top_bits: int, bucket_items: int) -> Step:
+    """Few keys: a split into slots that are as large as a block can sort, a block a slot."""
+    backend, keys, n = job.backend, _keys(job), job.params["n"]
+    rows, threads = "SHORT_KEYS_PER_THREAD", job.define("THREADS_PER_BLOCK")
+    bucket_threads, bin_bits = job.define("BUCKET_THREADS"), _bin_bits(job, top_bits)
+    tile_items, tile_bytes = _tile(job, rows)
+    tiles = blocks_for(n, tile_items)
+    words = _cleared(job, blocks_for(1 + (2 << GROUP_BITS), 2))
+    slots = backend.empty(bucket_items << top_bits, keys.dtype)  # at least as many as keys
+    out = backend.empty(n, keys.dtype)
+    sweep = _sweep_all(job, "sweep_all_short", rows, slots, out, _statuses(job, tiles), words)
+    split, sort = job.kernels["split_into_slots"], job.kernels["sort_slots"]
+    split_args = keys, slots, words, np.uint32(n), np.int32(top_bits)
+    sort_args = slots, out, words, np.int32(top_bits), np.int32(bin_bits)
+    sort_bytes = 4 * bucket_items + (2 << bin_bits)
+
+    def run() -> None:
+        backend.launch(split, tiles, threads, *split_args, shared_bytes=tile_bytes)
+        backend.launch(sort, 1 << top_bits, bucket_threads, *sort_args, shared_bytes=sort_bytes)
+        sweep()
+
+    return Step(run, out)
 
 
 def _statuses(job: Job, tiles: int) -> Buffer:
@@ -538,33 +576,46 @@ def _statuses(job: Job, tiles: int) -> Buffer:
     return _cleared(job, tiles << _radix_bits(job))
 
 
-def _sweep_by_launches(job: Job, count_blocks: int, statuses: Buffer) -> Sort:
-    """The launches of the plan `onesweep`; the source may be the second buffer, too."""
-    backend, itemsize = job.backend, _keys(job).dtype.itemsize
-    threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
-    passes, radix = 8 * itemsize // radix_bits, 1 << radix_bits
-    tile_items, tile_bytes = _tile(job)
-    counts = backend.empty(passes * radix, np.uint32)
-    starts = backend.empty(passes * radix, np.uint32)
-    ticket = backend.empty(1, np.uint64)
-    backend.copy(np.array([FIRST_RUN << 32], np.uint64), ticket)
-    backend.copy(np.zeros(passes * radix, np.uint32), counts)
-    count, place = job.kernels["count_all_digits"], job.kernels["place_digits"]
-    sweep = job.kernels["sweep"]
+class _Sweeps:
+    """The launches of the plan `onesweep`: the keys alternate between two buffers.
 
-    def run(source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
-        blocks = min(blocks_for(n * itemsize, 16 * threads), count_blocks)
-        tiles = blocks_for(n, tile_items)
-        args = source, counts, np.uint32(n)
-        backend.launch(count, blocks, threads, *args, shared_bytes=COUNTER_BYTES)
-        backend.launch(place, passes, radix, counts, starts)
+    The last sweep writes the second one, which may be the source, too.
+    """
+
+    def __init__(self, job: Job, count_blocks: int, statuses: Buffer) -> None:
+        self._job, self._count_blocks, self._statuses = job, count_blocks, statuses
+        self._threads, self._radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
+        self._tile_items, self._tile_bytes = _tile(job)
+        digits = _passes(job) << self._radix_bits
+        self.counts = job.backend.empty(digits, np.uint32)
+        self._starts = job.backend.empty(digits, np.uint32)
+        self._ticket = job.backend.empty(1, np.uint64)
+        job.backend.copy(np.array([FIRST_RUN << 32], np.uint64), self._ticket)
+        job.backend.copy(np.zeros(digits, np.uint32), self.counts)
+
+    def __call__(self, source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
+        """Sort n keys."""
+        kernel = self._job.kernels["count_all_digits"]
+        blocks = min(
+            blocks_for(n * _keys(self._job).dtype.itemsize, 16 * self._threads), self._count_blocks
+        )
+        args = source, self.counts, np.uint32(n)
+        self._job.backend.launch(kernel, blocks, self._threads, *args, shared_bytes=COUNTER_BYTES)
+        self.sweep(source, target, next_target, n)
+
+    def sweep(self, source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
+        """Sort n keys whose digits are in `counts`."""
+        launch, kernels, passes = self._job.backend.launch, self._job.kernels, _passes(self._job)
+        radix, tiles = 1 << self._radix_bits, blocks_for(n, self._tile_items)
+        launch(kernels["place_digits"], passes, radix, self.counts, self._starts)
         for digit in range(passes):
-            numbers = np.uint32(n), np.int32(digit * radix_bits)
-            buffers = source, target, starts, statuses, ticket
-            backend.launch(sweep, tiles, threads, *buffers, *numbers, shared_bytes=tile_bytes)
+            args = self._starts, self._statuses, self._ticket
+            numbers = np.uint32(n), np.int32(digit * self._radix_bits)
+            launch(
+                kernels["sweep"], tiles, self._threads, source, target, *args, *numbers,
+                shared_bytes=self._tile_bytes,
+            )  # fmt: skip
             source, target, next_target = target, next_target, target
-
-    return run
 
 
 def _as_told(
@@ -592,9 +643,9 @@ def _as_told(
 
 
 def _count_heavy_values(
-    job: Job, heavy: Buffer, told: Message, spare: Buffer, out: Buffer, sort: Sort
+    job: Job, heavy: Buffer, told: Message, spare: Buffer, out: Buffer, sort: _Sweeps
 ) -> Callable[[], None]:
-    """What counts the heavy values and sorts the other keys by way of `spare`; `sort` as above."""
+    """What counts the heavy values and sorts the other keys by way of `spare`."""
     backend, keys, n = job.backend, _keys(job), np.uint32(job.params["n"])
     threads, count_threads = job.define("THREADS_PER_BLOCK"), job.define("COUNT_THREADS")
     tile_items, tile_bytes = _tile(job)
@@ -627,7 +678,7 @@ def _sweep_all(
     threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
     tile_items, tile_bytes = _tile(job, rows)
     tiles = blocks_for(n, tile_items)
-    passes = 8 * keys.dtype.itemsize // radix_bits
+    passes = _passes(job)
     progress = _cleared(job, 3 + blocks_for(passes * (1 + (2 << radix_bits)), 2))
     args = keys, spare, out, progress, statuses, np.uint32(n)
     blocks = min(tiles, job.define("MOST_BLOCKS"))
@@ -647,6 +698,11 @@ def _cleared(job: Job, words: int) -> Buffer:
     blocks = blocks_for(words, threads)
     job.backend.launch(job.kernels["clear_words"], blocks, threads, buffer, np.uint32(words))
     return buffer
+
+
+def _passes(job: Job) -> int:
+    """The digits of a key."""
+    return 8 * _keys(job).dtype.itemsize // _radix_bits(job)
 
 
 def _radix_bits(job: Job) -> int:

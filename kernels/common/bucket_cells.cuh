@@ -10,6 +10,7 @@
 // which bucket a key is in, and by which bits to go on there.
 #include "common/buckets.cuh"
 #include "common/heavy_values.cuh"
+#include "common/warp_sum.cuh"
 
 constexpr int CELL_BITS = 12;
 constexpr unsigned CELLS = 1u << CELL_BITS;
@@ -17,12 +18,21 @@ constexpr int BITS_BELOW_CELL = BITS - CELL_BITS;
 // Cells cover about the range of the sample where that makes them narrower by so many bits, and
 // otherwise all keys there can be: the least of the floats between 0 and 1 is hard to guess.
 constexpr int LEAST_NARROWING = 6;
+constexpr unsigned FILLS = 5;              // of buckets, that are tried
 constexpr unsigned MOST_QUICK_SWEEPS = 2;  // which take less time than buckets
 // Counting heavy values pays from this part of the keys on: beside sweeps over all digits, or few.
 constexpr float WORTH_COUNTING = 1.0f / 3, WORTH_COUNTING_AT_ONCE = 7.0f / 8;
 
-// What to do. Sweeps over few digits go in one launch; over all of them each has its own.
-enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_FEW_SWEEPS, BY_SWEEPS, BY_HEAVY_VALUES };
+// What to do. Sweeps over few digits go in one launch; over all of them each has its own, and late
+// ones have to count the digits first.
+enum Plan : unsigned {
+    BY_TOP_BITS,
+    BY_CELLS,
+    BY_FEW_SWEEPS,
+    BY_SWEEPS,
+    BY_HEAVY_VALUES,
+    BY_LATE_SWEEPS
+};
 
 // What the sample has told. All words are zero before the first launch.
 struct Cells {
@@ -102,19 +112,26 @@ __device__ inline unsigned warp_or(unsigned value) {
 }
 
 // The width of the buckets in a cell, where a bucket may have `most` keys of the sample, of which
-// counts[c] are in front of cell c.
+// counts[c] are in front of cell c. Twice the deviation of such a count has to fit, too, so that
+// few buckets turn out too large: (sqrt(keys) + 1)^2 keys.
 __device__ inline int width_by_sample(const unsigned* counts, unsigned cell, float most,
                                       int least) {
-    // Twice the deviation of such a count more than there are: few buckets turn out too large.
-    const auto fits = [&](unsigned first, unsigned cells, float room) {
-        const float keys = (float)(counts[first + cells] - counts[first]);
-        return keys + 2 * sqrtf(keys) + 1 <= room;
+    const float root = sqrtf(most) - 1;
+    const float limit = root * fabsf(root);
+    const auto keys_in = [&](unsigned first, unsigned cells) {
+        return (float)(counts[first + cells] - counts[first]);
     };
+    const float keys = keys_in(cell, 1);
     int width = BITS_BELOW_CELL;
-    if (!fits(cell, 1, most))
-        for (float room = most; width > least && !fits(cell, 1, room); room *= 2) --width;
-    else
-        for (unsigned run = 2; run < CELLS && fits(cell / run * run, run, most); run *= 2) ++width;
+    if (keys > limit) {  // as many halvings as it takes
+        const float wanted = sqrtf(keys) + 1;
+        int power;
+        const float part = frexpf(wanted * wanted / most, &power);
+        width = max(width - (part > 0.5f ? power : power - 1), least);
+    } else {
+        for (unsigned run = 2; run < CELLS && keys_in(cell / run * run, run) <= limit; run *= 2)
+            ++width;
+    }
     return width;
 }
 
@@ -123,27 +140,35 @@ __device__ inline int width_by_sample(const unsigned* counts, unsigned cell, flo
 // be. `first_buckets` become those of `cells`. The whole block calls it.
 __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, float full,
                                    int narrowing, int bucket_bits) {
+    __shared__ unsigned totals[FILLS];  // of buckets
     const unsigned last_count = counts[CELLS - 1];
+    if (threadIdx.x < FILLS) totals[threadIdx.x] = 0;
     exclusive_scan_shared<COUNT_THREADS>(counts, CELLS);
     if (threadIdx.x == 0) counts[CELLS] = counts[CELLS - 1] + last_count;
     __syncthreads();  // the sums are there, up to the end
     const int least = max(narrowing, BITS_BELOW_CELL - bucket_bits);
+    // The buckets of a cell; the first cell of a run stands for all.
+    const auto buckets_of = [](unsigned cell, int width) {
+        const unsigned run = 1u << max(width - BITS_BELOW_CELL, 0);
+        return cell % run > 0 ? 0 : 1u << max(BITS_BELOW_CELL - width, 0);
+    };
     // Half full at first, which leaves most room for error; fuller where these are too many.
-    for (float fill = 0.5f; fill < 0.95f; fill += 0.11f) {
+    for (unsigned fill = 0; fill < FILLS; ++fill) {
+        const float most = (0.5f + 0.11f * (float)fill) * full;
         int widths[CELLS / COUNT_THREADS];
+        unsigned mine = 0;
 #pragma unroll
         for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
             const unsigned cell = i * COUNT_THREADS + threadIdx.x;
-            const int width = width_by_sample(counts, cell, fill * full, least);
-            const unsigned run = 1u << max(width - BITS_BELOW_CELL, 0);
-            // A run's first cell stands for all.
-            first_buckets[cell] = cell % run > 0 ? 0 : 1u << max(BITS_BELOW_CELL - width, 0);
-            widths[i] = width;
+            widths[i] = width_by_sample(counts, cell, most, least);
+            first_buckets[cell] = buckets_of(cell, widths[i]);
+            mine += first_buckets[cell];
         }
-        __syncthreads();  // the numbers of buckets are there
-        const unsigned last = first_buckets[CELLS - 1];
+        mine = sum_over_warp(mine);
+        if (threadIdx.x % 32 == 0) atomicAdd(&totals[fill], mine);
+        __syncthreads();  // the total is there, and the numbers of buckets
+        if (totals[fill] > 1u << bucket_bits) continue;
         exclusive_scan_shared<COUNT_THREADS>(first_buckets, CELLS);
-        const bool few = first_buckets[CELLS - 1] + last <= 1u << bucket_bits;
         unsigned found[CELLS / COUNT_THREADS];
 #pragma unroll
         for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
@@ -151,8 +176,7 @@ __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, fl
             const unsigned run = 1u << max(widths[i] - BITS_BELOW_CELL, 0);
             found[i] = first_buckets[cell / run * run] | (unsigned)widths[i] << 16;
         }
-        __syncthreads();  // all have seen whether these are too many, and have read them
-        if (!few) continue;
+        __syncthreads();  // all have read them
 #pragma unroll
         for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i)
             first_buckets[i * COUNT_THREADS + threadIdx.x] = found[i];

@@ -30,10 +30,9 @@ extern "C" __global__ void clear_words(Word* words, unsigned n) {
 }
 
 // counters[pass * RADIX + digit][copy], in shared memory: with more copies fewer lanes meet in one.
-template <unsigned COPIES>
+template <unsigned COPIES, unsigned THREADS = THREADS_PER_BLOCK>
 __device__ inline void clear_counters(unsigned* counters) {
-    for (unsigned i = threadIdx.x; i < PASSES * RADIX * COPIES; i += THREADS_PER_BLOCK)
-        counters[i] = 0;
+    for (unsigned i = threadIdx.x; i < PASSES * RADIX * COPIES; i += THREADS) counters[i] = 0;
 }
 
 // Counts the digits of n keys, as thread `first` of `stride` threads; the keys begin at a multiple
@@ -72,13 +71,27 @@ __device__ inline void count_keys(const T* keys, unsigned n, unsigned first, uns
 }
 
 // counts[pass * RADIX + digit] += what this block has counted
-template <unsigned COPIES>
+template <unsigned COPIES, unsigned THREADS = THREADS_PER_BLOCK>
 __device__ inline void add_counters(const unsigned* counters, unsigned* counts) {
-    for (unsigned i = threadIdx.x; i < PASSES * RADIX; i += THREADS_PER_BLOCK) {
+    for (unsigned i = threadIdx.x; i < PASSES * RADIX; i += THREADS) {
         unsigned sum = 0;
         for (unsigned c = 0; c < COPIES; ++c) sum += counters[i * COPIES + (c + i) % COPIES];
         if (sum > 0) atomicAdd(&counts[i], sum);  // blocks meet in one counter
     }
+}
+
+// counts[pass * RADIX + digit] += the occurrences of the digit: the whole grid calls it, in blocks
+// of THREADS. Takes 4 * PASSES * RADIX * COPIES bytes of dynamic shared memory.
+template <unsigned THREADS, unsigned COPIES, unsigned LOADS>
+__device__ inline void count_all_keys(const T* keys, unsigned* counts, unsigned n) {
+    extern __shared__ unsigned long long digit_memory[];
+    unsigned* const counters = reinterpret_cast<unsigned*>(digit_memory);
+    clear_counters<COPIES, THREADS>(counters);
+    __syncthreads();  // nobody counts before all is zero
+    count_keys<COPIES, LOADS>(keys, n, blockIdx.x * THREADS + threadIdx.x, gridDim.x * THREADS,
+                              counters);
+    __syncthreads();  // all have counted
+    add_counters<COPIES, THREADS>(counters, counts);
 }
 
 // Takes the next tile of a launch that has a block for each: the launch's number, from 0, in the

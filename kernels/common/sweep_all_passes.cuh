@@ -132,9 +132,9 @@ __device__ inline unsigned count_shares(const T* in, Progress* progress, unsigne
 }
 
 // Sorts `in` to `out`; ROWS keys for each thread are a tile. Takes the larger of a tile and 32 KB
-// of dynamic shared memory.
+// of dynamic shared memory. True for one thread, when all blocks have done their part.
 template <unsigned ROWS>
-__device__ inline void sweep_all_passes(const T* in, T* spare, T* out, Progress* progress,
+__device__ inline bool sweep_all_passes(const T* in, T* spare, T* out, Progress* progress,
                                         Word* statuses, unsigned n) {
     constexpr unsigned TILE_ITEMS = ROWS * THREADS_PER_BLOCK;
     const unsigned tiles = (n + TILE_ITEMS - 1) / TILE_ITEMS;
@@ -175,8 +175,10 @@ __device__ inline void sweep_all_passes(const T* in, T* spare, T* out, Progress*
 
     // A launch draws `end` tickets for work and one for each block to leave by. Who draws the last
     // leaves all to the next launch as this one found it.
-    if (threadIdx.x == 0 && ticket == end + gridDim.x - 1) {
+    const bool is_last = threadIdx.x == 0 && ticket == end + gridDim.x - 1;
+    if (is_last) {
         for (unsigned sweep = 0; sweep < PASSES; ++sweep) progress->tiles_done[sweep] = 0;
         store(&progress->ticket, (Word)launch << 32);
     }
+    return is_last;
 }

@@ -4,18 +4,11 @@
 
 constexpr unsigned COPIES = 64 / sizeof(T);  // 64 KB of counters, for any type
 
-// counts[pass * RADIX + digit] += the occurrences of the digit; zero before the first launch.
+// The counts are zero before the first launch.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_all_digits(const T* keys,
                                                                                  unsigned* counts,
                                                                                  unsigned n) {
-    extern __shared__ unsigned long long digit_memory[];
-    unsigned* const counters = reinterpret_cast<unsigned*>(digit_memory);
-    clear_counters<COPIES>(counters);
-    __syncthreads();  // nobody counts before all is zero
-    const unsigned first = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    count_keys<COPIES, 2>(keys, n, first, gridDim.x * THREADS_PER_BLOCK, counters);
-    __syncthreads();  // all have counted
-    add_counters<COPIES>(counters, counts);
+    count_all_keys<THREADS_PER_BLOCK, COPIES, 2>(keys, counts, n);
 }
 
 // A block for each pass: where each digit begins in the pass's output. The counts are zero again.

@@ -18,6 +18,7 @@
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
 // DIGIT_COUNT_BLOCKS     = 396    # three
+// DIGIT_COPIES           = 32     # of a counter of digits, where buckets are counted
 // SAMPLE_BLOCKS          = 32
 // LEAST_SAMPLED          = 33554432  # keys
 // COPY_BLOCKS            = 396    # three
@@ -35,7 +36,8 @@
 //
 // A first split of 2^14 buckets at once would write runs of one or two keys. The first is by the
 // top 8 bits; the second reads the 256 groups in order, so that a tile meets few of them and splits
-// each by the bits that follow. Up to 2^21 keys one split does.
+// each by the bits that follow. Up to 2^21 keys one split does, and nothing is counted before it:
+// each bucket has a slot in which it fits.
 //
 // Many arrays have few top bits: floats between 0 and 1, integers below a million. Of a long array
 // a sample tells so, and which ranges of keys have about as many in them; these are its buckets
@@ -58,106 +60,29 @@
 // Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps, or of
 // 2^27 where a block has no 128 KB of shared memory to count in.
 #include "common/bucket_cells.cuh"
+#include "common/bucket_slots.cuh"
+#include "common/split_tile.cuh"
 #include "common/sweep_digit.cuh"
 
-constexpr unsigned MOST_SPLIT_BINS = 1024;  // of a tile
-constexpr unsigned FULL_BIN = 24;           // keys that compare with each other
-
-// A split's shared memory beside the tile.
-struct Bins {
-    unsigned places[MOST_SPLIT_BINS];        // counts, then places in `staged`
-    unsigned output_shift[MOST_SPLIT_BINS];  // from there to the place in `out`
-};
-
-// Moves the tile's keys to their bins: next[bin] says where in `out` the next key of a bin goes.
-// Keys are in bit order in `out`, no longer of type T.
-template <unsigned ROWS, class BinOf>
-__device__ inline void split_tile(const Bits (&bits)[ROWS], Bits* out, unsigned n,
-                                  const BinOf& bin_of, unsigned bins, unsigned* next,
-                                  Bins& memory) {
-    constexpr unsigned TILE_ITEMS = ROWS * THREADS_PER_BLOCK;
-    extern __shared__ unsigned long long chunk_memory[];  // a tile
-    Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
-    unsigned* const places = memory.places;
-    unsigned* const output_shift = memory.output_shift;
-    const unsigned left = n - blockIdx.x * TILE_ITEMS;
-
-    for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK) places[b] = 0;
-    __syncthreads();  // nobody counts before all is zero
-#pragma unroll
-    for (unsigned row = 0; row < ROWS; ++row)
-        if (row * THREADS_PER_BLOCK + threadIdx.x < left) atomicAdd(&places[bin_of(bits[row])], 1u);
-    __syncthreads();  // all have counted
-    for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK)
-        output_shift[b] = places[b] > 0 ? atomicAdd(&next[b], places[b]) : 0;
-    __syncthreads();  // the counts have been read
-    exclusive_scan_shared<THREADS_PER_BLOCK>(places, bins);
-    for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK)
-        output_shift[b] -= places[b];  // modulo 2^32
-    __syncthreads();                   // the places have been read
-
-    // Lanes that share a bin queue for its counter. In keys that are sorted already whole warps do:
-    // their lanes take one atomic together.
-    const auto share = [](unsigned bin) {
-        return __all_sync(FULL_WARP, bin == __shfl_sync(FULL_WARP, bin, 0));
-    };
-    if (left >= TILE_ITEMS && share(bin_of(bits[0]))) {
-        const unsigned lane = threadIdx.x % 32;
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row) {
-            const unsigned bin = bin_of(bits[row]);
-            unsigned place = 0;
-            if (share(bin)) {
-                if (lane == 0) place = atomicAdd(&places[bin], 32u);
-                place = __shfl_sync(FULL_WARP, place, 0) + lane;
-            } else {
-                place = atomicAdd(&places[bin], 1u);
-            }
-            staged[place] = bits[row];
-        }
-    } else {
-#pragma unroll
-        for (unsigned row = 0; row < ROWS; ++row)
-            if (row * THREADS_PER_BLOCK + threadIdx.x < left)
-                staged[atomicAdd(&places[bin_of(bits[row])], 1u)] = bits[row];
-    }
-    __syncthreads();  // the tile is in the order of its bins
-
-    // Neighbours in `staged` are neighbours in `out`, except where the bin changes. A whole tile
-    // needs no conditions, so that the loads of its rows overlap.
-    const auto write = [&](unsigned place) {
-        const Bits key = staged[place];
-        out[output_shift[bin_of(key)] + place] = key;
-    };
-    if (left >= TILE_ITEMS) {
-#pragma unroll 8
-        for (unsigned row = 0; row < ROWS; ++row) write(row * THREADS_PER_BLOCK + threadIdx.x);
-    } else {
-#pragma unroll 1
-        for (unsigned i = threadIdx.x; i < left; i += THREADS_PER_BLOCK) write(i);
-    }
-}
+constexpr unsigned FULL_BIN = 24;  // keys that compare with each other
 
 extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
-    const T* keys, unsigned* words, const Cells* cells, unsigned n, int top_bits, int sampled) {
+    const T* keys, unsigned* words, const Cells* cells, unsigned* digit_counts, unsigned n,
+    int top_bits, int sampled) {
     const Buckets buckets(words);
     const unsigned plan = plan_of(cells, sampled);
     if (plan != BY_TOP_BITS && plan != BY_CELLS) *buckets.fit = 0;
+    if (plan == BY_SWEEPS)
+        count_all_keys<COUNT_THREADS, DIGIT_COPIES, LOADS>(keys, digit_counts, n);
     with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
         const bool says = count_keys_of_buckets(keys, buckets, n, bucket_of);
-        if (says && sampled) *cells->told = *buckets.fit ? plan : BY_SWEEPS;
+        if (says && sampled) *cells->told = *buckets.fit ? plan : BY_LATE_SWEEPS;
     });
 }
 
-// One split of a short array, by all of the top bits.
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) split_into_buckets(
-    const T* in, Bits* out, unsigned* words, unsigned n, int top_bits) {
-    __shared__ __align__(16) Bins memory;
-    const Buckets buckets(words);
-    if (!*buckets.fit) return;
-    Bits bits[SHORT_KEYS_PER_THREAD];
-    load_tile(in, n, bits);
-    split_tile(bits, out, n, TopBits{top_bits}, 1u << top_bits, buckets.next, memory);
+// Keys go to `out` in bit order, no longer of type T.
+__device__ inline auto put_into(Bits* out) {
+    return [=](const Bits* staged, unsigned i, unsigned place) { out[place] = staged[i]; };
 }
 
 // The first of two splits, into groups of buckets.
@@ -172,7 +97,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
         Bits bits[KEYS_PER_THREAD];
         load_tile(in, n, bits);
         const auto group_of = [&](Bits key) { return bucket_of(key) >> low_bits; };
-        split_tile(bits, out, n, group_of, GROUPS, buckets.group_next, memory);
+        const auto reserve = [&](unsigned group, unsigned count) {
+            return atomicAdd(&buckets.group_next[group], count);  // shared by all blocks
+        };
+        split_tile(bits, n, group_of, GROUPS, reserve, put_into(out), memory);
     });
 }
 
@@ -195,7 +123,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
         const unsigned bins = (last_group + 1 - first_group) << low_bits;
         if (bins <= MOST_SPLIT_BINS) {
             const auto bin_of = [&](Bits key) { return bucket_of(key) - first_bin; };
-            split_tile(bits, out, n, bin_of, bins, buckets.next + first_bin, memory);
+            const auto reserve = [&](unsigned bin, unsigned count) {
+                return atomicAdd(&buckets.next[first_bin + bin], count);  // shared by all blocks
+            };
+            split_tile(bits, n, bin_of, bins, reserve, put_into(out), memory);
             return;
         }
         // Many small groups: key by key.
@@ -207,9 +138,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
 
 // Sorts a bucket, in 2^bin_bits bins by the highest of the bits in which its keys differ. Bins are
 // counted in 16 bits, two to a word. From bit `width` on the keys of the bucket have all bits in
-// common, when they are counted from `lowest`.
-__device__ inline void sort_bucket(const Bits* in, T* out, const Buckets& buckets, unsigned items,
-                                   unsigned lowest, int width, int bin_bits) {
+// common, when they are counted from `lowest`. Calls give_up() where a full bin is not sorted.
+template <class GiveUp>
+__device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsigned lowest,
+                                   int width, int bin_bits, const GiveUp& give_up) {
     extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
     Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
     unsigned* const bins = staged + BUCKET_ITEMS;
@@ -256,7 +188,7 @@ __device__ inline void sort_bucket(const Bits* in, T* out, const Buckets& bucket
         const unsigned bin = bin_of(key), end = ends[bin], first = bin > 0 ? ends[bin - 1] : 0;
         unsigned place = i;
         if (end - first > FULL_BIN) {  // in order if all are equal
-            if (i > first && staged[i - 1] != key) *(volatile unsigned*)buckets.fit = 0;
+            if (i > first && staged[i - 1] != key) give_up();
         } else if (end - first > 1) {
             place = first;
 #pragma unroll 1  // a bin has two or three
@@ -302,7 +234,8 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
                 lowest = others ? 0 : bucket_of.lowest;
                 width = others ? BITS : bucket_of.width_bits(in[start]);
             }
-            sort_bucket(in + start, out + start, buckets, items, lowest, width, bin_bits);
+            sort_bucket(in + start, out + start, items, lowest, width, bin_bits,
+                        [&] { *(volatile unsigned*)buckets.fit = 0; });
             __syncthreads();  // all have written, before the next bucket comes to shared memory
         }
         bucket += blocks;
@@ -310,10 +243,61 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     } while (plan_of(cells, sampled) == BY_CELLS && bucket < 1u << load(&cells->bucket_bits));
 }
 
-// The safe path of a short array.
+// A short array: one split, by all of the top bits, into slots.
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) split_into_slots(
+    const T* in, Bits* slots, unsigned* words, unsigned n, int top_bits) {
+    __shared__ __align__(16) Bins memory;
+    const Slots state(words);
+    const TopBits bucket_of{top_bits};
+    Bits bits[SHORT_KEYS_PER_THREAD];
+    load_tile(in, n, bits);
+    const auto reserve = [&](unsigned bucket, unsigned count) {  // of all blocks
+        return bucket * BUCKET_ITEMS + atomicAdd(&state.items[bucket], count);
+    };
+    const auto put = [&](const Bits* staged, unsigned i, unsigned place) {
+        const unsigned bucket = bucket_of(staged[i]), item = place - bucket * BUCKET_ITEMS;
+        if (item < BUCKET_ITEMS)
+            slots[place] = staged[i];
+        else if (i > 0 && item > BUCKET_ITEMS && bucket_of(staged[i - 1]) == bucket)
+            state.require(staged[i] == staged[i - 1]);
+        else  // the first of the tile's that have no room: it speaks for them
+            state.require(state.is_alike(bucket, staged[i]));
+    };
+    split_tile(bits, n, bucket_of, bucket_of.buckets(), reserve, put, memory);
+}
+
+// A block a bucket, which finds out how many keys are before its own.
+extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, BLOCKS_PER_SM) sort_slots(
+    const Bits* slots, T* out, unsigned* words, int top_bits, int bin_bits) {
+    __shared__ unsigned before;
+    const Slots state(words);
+    unsigned mine = 0;
+    bool is_large = false;  // any bucket
+    for (unsigned bucket = threadIdx.x; bucket < gridDim.x; bucket += BUCKET_THREADS) {
+        const unsigned items = state.items[bucket];
+        if (bucket < blockIdx.x) mine += items;
+        is_large |= items > BUCKET_ITEMS;
+    }
+    if (threadIdx.x == 0) before = 0;
+    // Other blocks may write the word: all threads agree on what they have read.
+    if (__syncthreads_or(load(state.failed) != 0)) return;
+    if (mine > 0) atomicAdd(&before, mine);
+    is_large = __syncthreads_or(is_large);  // also: the sum is there
+    const unsigned items = state.items[blockIdx.x];
+    if (items > 0 && items <= BUCKET_ITEMS)
+        sort_bucket(slots + blockIdx.x * BUCKET_ITEMS, out + before, items, 0, BITS - top_bits,
+                    bin_bits, [&] { state.require(false); });
+    if (is_large) fill_large_buckets(slots, out, state);
+}
+
+// The safe path of a short array; it also leaves the words to the next sort.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep_all_short(
-    const unsigned* words, const T* in, T* spare, T* out, Progress* progress, Word* statuses,
+    unsigned* words, const T* in, T* spare, T* out, Progress* progress, Word* statuses,
     unsigned n) {
-    if (*words) return;
-    sweep_all_passes<SHORT_KEYS_PER_THREAD>(in, spare, out, progress, statuses, n);
+    const Slots state(words);
+    const bool failed = load(state.failed) != 0;
+    if (blockIdx.x == 0) state.clear();
+    if (!failed) return;
+    if (sweep_all_passes<SHORT_KEYS_PER_THREAD>(in, spare, out, progress, statuses, n))
+        *state.failed = 0;
 }
