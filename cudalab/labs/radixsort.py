@@ -331,10 +331,10 @@ class RadixSort(KeySort):
             3 or 4 then, as below, and 0 or 1 otherwise
         count_buckets(const T *keys, unsigned *words, const Cells *cells, unsigned *digit_counts,
                       unsigned n, int top_bits, int sampled)
-            at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory,
-            2^bucket_bits where the keys are sampled, DIGIT_COPIES for each digit where these are
-            more. Where the sample has told 3, the digits are counted instead of buckets, as by
-            count_all_digits; where buckets do not fit, *told becomes 5
+            at most COUNT_BLOCKS blocks of COUNT_THREADS threads; 2^top_bits words of shared memory;
+            where the keys are sampled 2^bucket_bits, and no less than 64 KB. Where the sample has
+            told 3, the digits are counted instead of buckets, as by count_all_digits; where buckets
+            do not fit, *told becomes 5
         split_into_groups(const T *in, Bits *out, unsigned *words, const Cells *cells, unsigned n,
                           int top_bits, int sampled), split_groups(const Bits *in, Bits *out, ...)
             into at most 256 groups of buckets, and these into buckets; a block a tile of
@@ -392,10 +392,9 @@ class RadixSort(KeySort):
         bucket_bits = min(top_bits + 1, most_top_bits) if sampled else top_bits
         flag = np.int32(sampled)
         by_launches = _Sweeps(job, job.define("DIGIT_COUNT_BLOCKS"), statuses)
-        count = _count_buckets(
-            job, bucket_bits, words, cells, by_launches.counts, *numbers, flag,
-            digit_copies=job.define("DIGIT_COPIES"),
-        )  # fmt: skip
+        count_args = words, cells, by_launches.counts, *numbers, flag
+        count_bytes = max(4 << bucket_bits, COUNTER_BYTES if sampled else 0)
+        count = _count_buckets(job, count_bytes, *count_args)
         first_split, second_split = (
             partial(
                 backend.launch, job.kernels[name], tiles, threads, *args, shared_bytes=tile_bytes
@@ -472,7 +471,7 @@ class RadixSort(KeySort):
 
         split_args = words, statuses, ticket, np.uint32(n), np.int32(top_bits)
         splits = [(pairs, out, 0), (out, spare, top_bits - GROUP_BITS)]
-        count = _count_buckets(job, top_bits, words, np.uint32(n), np.int32(top_bits))
+        count = _count_buckets(job, 4 << top_bits, words, np.uint32(n), np.int32(top_bits))
         bin_bits = _bin_bits(job, top_bits)
         sort_args = spare, out, words, np.uint32(n), np.int32(top_bits), np.int32(bin_bits)
         sort_bytes = 8 * bucket_items + max(2 << bin_bits, 8 * bucket_threads)
@@ -498,11 +497,11 @@ def top_bits_of(n: int, bucket_items: int) -> int:
     """By how many bits n keys are split into buckets that fit: up to GROUP_BITS in one split.
 
     Buckets are at most eight ninths full on average, which leaves room for those of random keys to
-    differ. Those of one split are smaller: some hundred of them keep a device busy.
+    differ. Those of one split may be smaller: about a hundred of them keep a device busy.
     """
     least = (blocks_for(9 * n, 8 * bucket_items) - 1).bit_length()
     if least <= GROUP_BITS:
-        return min(max(n.bit_length() - 10, 2), GROUP_BITS)
+        return max(least, min(max(n.bit_length() - 10, 2), GROUP_BITS - 1))
     return max(least, GROUP_BITS + 2)  # a scan takes four bins at a time
 
 
@@ -528,19 +527,12 @@ def _bin_bits(job: Job, top_bits: int) -> int:
     return min(max((n >> top_bits).bit_length(), 8), job.define("MOST_BIN_BITS"))
 
 
-def _count_buckets(
-    job: Job, bucket_bits: int, *args: Buffer | np.generic, digit_copies: int = 0
-) -> Callable[[], None]:
-    """What launches the count of the keys of each of 2^bucket_bits buckets; `args` follow them.
-
-    The count may be one of digits instead, with so many counters for each.
-    """
+def _count_buckets(job: Job, shared_bytes: int, *args: Buffer | np.generic) -> Callable[[], None]:
+    """What launches the count of the keys of each bucket; `args` follow them."""
     threads = job.define("COUNT_THREADS")
     blocks = min(blocks_for(job.params["n"], 4 * threads), job.define("COUNT_BLOCKS"))
-    digits = _passes(job) << _radix_bits(job)
 
     def run() -> None:
-        shared_bytes = 4 * max(1 << bucket_bits, digit_copies * digits)
         count, keys = job.kernels["count_buckets"], _keys(job)
         job.backend.launch(count, blocks, threads, keys, *args, shared_bytes=shared_bytes)
 

@@ -113,24 +113,25 @@ __device__ inline unsigned warp_or(unsigned value) {
 
 // The width of the buckets in a cell, where a bucket may have `most` keys of the sample, of which
 // counts[c] are in front of cell c. Twice the deviation of such a count has to fit, too, so that
-// few buckets turn out too large: (sqrt(keys) + 1)^2 keys.
-__device__ inline int width_by_sample(const unsigned* counts, unsigned cell, float most,
-                                      int least) {
+// few buckets turn out too large: (sqrt(keys) + 1)^2 keys. `width`: what a smaller `most` has
+// given.
+__device__ inline int width_by_sample(const unsigned* counts, unsigned cell, float most, int least,
+                                      int width) {
     const float root = sqrtf(most) - 1;
     const float limit = root * fabsf(root);
     const auto keys_in = [&](unsigned first, unsigned cells) {
         return (float)(counts[first + cells] - counts[first]);
     };
     const float keys = keys_in(cell, 1);
-    int width = BITS_BELOW_CELL;
+    width = max(width, BITS_BELOW_CELL);
     if (keys > limit) {  // as many halvings as it takes
         const float wanted = sqrtf(keys) + 1;
         int power;
         const float part = frexpf(wanted * wanted / most, &power);
         width = max(width - (part > 0.5f ? power : power - 1), least);
     } else {
-        for (unsigned run = 2; run < CELLS && keys_in(cell / run * run, run) <= limit; run *= 2)
-            ++width;
+        unsigned run = 2u << (width - BITS_BELOW_CELL);
+        for (; run < CELLS && keys_in(cell / run * run, run) <= limit; run *= 2) ++width;
     }
     return width;
 }
@@ -152,15 +153,15 @@ __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, fl
         const unsigned run = 1u << max(width - BITS_BELOW_CELL, 0);
         return cell % run > 0 ? 0 : 1u << max(BITS_BELOW_CELL - width, 0);
     };
+    int widths[CELLS / COUNT_THREADS] = {};
     // Half full at first, which leaves most room for error; fuller where these are too many.
     for (unsigned fill = 0; fill < FILLS; ++fill) {
         const float most = (0.5f + 0.11f * (float)fill) * full;
-        int widths[CELLS / COUNT_THREADS];
         unsigned mine = 0;
 #pragma unroll
         for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
             const unsigned cell = i * COUNT_THREADS + threadIdx.x;
-            widths[i] = width_by_sample(counts, cell, most, least);
+            widths[i] = width_by_sample(counts, cell, most, least, widths[i]);
             first_buckets[cell] = buckets_of(cell, widths[i]);
             mine += first_buckets[cell];
         }
@@ -241,7 +242,8 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
     // Where few values have most keys, some keys of a warp are equal.
     const bool repeated = __popc(__match_any_sync(FULL_WARP, key)) > 1;
     // Also: nobody counts before all is zero.
-    const bool few_values = __syncthreads_count(repeated) > (int)COUNT_THREADS / 4;
+    const int repeats = __syncthreads_count(repeated);
+    const bool few_values = repeats > (int)COUNT_THREADS / 4;
     const unsigned warp_least = warp_min(key), warp_complement = warp_min(~key);
     if (first_lane) atomicMin(&least, warp_least);
     if (first_lane) atomicMin(&least_complement, warp_complement);
@@ -297,7 +299,8 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
     too_full = __syncthreads_or(too_full);  // also: all counts are there
 
     const bool quick = sweeps <= MOST_QUICK_SWEEPS;
-    const float covered = few_values || too_full ? find_heavy_values(own, heavy) : 0;
+    // Of a third of the keys that have values of 0.4 % each, one in eight meets its equal.
+    const float covered = repeats > (int)COUNT_THREADS / 64 ? find_heavy_values(own, heavy) : 0;
     unsigned plan = BY_TOP_BITS;
     if (covered > (quick ? WORTH_COUNTING_AT_ONCE : WORTH_COUNTING))
         plan = BY_HEAVY_VALUES;

@@ -18,7 +18,6 @@
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
 // DIGIT_COUNT_BLOCKS     = 396    # three
-// DIGIT_COPIES           = 32     # of a counter of digits, where buckets are counted
 // SAMPLE_BLOCKS          = 32
 // LEAST_SAMPLED          = 33554432  # keys
 // COPY_BLOCKS            = 396    # three
@@ -72,8 +71,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
     const Buckets buckets(words);
     const unsigned plan = plan_of(cells, sampled);
     if (plan != BY_TOP_BITS && plan != BY_CELLS) *buckets.fit = 0;
-    if (plan == BY_SWEEPS)
-        count_all_keys<COUNT_THREADS, DIGIT_COPIES, LOADS>(keys, digit_counts, n);
+    if (plan == BY_SWEEPS) count_all_keys<COUNT_THREADS, COPIES, LOADS>(keys, digit_counts, n);
     with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
         const bool says = count_keys_of_buckets(keys, buckets, n, bucket_of);
         if (says && sampled) *cells->told = *buckets.fit ? plan : BY_LATE_SWEEPS;
@@ -139,7 +137,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
 // Sorts a bucket, in 2^bin_bits bins by the highest of the bits in which its keys differ. Bins are
 // counted in 16 bits, two to a word. From bit `width` on the keys of the bucket have all bits in
 // common, when they are counted from `lowest`. Calls give_up() where a full bin is not sorted.
-template <class GiveUp>
+// SMALL: a bucket may have few keys; code for rows that it does not have is not even fetched then.
+template <bool SMALL, class GiveUp>
 __device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsigned lowest,
                                    int width, int bin_bits, const GiveUp& give_up) {
     extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
@@ -153,9 +152,11 @@ __device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsig
         const unsigned both = atomicAdd(&bins[bin / 2], bin % 2 ? 0x10000u : 1u);
         return bin % 2 ? both >> 16 : both & 0xffff;
     };
+    const auto is_past = [&](unsigned row) { return SMALL && row * BUCKET_THREADS >= items; };
     Bits bits[BUCKET_KEYS_PER_THREAD];
 #pragma unroll
     for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
+        if (is_past(row)) break;
         const unsigned i = row * BUCKET_THREADS + threadIdx.x;
         bits[row] = i < items ? in[i] : 0;
     }
@@ -165,15 +166,19 @@ __device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsig
         copy_if_alike(in, out, items))
         return;
 #pragma unroll
-    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)
+    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
+        if (is_past(row)) break;
         if (row * BUCKET_THREADS + threadIdx.x < items) count_in(bin_of(bits[row]));
+    }
     __syncthreads();  // all have counted
 
     exclusive_scan_shared_halves<BUCKET_THREADS>(bins, bin_words);
 #pragma unroll
-    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)
+    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
+        if (is_past(row)) break;
         if (row * BUCKET_THREADS + threadIdx.x < items)
             staged[count_in(bin_of(bits[row]))] = bits[row];
+    }
     __syncthreads();  // the keys are in their bins, and a bin's counter is its end
 
     if (width <= bin_bits) {  // a bin's keys are equal
@@ -234,8 +239,8 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
                 lowest = others ? 0 : bucket_of.lowest;
                 width = others ? BITS : bucket_of.width_bits(in[start]);
             }
-            sort_bucket(in + start, out + start, items, lowest, width, bin_bits,
-                        [&] { *(volatile unsigned*)buckets.fit = 0; });
+            sort_bucket<false>(in + start, out + start, items, lowest, width, bin_bits,
+                               [&] { *(volatile unsigned*)buckets.fit = 0; });
             __syncthreads();  // all have written, before the next bucket comes to shared memory
         }
         bucket += blocks;
@@ -285,8 +290,8 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, BLOCKS_PER_SM) sort
     is_large = __syncthreads_or(is_large);  // also: the sum is there
     const unsigned items = state.items[blockIdx.x];
     if (items > 0 && items <= BUCKET_ITEMS)
-        sort_bucket(slots + blockIdx.x * BUCKET_ITEMS, out + before, items, 0, BITS - top_bits,
-                    bin_bits, [&] { state.require(false); });
+        sort_bucket<true>(slots + blockIdx.x * BUCKET_ITEMS, out + before, items, 0,
+                          BITS - top_bits, bin_bits, [&] { state.require(false); });
     if (is_large) fill_large_buckets(slots, out, state);
 }
 
