@@ -58,12 +58,11 @@ ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed witho
     "reduce": ({"dtype": "float32"},),
 }
 DISTS = {"solve": ("dominant", "spd", "random")}  # what iterations are made for, and what is left
-# What a variant does with long arrays only, with short ones: these defines, these distributions
-# too, at the largest size.
-AS_LONG = {
+# What a variant does with some distributions only: defines, a size, these distributions.
+BESIDES: dict[str, tuple[tuple[dict[str, int], Size, tuple[str, ...]], ...]] = {
     "most_significant_first": (
-        {"LEAST_SAMPLED": 1},
-        ("half-equal", "entropy-0.544", "bounded", "top-byte"),
+        ({}, 65_537, ("equal", "half-equal")),  # slots that have no room
+        ({"LEAST_SAMPLED": 1}, 2_200_003, ("half-equal", "entropy-0.544", "bounded", "top-byte")),
     )
 }
 LIMIT_S = 150  # for one process
@@ -111,12 +110,12 @@ def compute(lab_name: str, *names: str) -> None:
                 for name in (name for name in names if case in wanted[name]):
                     if not isinstance(size, int) or size <= SLOW.get(name, size):
                         compute_one(lab, found[name], backend, data, case)
-            for name in (name for name in names if case in wanted[name] and name in AS_LONG):
-                defines, also = AS_LONG[name]
-                variant = replace(found[name], defines=found[name].defines | defines)
-                for dist in also:
-                    data = bench.make_data(lab, case, sizes[-1], dist, 1, backend, Path(folder))
-                    compute_one(lab, variant, backend, data, case)
+            for name in (name for name in names if case in wanted[name]):
+                for defines, size, also in BESIDES.get(name, ()):
+                    variant = replace(found[name], defines=found[name].defines | defines)
+                    for dist in also:
+                        data = bench.make_data(lab, case, size, dist, 1, backend, Path(folder))
+                        compute_one(lab, variant, backend, data, case)
 
 
 def compute_one(lab: Lab, variant: Variant, backend: Backend, data: bench.Data, case: Case) -> None:
