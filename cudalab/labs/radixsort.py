@@ -349,12 +349,14 @@ class RadixSort(KeySort):
 
         Where *told is 2, sweep_all follows at once. Where it is 3, place_digits and sweep as in the
         plan `onesweep`; where it is 5, count_all_digits comes first, in DIGIT_COUNT_BLOCKS blocks.
-        Where it is 4, all three sort what is left by
+        Where it is 4, place_digits and sweep sort what is left by
 
         set_others_aside(const T *in, T *others, HeavyValues *heavy, unsigned *told, unsigned n)
             a block a tile of KEYS_PER_THREAD keys a thread, all in shared memory; counts the keys
             with heavy values, *told is the number of the others. `heavy` is 4 * 1026 + 2 * 1024 + 4
             words, zero before the first launch
+        count_digits_of_others(const T *others, const HeavyValues *heavy, unsigned *counts)
+            as count_all_digits
         place_heavy_values(const T *others, HeavyValues *heavy, unsigned num_others, unsigned n)
             a block of COUNT_THREADS threads finds where each value goes among the sorted others
         merge_heavy_values(const T *others, T *out, const HeavyValues *heavy, unsigned n)
@@ -635,24 +637,32 @@ def _as_told(
 
 
 def _count_heavy_values(
-    job: Job, heavy: Buffer, told: Message, spare: Buffer, out: Buffer, sort: _Sweeps
+    job: Job, heavy: Buffer, told: Message, spare: Buffer, out: Buffer, by_launches: _Sweeps
 ) -> Callable[[], None]:
     """What counts the heavy values and sorts the other keys by way of `spare`."""
     backend, keys, n = job.backend, _keys(job), np.uint32(job.params["n"])
     threads, count_threads = job.define("THREADS_PER_BLOCK"), job.define("COUNT_THREADS")
     tile_items, tile_bytes = _tile(job)
     tiles = blocks_for(int(n), tile_items)
-    aside, place, merge = (
+    count_blocks = min(blocks_for(4 * int(n), 16 * threads), job.define("DIGIT_COUNT_BLOCKS"))
+    aside, count, place, merge = (
         job.kernels[name]
-        for name in ("set_others_aside", "place_heavy_values", "merge_heavy_values")
-    )
+        for name in (
+            "set_others_aside", "count_digits_of_others", "place_heavy_values",
+            "merge_heavy_values",
+        )
+    )  # fmt: skip
+
+    aside_args = keys, spare, heavy, told.buffer, n
+    count_args = spare, heavy, by_launches.counts
 
     def run() -> None:
-        args = keys, spare, heavy, told.buffer, n
-        backend.launch(aside, tiles, threads, *args, shared_bytes=tile_bytes)
+        backend.launch(aside, tiles, threads, *aside_args, shared_bytes=tile_bytes)
         told.send()
+        backend.launch(count, count_blocks, threads, *count_args, shared_bytes=COUNTER_BYTES)
         (others,) = told.read()
-        sort(spare, out, spare, others)
+        if others > 0:
+            by_launches.sweep(spare, out, spare, others)
         backend.launch(place, 1, count_threads, spare, heavy, np.uint32(others), n)
         backend.launch(merge, tiles, threads, spare, out, heavy, n)
 

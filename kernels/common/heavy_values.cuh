@@ -31,7 +31,7 @@ struct HeavyValues {
     unsigned num_segments;        // without the end
     unsigned others;              // set aside so far; zero between launches, like the next
     unsigned blocks_done;
-    unsigned unused;
+    unsigned num_others;  // all that were set aside
 };
 
 __device__ inline unsigned slot_of(unsigned key) {
@@ -78,7 +78,8 @@ __device__ inline float find_heavy_values(const unsigned (&sample)[SAMPLES], Hea
 }
 
 // Counts the keys that have a heavy value, and brings the others to `others`, in any order; says
-// how many these are. A block a tile, which fits into the dynamic shared memory.
+// how many these are, to the host and to the next launch. A block a tile, which fits into the
+// dynamic shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) set_others_aside(
     const T* in, T* others, HeavyValues* heavy, unsigned* num_others, unsigned n) {
     constexpr unsigned TILE_ITEMS = KEYS_PER_THREAD * THREADS_PER_BLOCK;
@@ -138,7 +139,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
         if (counts[slot] > 0) atomicAdd(&heavy->counts[slot], counts[slot]);  // blocks meet here
     when_written([&] {
         if (atomicInc(&heavy->blocks_done, gridDim.x - 1) < gridDim.x - 1) return;  // wraps to 0
-        *num_others = atomicExch(&heavy->others, 0u);  // the last block: all have added
+        // The last block: all have added.
+        *num_others = heavy->num_others = atomicExch(&heavy->others, 0u);
     });
 }
 

@@ -78,6 +78,12 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
     });
 }
 
+// Counts the digits of the keys without a heavy value, before the host knows how many there are.
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_digits_of_others(
+    const T* others, const HeavyValues* heavy, unsigned* counts) {
+    count_all_keys<THREADS_PER_BLOCK, COPIES, 2>(others, counts, heavy->num_others);
+}
+
 // Keys go to `out` in bit order, no longer of type T.
 __device__ inline auto put_into(Bits* out) {
     return [=](const Bits* staged, unsigned i, unsigned place) { out[place] = staged[i]; };
