@@ -197,8 +197,8 @@ def test_files_included_are_listed_after_the_own():
     variant = registry.find(labs.get("scan"), "blelloch")
     loaded = profile.texts_of(source.load(variant.path, variant.label))
     assert next(iter(loaded)) == "kernels/scan/blelloch.cu"
-    assert "kernels/common/blelloch.cuh" in loaded
-    assert loaded["kernels/common/operators.cuh"].startswith("// Associative")
+    assert "kernels/common/block/blelloch.cuh" in loaded
+    assert loaded["kernels/common/thread/operators.cuh"].startswith("// Associative")
 
 
 # What the CPU device sees -------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cudalab import labs, registry, runner
+from cudalab import labs, registry, runner, source
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream
 from cudalab.labs.base import Inputs
@@ -409,7 +409,7 @@ def test_the_padding_macro_is_what_was_examined():
     text = registry.find(LAB, "blelloch_padded").path.read_text(encoding="utf-8")
     macro = "(sizeof(T) == 8 ? ((i) >> 4) + ((i) >> 8) : ((i) >> 5))"
     assert f"#define CONFLICT_FREE_OFFSET(i) {macro}\n" in text
-    common = registry.find(LAB, "blelloch_padded").path.parents[1] / "common" / "blelloch.cuh"
+    common = source.kernels_dir() / "common" / "block" / "blelloch.cuh"
     room = "PADDED_ITEMS = ITEMS_PER_BLOCK + CONFLICT_FREE_OFFSET(ITEMS_PER_BLOCK);"
     assert room in common.read_text(encoding="utf-8")
     for offset in (offset_4, offset_8):

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 # The variant to begin from, and the includes whose kernels are no part of the exercise.
 _BASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "bitonic": ("global", ()),
-    "histogram": ("global_atomic", ("common/clear_counts.cuh",)),
+    "histogram": ("global_atomic", ("histogram/parts/clear_counts.cuh",)),
     "matmul": ("naive", ()),
     "radixsort": ("split_1bit", ()),
     "reduce": ("sequential", ()),
     "scan": ("hillis_steele", ()),
-    "solve": ("jacobi", ("common/residual.cuh", "common/spectrum.cuh")),
+    "solve": ("jacobi", ("solve/parts/residual.cuh", "solve/parts/spectrum.cuh")),
     "table": ("accurate", ()),
     "transpose": ("naive", ()),
 }

@@ -44,7 +44,7 @@ class Scan(Lab):
     distributions = ("uniform", "all-ones", "cancelling", "wide-range")
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
-        """T, the operator's name in common/operators.cuh, and INCLUSIVE as 0 or 1."""
+        """T, the operator's name in common/thread/operators.cuh, and INCLUSIVE as 0 or 1."""
         inclusive = int(case["kind"] == "inclusive")
         return {
             "T": C_TYPES[case["dtype"]],
@@ -132,7 +132,7 @@ class Scan(Lab):
         return np.concatenate([expected for _, expected, _ in pieces]), np.concatenate(tolerances)
 
     # Launch plans. `items` is the input, T its element type; n < 2^31. OP<T> is the operator of
-    # common/operators.cuh; INCLUSIVE is 1 or 0.
+    # common/thread/operators.cuh; INCLUSIVE is 1 or 0.
 
     def dispatch_recursive(self, job: Job) -> Step:
         """Scan blocks, scan the block sums in the same way, level by level, and add them back.

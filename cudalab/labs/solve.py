@@ -185,7 +185,7 @@ class Solve(Lab):
         inputs.params["policy"] = f"auto: {variant or direct}: {reason}"
         return variant
 
-    # Launch plans. Every file includes common/residual.cuh, whose kernels measure the answer; all
+    # Launch plans. Every file includes parts/residual.cuh, whose kernels measure the answer; all
     # plans end with that measurement and turn an answer over the bound into an error.
 
     def dispatch_richardson(self, job: Job) -> Step:
@@ -193,8 +193,8 @@ class Solve(Lab):
 
         iterate(const T *a, const T *f, const T *x0, T *x1, T alpha, unsigned n)
             blocks of THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
-        Without --alpha it is chosen by the kernels of common/spectrum.cuh: find_circles,
-        count_unsymmetric, multiply, multiply_transposed. Also: those of common/residual.cuh.
+        Without --alpha it is chosen by the kernels of parts/spectrum.cuh: find_circles,
+        count_unsymmetric, multiply, multiply_transposed. Also: those of parts/residual.cuh.
         """
         return self._iterate(job, "richardson", _Richardson(job))
 
@@ -203,7 +203,7 @@ class Solve(Lab):
 
         iterate(const T *a, const T *f, const T *x0, T *x1, unsigned n)
             blocks of THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
-        Also: find_circles of common/spectrum.cuh and the kernels of common/residual.cuh.
+        Also: find_circles of parts/spectrum.cuh and the kernels of parts/residual.cuh.
         """
         _no_alpha(job)
         return self._iterate(job, "jacobi", _Jacobi(job))
@@ -214,7 +214,7 @@ class Solve(Lab):
         iterate(const T *a, const T *f, const T *x0, T *x1, T *d, T c1, T c2, unsigned n)
             d0 is read from d, d1 written there, by the same thread; c1 is 0 in the first iteration;
             blocks of THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
-        Also: the kernels of common/spectrum.cuh and common/residual.cuh.
+        Also: the kernels of parts/spectrum.cuh and parts/residual.cuh.
         """
         _no_alpha(job)
         return self._iterate(job, "chebyshev", _Chebyshev(job))
@@ -235,7 +235,7 @@ class Solve(Lab):
             p = r + p (new r.r / old r.r)
         All but multiply_direction run in up to BLOCKS blocks, which leave as many parts of r.r;
         blocks have THREADS_PER_BLOCK threads. Also: find_circles and count_unsymmetric of
-        common/spectrum.cuh, the kernels of common/residual.cuh.
+        parts/spectrum.cuh, the kernels of parts/residual.cuh.
         """
         _no_alpha(job)
         return self._iterate(job, "conjugate_gradient", _ConjugateGradient(job))
@@ -252,7 +252,7 @@ class Solve(Lab):
             an iteration, or nothing if `state` says that all is done; blocks of
             THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
         state: the four norms of find_norms, 0 or the reason to stop, the iterations, r.(inverse r).
-        Also: count_unsymmetric of common/spectrum.cuh, the kernels of common/residual.cuh.
+        Also: count_unsymmetric of parts/spectrum.cuh, the kernels of parts/residual.cuh.
         """
         _no_alpha(job)
         name = "conjugate_gradient_scaled"
@@ -298,7 +298,7 @@ class Solve(Lab):
         choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower,
         substitute_upper
             as lu_blocked_panel.cu describes them, with its defines
-        Also: the kernels of common/scaled_rows.cuh and common/residual.cuh.
+        Also: the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
         """
         _no_alpha(job)
         if "choose_pivots" in job.kernels.source.kernels:
@@ -318,7 +318,7 @@ class Solve(Lab):
                             T *sizes, unsigned *columns, unsigned n, unsigned ld)
         choose_pivot(const T *work, const T *sizes, const unsigned *columns, unsigned char *taken,
                      … as above)
-        Also: the kernels of common/gauss_jordan.cuh, common/scaled_rows.cuh, common/residual.cuh.
+        Also: the kernels of parts/gauss_jordan.cuh, parts/scaled_rows.cuh, parts/residual.cuh.
         """
         _no_alpha(job)
         complete = "find_row_candidates" in job.kernels.source.kernels

@@ -12,7 +12,7 @@
 // log n * (log n + 1) / 2 launches, each of which reads and writes all keys.
 // Limits: those passes, on a GPU. On a CPU a launch costs less than the barriers that would save
 // it, each of which switches between all threads of a block.
-#include "common/bitonic_network.cuh"
+#include "bitonic/parts/bitonic_network.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) begin_merge(T* keys, unsigned n,
                                                                             unsigned size) {

@@ -13,7 +13,7 @@
 // Keys are held as unsigned numbers in their order, so that they are translated once, not in each
 // comparison. Two keys a thread, one comparator.
 // Limits: strides below 32 make 2-way bank conflicts; the wide steps still read and write all keys.
-#include "common/bitonic_network.cuh"
+#include "bitonic/parts/bitonic_network.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a comparator for each thread");
 static_assert((ITEMS_PER_BLOCK & (ITEMS_PER_BLOCK - 1)) == 0, "groups are powers of two");

@@ -10,7 +10,7 @@
 // after another where the counter is the same.
 // Limits: every element costs a trip to the L2 cache, and few classes, or one that holds most of
 // the data, make all threads wait for a few counters.
-#include "common/clear_counts.cuh"
+#include "histogram/parts/clear_counts.cuh"
 
 static_assert(ITEMS_PER_THREAD == 1, "a thread for each element");
 

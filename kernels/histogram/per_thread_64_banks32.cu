@@ -12,7 +12,7 @@
 // have a bank each, whatever the data are.
 // Limits: 8 KB of counters for 128 threads bound the number of warps that hide a counter's
 // read-add-write; 256 classes would need four times as much.
-#include "common/byte_counters.cuh"
+#include "histogram/parts/byte_counters.cuh"
 
 static_assert(THREADS_PER_BLOCK == 128, "each of 128 threads has a slot of its own");
 

@@ -14,7 +14,7 @@
 // 16 * (t % 2) + class / 4. The data decide the bank: if all are equal, the 32 threads of a warp
 // meet in two banks and are served one after another, 16 deep.
 // Limits: that; and 64 threads with 4 KB of counters, each waiting for its own last write.
-#include "common/byte_counters.cuh"
+#include "histogram/parts/byte_counters.cuh"
 
 struct Layout {
     static __device__ unsigned index(unsigned bin, unsigned t) { return 64 * t + bin; }

@@ -19,7 +19,7 @@
 //
 // Limits: 32 copies of 383 counters fill 48 KB. With more classes lanes share a copy, down to one
 // for all at 12 286 classes, and the data decide again.
-#include "common/private_tables.cuh"
+#include "histogram/parts/private_tables.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* data, unsigned n,
                                                                       unsigned* counts,

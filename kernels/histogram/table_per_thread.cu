@@ -18,7 +18,7 @@
 // On a CPU a thread is a core's loop and its table stays in the core's caches. On a GPU it is slow
 // for the same reasons: at most MAX_RUNS threads, one a warp, and every addition a round trip to
 // memory.
-#include "common/histogram_classes.cuh"
+#include "histogram/parts/histogram_classes.cuh"
 
 // Run r has the elements from r * run_items on (run_items: a multiple of 16, so that loads are
 // aligned) and its counts in tables[r * NUM_BINS + bin].

@@ -16,8 +16,8 @@
 // Six warps a block, a table each; the block sums the tables, merge_partials sums the blocks.
 // Limits: equal data take 32 rounds. A counter has 27 bits, so a table may see fewer than 2^27
 // bytes: here it sees 32 lanes * WORDS_PER_THREAD words * 4.
-#include "common/histogram_classes.cuh"
-#include "common/merge_partials.cuh"
+#include "histogram/parts/histogram_classes.cuh"
+#include "histogram/parts/merge_partials.cuh"
 
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
 constexpr unsigned TAG_SHIFT = 27;

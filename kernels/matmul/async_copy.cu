@@ -28,7 +28,7 @@
 // than a tile has: 4-byte copies along k (8 values of p, 4 lines a warp) then write 32 banks.
 // The numbers of step p + 1 are read from shared memory while step p is multiplied.
 // Limits: few tiles: a matrix of order 1024 has 32 of them. Blocks take 61 KB of shared memory.
-#include "common/async_copy.cuh"
+#include "common/thread/async_copy.cuh"
 
 constexpr unsigned SLICE = 8;                   // along k: what the loop body copies and multiplies
 constexpr unsigned SLICES = BK / SLICE;         // in a stage

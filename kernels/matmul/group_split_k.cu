@@ -33,7 +33,7 @@
 // shift leaves out at one end of the tile are copied one by one to its other end.
 //
 // Limits: a block has all of k, so that long sums of few elements leave multiprocessors idle.
-#include "common/async_copy.cuh"
+#include "common/thread/async_copy.cuh"
 
 constexpr unsigned BAND = 16;                           // tile rows
 constexpr unsigned WARP_M = 4 * TM, WARP_N = 8 * TN;    // rows and columns a warp computes

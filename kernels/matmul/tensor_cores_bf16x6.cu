@@ -36,8 +36,8 @@
 // It improves on `async_copy_deep`, which the rate of float multiplications limits.
 // Limits: the parts take 1.5 times the memory of the matrices, and time to write, which small
 // matrices do not repay; sums are made in another order, so that the last bits differ.
-#include "common/cluster.cuh"
-#include "common/wgmma.cuh"
+#include "matmul/parts/cluster.cuh"
+#include "matmul/parts/wgmma.cuh"
 
 constexpr unsigned PARTS = 3;
 // In 16-byte chunks: a part of BM lines of A, of BN lines of B; a block of parts, contiguous.
@@ -327,7 +327,7 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
         for (unsigned e = 0; e < BN / 2; ++e) sum[e] += acc[e];
     }
 
-    // Element 4j + 2h + e of a lane: see common/wgmma.cuh.
+    // Element 4j + 2h + e of a lane: see matmul/parts/wgmma.cuh.
     const unsigned own_row = warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4, own_col = t % 4 * 2;
 #if BLOCKS_A_TILE == 1
 #pragma unroll

@@ -21,9 +21,9 @@
 // memory first, so that the writes to global memory are runs of neighbours.
 // Limits: 16 counters a thread fit into shared memory, 256 would not: longer digits need counters
 // shared by a warp.
-#include "common/radix_keys.cuh"
-#include "common/scan_blocks.cuh"
-#include "common/warp_scan.cuh"
+#include "common/thread/radix_keys.cuh"
+#include "common/warp/warp_scan.cuh"
+#include "radixsort/parts/scan_blocks.cuh"
 
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;

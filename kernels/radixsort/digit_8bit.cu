@@ -26,8 +26,8 @@
 // KEYS_PER_THREAD keys of 4 bytes for each thread, or half as many of 8 bytes: 32 KB of
 // the 48 KB of shared memory that a block has without asking for more.
 // Limits: every pass reads the keys twice, once to count and once to scatter.
-#include "common/scan_blocks.cuh"
-#include "common/scatter_digits.cuh"
+#include "radixsort/parts/scan_blocks.cuh"
+#include "radixsort/parts/scatter_digits.cuh"
 
 static_assert(TILE_ITEMS % CHUNK_ITEMS == 0, "whole chunks");
 

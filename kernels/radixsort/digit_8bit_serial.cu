@@ -24,7 +24,7 @@
 // apart, a transaction each, private counters lie in local memory, and n / TILE_ITEMS threads are
 // too few to hide any of it.
 
-#include "common/radix_keys.cuh"
+#include "common/thread/radix_keys.cuh"
 
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 

@@ -58,10 +58,10 @@
 //
 // Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps, or of
 // 2^27 where a block has no 128 KB of shared memory to count in.
-#include "common/bucket_cells.cuh"
-#include "common/bucket_slots.cuh"
-#include "common/split_tile.cuh"
-#include "common/sweep_digit.cuh"
+#include "radixsort/parts/bucket_cells.cuh"
+#include "radixsort/parts/bucket_slots.cuh"
+#include "radixsort/parts/split_tile.cuh"
+#include "radixsort/parts/sweep_digit.cuh"
 
 constexpr unsigned FULL_BIN = 24;  // keys that compare with each other
 

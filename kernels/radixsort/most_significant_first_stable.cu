@@ -38,8 +38,8 @@
 //
 // Limits: buckets too large for a block and not of equal keys: all is sorted by sweeps then. The
 // places of a bucket take 13 bits, so that short arrays are split into far too many buckets.
-#include "common/async_copy.cuh"
-#include "common/buckets.cuh"
+#include "common/thread/async_copy.cuh"
+#include "radixsort/parts/buckets.cuh"
 
 constexpr unsigned FULL_BIN = 32;  // words that compare with each other
 constexpr unsigned BUCKET_WARPS = BUCKET_THREADS / 32;

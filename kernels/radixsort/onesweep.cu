@@ -29,4 +29,4 @@
 //
 // Limits: a tile's look-back is a chain of dependent reads. Tiles of 64 KB make few hops of it, but
 // a short array has too few of them to keep the device busy.
-#include "common/sweep_digit.cuh"
+#include "radixsort/parts/sweep_digit.cuh"

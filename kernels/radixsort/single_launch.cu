@@ -21,7 +21,7 @@
 // them for all multiprocessors.
 //
 // Limits: a block that waits keeps its place on a multiprocessor.
-#include "common/sweep_all_passes.cuh"
+#include "radixsort/parts/sweep_all_passes.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep_all(
     const T* in, T* spare, T* out, Progress* progress, Word* statuses, unsigned n) {

@@ -13,8 +13,8 @@
 // keys, the same for the block sums, level by level, then the sums are added back.
 // Limits: a pass for every bit reads and writes all keys and s, 32 times for 32-bit keys; writes
 // are coalesced only as far as neighbours have equal bits.
-#include "common/blelloch.cuh"
-#include "common/radix_keys.cuh"
+#include "common/block/blelloch.cuh"
+#include "common/thread/radix_keys.cuh"
 
 // s[i] within each block of keys; how many ones each block has to block_sums.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_bits(const T* keys, unsigned* s,

@@ -11,7 +11,7 @@
 //
 // Limits: no more threads than columns, 1000 columns are four blocks. A column is one chain of
 // additions: rounding errors of floats grow with its length.
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_cols(const T* x, T* out,
                                                                             unsigned rows,

@@ -13,7 +13,7 @@
 // On a CPU that is what cache lines and vector registers want: each row of the strip is read whole,
 // and the values of its columns are independent chains. A column at a time would fetch a cache line
 // for every item. On a GPU one lane of 32 works, and its neighbours' strips come from other warps.
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned STRIP = 32;  // the widest strip the launch plan asks for
 

@@ -11,7 +11,7 @@
 // blocks run the tree.
 //
 // Limits: the last six levels need one warp, yet all warps of the block go to their barriers.
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a thread loads two items");
 static_assert((THREADS_PER_BLOCK & (THREADS_PER_BLOCK - 1)) == 0, "a tree halves a power of two");

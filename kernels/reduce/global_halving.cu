@@ -13,7 +13,7 @@
 // The point of comparison for all that follows: every level reads its values from global memory and
 // writes them back, about 2 n reads and n writes in all, where the sum needs n reads; and there are
 // log2(n) launches, most of them for a handful of values.
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 // out[i] = x[i] combined with x[i + half]; in place after the first level (out = x): item i is read
 // and written by thread i only, and no thread writes an item from `half` on.

@@ -13,7 +13,7 @@
 // Against the halving in global memory: n reads instead of 2 n, and a launch takes 8 levels.
 // Limits: the threads that work are spread over all warps, so at every level each warp runs the
 // branch with half as many of its lanes, down to one; and the modulo is slow itself.
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");
 static_assert((THREADS_PER_BLOCK & (THREADS_PER_BLOCK - 1)) == 0, "a tree halves a power of two");

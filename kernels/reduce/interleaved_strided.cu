@@ -13,7 +13,7 @@
 // Limits: neighbouring threads read 2 s words apart. With 32 banks that is a 2-way conflict at
 // s = 1, 4-way at s = 2 and 8-way at s = 4; from there on fewer threads work, on fewer banks: 8-way
 // until s = 16.
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");
 static_assert((THREADS_PER_BLOCK & (THREADS_PER_BLOCK - 1)) == 0, "a tree halves a power of two");

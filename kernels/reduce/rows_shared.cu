@@ -15,7 +15,7 @@
 // Limits: lanes that go along rows read the tile by columns. A row is 32 words long, so all 32
 // lanes hit one bank: a 32-way conflict at every read (16-way, twice as many words, for 8-byte
 // items).
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned TILE = 32;                         // rows and columns of a tile
 constexpr unsigned PARTS = THREADS_PER_BLOCK / TILE;  // threads that share a row of the tile

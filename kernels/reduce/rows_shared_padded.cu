@@ -11,7 +11,7 @@
 //
 // Limits: the tile costs two barriers for every 32 columns, and with a block for 32 rows a matrix
 // needs thousands of rows to fill a GPU.
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned TILE = 32;                         // rows and columns of a tile
 constexpr unsigned PARTS = THREADS_PER_BLOCK / TILE;  // threads that share a row of the tile

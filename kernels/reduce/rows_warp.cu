@@ -20,8 +20,8 @@
 //
 // Limits: rows start at a multiple of 16 bytes only if their length is one; others are read a word
 // at a time.
-#include "common/reduce_block.cuh"
-#include "common/reduce_vectors.cuh"
+#include "reduce/parts/reduce_block.cuh"
+#include "reduce/parts/reduce_vectors.cuh"
 
 static_assert(THREADS_PER_BLOCK % 32 == 0, "whole warps");
 static_assert(ITEMS_PER_SEGMENT % 4 == 0, "segments start with a whole vector");

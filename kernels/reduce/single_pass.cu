@@ -14,7 +14,7 @@
 //
 // As vectorized, without the second launch. Each block writes its partial result and then draws a
 // number from a ticket counter; the block that draws the last number knows that all results are
-// written, and reduces them (common/last_block.cuh).
+// written, and reduces them (common/device/last_block.cuh).
 //
 // Blocks finish in any order, but the last one combines the partial results in the order of their
 // index, whichever block it is: the answer has the same bits at every run, floats included. The
@@ -25,9 +25,9 @@
 // are twice as many as run at a time: whichever multiprocessor is done first takes the next.
 //
 // Limits: the memory. 2^28 ints are read at 3.13 TB/s; the best of 471 forms tried was as fast.
-#include "common/last_block.cuh"
-#include "common/reduce_block.cuh"
-#include "common/reduce_vectors.cuh"
+#include "common/device/last_block.cuh"
+#include "reduce/parts/reduce_block.cuh"
+#include "reduce/parts/reduce_vectors.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_array(const T* x, const T* y,
                                                                              T* partials,

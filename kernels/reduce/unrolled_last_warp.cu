@@ -16,7 +16,7 @@
 // a lane may still write before another has read. Both are races.
 //
 // Limits: values travel from lane to lane by way of shared memory, with two barriers each time.
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a thread loads two items");
 static_assert((THREADS_PER_BLOCK & (THREADS_PER_BLOCK - 1)) == 0, "a tree halves a power of two");

@@ -19,8 +19,8 @@
 // block's costs are paid once for n / MAX_BLOCKS items; one further launch of a single block
 // reduces the partial results (n / ITEMS_PER_BLOCK of them, MAX_BLOCKS at most).
 // Limits: that second launch, which costs as much as a small array.
-#include "common/reduce_block.cuh"
-#include "common/reduce_vectors.cuh"
+#include "reduce/parts/reduce_block.cuh"
+#include "reduce/parts/reduce_vectors.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_blocks(const T* x,
                                                                               const T* y, T* out,

@@ -8,13 +8,14 @@
 //
 // A thread combines two items as it loads them. Each warp then reduces its 32 values in five
 // shuffles: lane t takes the register of lane t + 16, t + 8, ... 1. The warps' values, one word
-// each in shared memory, are reduced by the first warp in the same way (common/reduce_block.cuh).
+// each in shared memory, are reduced by the first warp in the same way
+// (reduce/parts/reduce_block.cuh).
 //
 // Against the tree in shared memory: a shuffle reads all lanes before it gives any its value, so it
 // needs no warp barriers; one block barrier is left of three, one word a warp of one a thread.
 // Limits: two loads of one word a thread keep too few bytes under way to saturate the memory, and
 // every 512 items pay for a block: its start, its barrier, its partial result.
-#include "common/reduce_block.cuh"
+#include "reduce/parts/reduce_block.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a thread loads two items");
 

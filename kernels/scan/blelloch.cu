@@ -19,11 +19,11 @@
 constexpr unsigned ITEMS_PER_BLOCK = THREADS_PER_BLOCK * ITEMS_PER_THREAD;
 constexpr unsigned SCAN_THREADS = THREADS_PER_BLOCK;
 
-#include "common/blelloch.cuh"
+#include "common/block/blelloch.cuh"
 
 using Op = OP<T>;
 
-#include "common/add_block_sums.cuh"
+#include "scan/parts/add_block_sums.cuh"
 
 // Each block's scan to `out` (which may be `in`), its sum to block_sums.
 template <bool inclusive>

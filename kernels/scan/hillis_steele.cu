@@ -14,7 +14,7 @@
 // Limits: a block of B items takes B log2 B additions where B - 1 would do; neighbours read
 // neighbours, so there are no bank conflicts, but every step moves every item through shared
 // memory.
-#include "common/operators.cuh"
+#include "common/thread/operators.cuh"
 
 constexpr unsigned ITEMS_PER_BLOCK = THREADS_PER_BLOCK * ITEMS_PER_THREAD;
 
@@ -22,7 +22,7 @@ static_assert(ITEMS_PER_THREAD == 1, "a thread has one item");
 
 using Op = OP<T>;
 
-#include "common/add_block_sums.cuh"
+#include "scan/parts/add_block_sums.cuh"
 
 // Each block's scan to `out` (which may be `in`), its sum to block_sums.
 template <bool inclusive>

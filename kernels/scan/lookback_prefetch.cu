@@ -13,8 +13,8 @@
 //
 // Limits: a short array has fewer tiles than the device has multiprocessors.
 #define ITEMS_PER_THREAD (WORDS_PER_THREAD * 4 / sizeof(T))
-#include "common/look_back.cuh"
-#include "common/prefetch.cuh"
+#include "common/thread/prefetch.cuh"
+#include "scan/parts/look_back.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_tiles(const T* in, T* out,
                                                                            Word* words,

@@ -12,7 +12,7 @@
 //
 // reduce_chunks needs no order within a tile, so a thread combines its items freely.
 // Limits: the second read comes from global memory again once the items outgrow the L2 cache.
-#include "common/scan_tile.cuh"
+#include "scan/parts/scan_tile.cuh"
 
 static_assert(MAX_CHUNKS <= TILE_ITEMS, "one block scans the sums of all chunks");
 

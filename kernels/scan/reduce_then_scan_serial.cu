@@ -14,7 +14,7 @@
 // On a CPU a thread is a core's loop that reads and writes along cache lines.
 // On a GPU it is slow: the 32 lanes of a warp would read 32 places far apart, here each warp even
 // has one thread only, and MAX_CHUNKS threads are too few to hide any latency.
-#include "common/operators.cuh"
+#include "common/thread/operators.cuh"
 
 constexpr unsigned TILE_ITEMS = ITEMS_PER_THREAD;
 

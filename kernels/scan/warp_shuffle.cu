@@ -14,11 +14,11 @@
 // The block sums are scanned in the same way, level by level, and added back.
 // Limits: adding back reads and writes everything a second time, so an item costs two reads and two
 // writes of global memory.
-#include "common/scan_tile.cuh"
+#include "scan/parts/scan_tile.cuh"
 
 constexpr unsigned ITEMS_PER_BLOCK = TILE_ITEMS;
 
-#include "common/add_block_sums.cuh"
+#include "scan/parts/add_block_sums.cuh"
 
 // Each block's scan to `out` (which may be `in`), its sum to block_sums.
 template <bool inclusive>

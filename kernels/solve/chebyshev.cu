@@ -14,8 +14,8 @@
 // blocks, as those of `conjugate_gradient` have to. One warp a row.
 // Limits: refuses matrices that are not symmetric or have eigenvalues on both sides of zero; an
 // interval that is much too wide costs iterations, one that is too narrow costs convergence.
-#include "common/residual.cuh"
-#include "common/spectrum.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/spectrum.cuh"
 
 static_assert(ROWS_PER_BLOCK == THREADS_PER_BLOCK / 32, "one warp a row");
 

@@ -14,9 +14,9 @@
 // and prepares the step, eliminate makes it. The other methods turn to this one when refinement
 // cannot bring their error down.
 // Limits: the search reads the whole matrix once more in every step.
-#include "common/gauss_jordan.cuh"
-#include "common/residual.cuh"
-#include "common/scaled_rows.cuh"
+#include "solve/parts/gauss_jordan.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/scaled_rows.cuh"
 
 static_assert(SEARCH_THREADS % 32 == 0, "whole warps");
 

@@ -18,8 +18,8 @@
 //   turn_direction       p = r + p (new r.r / old r.r)
 // Limits: refuses matrices that are not symmetric; p.q of the wrong sign shows that A is not
 // definite and ends the iteration.
-#include "common/residual.cuh"
-#include "common/spectrum.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/spectrum.cuh"
 
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
 static_assert(ROWS_PER_BLOCK == WARPS, "one warp a row");

@@ -12,7 +12,7 @@
 //   descend         q = A p, one warp a row, 16 bytes a load; the block that ends last adds up p.q
 //                   and does what is left, a few vectors of n numbers: it steps, measures, stops or
 //                   turns the direction. A is read from left to right and from right to left in
-//                   turn: see common/row_product.cuh
+//                   turn: see solve/parts/row_product.cuh
 // After `state` says that it has stopped, launches return at once. So the host enqueues several
 // iterations, the measurement of the answer in double and the proof that A is symmetric, and reads
 // once what became of all that.
@@ -22,10 +22,10 @@
 // conditioned by themselves, cost nothing then. It needs z = r / diagonal, and r.z in place of r.r.
 // Limits: refuses matrices that are not symmetric and definite, as `conjugate_gradient` does. A
 // matrix whose diagonal is all the same takes as many iterations as there.
-#include "common/last_block.cuh"
-#include "common/residual.cuh"
-#include "common/row_product.cuh"
-#include "common/spectrum.cuh"
+#include "common/device/last_block.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/row_product.cuh"
+#include "solve/parts/spectrum.cuh"
 
 static_assert(ROWS_PER_BLOCK == THREADS_PER_BLOCK / 32, "one warp a row");
 
@@ -54,7 +54,8 @@ __device__ inline void over_block(double (&values)[COUNT]) {
 }
 
 // One block. Begin, or begin again, at the residual f - A x and the sums of magnitudes in the rows
-// of A as common/residual.cuh leaves them. unsymmetric: pairs of different elements; 0 afterwards.
+// of A as solve/parts/residual.cuh leaves them. unsymmetric: pairs of different elements; 0
+// afterwards.
 extern "C" __global__ void __launch_bounds__(START_THREADS) start_descent(
     const T* a, const double* residual, const double* row_sums, const T* f, T* inverse, T* r, T* p,
     unsigned* unsymmetric, double* state, unsigned n) {

@@ -16,9 +16,9 @@
 // three times those of LU factors, and every step reads and writes the whole matrix:
 // `lu_partial_pivot` does it once for 32 columns. An inverse is less exact than factors; the
 // solution is refined with residuals in double.
-#include "common/gauss_jordan.cuh"
-#include "common/residual.cuh"
-#include "common/scaled_rows.cuh"
+#include "solve/parts/gauss_jordan.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/scaled_rows.cuh"
 
 static_assert(SEARCH_THREADS % 32 == 0, "whole warps");
 

@@ -12,8 +12,8 @@
 // row: the greatest quotient of the two is the factor by which the error shrinks, at least, in each
 // iteration. One warp a row, as in `richardson_coalesced`.
 // Limits: refuses matrices that are not diagonally dominant; close to the limit it is slow.
-#include "common/residual.cuh"
-#include "common/spectrum.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/spectrum.cuh"
 
 static_assert(ROWS_PER_BLOCK == THREADS_PER_BLOCK / 32, "one warp a row");
 

@@ -34,12 +34,12 @@
 //
 // Matrices are padded as in `lu_partial_pivot`, so the kernels have no special cases at the edges.
 // Limits: 32 columns in a block's registers; while a panel is eliminated most of the GPU is idle.
-#include "common/elect_rows.cuh"
-#include "common/exchange_rows.cuh"
-#include "common/residual.cuh"
-#include "common/scaled_rows.cuh"
-#include "common/substitute_chain.cuh"
-#include "common/warp_sum.cuh"
+#include "common/warp/warp_sum.cuh"
+#include "solve/parts/elect_rows.cuh"
+#include "solve/parts/exchange_rows.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/scaled_rows.cuh"
+#include "solve/parts/substitute_chain.cuh"
 
 constexpr unsigned STRIP = sizeof(T) == 4 ? BLOCK : BLOCK / 2;  // columns of a block of the matrix
 constexpr unsigned EDGE = sizeof(T) == 4 ? TILE : TILE / 2;     // rows and columns of a tile

@@ -32,10 +32,10 @@
 // whole tiles, so the kernels have no special cases at the edges.
 // Limits: partial pivoting cannot stop the growth that a few matrices are known for: the residual
 // tells, and `complete_pivot` solves them.
-#include "common/four.cuh"
-#include "common/residual.cuh"
-#include "common/scaled_rows.cuh"
-#include "common/warp_sum.cuh"
+#include "common/warp/warp_sum.cuh"
+#include "solve/parts/four.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/scaled_rows.cuh"
 
 constexpr unsigned FULL = 0xffffffffu;
 constexpr unsigned NONE = 0xffffffffu;  // no row

@@ -16,8 +16,8 @@
 // which all threads read.
 // Limits: the lanes of a warp walk along 32 rows of A, so each of their loads touches 32 places far
 // apart: `richardson_coalesced`. Convergence is slow where the eigenvalues differ much in size.
-#include "common/residual.cuh"
-#include "common/spectrum.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/spectrum.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) iterate(const T* a, const T* f,
                                                                         const T* x0, T* x1, T alpha,

@@ -9,8 +9,8 @@
 // of x0, whole cache lines, and add up their partial sums by shuffles. Each element of A is read
 // once an iteration and used once, so the time is that of reading A from memory.
 // Limits: those of the iteration itself, see `richardson`.
-#include "common/residual.cuh"
-#include "common/spectrum.cuh"
+#include "solve/parts/residual.cuh"
+#include "solve/parts/spectrum.cuh"
 
 static_assert(ROWS_PER_BLOCK == THREADS_PER_BLOCK / 32, "one warp a row");
 

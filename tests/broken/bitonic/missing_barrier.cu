@@ -11,7 +11,7 @@
 // space   = "shared"
 // buffer  = "staged"
 // ///
-#include "common/bitonic_network.cuh"
+#include "bitonic/parts/bitonic_network.cuh"
 
 using Bits = OrderedBits<T>;
 
@@ -29,7 +29,7 @@ __device__ inline void store_block(const Bits* staged, T* keys, unsigned items) 
     for (unsigned i = threadIdx.x; i < items; i += THREADS_PER_BLOCK)
         mine[i] = from_ordered_bits<T>(staged[i]);
 }
-// One comparator, as in common/bitonic_network.cuh.
+// One comparator, as in bitonic/parts/bitonic_network.cuh.
 __device__ inline void exchange(Bits* staged, unsigned items, Comparator c) {
     if (c.high >= items) return;
     const Bits low = staged[c.low], high = staged[c.high];  // (1)

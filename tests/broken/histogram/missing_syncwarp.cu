@@ -12,7 +12,7 @@
 // space   = "shared"
 // buffer  = "tables"
 // ///
-#include "common/clear_counts.cuh"
+#include "histogram/parts/clear_counts.cuh"
 
 extern "C" __global__ void count(const T* data, unsigned n, unsigned* counts, FirstBad* first_bad) {
     __shared__ unsigned tables[THREADS_PER_BLOCK / 32][NUM_BINS];

@@ -10,7 +10,7 @@
 // space  = "global"
 // buffer = "counts"
 // ///
-#include "common/histogram_classes.cuh"
+#include "histogram/parts/histogram_classes.cuh"
 
 extern "C" __global__ void clear_counts(unsigned* counts, FirstBad* first_bad) {
     if (blockIdx.x == 0 && threadIdx.x == 0) *first_bad = NO_BAD_ELEMENT;  // and the counts?

@@ -11,7 +11,7 @@
 // space  = "shared"
 // buffer = "table"
 // ///
-#include "common/clear_counts.cuh"
+#include "histogram/parts/clear_counts.cuh"
 
 extern "C" __global__ void count(const T* data, unsigned n, unsigned* counts, FirstBad* first_bad) {
     __shared__ unsigned table[NUM_BINS];

@@ -10,7 +10,7 @@
 // space  = "global"
 // buffer = "counts"
 // ///
-#include "common/clear_counts.cuh"
+#include "histogram/parts/clear_counts.cuh"
 
 extern "C" __global__ void count(const T* data, unsigned n, unsigned* counts, FirstBad* first_bad) {
     const unsigned i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;

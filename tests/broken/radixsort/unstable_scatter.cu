@@ -14,8 +14,8 @@
 // /// expect
 // kind = ["order_dependent", "wrong_answer"]
 // ///
-#include "common/radix_keys.cuh"
-#include "common/scan_blocks.cuh"
+#include "common/thread/radix_keys.cuh"
+#include "radixsort/parts/scan_blocks.cuh"
 
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 

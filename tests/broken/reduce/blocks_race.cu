@@ -11,7 +11,7 @@
 // space  = "global"
 // buffer = "out"
 // ///
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 extern "C" __global__ void reduce_array(const T* x, const T* y, T* partials, unsigned* ticket,
                                         T* out, unsigned n) {

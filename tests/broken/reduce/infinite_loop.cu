@@ -10,7 +10,7 @@
 // kind       = "infinite_loop"
 // kill_after = 8
 // ///
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 extern "C" __global__ void reduce_blocks(const T* x, const T* y, T* out, unsigned n, int level,
                                          unsigned count) {

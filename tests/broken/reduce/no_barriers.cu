@@ -12,7 +12,7 @@
 // space   = "shared"
 // buffer  = "values"
 // ///
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 extern "C" __global__ void reduce_blocks(const T* x, const T* y, T* out, unsigned n, int level,
                                          unsigned count) {

@@ -9,7 +9,7 @@
 // /// expect
 // kind = "barrier_divergence"
 // ///
-#include "common/reduce_ops.cuh"
+#include "reduce/parts/reduce_ops.cuh"
 
 extern "C" __global__ void reduce_blocks(const T* x, const T* y, T* out, unsigned n, int level,
                                          unsigned count) {

@@ -12,11 +12,11 @@
 // buffer = "first"
 // index  = 256
 // ///
-#include "common/operators.cuh"
+#include "common/thread/operators.cuh"
 
 constexpr unsigned ITEMS_PER_BLOCK = THREADS_PER_BLOCK;
 using Op = OP<T>;
-#include "common/add_block_sums.cuh"
+#include "scan/parts/add_block_sums.cuh"
 
 __device__ inline void scan_block(const T* in, T* out, T* block_sums, unsigned n, bool inclusive) {
     __shared__ T first[ITEMS_PER_BLOCK];

@@ -9,11 +9,11 @@
 // /// expect
 // kind = "wrong_mask"
 // ///
-#include "common/operators.cuh"
+#include "common/thread/operators.cuh"
 
 constexpr unsigned ITEMS_PER_BLOCK = THREADS_PER_BLOCK;
 using Op = OP<T>;
-#include "common/add_block_sums.cuh"
+#include "scan/parts/add_block_sums.cuh"
 
 __device__ inline void scan_block(const T* in, T* out, T* block_sums, unsigned n, bool inclusive) {
     const unsigned lane = threadIdx.x, i = blockIdx.x * ITEMS_PER_BLOCK + lane;

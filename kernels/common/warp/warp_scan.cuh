@@ -1,0 +1,16 @@
+// Prefix sums over a warp by shuffles, without shared memory.
+#include "common/thread/operators.cuh"
+
+constexpr unsigned FULL_WARP = 0xffffffffu;
+
+// Sum of the values of lanes 0 to this one, or what another operator makes of them.
+template <class V, class Op = Sum<V>>
+__device__ inline V inclusive_scan_warp(V value, Op op = Op()) {
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned distance = 1; distance < 32; distance *= 2) {
+        V left = __shfl_up_sync(FULL_WARP, value, distance);
+        if (lane >= distance) value = op(left, value);
+    }
+    return value;
+}

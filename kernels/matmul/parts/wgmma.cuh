@@ -1,0 +1,111 @@
+// The warpgroup's matrix instruction of compute capability 9.0a, for bfloat16: 128 threads, four
+// warps whose number in the block starts at a multiple of 4, multiply a 64 x 16 matrix by a 16 x
+// 128 or 16 x 192 matrix, both in shared memory, and add the product to float accumulators in
+// registers.
+//
+// A factor lies in shared memory as lines along k (rows of the left factor, columns of the right
+// one) of 64 bytes, line after line, the lines of the first at a multiple of 1024 bytes. The
+// 64-byte swizzle spreads them over the banks: the 16-byte chunk c of line l is stored as chunk c ^
+// (l / 2 % 4). The instruction reads 16 numbers of each line, 32 bytes; the next 16 are described
+// by an address 32 bytes higher.
+//
+// Of the product's 64 rows a warp w of the four has rows 16w to 16w + 15. In a lane, element
+// 4j + 2h + e is at row 16w + lane / 4 + 8h, column 8j + lane % 4 * 2 + e.
+#include "matmul/parts/bulk_copy.cuh"
+
+constexpr unsigned LINE_BYTES = 64;
+constexpr unsigned CHUNKS = LINE_BYTES / 16;  // in a line
+
+__device__ inline unsigned swizzled(unsigned line, unsigned chunk) {
+    return line * CHUNKS + (chunk ^ line / 2 % CHUNKS);
+}
+
+// The descriptor of a factor whose lines start at an address in shared memory: the address in units
+// of 16 bytes; at bit 32, in the same units, the 8 lines from one swizzle pattern to the next; at
+// bit 62 the kind of swizzle, 2 for 64 bytes. The distance at bit 16 has no meaning here.
+__device__ inline unsigned long long describe(unsigned address) {
+    return address >> 4 | 1ull << 16 | (unsigned long long)(8 * LINE_BYTES >> 4) << 32 | 2ull << 62;
+}
+
+// All accumulators as operands that the instruction reads and writes.
+#define EIGHT(i)                                                                          \
+    "+f"(acc[i]), "+f"(acc[i + 1]), "+f"(acc[i + 2]), "+f"(acc[i + 3]), "+f"(acc[i + 4]), \
+        "+f"(acc[i + 5]), "+f"(acc[i + 6]), "+f"(acc[i + 7])
+#define ACCUMULATORS64 \
+    EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)
+#define ACCUMULATORS96 ACCUMULATORS64, EIGHT(64), EIGHT(72), EIGHT(80), EIGHT(88)
+
+// Before the first of a row of instructions: what the threads did with the accumulators is done.
+__device__ inline void begin_products() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// acc = left x right, or acc += left x right. Only started: the accumulators belong to the tensor
+// core until finish_products. The right factor has 128 lines, or 192 for 96 accumulators.
+__device__ inline void start_product(float (&acc)[64], unsigned long long left,
+                                     unsigned long long right, bool add) {
+    asm volatile(
+        "{\n"
+        ".reg .pred add;\n"
+        "setp.ne.b32 add, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "%64, %65, add, 1, 1, 0, 0;\n"  // signs as they are, both factors along k
+        "}"
+        : ACCUMULATORS64
+        : "l"(left), "l"(right), "r"((int)add));
+}
+__device__ inline void start_product(float (&acc)[96], unsigned long long left,
+                                     unsigned long long right, bool add) {
+    asm volatile(
+        "{\n"
+        ".reg .pred add;\n"
+        "setp.ne.b32 add, %98, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, "
+        "%96, %97, add, 1, 1, 0, 0;\n"  // signs as they are, both factors along k
+        "}"
+        : ACCUMULATORS96
+        : "l"(left), "l"(right), "r"((int)add));
+}
+
+// Wait for all products that were started. The accumulators are operands, so that the compiler does
+// not read them any earlier.
+#define COMMIT_AND_WAIT "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
+__device__ inline void finish_products(float (&acc)[64]) {
+    asm volatile(COMMIT_AND_WAIT : ACCUMULATORS64::"memory");
+}
+__device__ inline void finish_products(float (&acc)[96]) {
+    asm volatile(COMMIT_AND_WAIT : ACCUMULATORS96::"memory");
+}
+
+#undef COMMIT_AND_WAIT
+#undef ACCUMULATORS96
+#undef ACCUMULATORS64
+#undef EIGHT
+
+// The registers of a multiprocessor, dealt out anew between warpgroups: from now on each thread of
+// this one has N, a multiple of 8. Taking more waits until others have given as many.
+template <unsigned N>
+__device__ inline void give_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <unsigned N>
+__device__ inline void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+
+// Two floats rounded to bfloat16, half a unit in the last of 8 bits at most; `low` in bits 0 to 15.
+__device__ inline unsigned round_to_bf16(float low, float high) {
+    unsigned both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}

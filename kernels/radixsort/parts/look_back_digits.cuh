@@ -1,0 +1,146 @@
+// What sweeps over the keys need besides the scatter of a chunk: the counts of all digits from one
+// read, and for each tile the look back at the tiles before it.
+//
+// A status word holds the number of the sweep, a flag and a count in 64 bits, written and read
+// whole: no fence is needed, and nothing has to be cleared between sweeps.
+#include "radixsort/parts/scatter_digits.cuh"
+
+using Word = unsigned long long;
+
+constexpr unsigned PASSES = 8 * sizeof(T) / RADIX_BITS;
+constexpr unsigned VECTOR_ITEMS = 16 / sizeof(T);
+
+struct __align__(16) Vector {
+    T items[VECTOR_ITEMS];
+};
+
+// volatile: each read goes to memory that other blocks write, each write becomes visible there.
+template <class W>
+__device__ inline W load(const W* word) {
+    return *(const volatile W*)word;
+}
+__device__ inline void store(Word* word, Word value) {
+    *(volatile Word*)word = value;
+}
+
+// Statuses and whatever else a kernel keeps for itself are zero before the first launch.
+extern "C" __global__ void clear_words(Word* words, unsigned n) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) words[i] = 0;
+}
+
+// counters[pass * RADIX + digit][copy], in shared memory: with more copies fewer lanes meet in one.
+template <unsigned COPIES, unsigned THREADS = THREADS_PER_BLOCK>
+__device__ inline void clear_counters(unsigned* counters) {
+    for (unsigned i = threadIdx.x; i < PASSES * RADIX * COPIES; i += THREADS) counters[i] = 0;
+}
+
+// Counts the digits of n keys, as thread `first` of `stride` threads; the keys begin at a multiple
+// of 16 bytes. LOADS of them are under way at once: as many as it takes with few blocks.
+template <unsigned COPIES, unsigned LOADS>
+__device__ inline void count_keys(const T* keys, unsigned n, unsigned first, unsigned stride,
+                                  unsigned* counters) {
+    const unsigned copy = threadIdx.x % COPIES;
+    const auto count = [&](T key) {
+        const Bits bits = ordered_bits(key);
+#pragma unroll
+        for (unsigned pass = 0; pass < PASSES; ++pass) {
+            const unsigned digit = digit_at(bits, pass * RADIX_BITS, RADIX_BITS);
+            atomicAdd(&counters[(pass * RADIX + digit) * COPIES + copy], 1u);  // shared by lanes
+        }
+    };
+    const unsigned vectors = n / VECTOR_ITEMS;
+    const Vector* const vector = reinterpret_cast<const Vector*>(keys);
+    unsigned v = first;
+    for (; LOADS > 1 && v + (LOADS - 1) * stride < vectors; v += LOADS * stride) {
+        Vector loaded[LOADS];
+#pragma unroll
+        for (unsigned load = 0; load < LOADS; ++load) loaded[load] = vector[v + load * stride];
+#pragma unroll
+        for (unsigned load = 0; load < LOADS; ++load)
+#pragma unroll
+            for (unsigned k = 0; k < VECTOR_ITEMS; ++k) count(loaded[load].items[k]);
+    }
+    for (; v < vectors; v += stride) {
+        const Vector loaded = vector[v];
+#pragma unroll
+        for (unsigned k = 0; k < VECTOR_ITEMS; ++k) count(loaded.items[k]);
+    }
+    const unsigned rest = vectors * VECTOR_ITEMS + first;
+    if (rest < n) count(keys[rest]);
+}
+
+// counts[pass * RADIX + digit] += what this block has counted
+template <unsigned COPIES, unsigned THREADS = THREADS_PER_BLOCK>
+__device__ inline void add_counters(const unsigned* counters, unsigned* counts) {
+    for (unsigned i = threadIdx.x; i < PASSES * RADIX; i += THREADS) {
+        unsigned sum = 0;
+        for (unsigned c = 0; c < COPIES; ++c) sum += counters[i * COPIES + (c + i) % COPIES];
+        if (sum > 0) atomicAdd(&counts[i], sum);  // blocks meet in one counter
+    }
+}
+
+// counts[pass * RADIX + digit] += the occurrences of the digit: the whole grid calls it, in blocks
+// of THREADS. Takes 4 * PASSES * RADIX * COPIES bytes of dynamic shared memory.
+template <unsigned THREADS, unsigned COPIES, unsigned LOADS>
+__device__ inline void count_all_keys(const T* keys, unsigned* counts, unsigned n) {
+    extern __shared__ unsigned long long digit_memory[];
+    unsigned* const counters = reinterpret_cast<unsigned*>(digit_memory);
+    clear_counters<COPIES, THREADS>(counters);
+    __syncthreads();  // nobody counts before all is zero
+    count_keys<COPIES, LOADS>(keys, n, blockIdx.x * THREADS + threadIdx.x, gridDim.x * THREADS,
+                              counters);
+    __syncthreads();  // all have counted
+    add_counters<COPIES, THREADS>(counters, counts);
+}
+
+// Takes the next tile of a launch that has a block for each: the launch's number, from 0, in the
+// high half, the tile in the low half. So does the ticket; who takes the last tile leaves it for
+// the next launch, as no other block will look again. The whole block calls it.
+__device__ inline Word take_tile(Word* ticket) {
+    __shared__ Word taken;
+    if (threadIdx.x == 0) {
+        taken = atomicAdd(ticket, 1ull);
+        if ((unsigned)taken == gridDim.x - 1) store(ticket, ((taken >> 32) + 1) << 32);
+    }
+    __syncthreads();  // the tile is there for all
+    return taken;
+}
+
+// A status: bits 63 to 33 are the sweep's number, bit 32 says whether the tiles before are
+// included, bits 31 to 0 are the count. AT_ONCE of them are read together.
+template <unsigned AT_ONCE>
+struct LookBack {
+    Word* statuses;  // [tile][digit]
+    unsigned tile, run, digit_start;
+    unsigned first_tile = 0;  // of those that share the digits' starts
+
+    __device__ void publish(unsigned digit, unsigned count) {
+        store(&statuses[(size_t)tile * RADIX + digit], (Word)run << 33 | count);
+    }
+    __device__ unsigned first(unsigned digit, unsigned count) {
+        unsigned before = 0;
+        bool complete = false;
+        for (unsigned t = tile; t > first_tile && !complete;) {
+            Word status[AT_ONCE];
+#pragma unroll
+            for (unsigned k = 0; k < AT_ONCE; ++k)
+                status[k] =
+                    t - first_tile > k ? load(&statuses[(size_t)(t - 1 - k) * RADIX + digit]) : 0;
+            bool ready = true;  // all of them so far
+            unsigned used = 0;
+#pragma unroll
+            for (unsigned k = 0; k < AT_ONCE; ++k) {
+                ready = ready && !complete && status[k] >> 33 == run;
+                if (!ready) continue;
+                before += (unsigned)status[k];
+                complete = status[k] >> 32 & 1;
+                ++used;
+            }
+            t -= used;
+        }
+        store(&statuses[(size_t)tile * RADIX + digit],
+              (Word)run << 33 | 1ull << 32 | (before + count));
+        return digit_start + before;
+    }
+};

@@ -1,0 +1,78 @@
+// Splits a tile by the bins of its keys, in any order within a bin. Ranks come from atomics in
+// shared memory, and a tile reserves its part of a bin by one more.
+#include "radixsort/parts/load_tile.cuh"
+#include "radixsort/parts/scan_shared.cuh"
+
+constexpr unsigned MOST_SPLIT_BINS = 1024;  // of a tile
+
+// A split's shared memory beside the tile.
+struct Bins {
+    unsigned places[MOST_SPLIT_BINS];        // counts, then places in `staged`
+    unsigned output_shift[MOST_SPLIT_BINS];  // from there to where a key goes
+};
+
+// Brings the tile's keys to their bins: reserve(bin, count) says where the first of so many keys
+// goes, put(staged, i, place) brings staged[i] there. The whole block calls it.
+template <unsigned ROWS, class BinOf, class Reserve, class Put>
+__device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const BinOf& bin_of,
+                                  unsigned bins, const Reserve& reserve, const Put& put,
+                                  Bins& memory) {
+    constexpr unsigned TILE_ITEMS = ROWS * THREADS_PER_BLOCK;
+    extern __shared__ unsigned long long chunk_memory[];  // a tile
+    Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
+    unsigned* const places = memory.places;
+    unsigned* const output_shift = memory.output_shift;
+    const unsigned left = n - blockIdx.x * TILE_ITEMS;
+
+    for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK) places[b] = 0;
+    __syncthreads();  // nobody counts before all is zero
+#pragma unroll
+    for (unsigned row = 0; row < ROWS; ++row)
+        if (row * THREADS_PER_BLOCK + threadIdx.x < left) atomicAdd(&places[bin_of(bits[row])], 1u);
+    __syncthreads();  // all have counted
+    for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK)
+        output_shift[b] = places[b] > 0 ? reserve(b, places[b]) : 0;
+    __syncthreads();  // the counts have been read
+    exclusive_scan_shared<THREADS_PER_BLOCK>(places, bins);
+    for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK)
+        output_shift[b] -= places[b];  // modulo 2^32
+    __syncthreads();                   // the places have been read
+
+    // Lanes that share a bin queue for its counter. In keys that are sorted already whole warps do:
+    // their lanes take one atomic together.
+    const auto share = [](unsigned bin) {
+        return __all_sync(FULL_WARP, bin == __shfl_sync(FULL_WARP, bin, 0));
+    };
+    if (left >= TILE_ITEMS && share(bin_of(bits[0]))) {
+        const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row) {
+            const unsigned bin = bin_of(bits[row]);
+            unsigned place = 0;
+            if (share(bin)) {
+                if (lane == 0) place = atomicAdd(&places[bin], 32u);
+                place = __shfl_sync(FULL_WARP, place, 0) + lane;
+            } else {
+                place = atomicAdd(&places[bin], 1u);
+            }
+            staged[place] = bits[row];
+        }
+    } else {
+#pragma unroll
+        for (unsigned row = 0; row < ROWS; ++row)
+            if (row * THREADS_PER_BLOCK + threadIdx.x < left)
+                staged[atomicAdd(&places[bin_of(bits[row])], 1u)] = bits[row];
+    }
+    __syncthreads();  // the tile is in the order of its bins
+
+    // Neighbours in `staged` go to neighbouring places, except where the bin changes. A whole tile
+    // needs no conditions, so that the loads of its rows overlap.
+    const auto write = [&](unsigned i) { put(staged, i, output_shift[bin_of(staged[i])] + i); };
+    if (left >= TILE_ITEMS) {
+#pragma unroll 8
+        for (unsigned row = 0; row < ROWS; ++row) write(row * THREADS_PER_BLOCK + threadIdx.x);
+    } else {
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < left; i += THREADS_PER_BLOCK) write(i);
+    }
+}
