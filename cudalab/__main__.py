@@ -1,6 +1,6 @@
 """`python -m cudalab` is the `cudalab` command."""
 
-from cudalab.cli import main
+from cudalab.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from cudalab import registry, source
 from cudalab.errors import CudalabError, HeaderError
 from cudalab.formats import Payload, as_bytes
+from cudalab.labs import registry
 from cudalab.labs.base import Job
+from cudalab.language import source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from cudalab.backends.base import Backend, Timer
     from cudalab.labs.base import Array, Case, Inputs, Lab, Step
-    from cudalab.registry import Variant
+    from cudalab.labs.registry import Variant
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout that is looked at
 
-from cudalab import labs, registry, results, runner  # noqa: E402
+from cudalab import labs, runner  # noqa: E402
 from cudalab.backends import open_backend  # noqa: E402
+from cudalab.bench import results  # noqa: E402
 from cudalab.errors import CudalabError  # noqa: E402
+from cudalab.labs import registry  # noqa: E402
 from cudalab.labs.base import Inputs  # noqa: E402
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Backend
     from cudalab.labs.base import Array, Lab
-    from cudalab.registry import Variant
+    from cudalab.labs.registry import Variant
 
     Rng = np.random.Generator
     Errors = tuple[float, float]

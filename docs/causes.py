@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from cudalab import profile_causes
-from cudalab.backends import ncu
-from cudalab.trace import Place
+from cudalab.backends.trace import Place
+from cudalab.microscope import causes, ncu
 
 Counts = dict[str, Any]
 
 CAUSES = {
-    **profile_causes.CAUSES,
+    **causes.CAUSES,
     "asynchronous": (
         "`cp.async` (`LDGSTS`) goes from global to shared memory without a register. The counters "
         "of stores leave it out; that of sectors counts, for copies of 16 bytes, the pieces of "
@@ -54,7 +53,7 @@ def cause(quantity: str, here: Counts, there: Counts, code: list[Counts]) -> tup
             for row in code
             if _accessed(row)[:2] in kinds
         )
-        if abs(here[quantity] - conflicts) <= profile_causes.CLOSE * conflicts:
+        if abs(here[quantity] - conflicts) <= causes.CLOSE * conflicts:
             return "other traffic", f"{conflicts:,} conflicts by instruction"
     apart = {kind: here[count] - there[count] for kind, count in kinds.items()}
     kind = max(apart, key=lambda one: abs(apart[one]))
@@ -82,7 +81,7 @@ def _of_accesses(
             theirs[width] += row[ncu.EXECUTED]
         if ncu.ASYNCHRONOUS in row["opcode"]:
             asynchronous += row[ncu.EXECUTED]
-    found_cause, evidence = profile_causes.of_accesses(f"{' '.join(kind)}s", ours, theirs)
+    found_cause, evidence = causes.of_accesses(f"{' '.join(kind)}s", ours, theirs)
     if asynchronous and kind in {("global", "load"), ("shared", "store")}:
         return "asynchronous", f"{evidence}, {asynchronous:,} LDGSTS"
     return found_cause, evidence
@@ -99,4 +98,4 @@ def _of_branches(branches: list[list[Any]], code: list[Counts]) -> tuple[str, st
             theirs[place] += row[ncu.DIVERGENT]
             if "@BRA" in row["opcode"]:
                 kept.add(place)
-    return profile_causes.of_branches(ours, theirs, kept)
+    return causes.of_branches(ours, theirs, kept)

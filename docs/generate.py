@@ -19,10 +19,11 @@ import accuracy as errors_of_answers  # noqa: E402
 import sanitizers  # noqa: E402
 import targets  # noqa: E402
 
-from cudalab import labs, registry  # noqa: E402
-from cudalab import results as results_of_bench  # noqa: E402
-from cudalab.backends.cpu import CpuBackend  # noqa: E402
+from cudalab import labs  # noqa: E402
+from cudalab.backends.cpu.device import CpuBackend  # noqa: E402
+from cudalab.bench import results as results_of_bench  # noqa: E402
 from cudalab.errors import ExitCode  # noqa: E402
+from cudalab.labs import registry  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -25,9 +25,12 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout that is measured
 
-from cudalab import labs, registry, source  # noqa: E402
-from cudalab.backends import nvcc, open_backend  # noqa: E402
-from cudalab.backends.cpu import usable_cores  # noqa: E402
+from cudalab import labs  # noqa: E402
+from cudalab.backends import open_backend  # noqa: E402
+from cudalab.backends.cpu.device import usable_cores  # noqa: E402
+from cudalab.backends.cuda import nvcc  # noqa: E402
+from cudalab.labs import registry  # noqa: E402
+from cudalab.language import source  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -281,7 +284,7 @@ def barrier_ns(threads: int) -> float:
 
 def time_barriers(threads: int, blocks: int = 64, barriers: int = 1000) -> float:
     """Run docs/barrier_loop.cu on one OS thread."""
-    from cudalab.backends.cpu import CpuBackend  # noqa: PLC0415 - in the measured process only
+    from cudalab.backends.cpu.device import CpuBackend  # noqa: PLC0415 - in the measured process only
 
     with CpuBackend(1) as backend:
         module = backend.compile(source.load(ROOT / "docs" / "barrier_loop.cu"), {})

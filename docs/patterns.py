@@ -25,9 +25,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]  # the checkout that is looked at
 
 import truth  # noqa: E402
 
-from cudalab import source  # noqa: E402
-from cudalab.backends import ncu, open_backend  # noqa: E402
+from cudalab.backends import open_backend  # noqa: E402
 from cudalab.backends.cpu.check import CheckBackend  # noqa: E402
+from cudalab.language import source  # noqa: E402
+from cudalab.microscope import ncu  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

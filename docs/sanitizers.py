@@ -29,17 +29,19 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 import measure  # noqa: E402 - beside this file
 import targets  # noqa: E402
 
-from cudalab import bench, labs, registry, runner  # noqa: E402
+from cudalab import labs, runner  # noqa: E402
 from cudalab.backends import open_backend  # noqa: E402
+from cudalab.bench import measure as bench  # noqa: E402
 from cudalab.errors import UsageError  # noqa: E402
-from cudalab.spectrum import RefusalError  # noqa: E402
+from cudalab.labs import registry  # noqa: E402
+from cudalab.labs.solve.spectrum import RefusalError  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from cudalab.backends.base import Backend
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.registry import Variant
+    from cudalab.labs.registry import Variant
 
 STORED = ROOT / "docs" / "results" / "sanitizers"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout that is measured
 
-from cudalab import labs, results  # noqa: E402
+from cudalab import labs  # noqa: E402
+from cudalab.bench import results  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -33,17 +33,20 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]  # the checkout that is looked at
 
 import causes  # noqa: E402
 
-from cudalab import labs, profile, registry, runner, source  # noqa: E402
-from cudalab.backends import ncu, open_backend  # noqa: E402
-from cudalab.backends.cpu import CpuBackend  # noqa: E402
+from cudalab import labs, runner  # noqa: E402
+from cudalab.backends import open_backend  # noqa: E402
+from cudalab.backends.cpu.device import CpuBackend  # noqa: E402
 from cudalab.errors import CudalabError, UsageError  # noqa: E402
+from cudalab.labs import registry  # noqa: E402
+from cudalab.language import source  # noqa: E402
+from cudalab.microscope import ncu, profile  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from cudalab.backends.trace import LaunchTrace
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.registry import Variant
-    from cudalab.trace import LaunchTrace
+    from cudalab.labs.registry import Variant
 
     Counts = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalab import bench, results, work
+from cudalab.bench import bounds, measure, results
 
 PROPERTIES = {"name": "Test GPU", "multiprocessors": 4, "driver": "1.0, CUDA 13.0"}
 SAMPLES = 6
@@ -10,19 +10,19 @@ SAMPLES = 6
 
 def row(name, ms, *, kind="variant", **changed):
     """A row of samples around `ms`, or one without a time where `ms` is None."""
-    made = bench.Row(name, kind, summary=f"what {name} does", **changed)
+    made = measure.Row(name, kind, summary=f"what {name} does", **changed)
     if ms is None:
-        made.refuse(bench.Status.WRONG, "1 of 4 elements differ")
+        made.refuse(measure.Status.WRONG, "1 of 4 elements differ")
     else:
-        made.status = bench.Status.OK
+        made.status = measure.Status.OK
         steps = (-1, 1, -1, 1, 0, 0)
-        made.samples = [bench.Sample(i, ms * (1 + 0.01 * steps[i])) for i in range(SAMPLES)]
+        made.samples = [measure.Sample(i, ms * (1 + 0.01 * steps[i])) for i in range(SAMPLES)]
     return made
 
 
 def table(rows, *, lab="reduce", n=1024, flops=0, sweep=(), **case):
     """A table of `rows` on a device that copies 100 GB/s and does 50 GFLOP/s."""
-    done = work.Work(n, 4 * n, 4, flops)
+    done = bounds.Work(n, 4 * n, 4, flops)
     ceiling = {"gb_per_s": 100.0, "gflop_per_s": 50.0}
     return {
         "lab": lab,

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab import labs, registry, runner, source
+from cudalab import labs, runner
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.check import CheckBackend
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream
+from cudalab.labs import registry
 from cudalab.labs.base import Inputs
+from cudalab.language import source
 from cudalab.verify import in_memory
 
 KERNELS = Path(__file__).parent / "kernels"

@@ -1,7 +1,10 @@
 """A traced launch put together by hand: the reduction with strided indices, and findings."""
 
-from cudalab import labs, profile, registry, source
-from cudalab.trace import Access, Branch, Finding, LaunchTrace, Place, Step, Thread
+from cudalab import labs
+from cudalab.backends.trace import Access, Branch, Finding, LaunchTrace, Place, Step, Thread
+from cudalab.labs import registry
+from cudalab.language import source
+from cudalab.microscope import profile
 
 LAB = labs.get("reduce")
 VARIANT = registry.find(LAB, "interleaved_strided")

@@ -19,16 +19,16 @@ def open_backend(device: str, threads: int | None = None) -> Backend:
     if device == "auto":
         device = choose_device()
     if device == "cuda":
-        from cudalab.backends.cuda import CudaBackend  # noqa: PLC0415 - imports PyCUDA
+        from cudalab.backends.cuda.device import CudaBackend  # noqa: PLC0415 - imports PyCUDA
 
         return CudaBackend()
-    from cudalab.backends.cpu import CpuBackend  # noqa: PLC0415 - not needed beside a GPU
+    from cudalab.backends.cpu.device import CpuBackend  # noqa: PLC0415 - not needed beside a GPU
 
     return CpuBackend(threads)
 
 
 def choose_device() -> str:
     """What "auto" means on this machine: "cuda" when a GPU and PyCUDA are there, else "cpu"."""
-    from cudalab.backends.cuda import device_available  # noqa: PLC0415 - asks the driver
+    from cudalab.backends.cuda.device import device_available  # noqa: PLC0415 - asks the driver
 
     return "cuda" if device_available() else "cpu"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from cudalab.formats import Payload
-    from cudalab.source import Source
+    from cudalab.language.source import Source
 
 # The element type of a lab's case arrives in the kernel as -D T=<C type>.
 C_TYPES = {

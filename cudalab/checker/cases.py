@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from cudalab import registry, sizes
 from cudalab.errors import CudalabError, UsageError
+from cudalab.labs import registry, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.registry import Variant
+    from cudalab.labs.registry import Variant
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab import __version__, exclusive
-from cudalab.checker import cases, commands, sanitizing, speed
-from cudalab.checker.diagnose import Verdict, examine
-from cudalab.checker.evidence import SANITIZE
-from cudalab.checker.program import Program
-from cudalab.checker.sandbox import Limits, MiB, end_all
-from cudalab.checker.submission import CompileFailure, Kernel
+from cudalab import __version__
+from cudalab.checker import cases
+from cudalab.checker.explain.diagnose import Verdict, examine
+from cudalab.checker.explain.evidence import SANITIZE
+from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
+from cudalab.checker.submit import commands, sanitizing, speed
+from cudalab.checker.submit.program import Program
+from cudalab.checker.submit.submission import CompileFailure, Kernel
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.errors import (
     CudalabError,
@@ -32,14 +33,15 @@ from cudalab.errors import (
 )
 from cudalab.formats import InputStream, write_all
 from cudalab.program.build import has_gpu
+from cudalab.system import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from cudalab.checker.cases import Plan, Test
-    from cudalab.checker.sandbox import Sandbox
-    from cudalab.checker.submission import Attempt, Submission
+    from cudalab.checker.sandbox.sandbox import Sandbox
+    from cudalab.checker.submit.submission import Attempt, Submission
     from cudalab.labs.base import Case, Lab
 
 STDERR_LINES = 12

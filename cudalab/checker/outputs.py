@@ -303,10 +303,10 @@ def save(path: Path, text: str) -> None:
 
 def show(report: Report) -> None:
     """For people, on stdout."""
-    from cudalab import display  # noqa: PLC0415 - rich takes its time
+    from cudalab.output import terminal  # noqa: PLC0415 - rich takes its time
 
     head = f"{report.lab}: {report.submission} ({report.kind}){_device_words(report)}"
-    display.verdict(head, _rows(report), _told(report), _last_line(report))
+    terminal.verdict(head, _rows(report), _told(report), _last_line(report))
 
 
 def _device_words(report: Report) -> str:

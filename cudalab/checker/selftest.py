@@ -15,19 +15,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab import labs, registry, source
+from cudalab import labs
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
-from cudalab.checker.sandbox import Limits, MiB
-from cudalab.checker.speed import OURS
-from cudalab.checker.submission import Command, Kernel
+from cudalab.checker.sandbox.sandbox import Limits, MiB
+from cudalab.checker.submit.speed import OURS
+from cudalab.checker.submit.submission import Command, Kernel
 from cudalab.checker.verdicts import Status
 from cudalab.errors import CudalabError, ExitCode
+from cudalab.labs import registry
+from cudalab.language import source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from cudalab.checker.sandbox import Sandbox
+    from cudalab.checker.sandbox.sandbox import Sandbox
     from cudalab.checker.verdicts import Report
     from cudalab.labs.base import Lab
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 TOPICS = (
     "memory",

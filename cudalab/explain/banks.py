@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.explain.parts import Heading, commands, drawing, row, table, text
 from cudalab.explain.rules import BANKS, BANKS_THEN, WARP, WORD, conflicts, steps_then, wavefronts
+from cudalab.output.page import Heading, commands, drawing, row, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 MEASURED_ON = "an H100 with ncu"
 COLUMN_OF = 5  # the column that the drawings read

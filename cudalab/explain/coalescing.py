@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.explain.parts import Heading, commands, drawing, table, text
 from cudalab.explain.rules import SECTOR, WARP, WORD, sectors, transactions_then
+from cudalab.output.page import Heading, commands, drawing, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 SHOWN = 6  # sectors that a line has room for
 

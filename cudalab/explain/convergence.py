@@ -6,12 +6,12 @@ import cmath
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.explain.parts import LABEL, Heading, commands, drawing, table, text
+from cudalab.output.page import LABEL, Heading, commands, drawing, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 Vector = tuple[float, float]
 Matrix = tuple[Vector, Vector]

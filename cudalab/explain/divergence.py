@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.explain.parts import Heading, commands, drawing, table, text
 from cudalab.explain.reduction import LADDER, THREADS, levels
 from cudalab.explain.rules import WARP
+from cudalab.output.page import Heading, commands, drawing, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cudalab.explain.parts import Part
     from cudalab.explain.reduction import Rung
+    from cudalab.output.page import Part
 
 TWO_WARPS = 2 * WARP
 

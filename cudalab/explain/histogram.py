@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.explain.parts import IDLE, Heading, commands, drawing, row, table, text
 from cudalab.explain.rules import BANKS, BANKS_THEN, WARP, WORD, steps_then, wavefronts
+from cudalab.output.page import IDLE, Heading, commands, drawing, row, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 TAGGED = (3, 5, 3, 3, 7, 5, 3, 0)  # the classes that eight lanes count
 TAG_SHIFT = 27

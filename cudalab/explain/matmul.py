@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.explain.parts import Heading, commands, drawing, table, text
+from cudalab.output.page import Heading, commands, drawing, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 N = 1024
 FLOAT_BYTES = 4

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.explain.parts import commands, table, text
+from cudalab.output.page import commands, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 COLUMNS = ("kind", "access", "scope", "lasts", "speed", "place")
 KINDS = (

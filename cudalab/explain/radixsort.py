@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from cudalab.explain.parts import Heading, commands, drawing, row, table, text
 from cudalab.explain.scan import exclusive
+from cudalab.output.page import Heading, commands, drawing, row, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 KEYS = (4, 1, 7, 2, 5, 0, 6, 3, 1, 2, 7)  # whose last bits are the course's example
 BITS = 3

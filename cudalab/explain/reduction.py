@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudalab.explain.parts import IDLE, Heading, commands, drawing, row, table, text
 from cudalab.explain.rules import WARP, WORD, wavefronts
+from cudalab.output.page import IDLE, Heading, commands, drawing, row, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 VALUES = (3, 1, 7, 0, 4, 1, 6, 3)
 MORE_VALUES = (2, 5, 1, 4, 0, 6, 2, 1)

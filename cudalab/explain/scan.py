@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.explain.parts import Heading, commands, drawing, links, row, table, text
 from cudalab.explain.rules import WARP, WORD, steps_then, wavefronts
+from cudalab.output.page import Heading, commands, drawing, links, row, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from cudalab.explain.parts import Part
+    from cudalab.output.page import Part
 
 VALUES = (3, 1, 7, 0, 4, 1, 6, 3)
 CELL = 7

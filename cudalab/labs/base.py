@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from cudalab.backends.base import Backend, Buffer, Module
-    from cudalab.compare import Mismatches
     from cudalab.formats import InputStream, Payload
-    from cudalab.registry import Variant
+    from cudalab.labs.compare import Mismatches
+    from cudalab.labs.registry import Variant
 
 Array = np.ndarray[Any, Any]
 Case = dict[str, Any]  # the options that choose what is computed: {"dtype": "uint32"}

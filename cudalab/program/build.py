@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.cache import cache_dir, disk_full_in_words
 from cudalab.errors import NoDeviceError
 from cudalab.program.files import gather
+from cudalab.system.cache import cache_dir, disk_full_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -245,7 +245,7 @@ def _start_runtime(compiler: Compiler) -> _Runtime:
 @disk_full_in_words()
 def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Compile the files as they are."""
-    from cudalab.backends.nvcc import find_nvcc, include_flags, rejection
+    from cudalab.backends.cuda.nvcc import find_nvcc, include_flags, rejection
 
     nvcc = find_nvcc()
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:

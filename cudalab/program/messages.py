@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cudalab.cache import disk_full
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError
+from cudalab.system.cache import disk_full
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,21 +20,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cudalab import source
-from cudalab.backends.cpu import _Kernel, check, check_rows, compiler, elf
+from cudalab.backends.cpu import check, check_rows, compiler
 from cudalab.backends.cpu.check_module import load_runtime
-from cudalab.cache import cache_dir, disk_full_in_words
+from cudalab.backends.cpu.device import _Kernel
+from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError, KernelCompileError
+from cudalab.language import source
 from cudalab.program.build import HOST, digest, host_flags, runtime_sources
 from cudalab.program.messages import explain
 from cudalab.program.rewrite import rewrite
-from cudalab.trace import LaunchTrace
+from cudalab.system import elf
+from cudalab.system.cache import cache_dir, disk_full_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudalab.backends.trace import Finding
     from cudalab.program.files import File
-    from cudalab.trace import Finding
 
 BUDGET_S = 15.0  # of tracing for --profile; a kernel's first blocks are always traced
 KILL_AFTER_S = 30.0  # one launch under --sanitize

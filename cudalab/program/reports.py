@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab import display
-from cudalab.annotate import number, share
-from cudalab.profile import Profile, VariantProfile, merged, totals
-from cudalab.sanitize import KINDS, finding_row
+from cudalab.microscope.annotate import number, share
+from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
+from cudalab.microscope.sanitize import KINDS, finding_row
+from cudalab.output import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
     errors = sum(not row["note"] for row in rows) + len(wrong)
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
     said = f"{errors} found" if errors else clean
-    display.findings(f"{name}: {said}\nlooked at: {_launches(seen)}", rows)
+    terminal.findings(f"{name}: {said}\nlooked at: {_launches(seen)}", rows)
     if rows:
         _by_launch(seen)
     _failures(seen)
@@ -36,14 +36,14 @@ def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
 
 def _by_launch(seen: Observed) -> None:
     """A line for each launch in which something was found."""
-    display.lines(["", "By launch:"])
+    terminal.lines(["", "By launch:"])
     shown = [(i, launch) for i, launch in enumerate(seen.launches, 1) if launch.found]
     for i, launch in shown[:LAUNCHES_SHOWN]:
         kinds = ", ".join(sorted({KINDS[one.kind].title for one in launch.found}))
         size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
-        display.lines([f"   {i}. {launch.kernel}{size} at {launch.place}: {kinds}"])
+        terminal.lines([f"   {i}. {launch.kernel}{size} at {launch.place}: {kinds}"])
     if len(shown) > LAUNCHES_SHOWN:
-        display.lines([f"   and {len(shown) - LAUNCHES_SHOWN} more launches"])
+        terminal.lines([f"   and {len(shown) - LAUNCHES_SHOWN} more launches"])
 
 
 def _failures(seen: Observed) -> None:
@@ -55,12 +55,12 @@ def _failures(seen: Observed) -> None:
         ("Calls that failed, which is right where the program looks at their results:", failed),
     ):
         if lines:
-            display.lines(["", head, *(f"   {line}" for line in lines)])
+            terminal.lines(["", head, *(f"   {line}" for line in lines)])
 
 
 def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
     """Print each launch in a row, then each kernel, its launches put together, line by line."""
-    from cudalab.backends.cpu import processor_name  # noqa: PLC0415 - as display is late
+    from cudalab.backends.cpu.device import processor_name  # noqa: PLC0415 - as display is late
 
     launches = []
     for i, trace in enumerate(seen.traces[:LAUNCHES_SHOWN], 1):
@@ -80,13 +80,13 @@ def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
         )
     heads = ["launch", "kernel", "grid", "block", "traced", "sectors", "useful %"]
     heads += ["conflicts", "split %"]
-    display.table(f"{name}: {_launches(seen)}", heads, launches)
+    terminal.table(f"{name}: {_launches(seen)}", heads, launches)
     if len(seen.traces) > LAUNCHES_SHOWN:
-        display.lines([f"... and {len(seen.traces) - LAUNCHES_SHOWN} more launches", ""])
+        terminal.lines([f"... and {len(seen.traces) - LAUNCHES_SHOWN} more launches", ""])
     program = VariantProfile(name, "", files[0].label, kernels=merged(seen.traces))
     program.texts = {file.label: file.text for file in files}
     found = Profile("cpu", processor_name(), 32, "program", {}, name, [program])
-    display.profile(found)
+    terminal.profile(found)
     _failures(seen)
     return True
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.errors import NoDeviceError
-from cudalab.program.structure import Kernel, Structure, scan
-from cudalab.program.tokens import (
+from cudalab.language.structure import Kernel, Structure, scan
+from cudalab.language.tokens import (
     Lines,
     Token,
     closing,

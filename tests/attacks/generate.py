@@ -17,8 +17,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from cudalab import labs, registry
-from cudalab.backends.cpu import CpuBackend
+from cudalab import labs
+from cudalab.backends.cpu.device import CpuBackend
+from cudalab.labs import registry
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "kernels"

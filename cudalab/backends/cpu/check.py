@@ -46,10 +46,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends.cpu import CpuBackend, CpuBuffer, CpuKernel, check_rows, compiler, prepare
+from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, load_runtime
+from cudalab.backends.cpu.device import CpuBackend, CpuBuffer, CpuKernel, prepare
+from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import KernelError, TimeLimitError
-from cudalab.trace import LaunchTrace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,9 +58,9 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from cudalab.backends.base import Buffer, Dim, Kernel
+    from cudalab.backends.trace import Finding
     from cudalab.formats import Payload
-    from cudalab.source import Source
-    from cudalab.trace import Finding
+    from cudalab.language.source import Source
 
 GUARD_BYTES = 64 << 10  # around each buffer: what a small overrun hits belongs to nobody
 PROBES = (

@@ -7,23 +7,16 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from cudalab import source as sources
-from cudalab.backends.cpu import (
-    CpuKernel,
-    CpuModule,
-    _Kernel,
-    _namespace_symbols,
-    _Symbol,
-    check_rows,
-    compiler,
-    elf,
-)
+from cudalab.backends.cpu import check_rows, compiler
+from cudalab.backends.cpu.device import CpuKernel, CpuModule, _Kernel, _namespace_symbols, _Symbol
 from cudalab.errors import CudalabError
+from cudalab.language import source as sources
+from cudalab.system import elf
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cudalab.source import Source
+    from cudalab.language.source import Source
 
 _WAITS = re.compile(r"\b(?:volatile|__ldcv|__nanosleep|atomicCAS|atomicExch)\b")
 _DYNAMIC_NAME = re.compile(r"\bextern\s+__shared__[^;]*?\b(\w+)\s*\[\s*\]\s*;")

@@ -7,12 +7,12 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cudalab.trace import Access, Branch, Finding, Place, Step, Thread, needs_more
+from cudalab.backends.trace import Access, Branch, Finding, Place, Step, Thread, needs_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from cudalab.trace import Kind, Space
+    from cudalab.backends.trace import Kind, Space
 
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 IS_BLOCK, IS_HEADER, IS_BRANCH = 1, 2, 4  # flags of a site

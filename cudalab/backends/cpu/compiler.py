@@ -23,8 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cudalab.backends.cpu import assembly
-from cudalab.cache import cache_dir, disk_full, disk_full_in_words
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, ToolchainError
+from cudalab.system.cache import cache_dir, disk_full, disk_full_in_words
 
 # A command, or something to do between two of them. All of them turn source.cpp into library.so,
 # in a folder of their own.

@@ -1,0 +1,562 @@
+"""The CPU device: the same .cu files, compiled by the host's C++ compiler.
+
+A kernel file becomes a shared library; runtime/runtime.cpp runs its grids. Python only starts
+launches and waits for them in short turns, so that Ctrl-C is heard.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import time
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from cudalab.backends.base import Dim, check_arguments, dim3, missing_kernel
+from cudalab.backends.cpu import compiler
+from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
+from cudalab.formats import Payload, as_bytes
+from cudalab.language import nvcc_rules
+from cudalab.language import source as sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import DTypeLike
+
+    from cudalab.backends.base import Buffer, Kernel, Module
+    from cudalab.language.source import Source
+
+ALIGNMENT = 256  # bytes, as cudaMalloc aligns
+MAX_THREADS = 1024
+MAX_DYNAMIC_SHARED = 227 << 10
+MAX_GRID = (2**31 - 1, 65_535, 65_535)
+MAX_BLOCK = (1024, 1024, 64)
+RUN_WORDS = 1 << 15  # of a block that measures: 256 KiB
+COPY_BYTES = 256 << 20
+COPIES = 5
+
+_DYNAMIC_SHARED = re.compile(
+    r"\bextern\s+__shared__\s+(?P<align>(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?)"
+    r"(?P<type>[\w:<>\s]+?)\s+(?P<name>\w+)\s*\[\s*\]\s*;"
+)
+_SYMBOL = re.compile(
+    r"^[ \t]*(?:__constant__|__device__)\s[^;(){}=]*?\b(?P<name>\w+)\s*(?:\[[^;={]*\]\s*)?(?:=|;)",
+    re.MULTILINE,
+)
+
+
+class CpuBuffer:
+    """Host memory that kernels work on."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        """Wrap a C-contiguous array."""
+        self.array = array
+        self.shape = array.shape
+        self.dtype = array.dtype
+        self.nbytes = array.nbytes
+        self.address = array.ctypes.data
+
+
+class CpuKernel:
+    """A kernel of a loaded library."""
+
+    def __init__(self, name: str, handle: _Kernel) -> None:
+        """Read the parameters' sizes from the library's own table."""
+        self.name = name
+        self.handle = ctypes.pointer(handle)
+        self.num_params = int(handle.num_params)
+        self.param_sizes = [handle.param_sizes[i] & 127 for i in range(self.num_params)]
+        self.is_pointer = [bool(handle.param_sizes[i] & 128) for i in range(self.num_params)]
+
+
+class CpuModule:
+    """A compiled .cu file, loaded into this process."""
+
+    def __init__(self, source: Source, library: ctypes.CDLL) -> None:
+        """Hold `library`; kernels are looked up by name."""
+        self.source = source
+        self.library = library
+        self._kernels: dict[str, CpuKernel] = {}
+
+    def __getitem__(self, name: str) -> CpuKernel:
+        """The kernel called `name`."""
+        if name not in self._kernels:
+            if name not in self.source.kernels:
+                raise missing_kernel(self.source, name)
+            if not nvcc_rules.is_extern_c(name, Path(self.library._name)):  # noqa: SLF001 - ctypes' only way
+                raise CudalabError(
+                    f'{self.source.label}: kernel {name} is not extern "C": a GPU does not find it',
+                    hint=f'begin it with extern "C" __global__ void {name}(',
+                )
+            handle = _Kernel.in_dll(self.library, f"cudalab_kernel_{name}")
+            self._kernels[name] = CpuKernel(name, handle)
+        return self._kernels[name]
+
+
+class CpuTimer:
+    """The host's clock: launches on this device have ended when `launch` returns."""
+
+    def __init__(self) -> None:
+        """Start with no time."""
+        self.ms = 0.0
+        self._began = 0.0
+
+    def start(self) -> None:
+        """Note the time."""
+        self._began = time.perf_counter()
+
+    def stop(self) -> None:
+        """Take the milliseconds since `start`."""
+        self.ms = (time.perf_counter() - self._began) * 1e3
+
+
+class CpuMessage:
+    """Words of the host, which kernels have written when `launch` returns."""
+
+    def __init__(self, buffer: CpuBuffer) -> None:
+        """`buffer` holds the words."""
+        self.buffer = buffer
+
+    def send(self) -> None:
+        """It is written already."""
+
+    def read(self) -> list[int]:
+        """The words."""
+        return [int(word) for word in self.buffer.array]
+
+
+class NotHeld:
+    """What `held` gives here: a launch has ended when it returns."""
+
+    expired = False
+
+
+class CpuBackend:
+    """Runs kernels on the host's cores."""
+
+    name = "cpu"
+    features: frozenset[str] = frozenset({"sm_75", "shared_96kb"})
+
+    def __init__(self, threads: int | None = None) -> None:
+        """Use `threads` OS threads; None takes every core this process may use."""
+        self.threads = threads or usable_cores()
+        self._runtime: ctypes.CDLL | None = None
+        self._measuring: tuple[CpuModule, CpuBuffer] | None = None
+
+    def __enter__(self) -> Self:
+        """Fail early when there is no compiler."""
+        compiler.find_compiler()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Nothing to release: the OS threads wait for a next launch."""
+
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> CpuModule:
+        """Compile, or load from the cache. `arch` is for GPUs."""
+        del arch
+        self._load_runtime()
+        check = partial(nvcc_rules.check, source, defines)
+        library = compiler.kernel_library(prepare(source, defines), source.label, check)
+        try:
+            return CpuModule(source, ctypes.CDLL(str(library)))
+        except OSError:  # a damaged cache entry: build it again
+            library.unlink(missing_ok=True)
+            library = compiler.kernel_library(prepare(source, defines), source.label, check)
+            return CpuModule(source, ctypes.CDLL(str(library)))
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:
+        """Uninitialised memory, aligned to 256 bytes."""
+        dtype = np.dtype(dtype)
+        count = int(np.prod(shape, dtype=np.int64))
+        needed = count * dtype.itemsize
+        raw = _allocate(needed + ALIGNMENT) if needed <= available_memory() else None
+        if raw is None:
+            raise DeviceMemoryError(
+                f"out of memory: {needed:,} bytes more are needed, "
+                f"about {available_memory():,} are free",
+                hint="a smaller n, or a machine with more memory",
+            )
+        start = -raw.ctypes.data % ALIGNMENT
+        return CpuBuffer(raw[start : start + needed].view(dtype).reshape(shape))
+
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> CpuBuffer:
+        """Copy an array, or read a stream straight into the buffer."""
+        buffer = self.empty(data.shape, data.dtype)
+        if isinstance(data, Payload):
+            if data.nbytes:
+                data.readinto(as_bytes(buffer.array))
+        else:
+            buffer.array[...] = data
+        return buffer
+
+    def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        """Copy the buffer's content."""
+        return _own(buffer).array.copy()
+
+    def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
+        """The whole buffer as one piece."""
+        yield as_bytes(_own(buffer).array)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Run the grid to its end."""
+        check_arguments(kernel, args)
+        if not isinstance(kernel, CpuKernel):
+            raise TypeError(f"{kernel.name} is not a kernel of the CPU device")
+        blocks, threads = dim3(grid), dim3(block)
+        check_limits(kernel.name, blocks, threads, shared_bytes)
+        if 0 in blocks:
+            return
+        values = (ctypes.c_uint64 * len(args))()
+        pointers = (ctypes.c_void_p * len(args))()
+        for i, arg in enumerate(args):
+            pointers[i] = ctypes.addressof(values) + 8 * i
+            values[i] = _argument(kernel, i, arg)
+        try:
+            self._run(kernel, blocks, threads, pointers)
+        except KeyboardInterrupt:
+            # A block that does not end goes on until the process has: it needs its memory so long.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object((args, values, pointers)))
+            raise
+
+    def constant(self, module: Module, name: str) -> CpuBuffer:
+        """The variable's own memory, as bytes."""
+        if not isinstance(module, CpuModule):
+            raise TypeError(f"{module.source.label} is not a module of the CPU device")
+        try:
+            symbol = _Symbol.in_dll(module.library, f"cudalab_symbol_{name}")
+        except ValueError:
+            raise CudalabError(
+                f"{module.source.label} has no __constant__ or __device__ variable {name}"
+            ) from None
+        memory = (ctypes.c_uint8 * symbol.bytes).from_address(symbol.address)
+        return CpuBuffer(np.frombuffer(memory, np.uint8))
+
+    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
+        """Copy bytes; sizes must agree."""
+        array = (
+            np.ascontiguousarray(source) if isinstance(source, np.ndarray) else _own(source).array
+        )
+        if array.nbytes != target.nbytes:
+            raise ValueError(f"copy of {array.nbytes} bytes into {target.nbytes}")
+        as_bytes(_own(target).array)[:] = as_bytes(array)
+
+    def fill(self, buffer: Buffer, value: int) -> None:
+        """Set every byte of `buffer` to `value`."""
+        np.frombuffer(as_bytes(_own(buffer).array), np.uint8).fill(value)
+
+    def message(self, words: int) -> CpuMessage:
+        """So many words of 4 bytes, zero at first."""
+        buffer = self.empty(words, np.uint32)
+        buffer.array.fill(0)
+        return CpuMessage(buffer)
+
+    def timer(self) -> CpuTimer:
+        """The host's clock."""
+        return CpuTimer()
+
+    def synchronize(self) -> None:
+        """Every launch has ended already."""
+
+    def properties(self) -> dict[str, str | int | float]:
+        """The host, described like a GPU."""
+        found = compiler.find_compiler()
+        return {
+            "Name": processor_name(),
+            "Cores": usable_cores(),
+            "OS threads used": self.threads,
+            "Memory, bytes": total_memory(),
+            "Compiler": f"{found.name}: {found.version()}",
+            "Warp size": 32,
+            "Threads per block, at most": MAX_THREADS,
+            "Block dimensions, at most": " x ".join(map(str, MAX_BLOCK)),
+            "Grid dimensions, at most": " x ".join(map(str, MAX_GRID)),
+            "Dynamic shared memory per block, bytes": MAX_DYNAMIC_SHARED,
+        }
+
+    def _measure(self) -> tuple[CpuModule, CpuBuffer]:
+        """The kernels of measure.cu, and more memory than the caches hold."""
+        if self._measuring is None:
+            path = Path(__file__).with_name("measure.cu")
+            kernels = self.compile(sources.load(path, "measure.cu"), {})
+            words = self.empty(2 * last_level_cache() // 8, np.uint64)
+            words.array.fill(0)  # its pages exist
+            self._measuring = kernels, words
+        return self._measuring
+
+    def flush(self) -> None:
+        """Add to every word of more memory than the caches hold, on all cores."""
+        kernels, words = self._measure()
+        n = words.array.size
+        sizes = np.uint64(n), np.uint64(RUN_WORDS)
+        self.launch(kernels["write_words"], -(-n // RUN_WORDS), 1, words, *sizes)
+
+    def held(self) -> AbstractContextManager[NotHeld]:
+        """Nothing is held: a launch has ended when it returns."""
+        return nullcontext(NotHeld())
+
+    def clock_mhz(self) -> float | None:
+        """A host has many clocks: None."""
+        return None
+
+    def bandwidth(self) -> float:
+        """The best of five copies of 256 MiB by all cores, or of a quarter of the free memory."""
+        kernels, _ = self._measure()
+        n = min(COPY_BYTES, available_memory() // 4) // 8
+        source, target = self.empty(n, np.uint64), self.empty(n, np.uint64)
+        source.array.fill(1)
+        target.array.fill(0)
+        sizes = np.uint64(n), np.uint64(RUN_WORDS)
+        best = float("inf")
+        for _ in range(COPIES):
+            timer = self.timer()
+            timer.start()
+            self.launch(kernels["copy_words"], -(-n // RUN_WORDS), 1, source, target, *sizes)
+            timer.stop()
+            best = min(best, timer.ms)
+        return 16 * n / 1e6 / best
+
+    def _load_runtime(self) -> ctypes.CDLL:
+        if self._runtime is None:
+            path = compiler.runtime_library()
+            try:
+                runtime = ctypes.CDLL(str(path))
+            except OSError:  # a damaged cache entry: build it again
+                path.unlink(missing_ok=True)
+                runtime = ctypes.CDLL(str(compiler.runtime_library()))
+            runtime.cudalab_error.restype = ctypes.c_char_p
+            self._runtime = runtime
+            start_pool(runtime, self.threads)
+        return self._runtime
+
+    def _run(
+        self,
+        kernel: CpuKernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        pointers: ctypes.Array[ctypes.c_void_p],
+    ) -> None:
+        runtime = self._load_runtime()
+        sizes = ctypes.c_uint * 3
+        runtime.cudalab_launch(kernel.handle, sizes(*grid), sizes(*block), pointers)
+        try:
+            while (state := runtime.cudalab_wait(100)) == 0:
+                pass  # a signal handler runs here
+        except BaseException:
+            runtime.cudalab_cancel()
+            runtime.cudalab_wait(1000)  # a block that never ends dies with the process
+            raise
+        if state < 0:
+            message = runtime.cudalab_error().decode(errors="replace")
+            raise KernelError(message, hint=_explain(message))
+
+
+class _Kernel(ctypes.Structure):
+    """cudalab::Kernel of cudalab_cpu.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("thread", ctypes.c_void_p),
+        ("block", ctypes.c_void_p),
+        ("num_params", ctypes.c_uint),
+        ("param_sizes", ctypes.POINTER(ctypes.c_ubyte)),
+    )
+
+
+class _Symbol(ctypes.Structure):
+    """cudalab::Symbol of cudalab_cpu.h."""
+
+    _fields_ = (("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t))
+
+
+def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
+    """The C++ of a .cu file: defines in front, exports behind, and one edit in between.
+
+    `extern __shared__ T name[];` cannot be said in C++, so it becomes a pointer.
+    """
+    code = sources.blank_comments(source.text)
+    text = source.text
+    for match in reversed(list(_DYNAMIC_SHARED.finditer(code))):
+        kind, name = match["type"], match["name"]
+        if _at_namespace_scope(code, match.start()):
+            said = f"static constexpr ::cudalab::DynamicShared<{kind}> {name}{{}};"
+        else:
+            said = f"{kind}* {name} = ({kind}*)::cudalab::current.dynamic_shared;"
+        lines = "\n" * match[0].count("\n")
+        text = text[: match.start()] + said + lines + text[match.end() :]
+    return "\n".join(
+        [
+            '#include "cudalab_cpu.h"',
+            *(f"#define {name} {value}" for name, value in defines.items()),
+            text,
+            '#line 1 "cudalab exports"',
+            *(f"CUDALAB_KERNEL({name})" for name in source.kernels),
+            *(f"CUDALAB_SYMBOL({name})" for name in _namespace_symbols(code)),
+            "",
+        ]
+    )
+
+
+def _namespace_symbols(code: str) -> list[str]:
+    """The __constant__ and __device__ variables outside of functions."""
+    found = _SYMBOL.finditer(code)
+    return [match["name"] for match in found if _at_namespace_scope(code, match.start())]
+
+
+def _at_namespace_scope(code: str, position: int) -> bool:
+    return code.count("{", 0, position) == code.count("}", 0, position)
+
+
+def _allocate(num_bytes: int) -> np.ndarray[Any, Any] | None:
+    try:
+        return np.empty(num_bytes, np.uint8)
+    except MemoryError:
+        return None
+
+
+def _own(buffer: Buffer) -> CpuBuffer:
+    if not isinstance(buffer, CpuBuffer):
+        raise TypeError(f"a {type(buffer).__name__} is not a buffer of the CPU device")
+    return buffer
+
+
+def _argument(kernel: CpuKernel, position: int, arg: Buffer | np.generic) -> int:
+    """The bits of an argument, checked against the kernel's own parameter."""
+    size = kernel.param_sizes[position]
+    if isinstance(arg, np.generic):
+        if kernel.is_pointer[position] or arg.nbytes != size:
+            kind = "a pointer" if kernel.is_pointer[position] else f"{size} bytes"
+            raise CudalabError(
+                f"parameter {position} of kernel {kernel.name} is {kind}, "
+                f"launched with {arg.dtype.name}",
+                hint="the lab's dispatch defines the kernel's parameters",
+            )
+        return int.from_bytes(arg.tobytes(), "little")
+    if not kernel.is_pointer[position]:
+        raise CudalabError(
+            f"parameter {position} of kernel {kernel.name} is {size} bytes and no pointer, "
+            "launched with a buffer",
+            hint="the lab's dispatch defines the kernel's parameters",
+        )
+    return _own(arg).address
+
+
+def check_limits(
+    name: str, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int
+) -> None:
+    """KernelError for a launch that no GPU would accept."""
+    threads = block[0] * block[1] * block[2]
+    if not 1 <= threads <= MAX_THREADS or any(b > m for b, m in zip(block, MAX_BLOCK, strict=True)):
+        raise KernelError(
+            f"kernel {name}: a block of {' x '.join(map(str, block))} threads: "
+            f"1 to {MAX_THREADS} are allowed, at most {' x '.join(map(str, MAX_BLOCK))}"
+        )
+    if any(g > m for g, m in zip(grid, MAX_GRID, strict=True)):
+        raise KernelError(
+            f"kernel {name}: a grid of {' x '.join(map(str, grid))} blocks: "
+            f"at most {' x '.join(map(str, MAX_GRID))} are allowed"
+        )
+    if shared_bytes > MAX_DYNAMIC_SHARED:
+        raise KernelError(
+            f"kernel {name}: {shared_bytes:,} bytes of dynamic shared memory: "
+            f"at most {MAX_DYNAMIC_SHARED:,} are allowed"
+        )
+
+
+def _explain(message: str) -> str | None:
+    if "divergent barrier" in message:
+        return (
+            "all threads of a block must reach the same __syncthreads(): "
+            "move it out of the branch that only some of them take"
+        )
+    if "deadlock" in message:
+        return (
+            "a thread waits for others that wait elsewhere: a warp operation needs every lane of "
+            "its mask, __syncthreads() every thread of the block"
+        )
+    if "not in the mask" in message:
+        return "the mask of a *_sync call must have the bit of every lane that calls it"
+    return None
+
+
+_started: dict[int, int] = {}  # runtime library -> OS threads
+
+
+def start_pool(runtime: ctypes.CDLL, threads: int) -> None:
+    """Start the OS threads, once for each process and runtime."""
+    handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
+    if handle in _started:
+        return
+    crash_fd = int(os.environ.get("CUDALAB_CRASH_FD", "2"))
+    error = runtime.cudalab_start(threads, crash_fd)
+    if error:
+        raise CudalabError(f"cannot start {threads} OS threads: {os.strerror(error)}")
+    _started[handle] = threads
+
+
+def usable_cores() -> int:
+    """The cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def total_memory() -> int:
+    """The machine's memory in bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def available_memory() -> int:
+    """About how many bytes can still be allocated without swapping."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as meminfo:  # noqa: PTH123 - read on each alloc
+            for line in meminfo:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return total_memory()
+
+
+def last_level_cache() -> int:
+    """The bytes of the last caches of all cores that this process may run on; 64 MiB if unknown."""
+    caches: dict[str, int] = {}
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    for core in cores:
+        levels = Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")
+        try:
+            found = {int((path / "level").read_text()): path for path in levels}
+            last = found[max(found)]
+            size = (last / "size").read_text().strip()  # such as 32768K
+            shared = (last / "shared_cpu_list").read_text()
+            caches[shared] = int(size.removesuffix("K")) << 10
+        except (OSError, ValueError):
+            continue
+    return sum(caches.values()) or 64 << 20
+
+
+def processor_name() -> str:
+    """The processor as the system names it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as cpuinfo:  # noqa: PTH123
+            for line in cpuinfo:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

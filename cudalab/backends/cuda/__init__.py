@@ -1,0 +1,1 @@
+"""The GPU through PyCUDA, and the compiler nvcc."""

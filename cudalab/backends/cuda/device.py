@@ -1,0 +1,836 @@
+"""An NVIDIA GPU through PyCUDA; the only module that imports it.
+
+Everything runs in order on the default stream of the device's primary context, which CuPy and
+other users of the CUDA runtime share. Large copies pass through a few pinned bounce buffers, so
+that the stream is read, or written, while the piece before it travels.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import operator
+import re
+import shutil
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from cudalab.backends.base import check_arguments, dim3, missing_kernel
+from cudalab.backends.cuda import nvcc
+from cudalab.errors import CudalabError, DeviceMemoryError, KernelError, NoDeviceError
+from cudalab.formats import Payload, as_bytes
+from cudalab.language import source as sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import DTypeLike
+
+    from cudalab.backends.base import Buffer, Dim, Kernel, Module
+    from cudalab.language.source import Source
+
+# Pinning costs about 0.7 ms per MiB, a copy from pageable memory 0.1: only reuse pays for it.
+BOUNCE_BYTES = 4 << 20
+NUM_BOUNCES = 4
+DIRECT_BYTES = NUM_BOUNCES * BOUNCE_BYTES  # up to here pageable memory is faster
+
+MAX_THREADS_PER_BLOCK = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+DEFAULT_SHARED_BYTES = 48 << 10  # what a block may use without opting in
+
+# Measuring. A held stream must be let go before the driver's queue of about 1024 launches is full
+# for good; filling it takes the host 10 ms. Copies are long beside their launch.
+HOLD_LIMIT_NS = 100_000_000
+CLOCK_NS = 20_000
+COPY_BYTES = 512 << 20
+COPIES = 10
+SWEEP_THREADS = 256
+
+# NumPy's character of a scalar's type, which is also the one of PyCUDA's prepared calls.
+SCALAR_TYPES = frozenset("?bBhHiIlLqQfd")
+
+_CAPABILITIES = (70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
+# KiB of shared memory that a block may have, from 8.0 on; 99 where nothing is said.
+_SHARED_KIB = {80: 163, 87: 163, 90: 227, 100: 227, 103: 227, 110: 227}
+_NO_GPU_HINT = "`nvidia-smi` lists the GPUs; CUDA_VISIBLE_DEVICES may hide them; or --device cpu"
+_COMPILE_FOLDER = re.compile(r"compilation of (.+)[/\\]kernel\.cu failed")
+
+
+def unavailable_reason() -> str | None:
+    """Why there is no GPU to use, in words; None when there is one. Creates no context."""
+    try:
+        _load_driver()
+    except NoDeviceError as error:
+        return error.message
+    return None
+
+
+def device_available() -> bool:
+    """Whether there are a GPU and a PyCUDA that can use it."""
+    return unavailable_reason() is None
+
+
+def _load_driver() -> Any:
+    """PyCUDA's driver interface, initialised. NoDeviceError tells what is missing."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it warns about, it also raises
+            from pycuda import driver  # noqa: PLC0415 - an extra that few machines need
+    except ModuleNotFoundError as error:
+        raise NoDeviceError(
+            f"the CUDA device needs PyCUDA: {error}",
+            hint="`pip install 'cudalab[cuda]'`; PyCUDA is built from source: README.md says how",
+        ) from None
+    except ImportError as error:
+        raise NoDeviceError(
+            f"PyCUDA cannot be loaded: {error}",
+            hint="it needs NVIDIA's driver (libcuda.so.1) and must be built for this Python",
+        ) from None
+    try:
+        driver.init()
+        if driver.Device.count() == 0:
+            raise NoDeviceError("there is no CUDA device", hint=_NO_GPU_HINT)
+    except driver.Error as error:
+        raise NoDeviceError(f"there is no CUDA device: {_reason(error)}", _NO_GPU_HINT) from None
+    return driver
+
+
+def _reason(error: Exception) -> str:
+    """What a driver error says, without the name of the call that said it."""
+    return str(error).partition(" failed: ")[2] or str(error)
+
+
+class CudaBuffer:
+    """Device memory; freed with the last reference. Without bytes there is no memory."""
+
+    __slots__ = ("address", "dtype", "memory", "nbytes", "shape")
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, address: int
+    ) -> None:
+        """Describe `shape` elements of `dtype` at `address`, kept alive by `memory`."""
+        self.shape = shape
+        self.dtype = dtype
+        self.nbytes = prod(shape) * dtype.itemsize
+        self.memory = memory
+        self.address = address
+
+
+class CudaKernel:
+    """A kernel of a loaded module, with one prepared function for each list of types."""
+
+    def __init__(self, name: str, num_params: int, module: Any) -> None:
+        """Take the kernel `name` from PyCUDA's `module`."""
+        self.name = name
+        self.num_params = num_params
+        self.shared_allowed = 0  # dynamic shared memory that needs no further opting in
+        self._get_function = module.get_function
+        self._prepared: dict[str, Any] = {}
+
+    def prepared(self, types: str) -> Any:
+        """The function, ready to be called with arguments of `types`."""
+        function = self._prepared.get(types)
+        if function is None:
+            function = self._get_function(self.name)
+            function.prepare(types)
+            self._prepared[types] = function
+        return function
+
+
+class CudaModule:
+    """A loaded cubin."""
+
+    def __init__(self, source: Source, module: Any, driver: Any) -> None:
+        """Wrap PyCUDA's `module`, compiled from `source`."""
+        self.source = source
+        self.module = module
+        self._driver = driver
+        self._kernels: dict[str, CudaKernel] = {}
+
+    def __getitem__(self, name: str) -> CudaKernel:
+        """The kernel called `name`; CudalabError listing the module's kernels if there is none."""
+        if name not in self._kernels:
+            if name not in self.source.kernels:
+                raise missing_kernel(self.source, name)
+            kernel = CudaKernel(name, self.source.kernels[name], self.module)
+            try:
+                kernel.prepared("")
+            except self._driver.LogicError:
+                raise CudalabError(
+                    f"{self.source.label}: kernel {name} cannot be found in the compiled module",
+                    hint=f'declare it as extern "C" __global__ void {name}(...)',
+                ) from None
+            self._kernels[name] = kernel
+        return self._kernels[name]
+
+
+class CudaTimer:
+    """Two events on the default stream; resolution about 0.5 µs."""
+
+    def __init__(self, backend: CudaBackend, driver: Any) -> None:
+        """Create the events."""
+        self._backend = backend
+        self._start, self._stop = driver.Event(), driver.Event()
+
+    def start(self) -> None:
+        """Mark the beginning."""
+        with self._backend.errors_in_words():
+            self._start.record()
+
+    def stop(self) -> None:
+        """Mark the end."""
+        with self._backend.errors_in_words():
+            self._stop.record()
+
+    @property
+    def ms(self) -> float:
+        """Milliseconds between start and stop; waits until the device has passed stop."""
+        with self._backend.errors_in_words():
+            _wait(self._stop)
+            return float(self._stop.time_since(self._start))
+
+
+class CudaMessage:
+    """Pinned words of the host that kernels write, and the event after which it may read them."""
+
+    def __init__(self, backend: CudaBackend, driver: Any, words: int) -> None:
+        """Begin with zeros."""
+        self._backend = backend
+        self._words, self.buffer = _shared_words(driver, words)
+        self._written = driver.Event(driver.event_flags.DISABLE_TIMING)
+
+    def send(self) -> None:
+        """Mark where the launches are that write it."""
+        with self._backend.errors_in_words():
+            self._written.record()
+
+    def read(self) -> list[int]:
+        """The words, when all that was launched before `send` has ended."""
+        with self._backend.errors_in_words():
+            _wait(self._written)
+        return [int(word) for word in self._words]
+
+
+class CudaHold:
+    """The stream waits in a kernel for the host to write the hold's ticket."""
+
+    def __init__(self, flags: np.ndarray[Any, Any], ticket: int) -> None:
+        """`flags`: the ticket that may pass, and the last one that did not wait for it."""
+        self._flags = flags
+        self._ticket = ticket
+
+    def release(self) -> None:
+        """Let the stream go on."""
+        self._flags[0] = self._ticket
+
+    @property
+    def expired(self) -> bool:
+        """Whether the kernel gave up waiting; known after `synchronize`."""
+        return bool(self._flags[1] == self._ticket)
+
+
+class _Measuring:
+    """The kernels of measure.cu and the memory they need, for as long as the context lives."""
+
+    def __init__(self, backend: CudaBackend, driver: Any, l2_bytes: int) -> None:
+        self.kernels = backend.compile(
+            sources.load(Path(__file__).with_name("measure.cu"), "measure.cu"), {}
+        )
+        self.flags, self.flags_buffer = _shared_words(driver, 2)
+        self.tickets = 0
+        self.holding = False
+        self.cycles_and_ns = backend.empty(2, np.uint64)
+        # Twice the cache: its lines are replaced at random, more or less.
+        self.sweep = backend.empty((max(2 * l2_bytes, 32 << 20) // 16, 4), np.uint32)
+
+
+def _shared_words(driver: Any, words: int) -> tuple[np.ndarray[Any, Any], CudaBuffer]:
+    """Pinned words of the host, zero, and the same memory for kernels."""
+    flags = driver.host_alloc_flags.DEVICEMAP
+    array = driver.pagelocked_zeros(words, np.uint32, mem_flags=flags)
+    address = int(array.base.get_device_pointer())
+    return array, CudaBuffer((words,), array.dtype, array, address)
+
+
+class _Bounce:
+    """A pinned buffer and the event after which it may be used again."""
+
+    def __init__(self, memory: np.ndarray[Any, Any], event: Any) -> None:
+        self.view = as_bytes(memory)
+        self.done = event
+
+
+def _wait(event: Any) -> None:
+    """Wait for an event in Python, so that Ctrl-C ends the wait for a kernel that hangs."""
+    while not event.query():
+        time.sleep(0)
+
+
+class CudaBackend:
+    """The first GPU that CUDA_VISIBLE_DEVICES shows. One thread, the one that entered it."""
+
+    name = "cuda"
+    features: frozenset[str]
+
+    def __init__(self) -> None:
+        """Find the device; it is used only inside the `with` block. NoDeviceError if none."""
+        self._driver = _load_driver()
+        self._device = self._driver.Device(0)
+        major, minor = self._device.compute_capability()
+        self._capability = 10 * major + minor
+        self.features = _features(self._capability)
+        self._context: Any = None
+        self._dead = False  # a kernel crashed: the context answers nothing but errors
+        self._last_launched: str | None = None
+        self._bounces: list[_Bounce] = []
+        self._measuring: _Measuring | None = None
+
+    def __enter__(self) -> Self:
+        """Retain the primary context and make it current in this thread."""
+        try:
+            self._context = self._device.retain_primary_context()
+            self._context.push()
+        except self._driver.Error as error:
+            raise NoDeviceError(f"{self._device.name()} cannot be used: {_reason(error)}") from None
+        atexit.register(self._leave)  # PyCUDA aborts a process that ends with a context pushed
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Release the device. Errors of the last launches are raised here at the latest."""
+        try:
+            if kind is None and not self._dead:
+                self.synchronize()
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._context is None:
+            return
+        context, self._context = self._context, None
+        atexit.unregister(self._leave)
+        self._bounces.clear()
+        self._measuring = None
+        if self._dead:
+            # Detached, PyCUDA knows that it is gone and frees none of its memory one by one,
+            # which would print a warning for each piece.
+            context.detach()
+        else:
+            context.pop()
+
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> CudaModule:
+        """Load the module from the user's cache, else have PyCUDA compile it with nvcc."""
+        target = self._target(arch)
+        compiler = nvcc.find_nvcc()
+        text = nvcc.with_defines(source.text, defines)
+        key = nvcc.cache_key(compiler, text, target)
+        cubin = nvcc.cached(key)
+        with self.errors_in_words():
+            if cubin is not None:
+                module = self._driver.module_from_buffer(cubin)
+            else:
+                module, cubin = _compile(compiler, text, target, source.label)
+                nvcc.store(key, cubin)
+        return CudaModule(source, module, self._driver)
+
+    def _target(self, arch: str | None) -> str:
+        """Cubins run on their own architecture only; "sm_90a" is a choice, "sm_80" a minimum."""
+        if arch is None or not arch.endswith("a"):
+            return f"sm_{self._capability}"
+        if arch != f"sm_{self._capability}a":
+            raise NoDeviceError(f"{arch} is asked for, the device is sm_{self._capability}")
+        return arch
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
+        """Uninitialised memory. DeviceMemoryError when it does not fit."""
+        dims = shape if isinstance(shape, tuple) else (operator.index(shape),)
+        dtype = np.dtype(dtype)
+        nbytes = prod(dims) * dtype.itemsize
+        if nbytes == 0:
+            return CudaBuffer(dims, dtype, None, 0)
+        with self.errors_in_words():
+            try:
+                memory = self._driver.mem_alloc(nbytes)
+            except self._driver.MemoryError:
+                free, total = self._driver.mem_get_info()
+                raise DeviceMemoryError(
+                    f"out of memory on {self._device.name()}: {nbytes:,} bytes are needed, "
+                    f"{free:,} of {total:,} are free",
+                    hint="`nvidia-smi` shows who else uses it; smaller inputs, or --device cpu",
+                ) from None
+        return CudaBuffer(dims, dtype, memory, int(memory))
+
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> CudaBuffer:
+        """A copy of an array, or of bytes that are still to be read from a stream."""
+        buffer = self.empty(data.shape, data.dtype)
+        if isinstance(data, Payload):
+            self._upload(buffer, data.readinto)
+        elif buffer.nbytes:
+            self._upload_array(buffer, np.asarray(data, order="C"))
+        return buffer
+
+    def _upload_array(self, buffer: CudaBuffer, array: np.ndarray[Any, Any]) -> None:
+        if array.nbytes <= DIRECT_BYTES:
+            with self.errors_in_words():
+                self._driver.memcpy_htod(buffer.address, array)
+            return
+        source, position = as_bytes(array), 0
+
+        def copy_next(view: memoryview) -> None:
+            nonlocal position
+            view[:] = source[position : position + len(view)]
+            position += len(view)
+
+        self._upload(buffer, copy_next)
+
+    def _upload(self, buffer: CudaBuffer, fill: Callable[[memoryview], None]) -> None:
+        """Copy to `buffer` what `fill` puts into the memory it is given, piece after piece."""
+        if buffer.nbytes <= DIRECT_BYTES:
+            staging = np.empty(buffer.nbytes, np.uint8)
+            if buffer.nbytes:
+                fill(as_bytes(staging))
+                with self.errors_in_words():
+                    self._driver.memcpy_htod(buffer.address, staging)
+            return
+        bounces = self._pinned()
+        for number, start in enumerate(range(0, buffer.nbytes, BOUNCE_BYTES)):
+            bounce = bounces[number % NUM_BOUNCES]
+            view = bounce.view[: buffer.nbytes - start]
+            with self.errors_in_words():
+                _wait(bounce.done)
+            fill(view)
+            with self.errors_in_words():
+                self._driver.memcpy_htod_async(buffer.address + start, view)
+                bounce.done.record()
+
+    def _pinned(self) -> list[_Bounce]:
+        """The bounce buffers, made when the first large copy needs them."""
+        if not self._bounces:
+            with self.errors_in_words():
+                memory = self._driver.pagelocked_empty(DIRECT_BYTES, np.uint8)
+                flags = self._driver.event_flags.DISABLE_TIMING
+                self._bounces = [
+                    _Bounce(memory[start : start + BOUNCE_BYTES], self._driver.Event(flags))
+                    for start in range(0, DIRECT_BYTES, BOUNCE_BYTES)
+                ]
+                for bounce in self._bounces:
+                    bounce.done.record()
+        return self._bounces
+
+    def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        """The buffer's content as a new array."""
+        try:
+            array = np.empty(buffer.shape, buffer.dtype)
+        except MemoryError:
+            raise CudalabError(f"out of host memory: {buffer.nbytes:,} bytes are needed") from None
+        if buffer.nbytes > DIRECT_BYTES:
+            target, position = as_bytes(array), 0
+            for piece in self.chunks(buffer):
+                target[position : position + len(piece)] = piece
+                position += len(piece)
+            return array
+        self.synchronize()
+        if buffer.nbytes:
+            with self.errors_in_words():
+                self._driver.memcpy_dtoh(array, _own(buffer).address)
+        return array
+
+    def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
+        """The buffer's bytes in order, piece by piece; a piece is valid until the next is taken.
+
+        Errors of kernels are raised before the first piece. No other copy may be made meanwhile.
+        """
+        if buffer.nbytes <= DIRECT_BYTES:
+            array = self.to_host(buffer)
+            if array.nbytes:
+                yield as_bytes(array)
+            return
+        self.synchronize()
+        address, nbytes, bounces = _own(buffer).address, buffer.nbytes, self._pinned()
+
+        def fetch(number: int) -> None:
+            start = number * BOUNCE_BYTES
+            if start < nbytes:
+                bounce = bounces[number % NUM_BOUNCES]
+                with self.errors_in_words():
+                    view = bounce.view[: nbytes - start]
+                    self._driver.memcpy_dtoh_async(view, address + start)
+                    bounce.done.record()
+
+        for number in range(NUM_BOUNCES):
+            fetch(number)
+        for number in range(-(-nbytes // BOUNCE_BYTES)):
+            bounce = bounces[number % NUM_BOUNCES]
+            with self.errors_in_words():
+                _wait(bounce.done)
+            yield bounce.view[: nbytes - number * BOUNCE_BYTES]
+            fetch(number + NUM_BOUNCES)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Launch; arguments are buffers or NumPy scalars. TypeError names an argument that is not.
+
+        A grid with no blocks launches nothing. KernelError for a launch the device cannot make.
+        """
+        check_arguments(kernel, args)
+        types, values = _pack(kernel, args)
+        blocks, threads = _dims(kernel.name, grid, block)
+        if 0 in blocks:
+            return
+        if not isinstance(kernel, CudaKernel):
+            raise TypeError(f"kernel {kernel.name} was not compiled for the CUDA device")
+        function = kernel.prepared(types)
+        if shared_bytes > kernel.shared_allowed:
+            self._allow_shared(kernel, function, shared_bytes)
+        try:
+            function.prepared_call(blocks, threads, *values, shared_size=shared_bytes)
+        except self._driver.Error as error:
+            raise self._launch_failure(kernel, function, threads, error) from None
+        self._last_launched = kernel.name
+
+    def _allow_shared(self, kernel: CudaKernel, function: Any, shared_bytes: int) -> None:
+        """Opt in to more than 48 KiB of shared memory a block."""
+        attributes = self._driver.function_attribute
+        static = function.get_attribute(attributes.SHARED_SIZE_BYTES)
+        if static + shared_bytes > DEFAULT_SHARED_BYTES:
+            limit = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+            if static + shared_bytes > limit:
+                raise KernelError(
+                    f"kernel {kernel.name} needs {static + shared_bytes:,} bytes of shared memory "
+                    f"a block ({static:,} static, {shared_bytes:,} dynamic): {self._device.name()} "
+                    f"has {limit:,}",
+                    hint="a smaller tile, or fewer threads a block",
+                )
+            with self.errors_in_words():
+                function.set_attribute(attributes.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
+        kernel.shared_allowed = shared_bytes
+
+    def _launch_failure(
+        self, kernel: CudaKernel, function: Any, threads: tuple[int, int, int], error: Exception
+    ) -> CudalabError:
+        failure = self._failure(error)
+        if self._dead:
+            return failure
+        attributes = self._driver.function_attribute
+        limit = function.get_attribute(attributes.MAX_THREADS_PER_BLOCK)
+        if prod(threads) > limit:
+            registers = function.get_attribute(attributes.NUM_REGS)
+            return KernelError(
+                f"kernel {kernel.name} can run with at most {limit} threads a block, launched "
+                f"with {prod(threads)}: it uses {registers} registers a thread",
+                hint="fewer threads a block, or __launch_bounds__ on the kernel",
+            )
+        return KernelError(f"kernel {kernel.name} cannot be launched: {_reason(error)}")
+
+    def constant(self, module: Module, name: str) -> CudaBuffer:
+        """The `__constant__` (or `__device__`) variable `name` as a buffer of bytes."""
+        if not isinstance(module, CudaModule):
+            raise TypeError(f"{module.source.label} was not compiled for the CUDA device")
+        try:
+            address, nbytes = module.module.get_global(name)
+        except self._driver.LogicError:
+            raise CudalabError(
+                f"{module.source.label} has no __constant__ or __device__ variable {name}"
+            ) from None
+        return CudaBuffer((nbytes,), np.dtype(np.uint8), module.module, address)
+
+    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
+        """Copy `source` over `target` (equal nbytes), in the order of launches."""
+        if source.nbytes != target.nbytes:
+            raise CudalabError(
+                f"cannot copy {source.nbytes:,} bytes over a buffer of {target.nbytes:,}"
+            )
+        if target.nbytes == 0:
+            return
+        address = _own(target).address
+        with self.errors_in_words():
+            if isinstance(source, np.ndarray):
+                self._driver.memcpy_htod(address, np.asarray(source, order="C"))
+            else:
+                self._driver.memcpy_dtod_async(address, _own(source).address, target.nbytes)
+
+    def fill(self, buffer: Buffer, value: int) -> None:
+        """Set every byte of `buffer` to `value`, in the order of launches."""
+        if buffer.nbytes:
+            with self.errors_in_words():
+                self._driver.memset_d8_async(_own(buffer).address, value, buffer.nbytes)
+
+    def message(self, words: int) -> CudaMessage:
+        """So many words of 4 bytes, zero at first."""
+        with self.errors_in_words():
+            return CudaMessage(self, self._driver, words)
+
+    def timer(self) -> CudaTimer:
+        """A stop-watch that the device itself reads."""
+        return CudaTimer(self, self._driver)
+
+    def synchronize(self) -> None:
+        """Wait for everything launched; errors of those launches are raised here at the latest."""
+        with self.errors_in_words():
+            event = self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
+            event.record()
+            _wait(event)
+            self._driver.Context.synchronize()  # also prints what kernels have printed
+
+    @contextmanager
+    def errors_in_words(self) -> Iterator[None]:
+        """Turn the driver's errors inside the block into a CudalabError."""
+        try:
+            yield
+        except self._driver.Error as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: Exception) -> CudalabError:
+        """What a driver error means: if waiting fails as well, a kernel has crashed."""
+        if self._context is None:
+            return CudalabError("the CUDA device was used outside its `with` block")
+        try:
+            self._driver.Context.synchronize()
+        except self._driver.Error as crash:
+            self._dead = True
+            return KernelError(
+                f"the GPU stopped: {_reason(crash)}; "
+                f"the last kernel launched was {self._last_launched or '(none)'}",
+                hint="run it with --device cpu, which tells the place of an invalid access",
+            )
+        return CudalabError(f"CUDA: {error}")
+
+    def _attribute(self, name: str) -> int:
+        return int(self._device.get_attribute(getattr(self._driver.device_attribute, name)))
+
+    def properties(self) -> dict[str, str | int | float]:
+        """The course's device table: label to value, in display order."""
+        ask = self._attribute
+        block = [ask(f"MAX_BLOCK_DIM_{axis}") for axis in "XYZ"]
+        grid = [ask(f"MAX_GRID_DIM_{axis}") for axis in "XYZ"]
+        memory_khz, bus_bits = ask("MEMORY_CLOCK_RATE"), ask("GLOBAL_MEMORY_BUS_WIDTH")
+        version = self._driver.get_driver_version()
+        return {
+            "name": self._device.name(),
+            "compute capability": ".".join(map(str, divmod(self._capability, 10))),
+            "global memory (bytes)": self._device.total_memory(),
+            "constant memory (bytes)": ask("TOTAL_CONSTANT_MEMORY"),
+            "shared memory per block (bytes)": ask("MAX_SHARED_MEMORY_PER_BLOCK"),
+            "shared memory per block, opt-in (bytes)": ask("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            "shared memory per multiprocessor (bytes)": ask("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+            "registers per block": ask("MAX_REGISTERS_PER_BLOCK"),
+            "max threads per block": ask("MAX_THREADS_PER_BLOCK"),
+            "max block dimensions": " x ".join(map(str, block)),
+            "max grid dimensions": " x ".join(map(str, grid)),
+            "warp size": ask("WARP_SIZE"),
+            "multiprocessors": ask("MULTIPROCESSOR_COUNT"),
+            "max threads per multiprocessor": ask("MAX_THREADS_PER_MULTIPROCESSOR"),
+            "max blocks per multiprocessor": ask("MAX_BLOCKS_PER_MULTIPROCESSOR"),
+            "L2 cache (bytes)": ask("L2_CACHE_SIZE"),
+            "clock (MHz)": ask("CLOCK_RATE") // 1000,
+            "memory clock (MHz)": memory_khz // 1000,
+            "memory bus (bits)": bus_bits,
+            # Two transfers a clock: double data rate.
+            "peak memory bandwidth (GB/s)": round(2 * memory_khz * bus_bits / 8e6, 1),
+            "driver": f"{_kernel_driver()}CUDA {version // 1000}.{version % 1000 // 10}",
+            "PyCUDA built for": "CUDA {}.{}".format(*self._driver.get_version()),
+            "nvcc": _nvcc_version(),
+        }
+
+    def _measure(self) -> _Measuring:
+        if self._measuring is None:
+            with self.errors_in_words():
+                l2_bytes = self._attribute("L2_CACHE_SIZE")
+                self._measuring = _Measuring(self, self._driver, l2_bytes)
+            # The first launch of a kernel loads it, which may wait for the device: not in a hold.
+            self.flush()
+            self.clock_mhz()
+            self._hold(self._measuring, ticket=0)
+        return self._measuring
+
+    def flush(self) -> None:
+        """Write, then read, twice as much memory as the L2 cache holds."""
+        measure = self._measure()
+        if not measure.holding:  # it may wait for the device
+            _reset_persisting_lines()
+        n = measure.sweep.shape[0]
+        for kernel in ("write_words", "read_words"):
+            blocks = -(-n // SWEEP_THREADS)
+            self.launch(measure.kernels[kernel], blocks, SWEEP_THREADS, measure.sweep, np.uint32(n))
+
+    @contextmanager
+    def held(self) -> Iterator[CudaHold]:
+        """Keep the stream waiting in a kernel of one thread until the block ends."""
+        measure = self._measure()
+        _reset_persisting_lines()
+        measure.tickets += 1
+        measure.holding = True
+        hold = CudaHold(measure.flags, measure.tickets)
+        self._hold(measure, measure.tickets)
+        try:
+            yield hold
+        finally:
+            hold.release()
+            measure.holding = False
+
+    def _hold(self, measure: _Measuring, ticket: int) -> None:
+        numbers = np.uint32(ticket), np.uint64(HOLD_LIMIT_NS)
+        self.launch(measure.kernels["hold_stream"], 1, 1, measure.flags_buffer, *numbers)
+
+    def clock_mhz(self) -> float | None:
+        """Clock cycles of a multiprocessor by the nanoseconds they took, over 20 microseconds."""
+        measure = self._measure()
+        kernel = measure.kernels["measure_clock"]
+        self.launch(kernel, 1, 1, measure.cycles_and_ns, np.uint64(CLOCK_NS))
+        cycles, ns = self.to_host(measure.cycles_and_ns).tolist()
+        return 1e3 * float(cycles) / float(ns)
+
+    def bandwidth(self) -> float:
+        """The best of ten copies of 512 MiB, or of what fits a quarter of the free memory."""
+        with self.errors_in_words():
+            free, _ = self._driver.mem_get_info()
+        nbytes = min(COPY_BYTES, free // 4)
+        source, target = self.empty(nbytes, np.uint8), self.empty(nbytes, np.uint8)
+        self.copy(source, target)  # the first touches the memory
+        timers = [self.timer() for _ in range(COPIES)]
+        for timer in timers:
+            timer.start()
+            self.copy(source, target)
+            timer.stop()
+        best_ms = min(timer.ms for timer in timers)
+        return float(2 * nbytes / 1e6 / best_ms)
+
+
+def _reset_persisting_lines() -> None:
+    """Lines of the L2 cache that were marked to stay would survive a flush. PyCUDA has no call."""
+    _libcuda().cuCtxResetPersistingL2Cache()
+
+
+@lru_cache(maxsize=1)
+def _libcuda() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def _features(capability: int) -> frozenset[str]:
+    """What a variant's `requires` may name on a device such as 90 (compute capability 9.0)."""
+    found = {"inline_ptx", f"sm_{capability}"}
+    found.update(f"sm_{known}" for known in _CAPABILITIES if known <= capability)
+    if capability >= 70:
+        found.add("tensor_cores")
+    if capability >= 80:
+        room = _SHARED_KIB.get(capability, 99)
+        found.update(f"shared_{kib}kb" for kib in (96, 160, 224) if kib <= room)
+    if capability >= 90:
+        found.update(("bulk_copy", "clusters", f"sm_{capability}a"))
+    return frozenset(found)
+
+
+def _own(buffer: Buffer) -> CudaBuffer:
+    if not isinstance(buffer, CudaBuffer):
+        raise TypeError(f"a {type(buffer).__name__} is not a buffer of the CUDA device")
+    return buffer
+
+
+def _pack(kernel: Kernel, args: tuple[Buffer | np.generic, ...]) -> tuple[str, list[Any]]:
+    """The types of a launch's arguments in PyCUDA's letters, and their values."""
+    types, values = "", []
+    for position, arg in enumerate(args):
+        if isinstance(arg, CudaBuffer):
+            types += "P"
+            values.append(arg.address)
+        elif isinstance(arg, np.generic) and arg.dtype.char in SCALAR_TYPES:
+            types += arg.dtype.char
+            values.append(arg.item())
+        else:
+            raise TypeError(
+                f"argument {position} of kernel {kernel.name} is a {type(arg).__name__}: "
+                "pass a buffer of the CUDA device or an integer, float or bool of NumPy"
+            )
+    return types, values
+
+
+@lru_cache(maxsize=4096)
+def _dims(kernel: str, grid: Dim, block: Dim) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and block in three dimensions. KernelError for what no device can launch."""
+    blocks, threads = dim3(grid), dim3(block)
+    if prod(threads) > MAX_THREADS_PER_BLOCK:
+        raise KernelError(
+            f"kernel {kernel} launched with blocks of {prod(threads)} threads: "
+            f"a block has at most {MAX_THREADS_PER_BLOCK}"
+        )
+    if any(n < 1 or n > limit for n, limit in zip(threads, MAX_BLOCK, strict=True)):
+        raise KernelError(
+            f"kernel {kernel} launched with a block of {threads} threads: "
+            f"each dimension is at least 1, and at most {MAX_BLOCK}"
+        )
+    if any(n < 0 or n > limit for n, limit in zip(blocks, MAX_GRID, strict=True)):
+        raise KernelError(
+            f"kernel {kernel} launched with a grid of {blocks} blocks: "
+            f"each dimension is at least 0, and at most {MAX_GRID}"
+        )
+    return blocks, threads
+
+
+def _compile(compiler: Path, text: str, target: str, label: str) -> tuple[Any, bytes]:
+    """Compile with PyCUDA's SourceModule; also return the cubin that it leaves in its cache."""
+    with warnings.catch_warnings(record=True) as caught, TemporaryDirectory() as folder:
+        warnings.simplefilter("always")
+        from pycuda.compiler import SourceModule  # noqa: PLC0415 - 40 ms that a cached cubin saves
+        from pycuda.driver import CompileError  # noqa: PLC0415
+
+        try:
+            module = SourceModule(
+                text,
+                nvcc=str(compiler),
+                options=[*nvcc.FLAGS, *nvcc.include_flags(compiler)],
+                no_extern_c=True,
+                arch=target,
+                cache_dir=folder,
+            )
+        except CompileError as error:
+            left_behind = _COMPILE_FOLDER.search(error.msg)
+            if left_behind:
+                shutil.rmtree(left_behind[1], ignore_errors=True)
+            messages = f"{error.stdout or ''}\n{error.stderr or ''}"
+            raise nvcc.rejection(label, messages) from None
+        except OSError as error:
+            raise NoDeviceError(f"{compiler} cannot be run: {error}") from None
+        (cubin,) = Path(folder).glob("*.cubin")
+        compiled = cubin.read_bytes()
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            _, _, said = str(warning.message).partition("said the following:\n")
+            sys.stderr.write(nvcc.readable(said or str(warning.message)) + "\n")
+    return module, compiled
+
+
+def _kernel_driver() -> str:
+    """The version of the driver's kernel module, such as "580.95, ", where the system tells it."""
+    try:
+        return Path("/sys/module/nvidia/version").read_text(encoding="ascii").strip() + ", "
+    except OSError:
+        return ""
+
+
+def _nvcc_version() -> str:
+    import subprocess  # noqa: PLC0415 - only this table needs it
+
+    try:
+        path = nvcc.find_nvcc()
+        answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    except (NoDeviceError, OSError, subprocess.CalledProcessError):
+        return "not found"
+    release = re.search(r"release (\S+?),", answer.stdout)
+    return f"{release[1] if release else 'unknown'} ({path})"

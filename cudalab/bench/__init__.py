@@ -1,0 +1,1 @@
+"""Measuring: what runs, how it is timed, the results and their tables."""

@@ -1,0 +1,89 @@
+"""What the variants are compared with: NumPy, the vendor's libraries through CuPy, and CUB.
+
+A baseline computes from the same buffers as the variants and is flushed, timed and checked by the
+same code. Libraries are loaded when they are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudalab.backends.base import Backend, Buffer
+    from cudalab.bench.measure import Candidate
+    from cudalab.labs.base import Case, Inputs, Lab
+
+NAMES = ("numpy", "cupy", "cub")
+
+
+def baselines(
+    lab: Lab,
+    backend: Backend,
+    inputs: Inputs,
+    case: Case,
+    buffers: dict[str, Buffer],
+    names: Iterable[str],
+) -> list[Candidate]:
+    """The candidates of the libraries called `names`, on `inputs` (in memory) and on `buffers`.
+
+    A library that has nothing for this case gives no candidate, and `why_not` says why.
+    NoDeviceError for one that is not installed, UsageError for a name that is none.
+    """
+    found: list[Candidate] = []
+    for name in names:
+        if name not in NAMES:
+            raise UsageError(f"no baseline is called {name}", hint=f"one of {', '.join(NAMES)}")
+        if why_not(name, lab, case, backend.name) is not None:
+            continue
+        if name == "numpy":
+            from cudalab.bench.baselines import on_host  # noqa: PLC0415 - only what is asked for
+
+            found += on_host.candidates(lab.name, inputs, case)
+        elif name == "cupy":
+            from cudalab.bench.baselines import through_cupy  # noqa: PLC0415 - loads CuPy
+
+            found += through_cupy.candidates(lab.name, backend, inputs, case, buffers)
+        else:
+            from cudalab.bench.baselines import cub  # noqa: PLC0415 - may start nvcc
+
+            found += cub.candidates(lab.name, backend, inputs, case, buffers)
+    return found
+
+
+def why_not(name: str, lab: Lab, case: Case, device: str) -> str | None:
+    """Why the library has nothing to compare with, in words; None where it has."""
+    if lab.name not in LABS[name]:
+        return f"{name} has no {lab.name}"
+    if name == "numpy":
+        return None
+    if device != "cuda":
+        return f"{name} runs on the CUDA device"
+    if lab.name == "scan" and name == "cupy" and case["op"] != "sum":
+        return f"cupy scans sums, not {case['op']}"
+    if lab.name == "reduce" and name == "cub" and case["along"] != "all":
+        return f"cub is compared on whole arrays, not on {case['along']}"
+    return None
+
+
+_ARRAY_LABS = frozenset(
+    {
+        "bitonic",
+        "histogram",
+        "matmul",
+        "radixsort",
+        "reduce",
+        "scan",
+        "solve",
+        "table",
+        "transpose",
+    }
+)
+LABS = {
+    "numpy": _ARRAY_LABS,
+    "cupy": _ARRAY_LABS,
+    "cub": frozenset({"bitonic", "histogram", "radixsort", "reduce", "scan"}),
+}

@@ -1,0 +1,320 @@
+"""CUB itself: the toolkit's and, where it is newer, that of the package `nvidia-cuda-cccl`.
+
+cub.cu is compiled by nvcc into a small library for the one operation that is measured, once for
+each element type and device, and kept in the user's cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import statistics
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.backends.base import C_TYPES
+from cudalab.backends.cuda import nvcc
+from cudalab.bench.baselines import operations
+from cudalab.bench.measure import COLD, POISON, Candidate, Meter
+from cudalab.errors import CudalabError, NoDeviceError
+from cudalab.system.cache import cache_dir
+
+if TYPE_CHECKING:
+    from cudalab.backends.base import Backend, Buffer
+    from cudalab.labs.base import Case, Inputs
+
+SOURCE = Path(__file__).with_name("cub.cu")
+FLAGS = ("-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-O3")
+TRIALS = 7  # of 32- and of 64-bit n, to choose the faster one
+OPS = {
+    "sum": "Sum",
+    "prod": "Prod",
+    "min": "Min",
+    "max": "Max",
+    "sumsq": "Sumsq",
+    "mean": "Mean",
+    "dot": "Dot",
+}
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Where a CUB is."""
+
+    version: tuple[int, int, int]
+    folder: Path | None = None  # None: nvcc knows
+
+    @property
+    def name(self) -> str:
+        """What its candidate is called."""
+        return "cub" if self.folder is None else f"cub (CCCL {self.version[0]}.{self.version[1]})"
+
+
+def operation(lab: str, case: Case, dtype: np.dtype[Any]) -> dict[str, str] | None:
+    """The macros that choose the lab's operation in cub.cu; None where CUB has none for it."""
+    defines = {"ELEMENT": C_TYPES[dtype.name]}
+    match lab:
+        case "radixsort" | "bitonic":
+            pairs = case.get("layout") == "pairs"
+            return defines | {"OPERATION": "sort_pairs" if pairs else "sort_keys"}
+        case "reduce" if case["along"] == "all":
+            return defines | {"OPERATION": "reduce", "OP": OPS[case["op"]]}
+        case "scan":
+            inclusive = str(int(case["kind"] == "inclusive"))
+            chosen = {"OPERATION": "scan", "OP": OPS[case["op"]], "INCLUSIVE": inclusive}
+            return defines | chosen
+        case "histogram":
+            return defines | {"OPERATION": "histogram"}
+    return None
+
+
+def candidates(
+    lab: str, backend: Backend, inputs: Inputs, case: Case, buffers: dict[str, Buffer]
+) -> list[Candidate]:
+    """CUB's way to compute the lab's answer, from each CUB there is; none where it has none."""
+    like = operations.answer_like(lab, inputs, case)
+    given = list(buffers.values())
+    defines = operation(lab, case, given[0].dtype)
+    if like is None or defines is None:
+        return []
+    compiler = nvcc.find_nvcc()
+    found = []
+    for headers in installed(compiler):
+        library = load(compiler, headers, defines, architecture(backend.features))
+        out = backend.empty(*like)
+        n = int(inputs.params["n"])
+        found.append(_candidate(backend, headers, library, given, out, n, case.get("bins", 0)))
+    return found
+
+
+@dataclass(frozen=True)
+class Call:
+    """One computation; keeps the buffers alive whose addresses the library is given."""
+
+    library: Library
+    given: list[Buffer]
+    out: Buffer
+    temp: Buffer
+    n: int
+    bins: int
+    wide: bool  # n of 64 bits
+
+    def __call__(self) -> None:
+        """Enqueue it."""
+        pointers = addresses(self.given, self.out)
+        self.library.run(
+            self.temp.address, self.temp.nbytes, pointers, self.bins, self.n, wide=self.wide
+        )
+
+
+def addresses(given: list[Buffer], out: Buffer) -> tuple[int, int, int, int]:
+    """Both inputs and both outputs; the values of pairs follow the keys in one buffer."""
+    first = given[0].address
+    if len(given) > 1:
+        return first, given[1].address, out.address, 0
+    pairs = len(out.shape) > 1
+    half = out.nbytes // 2 if pairs else 0
+    return first, first + half, out.address, out.address + half
+
+
+def _candidate(
+    backend: Backend,
+    headers: Headers,
+    library: Library,
+    given: list[Buffer],
+    out: Buffer,
+    n: int,
+    bins: int,
+) -> Candidate:
+    """The faster of both widths of n, chosen by a few samples in turn."""
+    pointers = addresses(given, out)
+    needed = max(library.temp_bytes(pointers, bins, n, wide=wide) for wide in (False, True))
+    temp = backend.empty(max(needed, 1), np.uint8)
+
+    def candidate(*, wide: bool) -> Candidate:
+        return Candidate(
+            headers.name,
+            "baseline",
+            Call(library, given, out, temp, n, bins, wide),
+            lambda: backend.to_host(out),
+            lambda: backend.fill(out, POISON),
+            device=backend.name,
+        )
+
+    both = candidate(wide=False), candidate(wide=True)
+    chosen, factor = faster(both, Meter(backend))
+    bits, other = ("32", "64") if chosen is both[0] else ("64", "32")
+    version = ".".join(map(str, headers.version))
+    chosen.notes.append(f"CUB {version}, n of {bits} bits: {factor:.2f} x as fast as with {other}")
+    return chosen
+
+
+def faster(both: tuple[Candidate, Candidate], meter: Meter) -> tuple[Candidate, float]:
+    """The one with the smaller median, and how many times longer the other takes."""
+    taken: list[list[float]] = [[], []]
+    for trial in range(-1, TRIALS):
+        for candidate, samples in zip(both, taken, strict=True):
+            ms = meter.sample(candidate, COLD, trial).ms
+            if trial >= 0:  # the first one loads the kernels
+                samples.append(ms)
+    one, two = (statistics.median(samples) for samples in taken)
+    fast, slow = sorted((one, two))
+    return both[two < one], slow / fast if fast > 0 else 1.0
+
+
+# The library -------------------------------------------------------------------------------------
+
+
+class Library:
+    """A compiled cub.cu."""
+
+    def __init__(self, path: Path) -> None:
+        """Load it. The CUDA runtime inside uses the context that is current."""
+        self._library = ctypes.CDLL(str(path))
+        pointer, size = ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)
+        self._run = self._library.cudalab_cub_run
+        self._run.argtypes = [
+            *(pointer, size),
+            *(pointer,) * 4,
+            *(ctypes.c_int, ctypes.c_longlong, ctypes.c_int),
+        ]
+        self._run.restype = ctypes.c_int
+        self._error = self._library.cudalab_cub_error
+        self._error.restype = ctypes.c_char_p
+
+    def version(self) -> tuple[int, int, int]:
+        """Of the CUB inside."""
+        return version_of(int(self._library.cudalab_cub_version()))
+
+    def temp_bytes(self, pointers: tuple[int, ...], bins: int, n: int, *, wide: bool) -> int:
+        """How much scratch memory a run needs."""
+        size = ctypes.c_size_t(0)
+        self._check(self._run(None, ctypes.byref(size), *pointers, bins, n, wide))
+        return size.value
+
+    def run(
+        self, temp: int, size: int, pointers: tuple[int, ...], bins: int, n: int, *, wide: bool
+    ) -> None:
+        """Enqueue it on the default stream."""
+        given = ctypes.c_size_t(size)
+        self._check(self._run(temp, ctypes.byref(given), *pointers, bins, n, wide))
+
+    def _check(self, status: int) -> None:
+        if status:
+            raise CudalabError(f"CUB: {self._error(status).decode(errors='replace')}")
+
+
+def load(compiler: Path, headers: Headers, defines: dict[str, str], arch: str) -> Library:
+    """Compile cub.cu, or take it from the user's cache."""
+    path = library_path(compiler, headers, defines, arch)
+    if not path.exists():
+        build(compiler, headers, defines, arch, path)
+    try:
+        return Library(path)
+    except OSError:  # a damaged cache entry: build it again
+        path.unlink(missing_ok=True)
+        build(compiler, headers, defines, arch, path)
+        return Library(path)
+
+
+def library_path(compiler: Path, headers: Headers, defines: dict[str, str], arch: str) -> Path:
+    """The cache entry: decided by the source, the compiler, the CUB and the macros."""
+    named = ",".join(f"{name}={value}" for name, value in sorted(defines.items()))
+    text = "\0".join((SOURCE.read_text(encoding="utf-8"), str(headers), named, *FLAGS))
+    key = nvcc.cache_key(compiler, text, arch)
+    return cache_dir("cuda") / f"cub-{key}.so"
+
+
+def build(compiler: Path, headers: Headers, defines: dict[str, str], arch: str, path: Path) -> None:
+    """Compile beside the cache entry and move the result into place: never a half-written one."""
+    macros = [f"-D{name}={value}" for name, value in defines.items()]
+    include = [f"-I{headers.folder}"] if headers.folder else []
+    include += nvcc.include_flags(compiler)
+    # A toolkit made of wheels keeps its libraries where a linker does not look.
+    libraries = [f"-L{compiler.parent.parent / name}" for name in ("lib", "lib64")]
+    with tempfile.TemporaryDirectory(prefix="build-", dir=path.parent) as folder:
+        built = Path(folder) / "cub.so"
+        done = subprocess.run(
+            [
+                *(str(compiler), *FLAGS, f"-arch={arch}", *include, *macros, *libraries),
+                *(str(SOURCE), "-o", str(built)),
+            ],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode:
+            raise nvcc.rejection(headers.name, done.stdout + done.stderr)
+        built.replace(path)
+
+
+def architecture(features: frozenset[str]) -> str:
+    """The device's own, such as sm_90."""
+    known = [int(name[3:]) for name in features if re.fullmatch(r"sm_\d+", name)]
+    if not known:
+        raise NoDeviceError("the baseline cub needs the CUDA device")
+    return f"sm_{max(known)}"
+
+
+# Where CUB is ------------------------------------------------------------------------------------
+
+
+def installed(compiler: Path) -> list[Headers]:
+    """The toolkit's CUB, then that of the package where it is newer. NoDeviceError if none."""
+    own, packaged = of_toolkit(compiler), of_package()
+    found = [own] if own else []
+    if packaged and (own is None or packaged.version > own.version):
+        found.append(packaged)
+    if not found:
+        raise NoDeviceError(
+            f"the baseline cub needs CUB's headers: {compiler} finds none",
+            hint="pip install 'cudalab[baselines]', or a whole CUDA toolkit",
+        )
+    return found
+
+
+@cache
+def of_toolkit(compiler: Path) -> Headers | None:
+    """The CUB that nvcc finds by itself: nobody else knows where its headers are."""
+    with tempfile.TemporaryDirectory() as folder:
+        question = Path(folder) / "version.cu"
+        question.write_text("#include <cub/version.cuh>\ncudalab CUB_VERSION\n", encoding="ascii")
+        done = subprocess.run(
+            [str(compiler), *nvcc.include_flags(compiler), "-E", str(question)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    # A preprocessor may put line markers between the words.
+    defined = re.search(r"^cudalab\s(?:\s|#.*\n)*(\d+)", done.stdout, re.MULTILINE)
+    return Headers(version_of(int(defined[1]))) if defined else None
+
+
+def of_package() -> Headers | None:
+    """The CUB of an installed `nvidia-cuda-cccl`."""
+    spec = find_spec("nvidia")
+    for package in map(Path, (spec and spec.submodule_search_locations) or ()):
+        roots = (*sorted(package.glob("cu[0-9]*"), reverse=True), package / "cuda_cccl")
+        for folder in (root / "include" / below for root in roots for below in ("cccl", "")):
+            try:
+                text = (folder / "cub" / "version.cuh").read_text(encoding="utf-8")
+            except OSError:
+                continue
+            defined = re.search(r"^#define CUB_VERSION (\d+)", text, re.MULTILINE)
+            if defined:
+                return Headers(version_of(int(defined[1])), folder)
+    return None
+
+
+def version_of(number: int) -> tuple[int, int, int]:
+    """CUB_VERSION as three numbers: 300001 is 3.0.1."""
+    return number // 100_000, number // 100 % 1000, number % 100

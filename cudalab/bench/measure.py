@@ -1,0 +1,560 @@
+"""Measuring: a right answer first, then samples in turn, then a right answer again. No printing.
+
+What is compared is measured in one loop, A B A B ..., so that a clock that falls or a machine that
+gets busy touches all of them. A row whose answer is wrong, whose inputs come back changed or whose
+time cannot be true has no time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cudalab import runner
+from cudalab.backends.cpu.device import usable_cores
+from cudalab.bench import stats
+from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError, UsageError
+from cudalab.formats import InputStream, as_bytes, write_all
+from cudalab.labs import registry
+from cudalab.labs.base import Inputs, Job
+from cudalab.language import source
+from cudalab.verify import in_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from cudalab.backends.base import Backend, Buffer, Timer
+    from cudalab.bench.bounds import Bound
+    from cudalab.labs.base import Array, Case, Lab, Size, Step
+    from cudalab.labs.registry import Variant
+
+    Tell = Callable[[float, Sequence["Entry"]], None]
+
+POISON = 0xA5
+MIN_SAMPLES = 5  # of every row, whatever they cost
+WANTED_SAMPLES = 30  # before a small error is believed, where the time limit allows
+MAX_SAMPLES = 1000
+FEW_SAMPLES = 10
+TARGET_ERROR = 0.005  # relative standard error of the median: the row has settled
+THROTTLED = 0.85  # a sample at less than this part of the best clock seen is discarded
+# A time this much below its bound is false: two events are read to about half a microsecond, and
+# a device may run a little above the clock that it declares.
+BOUND_SLACK = 0.97
+BOUND_SLACK_MS = 0.001
+NOISY = 0.05  # relative noise that is worth a warning
+COMPARED_BYTES = 1 << 26
+HASHED_BYTES = 1 << 23
+END_TO_END_RUNS = 3
+HOLD_TRIES = 3  # a busy host may miss the end of one
+
+COLD, HOT = "cold", "hot"
+WRONG = int(ExitCode.WRONG_ANSWER)
+NOT_HELD = "it waits for the device, or launches more than a queue holds: its time has those waits"
+
+
+@dataclass
+class Candidate:
+    """One way to compute the answer to inputs that are on the device already."""
+
+    name: str
+    kind: str  # "variant" or "baseline"
+    run: Callable[[], None]  # enqueues, or computes, once; repeatable
+    answer: Callable[[], Array]  # a copy of the output on the host
+    poison: Callable[[], None]  # fills the output with 0xA5 bytes
+    reads_back: bool = False  # waits for results between launches: cannot be held
+    device: str = "cuda"  # "cuda" or "cpu": where it computes
+    answer_bytes: int = 0  # where somebody must know
+    notes: list[str] = field(default_factory=list)
+
+
+class Status(StrEnum):
+    """What became of a row; a row without OK has no time."""
+
+    OK = "ok"
+    WRONG = "WRONG"  # another answer than the reference's, or changed inputs
+    INVALID = "INVALID"  # a time that cannot be true
+    FAILED = "FAILED"  # it does not compile, or crashed
+    SKIPPED = "skipped"  # it does not apply: to the device, or to these inputs
+    UNFINISHED = "unfinished"  # not measured to the end
+
+
+class Sample(NamedTuple):
+    """One timed computation."""
+
+    round: int
+    ms: float
+    mhz: float | None = None  # of the device, right after it
+
+
+@dataclass
+class Row:
+    """What was measured of one candidate."""
+
+    name: str
+    kind: str = "variant"
+    device: str = "cuda"
+    emulated: bool = False  # a kernel on the CPU device
+    cache: str = COLD
+    clock: str = "device"  # whose clock timed it: the device's or the host's
+    status: Status = Status.UNFINISHED
+    reason: str = ""
+    exit_code: int = 0  # that the reason asks for
+    samples: list[Sample] = field(default_factory=list)
+    discarded: list[int] = field(default_factory=list)  # indices of throttled samples
+    bound: Bound | None = None
+    summary: str = ""
+    order: float = 0
+    defines: dict[str, int | str] = field(default_factory=dict)
+    course: str = ""  # the course's printed time
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def kept(self) -> dict[int, float]:
+        """Round and milliseconds of the samples that count."""
+        discarded = set(self.discarded)
+        return {s.round: s.ms for i, s in enumerate(self.samples) if i not in discarded}
+
+    def refuse(self, status: Status, reason: str, exit_code: int = 0) -> None:
+        """Take the row out of the comparison."""
+        self.status, self.reason, self.exit_code = status, reason, exit_code
+
+
+@dataclass
+class Entry:
+    """A row being measured, with its candidate: none where there is nothing to run."""
+
+    row: Row
+    candidate: Candidate | None = None
+    spent_s: float = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still to be measured."""
+        return self.candidate is not None and self.row.status is Status.UNFINISHED
+
+    def settled(self) -> bool:
+        """Whether more samples would tell nothing new."""
+        kept = list(self.row.kept().values())
+        return len(kept) >= WANTED_SAMPLES and stats.error(kept) <= TARGET_ERROR
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to measure, and what the advice in warnings must know."""
+
+    time_limit_s: float = 10.0  # of sampling, for all rows of a table together
+    limit_given: bool = False  # by the user
+    busy: tuple[str, ...] = ()  # other processes on the GPU
+
+
+class Meter:
+    """Takes samples on one device."""
+
+    def __init__(self, backend: Backend, now: Callable[[], float] = time.perf_counter) -> None:
+        """`now` is the host's clock in seconds."""
+        self.backend = backend
+        self.now = now
+        self.best_mhz = 0.0  # of the session
+
+    def sample(self, candidate: Candidate, cache: str, number: int) -> Sample:
+        """Time one computation: from flushed caches, or right after another one (hot)."""
+        if candidate.device != self.backend.name:
+            self.backend.synchronize()  # nothing else runs meanwhile
+            if cache == HOT:
+                candidate.run()
+            ms = self._by_host(candidate)
+        elif candidate.reads_back:
+            ms = self._timed(candidate, cache).ms
+        else:
+            ms = self._held(candidate, cache)
+        mhz = self.backend.clock_mhz()
+        self.best_mhz = max(self.best_mhz, mhz or 0.0)
+        return Sample(number, ms, mhz)
+
+    def _held(self, candidate: Candidate, cache: str) -> float:
+        """Begin when all is enqueued, as launches cost the host time; without, if no hold lasts."""
+        for _ in range(HOLD_TRIES):
+            with self.backend.held() as hold:
+                timer = self._timed(candidate, cache)
+            ms = timer.ms
+            if not hold.expired:
+                return ms
+        candidate.reads_back = True
+        candidate.notes.append(NOT_HELD)
+        return self._timed(candidate, cache).ms
+
+    def _timed(self, candidate: Candidate, cache: str) -> Timer:
+        """One computation between two events; the first is behind what prepares the caches."""
+        if cache == HOT:
+            candidate.run()
+        else:
+            self.backend.flush()
+        timer = self.backend.timer()
+        timer.start()
+        candidate.run()
+        timer.stop()
+        return timer
+
+    def _by_host(self, candidate: Candidate) -> float:
+        self.backend.synchronize()
+        began = self.now()
+        candidate.run()
+        self.backend.synchronize()
+        return 1e3 * (self.now() - began)
+
+
+class Judge:
+    """Tells right answers from wrong ones, and whether the inputs are still what they were."""
+
+    def __init__(
+        self, lab: Lab, inputs: Inputs, case: Case, backend: Backend, buffers: dict[str, Buffer]
+    ) -> None:
+        """`buffers` hold `inputs` on the device."""
+        self.lab, self.inputs, self.case = lab, inputs, case
+        self.backend, self.buffers = backend, buffers
+        self._right: set[bytes] = set()  # digests: the same bytes need no second comparison
+
+    def mistake(self, candidate: Candidate) -> str | None:
+        """What is wrong with the candidate's answer, in words."""
+        answer = np.ascontiguousarray(candidate.answer())
+        digest = _digest(as_bytes(answer))
+        if digest in self._right:
+            return None
+        found = self.lab.compare(answer, self.inputs, self.case)
+        if found is None:
+            self._right.add(digest)
+            return None
+        untouched = bool((answer.reshape(-1).view(np.uint8) == POISON).all())
+        return "the output was not written" if untouched else str(found)
+
+    def modified(self) -> str | None:
+        """The first input that is no longer what it was; all are restored."""
+        changed = None
+        for name, buffer in self.buffers.items():
+            original = self.inputs.arrays[name]
+            assert isinstance(original, np.ndarray)
+            original = np.ascontiguousarray(original)
+            if not _equal(self.backend.chunks(buffer), as_bytes(original)):
+                changed = changed or name
+                self.backend.copy(original, buffer)
+        return changed
+
+
+def _digest(data: memoryview) -> bytes:
+    """Of digests of pieces, which all cores work on."""
+    pieces = (data[at : at + HASHED_BYTES] for at in range(0, len(data), HASHED_BYTES))
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        digests = b"".join(pool.map(lambda piece: hashlib.blake2b(piece).digest(), pieces))
+    return hashlib.blake2b(digests).digest()
+
+
+def _equal(chunks: Iterator[memoryview], original: memoryview) -> bool:
+    """Byte for byte; all chunks are taken, whatever the first ones hold."""
+    same, position = True, 0
+    for chunk in chunks:
+        for at in range(0, len(chunk), COMPARED_BYTES):
+            piece = chunk[at : at + COMPARED_BYTES]
+            theirs = original[position : position + len(piece)]
+            same = same and np.array_equal(_words(piece), _words(theirs))
+            position += len(piece)
+    return same and position == len(original)
+
+
+def _words(data: memoryview) -> Array:
+    """The same bytes, eight at a time where they can be."""
+    return np.frombuffer(data, np.uint8 if len(data) % 8 else np.uint64)
+
+
+# The loop ----------------------------------------------------------------------------------------
+
+
+def measure(
+    entries: Sequence[Entry],
+    meter: Meter,
+    judge: Judge,
+    plan: Plan,
+    tell: Tell = lambda _done, _entries: None,
+) -> None:
+    """Check, sample in turn, check again; every entry's row has its status in the end.
+
+    `tell` is called after each check and round with the part of the work that is done.
+    """
+    for number, entry in enumerate(entries):
+        _guarded(entry, meter, partial(_check_before, entry, judge))
+        tell(0.1 * (number + 1) / len(entries), entries)
+    _sample_in_turn([entry for entry in entries if entry.alive], meter, plan, tell, entries)
+    changed = judge.modified()
+    living = [entry for entry in entries if entry.alive]
+    for entry in living:
+        _guarded(entry, meter, partial(_check_after, entry, meter, judge))
+    if changed and not any(entry.row.status is Status.WRONG for entry in living):
+        for entry in living:
+            entry.row.refuse(
+                Status.INVALID,
+                f"a kernel changed the input {changed} while times were taken",
+                WRONG,
+            )
+    for entry in entries:
+        finish(entry.row, meter.best_mhz, plan)
+    tell(1.0, entries)
+
+
+def _guarded(entry: Entry, meter: Meter, work: Callable[[], None]) -> None:
+    """Do `work`; an expected failure ends this row. A device that is gone ends everything."""
+    if not entry.alive:
+        return
+    try:
+        work()
+    except CudalabError as error:
+        refuse_for(entry.row, error)
+        meter.backend.synchronize()
+
+
+def refuse_for(row: Row, error: CudalabError) -> None:
+    """Crashes and compiler errors are failures; what a method says of its inputs is not."""
+    failed = isinstance(error, KernelError | KernelCompileError)
+    status = Status.FAILED if failed else Status.SKIPPED
+    row.refuse(status, error.message, int(error.exit_code) if failed else 0)
+
+
+def _check_before(entry: Entry, judge: Judge) -> None:
+    candidate = entry.candidate
+    assert candidate is not None
+    candidate.poison()
+    candidate.run()
+    _verdict(entry, judge, "")
+
+
+def _check_after(entry: Entry, meter: Meter, judge: Judge) -> None:
+    """The same way as the samples were taken, on a poisoned output."""
+    candidate = entry.candidate
+    assert candidate is not None
+    candidate.poison()
+    meter.sample(candidate, entry.row.cache, -1)
+    _verdict(entry, judge, "after timing: ")
+
+
+def _verdict(entry: Entry, judge: Judge, when: str) -> None:
+    assert entry.candidate is not None
+    entry.row.notes = list(dict.fromkeys(entry.candidate.notes))
+    mistake = judge.mistake(entry.candidate)
+    changed = judge.modified()
+    if changed:
+        entry.row.refuse(Status.WRONG, f"{when}it modified its input {changed}", WRONG)
+    elif mistake:
+        entry.row.refuse(Status.WRONG, when + mistake, WRONG)
+    if entry.row.status is Status.WRONG:
+        entry.row.samples.clear()
+
+
+def _sample_in_turn(
+    living: list[Entry],
+    meter: Meter,
+    plan: Plan,
+    tell: Tell,
+    entries: Sequence[Entry],
+) -> None:
+    """Rounds of one sample each until all have settled or have spent their share of the time."""
+    share = plan.time_limit_s / max(len(living), 1)
+    number = 0
+    while True:
+        active = [
+            entry
+            for entry in living
+            if entry.alive
+            and (
+                len(entry.row.samples) < MIN_SAMPLES
+                or (entry.spent_s < share and len(entry.row.samples) < MAX_SAMPLES)
+            )
+        ]
+        if all(entry.settled() for entry in active):
+            return
+        for entry in active:
+            _guarded(entry, meter, partial(_take, entry, meter, number))
+        number += 1
+        spent = sum(entry.spent_s for entry in living) / plan.time_limit_s
+        tell(0.1 + 0.85 * min(spent, 1.0), entries)
+
+
+def _take(entry: Entry, meter: Meter, number: int) -> None:
+    assert entry.candidate is not None
+    began = meter.now()
+    sample = meter.sample(entry.candidate, entry.row.cache, number)
+    entry.row.samples.append(sample)
+    entry.row.clock = clock_of(entry.candidate, meter.backend.name)
+    entry.spent_s += meter.now() - began
+
+
+def clock_of(candidate: Candidate, device: str) -> str:
+    """Whose clock times the candidate on `device`."""
+    return "host" if "cpu" in (candidate.device, device) else "device"
+
+
+# Verdicts ----------------------------------------------------------------------------------------
+
+
+def finish(row: Row, best_mhz: float, plan: Plan) -> None:
+    """Discard throttled samples, refuse impossible times, warn of doubtful ones."""
+    low = low_clocks(row.samples, best_mhz)
+    row.discarded = low if len(row.samples) - len(low) >= MIN_SAMPLES else []
+    if row.status is not Status.UNFINISHED or not row.samples:
+        return
+    middle = stats.median(list(row.kept().values()))
+    if middle <= 0:
+        row.refuse(Status.INVALID, f"{middle:g} ms: nothing was timed", WRONG)
+    elif row.bound and middle < BOUND_SLACK * row.bound.ms - BOUND_SLACK_MS:
+        row.refuse(
+            Status.INVALID,
+            f"{middle:.4g} ms cannot be true: at least {row.bound.ms:.4g} ms for "
+            f"{row.bound.reason}",
+            WRONG,
+        )
+    else:
+        row.status = Status.OK
+        row.warnings = warnings(row, plan, low=bool(low))
+
+
+def low_clocks(samples: Sequence[Sample], best_mhz: float) -> list[int]:
+    """Indices of the samples that were taken at a low clock."""
+    least = THROTTLED * best_mhz
+    return [i for i, sample in enumerate(samples) if sample.mhz is not None and sample.mhz < least]
+
+
+def warnings(row: Row, plan: Plan, *, low: bool = False) -> list[str]:
+    """What makes the row's time doubtful, with advice that was not followed already."""
+    kept = list(row.kept().values())
+    said = []
+    if low:
+        said.append(
+            f"the clock was below {100 * THROTTLED:.0f} % of the best in some samples: "
+            + ("they are discarded" if row.discarded else "none is discarded, too few were left")
+        )
+    away = stats.outliers(kept)
+    if away == [0] and kept[0] > stats.median(kept):
+        if len(kept) < FEW_SAMPLES:  # the median of more hardly knows of it
+            said.append(f"the first sample was slow: {_advice(row, plan)}")
+    elif len(away) > max(1, len(kept) // 20):
+        said.append(f"many outliers: {_advice(row, plan)}")
+    elif stats.noise(kept) > NOISY:
+        said.append(f"noisy: {_advice(row, plan)}")
+    return said
+
+
+def _advice(row: Row, plan: Plan) -> str:
+    if plan.busy:
+        return f"end the other processes on the GPU ({', '.join(plan.busy)})"
+    if row.emulated:
+        return "other programs keep the processor busy"
+    if not plan.limit_given and len(row.samples) < MAX_SAMPLES:
+        return "a greater --time-limit takes more samples"
+    if row.clock == "host":
+        return "the host's clock sees all that the host does: keep it quiet"
+    return "is another program using the GPU, or does its clock change?"
+
+
+# What is measured --------------------------------------------------------------------------------
+
+
+@dataclass
+class Data:
+    """A generated input: as a file, on the host and on the device."""
+
+    path: Path
+    inputs: Inputs
+    buffers: dict[str, Buffer]
+
+
+def make_data(
+    lab: Lab, case: Case, size: Size, dist: str, seed: int, backend: Backend, folder: Path
+) -> Data:
+    """Generate an input. UsageError where there would be nothing to measure."""
+    path = folder / "input.bin"
+    with path.open("wb") as file:
+        write_all(file.fileno(), lab.generate(case, size, dist, seed), path.name)
+    with path.open("rb") as file:
+        announced = lab.read(InputStream(file.fileno(), path.name), case)
+        arrays = {name: in_memory(data) for name, data in announced.arrays.items()}
+    inputs = Inputs({**arrays}, announced.params)
+    if lab.empty_answer(inputs, case) is not None:
+        raise UsageError(f"{lab.name}: size {size}: there is nothing to compute, and to measure")
+    buffers = {name: backend.to_device(data) for name, data in arrays.items()}
+    return Data(path, inputs, buffers)
+
+
+def variant_candidate(
+    lab: Lab, variant: Variant, backend: Backend, data: Data, case: Case
+) -> Candidate:
+    """Compile the variant and plan its launches for the inputs that are on the device."""
+    try:
+        step = _plan_step(lab, variant, backend, data, case)
+    except CudalabError as error:
+        if type(error) is CudalabError:  # a kernel is missing
+            raise KernelError(error.message, runner.contract(lab, variant)) from None
+        raise
+
+    def answer() -> Array:
+        step.check()
+        return backend.to_host(step.out)
+
+    return Candidate(
+        variant.name,
+        "variant",
+        step.run,
+        answer,
+        lambda: backend.fill(step.out, POISON),
+        step.reads_back,
+        backend.name,
+        step.out.nbytes,
+        step.notes,
+    )
+
+
+def _plan_step(lab: Lab, variant: Variant, backend: Backend, data: Data, case: Case) -> Step:
+    registry.check_features(variant, backend.name, backend.features)
+    kernels = backend.compile(
+        source.load(variant.path, variant.label),
+        {**lab.kernel_defines(case), **variant.defines},
+        arch=registry.architecture(variant.requires),
+    )
+    job = Job(backend, kernels, variant, data.buffers, data.inputs.params, case)
+    step: Step = getattr(lab, f"dispatch_{variant.dispatch}")(job)
+    return step
+
+
+STAGES: Mapping[str, str] = {
+    "read": "read",
+    "to device": "copy in",
+    "kernels": "kernels",
+    "to host": "copy out",
+    "write": "write",
+}
+
+
+def end_to_end(
+    lab: Lab, variant: Variant, backend: Backend, case: Case, path: Path
+) -> dict[str, float]:
+    """Milliseconds of each stage from file to file, medians of a few runs; compiled before."""
+    runs: list[dict[str, Any]] = []
+    for _ in range(END_TO_END_RUNS):
+        watch = runner.Stopwatch()
+        with path.open("rb") as given, tempfile.TemporaryFile() as out:
+            inputs = lab.read(InputStream(given.fileno(), path.name), case)
+            answer = runner.run(lab, variant, backend, inputs, case, watch=watch)
+            with watch("write"):
+                write_all(out.fileno(), watch.pieces(answer.pieces(), "to host"), "answer")
+        watch.take("write", "to host", watch.stages["to host"])
+        runs.append(watch.stages)
+    return {
+        shown: statistics.median(float(run.get(stage, 0.0)) for run in runs)
+        for stage, shown in STAGES.items()
+    }

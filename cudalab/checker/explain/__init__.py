@@ -1,0 +1,1 @@
+"""Why an answer is wrong, in words for its author."""

@@ -1,0 +1,350 @@
+"""From a wrong answer to a likely cause: where it is wrong, in what pattern, and what to look at.
+
+`examine` judges the bytes of an answer. The patterns of the elements stand in patterns.py; here
+are those of the bytes, the places of wrong elements, and how much of its bound a right answer uses.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.checker.explain import patterns
+from cudalab.checker.explain.evidence import BYTES, Evidence, Finding, Launches, place_of
+from cudalab.errors import CudalabError, InputError
+from cudalab.formats import InputStream, as_bytes
+from cudalab.labs.base import Inputs
+from cudalab.labs.compare import SHOWN
+from cudalab.labs.solve.lab import allowed, backward_error
+from cudalab.verify import in_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from cudalab.labs.base import Array, Case, Lab
+
+DIGITS = re.compile(rb"\s*[-+]?\d[-+\d.e\s]*")
+TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
+PRINTED = re.compile(rb"([\t\x20-\x7e]{2,}\r?\n)+")  # whole lines
+MOST_PATTERNS = 2  # the first says most; a third only tires
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How near to its bound an answer comes."""
+
+    error: float
+    bound: float
+    index: int | None  # None: of the answer as a whole
+    what: str = "error"
+
+    @property
+    def used(self) -> float:
+        """The part of the bound that the error takes."""
+        if self.bound > 0:
+            return self.error / self.bound
+        return 0.0 if self.error == 0 else math.inf
+
+    def __str__(self) -> str:
+        """The bound, the error, and the part."""
+        where = "" if self.index is None else f" at [{self.index:,}]"
+        used = f"{100 * self.used:.2g} %" if self.used < 10 else f"{self.used:.3g} times"
+        return f"{self.what} {self.error:.3g}{where}, bound {self.bound:.3g}: {used} of it"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be said about an answer."""
+
+    right: bool
+    lines: tuple[str, ...] = ()  # index, expected, got, count; where
+    findings: tuple[Finding, ...] = ()
+    accuracy: Accuracy | None = None
+    wrong: int = 0  # elements
+    total: int = 0
+
+
+def examine(
+    lab: Lab, case: Case, source: Path, answer: bytes, launches: Launches | None = None
+) -> Verdict:
+    """Judge the bytes of an answer to the input in `source`."""
+    with source.open("rb") as file:
+        stream = InputStream(file.fileno(), source.name)
+        announced = lab.read(stream, case)
+        header = stream.offset
+        arrays = {name: in_memory(data) for name, data in announced.arrays.items()}
+        header = header if not case.get("text") else 0
+    inputs = Inputs({**arrays}, announced.params)
+    with np.errstate(all="ignore"):
+        got, problem = _elements(lab, case, inputs, answer)
+        if got is None:
+            expected = _expected_bytes(lab, case, inputs)
+            found = bytes_findings(source.read_bytes(), header, answer, expected, case)
+            return Verdict(False, (problem,), tuple(found))
+        mismatches = lab.compare(got, inputs, case)
+        accuracy = _accuracy(lab, case, inputs, got)
+        if mismatches is None:
+            return Verdict(True, accuracy=accuracy, total=got.size)
+        return _wrong(lab, case, inputs, got, mismatches, accuracy, launches or Launches())
+
+
+def _elements(lab: Lab, case: Case, inputs: Inputs, answer: bytes) -> tuple[Array | None, str]:
+    """The answer as the lab reads it, or why its length is wrong."""
+    with tempfile.TemporaryFile() as file:
+        file.write(answer)
+        file.flush()
+        os.lseek(file.fileno(), 0, os.SEEK_SET)
+        stream = InputStream(file.fileno(), "stdout")
+        try:
+            got = lab.read_answer(stream, inputs, case)
+        except InputError as error:
+            if not answer:
+                return None, "stdout is empty"
+            return None, error.message
+        if stream.trailing_bytes():
+            return None, (
+                f"stdout has {len(answer):,} bytes, {stream.offset:,} are expected: "
+                f"{len(answer) - stream.offset:,} too many"
+            )
+    return got, ""
+
+
+def _expected_bytes(lab: Lab, case: Case, inputs: Inputs) -> bytes:
+    """The reference's answer as bytes; nothing where there is no single one."""
+    try:
+        empty = lab.empty_answer(inputs, case)
+        reference = lab.reference(inputs, case) if empty is None else empty
+    except CudalabError:
+        return b""
+    dtype = np.dtype(case["dtype"]) if reference.dtype.kind == "f" else reference.dtype
+    return bytes(as_bytes(np.ascontiguousarray(reference.astype(dtype, copy=False))))
+
+
+# Bytes -------------------------------------------------------------------------------------------
+
+
+def bytes_findings(
+    source: bytes, header: int, answer: bytes, expected: bytes, case: Case
+) -> list[Finding]:
+    """What is wrong with an answer whose length is wrong."""
+    found = _bytes_findings(source, header, answer, expected, np.dtype(case["dtype"]))
+    return list(found)[:MOST_PATTERNS]
+
+
+def _bytes_findings(
+    source: bytes, header: int, answer: bytes, expected: bytes, dtype: np.dtype[Any]
+) -> Iterator[Finding]:
+    if not answer:
+        if expected:
+            yield Finding(
+                "nothing on stdout",
+                "not a single byte was written",
+                "the result is never written, or the program returns early: "
+                "fwrite(result, sizeof *result, n, stdout) belongs at its end",
+                "{run} | wc -c",
+            )
+        return
+    if TEXT.fullmatch(answer[:4096]):
+        yield _text(answer)
+        return
+    around = list(_around(source[:header], answer, expected))
+    if around:
+        yield from around
+        return
+    if answer in (source, source[header:]):
+        yield Finding("the input itself", "stdout holds the input", "nothing was computed", BYTES)
+        return
+    if expected and answer.replace(b"\r\n", b"\n") == expected.replace(b"\r\n", b"\n"):
+        yield Finding(
+            "line ends translated",
+            "bytes 0A became 0D 0A, or the other way round",
+            "stdout was in text mode: open it as binary",
+            BYTES,
+        )
+        return
+    yield from _length_findings(answer, expected, dtype)
+
+
+def _around(header: bytes, answer: bytes, expected: bytes) -> Iterator[Finding]:
+    """What else is on stdout: the header, text, and whatever surrounds the right answer."""
+    if len(expected) >= 4 and expected in answer:
+        before, _, after = answer.partition(expected)
+        if header and before == header:
+            yield Finding(
+                "header repeated",
+                f"the first {len(header)} bytes repeat the input's header; what follows is right",
+                "an answer is the elements alone: do not write n",
+                BYTES,
+            )
+            return
+        for part, where in ((before, "before"), (after, "behind")):
+            if part:
+                kind = "text" if TEXT.fullmatch(part) else "bytes"
+                yield _printed(
+                    f"{kind} {where} the answer",
+                    f"the right answer is there, with {len(part):,} bytes of {kind} {where} it",
+                    part,
+                )
+    elif 0 < len(expected) < len(answer):
+        lines, behind = PRINTED.match(answer), answer[len(expected) :]
+        if lines:
+            yield _printed("text before the answer", "stdout begins with text", lines[0])
+        elif TEXT.fullmatch(behind):
+            yield _printed("text behind the answer", "stdout ends with text", behind)
+
+
+def _printed(pattern: str, says: str, part: bytes) -> Finding:
+    cause = "a message or a time was printed on stdout: print it on stderr"
+    return Finding(pattern, f"{says}: {part[:40]!r}", cause, BYTES)
+
+
+def _text(answer: bytes) -> Finding:
+    return Finding(
+        "text on stdout",
+        f"stdout holds text: {answer[:60].decode(errors='replace').strip()!r}",
+        "stdout carries the result's bytes and nothing else: fwrite, not printf or print; "
+        "messages go to stderr",
+        BYTES,
+    )
+
+
+def _length_findings(answer: bytes, expected: bytes, dtype: np.dtype[Any]) -> Iterator[Finding]:
+    if len(answer) == 2 * len(expected) and dtype.itemsize == 4:
+        other = "double" if dtype.kind == "f" else "a 64-bit integer"
+        yield Finding(
+            "elements twice as wide",
+            f"exactly twice as many bytes as expected: {len(answer):,}",
+            f"elements were computed or written as {other}: use {dtype.name}",
+            BYTES,
+        )
+    elif expected and len(answer) * dtype.itemsize == len(expected) and dtype.itemsize > 1:
+        yield Finding(
+            "bytes for elements",
+            f"as many bytes were written as there are elements: {len(answer):,}",
+            "fwrite and cudaMemcpy count bytes: multiply n by sizeof the element",
+            BYTES,
+        )
+    elif expected and expected.startswith(answer):
+        count = len(answer) // dtype.itemsize
+        yield Finding(
+            "cut short",
+            f"the first {count:,} elements are right, the rest is missing",
+            "a short write, or the program ended before stdout was flushed",
+            BYTES,
+        )
+    elif expected and len(answer) < len(expected):
+        yield Finding(
+            "too short",
+            f"{len(answer):,} of {len(expected):,} bytes",
+            "is n rounded down to whole blocks? The last, partial block belongs to the answer too",
+            BYTES,
+        )
+    elif expected and len(answer) > len(expected):
+        yield Finding(
+            "too long",
+            f"{len(answer):,} bytes instead of {len(expected):,}",
+            "is n rounded up to whole blocks? What pads the last block is no part of the answer",
+            BYTES,
+        )
+
+
+# Elements ----------------------------------------------------------------------------------------
+
+
+def _wrong(
+    lab: Lab,
+    case: Case,
+    inputs: Inputs,
+    got: Array,
+    mismatches: Any,
+    accuracy: Accuracy | None,
+    launches: Launches,
+) -> Verdict:
+    """Describe an answer of the right length that is wrong."""
+    bounds = lab.bounds(inputs, case)
+    flat = got.reshape(-1)
+    if bounds is not None:
+        expected, allowed = bounds[0].reshape(-1), bounds[1].reshape(-1)
+        wrong = np.flatnonzero(~_within(flat, expected, allowed))
+    else:
+        try:
+            expected = lab.reference(inputs, case).reshape(-1)
+        except CudalabError:
+            expected = np.full(flat.shape, np.nan)
+        bits = f"u{expected.itemsize}"
+        wrong = np.flatnonzero(flat.view(bits) != expected.view(bits))
+    evidence = Evidence(lab, case, inputs, flat, expected, wrong, launches)
+    solved = lab.name == "solve"
+    lines = [f"{mismatches.count:,} of {mismatches.total:,} elements differ"]
+    if solved:
+        lines = [*mismatches.findings, "A x against f, row by row:"]
+    for index, want, have in mismatches.first[:SHOWN]:
+        place = "" if solved else place_of(evidence, index)
+        lines.append(f"[{index:,}] expected {want}, got {have}{place}")
+    if mismatches.count > len(mismatches.first) > 0 and not solved:
+        lines.append(f"… and {mismatches.count - len(mismatches.first):,} more")
+    if accuracy is not None and not solved and 1 < accuracy.used < math.inf:
+        lines.append(str(accuracy))
+    if launches.launched:
+        lines.append(f"launched: {launches.words()}")
+    found = _explained(evidence) if len(wrong) else []
+    answer = bytes(as_bytes(np.ascontiguousarray(flat[:1024])))
+    if DIGITS.fullmatch(answer):  # text may have just the right length
+        found = [_text(answer)]
+    if not found and not solved:
+        found = [Finding(f"found by {lab.name}", text, "", "") for text in mismatches.findings[:1]]
+    return Verdict(
+        False, tuple(lines), tuple(found[:MOST_PATTERNS]), accuracy, len(wrong), flat.size
+    )
+
+
+def _explained(evidence: Evidence) -> list[Finding]:
+    """The patterns. One that stumbles over strange numbers must not cost the verdict."""
+    try:
+        return patterns.findings(evidence)
+    except (ArithmeticError, ValueError, IndexError, MemoryError) as error:
+        return [Finding("no explanation", f"the search for a pattern failed: {error}", "")]
+
+
+def _within(got: Array, expected: Array, allowed: Array) -> Array:
+    """Element by element; what is not finite must agree, unless nothing is promised."""
+    near = np.isfinite(expected) & np.isfinite(got) & (np.abs(got - expected) <= allowed)
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    return np.asarray(near | same | ~np.isfinite(allowed))
+
+
+def _accuracy(lab: Lab, case: Case, inputs: Inputs, got: Array) -> Accuracy | None:
+    """The element that comes nearest to its bound; of solve the backward error."""
+    if got.size == 0:
+        return None
+    if lab.name == "solve":
+        return _backward_error(case, inputs, got)
+    bounds = lab.bounds(inputs, case)
+    if bounds is None:
+        return None
+    expected, allowed = bounds[0].reshape(-1), bounds[1].reshape(-1)
+    errors = np.abs(got.reshape(-1) - expected)
+    judged = np.isfinite(errors) & np.isfinite(allowed) & (allowed > 0)
+    if not judged.any():
+        return None
+    shares = np.where(judged, errors / np.where(judged, allowed, 1), -1)
+    worst = int(np.argmax(shares))
+    return Accuracy(float(errors[worst]), float(allowed[worst]), worst)
+
+
+def _backward_error(case: Case, inputs: Inputs, got: Array) -> Accuracy | None:
+    x = got.reshape(-1).astype(np.float64)
+    a, f = (np.asarray(inputs.arrays[name], np.float64) for name in ("a", "f"))
+    if not np.isfinite(x).all():
+        return None
+    residual = a @ x - f
+    norms = (float(np.abs(part).max(initial=0)) for part in (residual, x, f))
+    error = backward_error(*norms, a_norm=float(np.abs(a).sum(axis=1).max(initial=0)))
+    return Accuracy(error, allowed(case, inputs.params["n"]), None, "backward error")

@@ -1,0 +1,1 @@
+"""A class of submissions: unpack, judge, store, summarise."""

@@ -1,0 +1,271 @@
+"""A class's submissions: each judged on its own, in any order, once, and whatever the others do."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+import threading
+import traceback
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab import labs
+from cudalab.checker import cases, judge
+from cudalab.checker.grading import similar, unpack
+from cudalab.checker.sandbox import sandbox
+from cudalab.checker.submit.program import Program, device_for
+from cudalab.checker.submit.submission import Command, Kernel
+from cudalab.checker.verdicts import Status
+from cudalab.errors import CudalabError, HeaderError, UsageError
+from cudalab.labs import registry
+from cudalab.language import source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cudalab.checker.grading.store import Store
+    from cudalab.checker.grading.unpack import Entry
+    from cudalab.checker.sandbox.sandbox import Limits
+    from cudalab.checker.submit.submission import Submission
+    from cudalab.checker.verdicts import Report
+    from cudalab.labs.base import Case, Lab
+
+    Progress = Callable[[str, int, int], None]
+
+HEADER = "// /// cudalab"
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that is needed to judge one submission, here or on another machine."""
+
+    lab: str
+    name: str
+    kind: str  # auto, kernel, program or command
+    command: str  # of kind command: the words, run in the submission's folder
+    file: str  # within the submission; empty: found
+    given: Case
+    device: str
+    threads: int | None
+    sandbox: str
+    seed: int
+    quick: bool
+    strict: bool
+    tests: str | None  # the path of the instructor's file
+    speed: cases.Speed | None
+    limits: Limits
+    sanitize: bool
+    timing: bool
+    time_limit_s: float
+    payload: tuple[str, bytes] | None = None  # file name and bytes, where paths mean nothing
+    tests_text: str | None = None
+
+
+@dataclass
+class Turns:
+    """Checks run together, but what takes times runs alone."""
+
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _together: int = 0
+    _alone: bool = False
+    _asking: int = 0
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Beside others, but not beside one that is alone, nor ahead of one that asks for it."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._alone and not self._asking)
+            self._together += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._together -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Beside nobody."""
+        with self._changed:
+            self._asking += 1
+            self._changed.wait_for(lambda: not self._alone and not self._together)
+            self._asking -= 1
+            self._alone = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._alone = False
+                self._changed.notify_all()
+
+
+def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Report, frozenset[int]]:
+    """Judge one submission; what cannot be judged in it is a verdict, too."""
+    lab = labs.get(task.lab)
+    walls = sandbox.choose(task.sandbox)
+    with tempfile.TemporaryDirectory(prefix="cudalab-grade-") as name:
+        folder = Path(name)
+        try:
+            placed = unpack.place(unpack.Entry(task.name, path), folder)
+            prints = fingerprints(placed)
+            submission = find(lab, task, placed, walls)
+            plan = _plan(lab, task, submission, folder)
+        except (unpack.BadSubmissionError, HeaderError) as error:
+            return refuse(task, error)
+        settings = judge.Settings(
+            task.seed,
+            task.limits,
+            jobs=1,
+            sanitize=task.sanitize,
+            timing=task.timing,
+            time_limit_s=task.time_limit_s,
+        )
+        if turns is not None:
+            settings = replace(settings, together=turns.together, alone=turns.alone)
+        try:
+            report = judge.check(lab, submission, plan, walls, settings)
+        except UsageError as error:  # such as a header that names no case of the lab
+            return refuse(task, error)[0], prints
+    report.submission = task.name
+    return report, prints
+
+
+def refuse(task: Task, error: CudalabError) -> tuple[Report, frozenset[int]]:
+    """The result of a submission in which there is nothing to judge."""
+    walls = sandbox.choose(task.sandbox)
+    report = judge.refused(task.lab, task.name, task.kind, task.device, walls, task.seed, error)
+    return report, frozenset()
+
+
+def find(lab: Lab, task: Task, folder: Path, walls: sandbox.Sandbox) -> Submission:
+    """What there is to judge in a folder. BadSubmissionError when there is nothing."""
+    kind, files = task.kind, [folder / task.file] if task.file else sorted(folder.glob("*.cu"))
+    if task.file and not files[0].is_file():
+        raise unpack.BadSubmissionError(f"there is no file {task.file}")
+    if kind == "auto" and task.command:
+        kind = "command"
+    if kind == "auto":
+        kind = _kind(files)
+    if kind == "command":
+        return Command(
+            shlex.split(task.command) or _python(folder, task.file),
+            walls,
+            name=task.name,
+            folder=folder,
+            files=tuple(unpack.sources(folder)),
+            device="any" if task.device == "auto" else task.device,
+        )
+    if not files:
+        raise unpack.BadSubmissionError("there is no .cu file", "--command runs other programs")
+    device = task.device
+    if device == "auto" and kind == "kernel":
+        from cudalab.backends import choose_device  # noqa: PLC0415 - asks the driver
+
+        device = choose_device()
+    if kind == "kernel":
+        kernels = [path for path in files if _has_header(path)] or files
+        if len(kernels) > 1:
+            names = ", ".join(path.name for path in kernels)
+            raise unpack.BadSubmissionError(f"which one is it? {names}", "--file names it")
+        label = kernels[0].name
+        return Kernel(lab, kernels[0], walls, device, label, threads=task.threads)
+    return Program(files, walls, task.name, device_for(device))
+
+
+def _kind(files: list[Path]) -> str:
+    if not files or all(path.suffix == ".py" for path in files):
+        return "command"
+    return "kernel" if any(map(_has_header, files)) else "program"
+
+
+def _has_header(path: Path) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return any(line.rstrip() == HEADER for line in file)
+
+
+def _python(folder: Path, file: str) -> list[str]:
+    scripts = [folder / file] if file else sorted(folder.glob("*.py"))
+    if len(scripts) != 1:
+        raise unpack.BadSubmissionError(
+            "there is no .cu file and not exactly one .py file", "--command says what to run"
+        )
+    return [sys.executable, scripts[0].name]
+
+
+def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:
+    given = cases.case_for(lab, task.given, submission.variant)
+    if task.tests:
+        path = Path(task.tests)
+        if task.tests_text is not None and not path.is_file():  # another machine
+            path = folder / "tests.toml"
+            path.write_text(task.tests_text, encoding="utf-8")
+        plan = cases.load(path, lab, given)
+    else:
+        plan = cases.public(lab, given, submission.variant, quick=task.quick)
+    if submission.variant is not None:
+        registry.check_applies(submission.variant, lab, lab.complete(given))
+    plan = cases.strict(plan) if task.strict else plan
+    return replace(plan, speed=task.speed or plan.speed)
+
+
+def fingerprints(folder: Path) -> frozenset[int]:
+    """Of all that a person wrote in there."""
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in unpack.sources(folder)]
+    return similar.fingerprints("\n".join(texts))
+
+
+def skeleton_prints(lab: str) -> frozenset[int]:
+    """Of the file that `cudalab new` writes."""
+    from cudalab.checker.submit.skeleton import skeleton  # noqa: PLC0415 - for this alone
+
+    return similar.fingerprints(skeleton(labs.get(lab), "my.cu"))
+
+
+def given_prints(lab: str) -> list[frozenset[int]]:
+    """Of what everybody has: the variants, and the file that `cudalab new` writes."""
+    texts = [path.read_text(encoding="utf-8") for path in source.kernels_dir().rglob("*.cu*")]
+    return [*map(similar.fingerprints, texts), skeleton_prints(lab)]
+
+
+def run(store: Store, entries: dict[str, Entry], task: Task, jobs: int, progress: Progress) -> None:
+    """Judge all that is waiting, `jobs` at a time; each result is stored at once."""
+    waiting = store.waiting()
+    total, done = len(entries), len(entries) - len(waiting)
+    turns = Turns() if task.timing and jobs > 1 else None
+    progress("", done, total)
+    with ThreadPoolExecutor(jobs) as pool:
+        running: dict[Future[tuple[Report, frozenset[int]]], str] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    name = waiting.pop(0)
+                    store.begin(name)
+                    one = replace(task, name=name)
+                    running[pool.submit(judge_one, one, entries[name].path, turns)] = name
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    name = running.pop(future)
+                    take(store, name, future.result)
+                    done += 1
+                    progress(name, done, total)
+        except BaseException:
+            sandbox.end_all(running)
+            raise
+
+
+def take(store: Store, name: str, result: Callable[[], tuple[Report, frozenset[int]]]) -> None:
+    """Store a result; whatever went wrong with one submission is that one's problem."""
+    try:
+        report, prints = result()
+    except Exception as error:  # noqa: BLE001 - the batch goes on, and the next call tries again
+        store.fail(name, "".join(traceback.format_exception_only(error)).strip())
+        return
+    broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
+    if broken:
+        store.fail(name, "\n".join([broken[0].says, *broken[0].details]))
+    else:
+        store.finish(name, report.json(), prints)

@@ -1,0 +1,174 @@
+"""The results of a class in SQLite: what is done stays done, whenever the grader ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from cudalab.checker.grading import unpack
+from cudalab.errors import CudalabError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from cudalab.checker.grading.unpack import Entry
+
+WAITING, RUNNING, DONE, BROKEN = "waiting", "running", "done", "broken"
+WITHDRAWN = "withdrawn"  # gone before it was judged
+FORMAT = 2  # of the database
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS submissions (
+    name TEXT PRIMARY KEY,
+    path TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    started REAL,
+    finished REAL,
+    report TEXT,
+    prints TEXT,
+    problem TEXT
+);
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One submission's result."""
+
+    name: str
+    path: str
+    state: str
+    attempts: int
+    report: dict[str, Any] | None
+    prints: frozenset[int]
+    problem: str | None
+
+
+class Store:
+    """The database of a folder of results. One grader at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open or begin it. CudalabError when another grader is at work in there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise CudalabError(
+                f"another `cudalab grade` is at work in {folder}", hint="wait for it to end"
+            ) from None
+        self._db = sqlite3.connect(folder / "results.sqlite", isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.executescript(_SCHEMA)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+        os.close(self._lock)
+
+    def settle(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Keep the settings of the first call; later ones must have the same, but for the seed."""
+        settings = {"format": FORMAT, **settings}
+        kept = dict(self._db.execute("SELECT name, value FROM settings").fetchall())
+        if not kept:
+            with self._db:
+                self._db.execute("BEGIN")
+                for name, value in settings.items():
+                    self._db.execute(
+                        "INSERT INTO settings VALUES (?, ?)", (name, json.dumps(value))
+                    )
+            return settings
+        found = {name: json.loads(value) for name, value in kept.items()}
+        for name, value in settings.items():
+            if name != "seed" and found.get(name) != json.loads(json.dumps(value)):
+                raise UsageError(
+                    f"these results were begun with other settings: {name} was "
+                    f"{found.get(name)!r}, is {value!r}",
+                    hint="use another --out, or the settings of the first call",
+                )
+        return found
+
+    def add(self, entries: Iterable[Entry]) -> list[str]:
+        """Let wait what is new, was cut off or has changed; the names of what was judged before."""
+        now = {entry.name: (entry, unpack.digest(entry.path)) for entry in entries}
+        changed = []
+        with self._db:
+            self._db.execute("BEGIN")
+            known = self._db.execute("SELECT name, state, digest FROM submissions").fetchall()
+            for name, state, digest in known:
+                entry, new_digest = now.pop(name, (None, digest))
+                if state == DONE and new_digest == digest:
+                    continue
+                self._db.execute(
+                    "UPDATE submissions SET state = ?, digest = ?, report = NULL, prints = NULL"
+                    " WHERE name = ?",
+                    (WAITING if entry else WITHDRAWN, new_digest, name),
+                )
+                if state == DONE:
+                    changed.append(name)
+            for name, (entry, digest) in now.items():
+                self._db.execute(
+                    "INSERT INTO submissions (name, path, digest) VALUES (?, ?, ?)",
+                    (name, str(entry.path), digest),
+                )
+        return changed
+
+    def waiting(self) -> list[str]:
+        """The names of what is still to be judged."""
+        rows = self._db.execute(
+            "SELECT name FROM submissions WHERE state = ? ORDER BY name", (WAITING,)
+        )
+        return [name for (name,) in rows]
+
+    def begin(self, name: str) -> None:
+        """Its judging has begun."""
+        self._db.execute(
+            "UPDATE submissions SET state = ?, attempts = attempts + 1, started = ? WHERE name = ?",
+            (RUNNING, time.time(), name),
+        )
+
+    def finish(self, name: str, report: dict[str, Any], prints: Iterable[int]) -> None:
+        """It has been judged: one transaction, so it is there in full or not at all."""
+        changed = self._db.execute(
+            "UPDATE submissions SET state = ?, finished = ?, report = ?, prints = ?, problem = NULL"
+            " WHERE name = ? AND state != ?",
+            (DONE, time.time(), json.dumps(report), json.dumps(sorted(prints)), name, DONE),
+        )
+        if changed.rowcount != 1:
+            raise AssertionError(f"{name} was judged twice")
+
+    def fail(self, name: str, problem: str) -> None:
+        """The grader itself failed at it; the next call tries again."""
+        self._db.execute(
+            "UPDATE submissions SET state = ?, finished = ?, problem = ? WHERE name = ?",
+            (BROKEN, time.time(), problem, name),
+        )
+
+    def rows(self) -> Iterator[Row]:
+        """All of them, by name."""
+        query = (
+            "SELECT name, path, state, attempts, report, prints, problem "
+            "FROM submissions ORDER BY name"
+        )
+        for name, path, state, attempts, report, prints, problem in self._db.execute(query):
+            yield Row(
+                name,
+                path,
+                state,
+                attempts,
+                json.loads(report) if report else None,
+                frozenset(json.loads(prints)) if prints else frozenset(),
+                problem,
+            )

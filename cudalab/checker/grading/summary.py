@@ -1,0 +1,268 @@
+"""A class's results as a table (CSV) and as a page with plots (HTML). No printing here."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from cudalab.checker import outputs, verdicts
+from cudalab.checker.grading import similar
+from cudalab.checker.grading.store import DONE
+from cudalab.checker.verdicts import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cudalab.checker.grading.similar import Pair
+    from cudalab.checker.grading.store import Row
+    from cudalab.checker.verdicts import Report
+
+COLUMNS = (
+    "name", "state", "points", "max_points", "share", "passed", "exit_code", "tests_passed",
+    "tests", "compile", "first_failure", "pattern", "times_reference", "seconds", "attempts",
+    "similar_to", "digest",
+)  # fmt: skip
+BINS = 10
+WIDTH, BAR_HEIGHT, ROW_HEIGHT = 640, 140, 22
+
+
+def reports(rows: Iterable[Row]) -> dict[str, Report]:
+    """The reports of those that were judged."""
+    return {
+        row.name: verdicts.from_json(row.report)
+        for row in rows
+        if row.state == DONE and row.report is not None
+    }
+
+
+def similar_pairs(
+    rows: Sequence[Row],
+    found: dict[str, Report],
+    given: Iterable[frozenset[int]],
+    untouched: frozenset[int],
+) -> list[Pair]:
+    """Submissions with the same bytes, then near-identical ones.
+
+    `given` are the fingerprints of what everybody has, `untouched` those of an empty kernel file:
+    whoever has written nothing has copied nothing.
+    """
+    prints = {row.name: row.prints for row in rows}
+    digests = {name: report.digest for name, report in found.items() if report.digest}
+    same = similar.identical({n: d for n, d in digests.items() if prints[n] != untouched})
+    told = {(pair.one, pair.two) for pair in same}
+    near = similar.pairs({name: marks for name, marks in prints.items() if marks}, given)
+    return same + [pair for pair in near if (pair.one, pair.two) not in told]
+
+
+def table(rows: Sequence[Row], found: dict[str, Report], pairs: Sequence[Pair]) -> str:
+    """CSV, a line a submission."""
+    twins: dict[str, list[str]] = {}
+    for pair in pairs:
+        twins.setdefault(pair.one, []).append(pair.two)
+        twins.setdefault(pair.two, []).append(pair.one)
+    held = io.StringIO()
+    writer = csv.DictWriter(held, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        line: dict[str, Any] = {"name": _cell(row.name), "state": row.state}
+        line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(twins.get(row.name, [])))}
+        if row.name in found:
+            line |= _cells(found[row.name])
+        writer.writerow(line)
+    return held.getvalue()
+
+
+def _cells(report: Report) -> dict[str, Any]:
+    why, pattern = first_failure(report)
+    compiled = report.stage("compile")
+    return {
+        "points": f"{report.points:g}",
+        "max_points": f"{report.max_points:g}",
+        "share": f"{report.share:.4f}",
+        "passed": int(report.passed),
+        "exit_code": int(report.exit_code),
+        "tests_passed": sum(test.status is Status.PASSED for test in report.tests),
+        "tests": len(report.tests),
+        "compile": str(compiled.status) if compiled else "",
+        "first_failure": why,
+        "pattern": pattern,
+        "times_reference": f"{report.speed.ratio:.3f}" if report.speed else "",
+        "seconds": f"{report.seconds:.2f}",
+        "digest": report.digest,
+    }
+
+
+def _cell(text: str) -> str:
+    """A spreadsheet takes a cell that begins like this for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def first_failure(report: Report) -> tuple[str, str]:
+    """Why the first test or stage failed, and the pattern of it."""
+    for test in report.tests:
+        if test.status is Status.FAILED:
+            return str(test.why), test.clues[0].pattern if test.clues else ""
+    for stage in report.stages:
+        if stage.status is Status.FAILED:
+            return str(stage.why), ""
+    return "", ""
+
+
+def page(title: str, rows: Sequence[Row], found: dict[str, Report], pairs: Sequence[Pair]) -> str:
+    """A page that needs no other file."""
+    shares = [report.share for report in found.values()]
+    failures = Counter(pattern or why for why, pattern in map(first_failure, found.values()) if why)
+    ratios = [report.speed.ratio for report in found.values() if report.speed]
+    passed = sum(report.passed for report in found.values())
+    left = [row for row in rows if row.state != DONE]
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{len(found)} of {len(rows)} judged, {passed} passed.</p>",
+    ]
+    if any(report.sandbox == "none" for report in found.values()):
+        parts.append('<p class="bad">NO SANDBOX: submissions ran as the grader\'s own user.</p>')
+    if left:
+        parts.append("<h2>Not judged</h2>")
+        parts.append(_table(("name", "state", "problem"), [
+            (row.name, row.state, row.problem or "") for row in left
+        ]))  # fmt: skip
+    parts += ["<h2>Points</h2>", _histogram(shares)]
+    parts += ["<h2>What went wrong first</h2>", _bars(failures.most_common(15), len(found))]
+    parts += ["<h2>Tests</h2>", _bars(_test_rates(found), 100, " %")]
+    if ratios:
+        parts += ["<h2>Times the reference's time</h2>", _ratio_histogram(ratios)]
+    parts.append("<h2>Identical or nearly so</h2>")
+    if pairs:
+        lines = [(pair.one, pair.two, f"{100 * pair.share:.0f} %") for pair in pairs]
+        parts.append(_table(("one", "other", "of the smaller one's code"), lines))
+        parts.append("<p>A sign, not a proof: look at both.</p>")
+    else:
+        parts.append("<p>None.</p>")
+    parts += ["<h2>Submissions</h2>", _submissions(found)]
+    return _PAGE.format(title=escape(title), body="\n".join(parts))
+
+
+def _test_rates(found: dict[str, Report]) -> list[tuple[str, int]]:
+    """Which part of the class passes each test."""
+    passed: Counter[str] = Counter()
+    ran: Counter[str] = Counter()
+    for report in found.values():
+        for test in report.tests:
+            ran[test.name] += 1
+            passed[test.name] += test.status is Status.PASSED
+    return [(name, round(100 * passed[name] / count)) for name, count in ran.items()]
+
+
+def _submissions(found: dict[str, Report]) -> str:
+    lines = []
+    for name, report in found.items():
+        why, pattern = first_failure(report)
+        speed = f"{report.speed.ratio:.2f}" if report.speed else ""
+        texts = (f"{report.points:g} of {report.max_points:g}", why, pattern, speed)
+        cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
+        style = "good" if report.passed else "bad"
+        details = "\n".join(_details(report))
+        lines.append(
+            f'<tr class="{style}"><td><details><summary>{escape(name)}</summary>'
+            f"<pre>{escape(details)}</pre></details></td>{cells}</tr>"
+        )
+    heads = "".join(
+        f"<th>{head}</th>" for head in ("name", "points", "failure", "pattern", "times reference")
+    )
+    return f"<table><tr>{heads}</tr>{''.join(lines)}</table>"
+
+
+def _details(report: Report) -> list[str]:
+    lines = []
+    for stage in report.stages:
+        lines.append(f"{stage.status:<8} {stage.name}: {outputs.headline_of(stage)}")
+        if stage.status is not Status.PASSED:
+            lines += [f"    {line}" for line in outputs.explained(stage)]
+    for test in report.tests:
+        if test.status is Status.FAILED:
+            lines.append(f"{test.name} ({test.size} {test.dist}): {outputs.headline_of(test)}")
+            lines += [f"    {line}" for line in outputs.explained(test)]
+    if report.speed:
+        lines.append(outputs.speed_line(report))
+    return lines
+
+
+def _histogram(shares: Sequence[float]) -> str:
+    """How many got which part of the points."""
+    counts = [0] * (BINS + 1)
+    for share in shares:
+        counts[int(share * BINS)] += 1
+    labels = [f"{100 * i // BINS} %" for i in range(BINS)] + ["100 %"]
+    return _columns(labels, counts)
+
+
+def _ratio_histogram(ratios: Sequence[float]) -> str:
+    edges = [0.5, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0]
+    labels = [f"≤ {edge:g}" for edge in edges] + [f"> {edges[-1]:g}"]
+    counts = [0] * len(labels)
+    for ratio in ratios:
+        counts[next((i for i, edge in enumerate(edges) if ratio <= edge), len(edges))] += 1
+    return _columns(labels, counts)
+
+
+def _columns(labels: Sequence[str], counts: Sequence[int]) -> str:
+    """A drawing of columns with their numbers above."""
+    step, most = WIDTH / len(labels), max(*counts, 1)
+    shapes = []
+    for i, (label, count) in enumerate(zip(labels, counts, strict=True)):
+        height = BAR_HEIGHT * count / most
+        x, y = i * step, BAR_HEIGHT - height + 18
+        shapes.append(
+            f'<rect x="{x + 3:.1f}" y="{y:.1f}" width="{step - 6:.1f}" height="{height:.1f}"/>'
+            f'<text x="{x + step / 2:.1f}" y="{y - 4:.1f}">{count or ""}</text>'
+            f'<text x="{x + step / 2:.1f}" y="{BAR_HEIGHT + 34}">{escape(label)}</text>'
+        )
+    return f'<svg viewBox="0 0 {WIDTH} {BAR_HEIGHT + 44}">{"".join(shapes)}</svg>'
+
+
+def _bars(rows: Sequence[tuple[str, int]], most: int, unit: str = "") -> str:
+    """A drawing of bars with their names on the left."""
+    if not rows:
+        return "<p>Nothing.</p>"
+    shapes = []
+    for i, (label, count) in enumerate(rows):
+        y, width = i * ROW_HEIGHT, (WIDTH - 330) * count / max(most, 1)
+        shapes.append(
+            f'<text class="left" x="270" y="{y + 15}">{escape(label)}</text>'
+            f'<rect x="280" y="{y + 4}" width="{width:.1f}" height="14"/>'
+            f'<text class="right" x="{286 + width:.1f}" y="{y + 15}">{count}{unit}</text>'
+        )
+    return f'<svg viewBox="0 0 {WIDTH} {len(rows) * ROW_HEIGHT + 4}">{"".join(shapes)}</svg>'
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["<tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"]
+    lines += [
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    ]
+    return f"<table>{''.join(lines)}</table>"
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }}
+table {{ border-collapse: collapse; width: 100%; }}
+td, th {{ text-align: left; vertical-align: top; padding: 3px 8px; border-bottom: 1px solid #ddd; }}
+svg {{ width: 100%; max-width: 640px; font-size: 11px; }}
+svg rect {{ fill: #3b6ea5; }}
+svg text {{ text-anchor: middle; fill: #333; }}
+svg text.left {{ text-anchor: end; }}
+svg text.right {{ text-anchor: start; }}
+pre {{ white-space: pre-wrap; background: #f6f6f6; padding: 8px; }}
+.bad summary, p.bad {{ color: #a02020; }}
+.good summary {{ color: #206020; }}
+</style>
+{body}
+</html>
+"""

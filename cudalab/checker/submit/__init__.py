@@ -1,0 +1,1 @@
+"""A submission: what it is made of, and running it."""

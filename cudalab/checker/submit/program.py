@@ -1,0 +1,154 @@
+"""A whole CUDA program as a submission: compiled as `cudalab run` does it, then run on its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.checker.submit.submission import (
+    COMPILE_LIMITS,
+    HEADERS,
+    CompileFailure,
+    blame,
+    copy_runtimes,
+    failure,
+    protect,
+    said_in,
+    slow_pipe,
+    worker_failure,
+)
+from cudalab.checker.verdicts import Why
+from cudalab.errors import NoDeviceError
+from cudalab.program.build import has_gpu
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.checker.sandbox.sandbox import Limits, Outcome, Sandbox
+    from cudalab.checker.submit.submission import Attempt
+    from cudalab.labs.base import Case
+    from cudalab.labs.registry import Variant
+
+NO_COMPILER = "NoDeviceError"
+
+
+def device_for(wanted: str) -> str:
+    """What "auto" means for a whole program: it needs a GPU and nvcc, and no PyCUDA."""
+    return ("cuda" if has_gpu() else "cpu") if wanted == "auto" else wanted
+
+
+@dataclass
+class Program:
+    """One or several .cu files with a main function; headers beside them come along."""
+
+    files: Sequence[Path]
+    sandbox: Sandbox
+    name: str
+    device: str
+    kind: str = "program"
+    variant: Variant | None = None
+    words: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Nothing is compiled yet."""
+        self.words = self.words or [path.name for path in self.files]
+        self._stack = ExitStack()
+        self._made: Path | None = None
+
+    def compile(self, cases: Sequence[Case]) -> str:
+        """Compile inside the sandbox."""
+        del cases
+        box = self._stack.enter_context(self.sandbox.box(gpu=self.device == "cuda"))
+        folder = box.path / "source"
+        folder.mkdir()
+        for path in self.files:
+            shutil.copyfile(path, folder / path.name)
+            for beside in sorted(path.parent.iterdir()):
+                if beside.suffix in HEADERS and beside.is_file() and not beside.is_symlink():
+                    shutil.copyfile(beside, folder / beside.name)
+        cache = box.path / "cache"
+        if self.device == "cpu":
+            copy_runtimes(cache, programs=True)
+        imports = self.sandbox.imports
+        box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
+        sources = [path.name for path in self.files]
+        out = Path(str(box.path) + ".out")
+        try:
+            outcome = self.sandbox.run(
+                [imports.python, "-m", "cudalab.checker.submit.builder", self.device, *sources],
+                box,
+                COMPILE_LIMITS,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+            )
+        finally:
+            out.unlink(missing_ok=True)
+        if said_in(box.path, "compiled.json") is None:
+            self._not_compiled(said_in(box.path, "failed.json"), worker_failure(outcome))
+        protect(box.path)
+        (box.path / "program").chmod(0o755)
+        self._made = box.path
+        return "compiled for the CPU device" if self.device == "cpu" else "compiled by nvcc"
+
+    def attempt(
+        self,
+        case: Case,
+        path: Path,
+        limits: Limits,
+        *,
+        pipe: bool = False,
+        twin: Path | None = None,
+    ) -> Attempt:
+        """Run with the input on stdin."""
+        del case, twin
+        assert self._made is not None, "compile first"
+        with ExitStack() as stack:
+            box = stack.enter_context(
+                self.sandbox.box(readable=(self._made,), gpu=self.device == "cuda")
+            )
+            given = path.open("rb")  # the stack closes it
+            stack.callback(given.close)
+            stdin = stack.enter_context(slow_pipe(path)) if pipe else given.fileno()
+            out = Path(str(box.path) + ".out")
+            stack.callback(out.unlink, missing_ok=True)
+            command = [str(self._made / "program")]
+            outcome = self.sandbox.run(command, box, limits, stdin=stdin, stdout=out)
+            broken = failure(outcome)
+            answer = b"" if broken.why else out.read_bytes()
+        return replace(broken, answers=[answer])
+
+    def sanitized(self, path: Path, limits: Limits) -> Outcome:
+        """`cudalab run --sanitize` on an input; its report is on stderr."""
+        assert self._made is not None, "compile first"
+        with self.sandbox.box(readable=(self._made,)) as box, path.open("rb") as given:
+            cache = box.path / "cache"
+            copy_runtimes(cache, programs=True)
+            imports = self.sandbox.imports
+            box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
+            sources = [str(self._made / "source" / one.name) for one in self.files]
+            command = [imports.python, "-m", "cudalab", "run", "--device", "cpu", "--sanitize"]
+            out = Path(str(box.path) + ".out")
+            try:
+                return self.sandbox.run([*command, *sources], box, limits, stdin=given, stdout=out)
+            finally:
+                out.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove what was compiled."""
+        self._stack.close()
+
+    def _not_compiled(self, said: dict[str, str] | None, broken: Attempt) -> None:
+        if said is not None and said.get("error") == NO_COMPILER:
+            raise NoDeviceError(str(said.get("message")), str(said.get("hint") or "") or None)
+        if said is not None:
+            raise CompileFailure(blame(said), str(said.get("message")), str(said.get("hint") or ""))
+        graders = broken.outcome.reason or broken.why is Why.GRADER
+        raise CompileFailure(
+            broken.why if graders else Why.COMPILE,
+            f"compiling did not come to an end: {broken.says or 'nothing was compiled'}",
+            "is there an endless template, or a huge array?",
+        )

@@ -1,0 +1,96 @@
+"""The stage `sanitize`: races, barriers and bounds, looked for while the kernel runs slowly.
+
+`cudalab sanitize` does the work, as a program inside the sandbox: the kernel runs in its process.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from cudalab.checker.cases import option_words
+from cudalab.checker.sandbox.sandbox import Limits, without_boxes
+from cudalab.checker.verdicts import Stage, Status, Why
+from cudalab.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cudalab.checker.submit.program import Program
+    from cudalab.checker.submit.submission import Kernel
+    from cudalab.labs.base import Case
+
+LIMITS = Limits(seconds=120, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
+MOST_TOLD = 3
+MOST_LINES = 30
+WRONG_ANSWER = "wrong_answer"  # the kind of finding
+_FINDING = re.compile(r"\s*\d+\. (?!note)")  # numbered; what else it says is advice
+_LOOKED, _NOTHING = re.compile(r"looked at: [1-9]"), "looked at: 0 launches"
+_FOUND = re.compile(r": (\d+ found)$")
+
+
+def stage(
+    submission: Kernel, case: Case, look: str, path: Path | None = None, seed: int = 0
+) -> Stage:
+    """Sanitize the kernel on an input, or on the sizes that `cudalab sanitize` chooses.
+
+    `look` is the command that does it by hand.
+    """
+    lab = submission.lab
+    command = [submission.sandbox.imports.python, "-m", "cudalab", "sanitize", lab.name]
+    command += [*option_words(lab, case), "--json", "report.json"]
+    if path is None:
+        command += ["--seed", str(seed)]
+    data, says = submission.run_on_source(command, LIMITS, "report.json", path)
+    report: Any = None
+    if data is not None:
+        with suppress(ValueError):
+            report = json.loads(data)
+    if not isinstance(report, dict) or not isinstance(report.get("findings"), list):
+        return Stage("sanitize", Status.SKIPPED, f"could not be run: {says}")
+    return _stage_of(report, look)
+
+
+def program_stage(submission: Program, path: Path, look: str) -> Stage:
+    """Run a whole program under the instrument; it says on stderr what it saw.
+
+    `look` is the command that does it by hand; empty where it must not be told.
+    """
+    outcome = submission.sanitized(path, LIMITS)
+    said = [line for line in outcome.stderr.splitlines() if line.strip()]
+    if not outcome.reason and any(_NOTHING in line for line in said):
+        return Stage("sanitize", Status.SKIPPED, "no kernel was launched: there is nothing to see")
+    looked = any(_LOOKED.search(line) for line in said)
+    if outcome.reason or outcome.status not in (ExitCode.OK, ExitCode.WRONG_ANSWER) or not looked:
+        why = said[-1] if said else f"exit status {outcome.status}"
+        return Stage("sanitize", Status.SKIPPED, f"could not be run: {why}")
+    if not any(_FINDING.match(line) for line in said):  # memory that is never freed, and the like
+        says = "no race, no lost barrier, nothing out of bounds"
+        return Stage("sanitize", Status.PASSED, says, said[1:MOST_LINES])
+    details = said[:MOST_LINES] + ([f"see: {look}"] if look else [])
+    says = next((found[1] for found in map(_FOUND.search, said) if found), "")
+    return Stage("sanitize", Status.FAILED, says, details, Why.SANITIZER)
+
+
+def _stage_of(report: dict[str, Any], look: str) -> Stage:
+    findings = [one for one in report["findings"] if isinstance(one, dict)]
+    wrong = [one for one in findings if one.get("kind") == WRONG_ANSWER]
+    findings = [one for one in findings if one not in wrong]  # the tests say so
+    errors = [one for one in findings if not one.get("note")]
+    if not errors and (report.get("clean") or wrong):
+        says = "no race, no lost barrier, nothing out of bounds"
+        notes = [f"note: {one.get('title')}: {one.get('what')}" for one in findings]
+        return Stage("sanitize", Status.PASSED, says, notes, findings=findings)
+    details = []
+    for one in errors[:MOST_TOLD]:
+        details.append(f"{one.get('title', one.get('kind'))}: {one.get('what', '')}")
+        if one.get("cure"):
+            details.append(f"  {one['cure']}")
+    if len(errors) > MOST_TOLD:
+        details.append(f"and {len(errors) - MOST_TOLD} more")
+    details.append(f"see: {look}")
+    says = f"{len(errors)} finding" + ("s" if len(errors) != 1 else "")
+    details = [without_boxes(line) for line in details]
+    return Stage("sanitize", Status.FAILED, says, details, Why.SANITIZER, findings=errors)

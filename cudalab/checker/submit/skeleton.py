@@ -1,0 +1,137 @@
+"""A kernel file to begin with: header, signatures and contract, and empty bodies.
+
+All of it comes from the lab itself: the header from one of its variants, the kernels with their
+parameters from the description of that variant's launch plan.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from textwrap import dedent, wrap
+from typing import TYPE_CHECKING
+
+from cudalab.labs import registry
+from cudalab.language import source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.labs.base import Lab
+
+# The variant to begin from, and the includes whose kernels are no part of the exercise.
+_BASES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "bitonic": ("global", ()),
+    "histogram": ("global_atomic", ("histogram/parts/clear_counts.cuh",)),
+    "matmul": ("naive", ()),
+    "radixsort": ("split_1bit", ()),
+    "reduce": ("sequential", ()),
+    "scan": ("hillis_steele", ()),
+    "solve": ("jacobi", ("solve/parts/residual.cuh", "solve/parts/spectrum.cuh")),
+    "table": ("accurate", ()),
+    "transpose": ("naive", ()),
+}
+_SIGNATURE = re.compile(r"^(?P<name>[a-z]\w*)\((?P<params>[^()]*)\)$", re.DOTALL)
+_CONSTANT = re.compile(r"^__constant__ (?P<type>[\w ]+?) (?P<name>\w+)$", re.MULTILINE)
+WIDTH = 97
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A kernel that the launch plan launches."""
+
+    name: str
+    params: str
+    says: str
+
+
+def skeleton(lab: Lab, title: str) -> str:
+    """The text of a file called `title`."""
+    base, includes = _BASES.get(lab.name, (registry.variants(lab)[0].name, ()))
+    variant = registry.find(lab, base)
+    plan = inspect.getdoc(getattr(lab, f"dispatch_{variant.dispatch}")) or ""
+    given = {name for path in includes for name in _kernels_of(path)}
+    wanted = [one for one in signatures(plan) if one.name not in given]
+    defines = ", ".join(f"{name} = {value!r}" for name, value in variant.defines.items())
+    usual = lab.complete({})
+    applies = ", ".join(
+        f'{axis} = ["{usual[axis]}"]'
+        for axis in lab.axes
+        if axis not in {"dtype", *lab.derived} and len(lab.axes[axis]) > 1
+    )
+    lines = [
+        "// /// cudalab",
+        f'// summary  = "{title}: my kernel"',
+        "// order    = 100",
+        f'// dispatch = "{variant.dispatch}"',
+        *([f"// defines  = {{ {defines} }}"] if defines else []),
+        *([f"// applies  = {{ {applies} }}"] if applies else []),
+        "// ///",
+        "//",
+        *_comment(f"{lab.name}: {(inspect.getdoc(type(lab)) or '').strip()}"),
+        "//",
+        *_comment(f"What is launched, the plan `{variant.dispatch}`:"),
+        *(f"// {line}".rstrip() for line in plan.splitlines()),
+        "//",
+        *_comment(
+            "The defines of the header are macros here and reach the launch as well. T is the "
+            "element type."
+            if "dtype" in lab.axes
+            else "The defines of the header are macros here and reach the launch as well."
+        ),
+        f"// Judge it with: cudalab check {lab.name} --kernel {title}",
+        *(f'#include "{path}"' for path in includes),
+        "",
+    ]
+    lines += [f"__constant__ {m['type']} {m['name']};\n" for m in _CONSTANT.finditer(plan)]
+    for one in wanted:
+        lines += [*_comment(f"{one.name}: {one.says}"), *_definition(one), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def signatures(plan: str) -> Iterator[Signature]:
+    """The kernels that a plan's description names with their parameters."""
+    lines = plan.splitlines()
+    number = 0
+    while number < len(lines):
+        if not re.match(r"[a-z]\w*\(", lines[number]):
+            number += 1
+            continue
+        text = lines[number]
+        number += 1
+        while ")" not in text and number < len(lines):
+            text += " " + lines[number].strip()
+            number += 1
+        found = _SIGNATURE.fullmatch(text.strip())
+        body = []
+        while number < len(lines) and (lines[number].startswith("    ") or not lines[number]):
+            body.append(lines[number])
+            number += 1
+        if found:
+            says = " ".join(dedent("\n".join(body)).split())
+            yield Signature(found["name"], " ".join(found["params"].split()), says)
+
+
+def _kernels_of(include: str) -> list[str]:
+    text = (source.kernels_dir() / include).read_text(encoding="utf-8")
+    nested = re.findall(r'^#include "([^"]+)"', text, re.MULTILINE)
+    return [*source.find_kernels(text), *(name for path in nested for name in _kernels_of(path))]
+
+
+def _definition(one: Signature) -> list[str]:
+    start = f'extern "C" __global__ void {one.name}('
+    whole = f"{start}{one.params}) {{"
+    if len(whole) <= WIDTH + 3:
+        head = [whole]
+    else:
+        pieces = wrap(one.params + ") {", WIDTH - 4, break_long_words=False)
+        head = [start, *(f"    {piece}" for piece in pieces)]
+    return [*head, "    // your code", "}"]
+
+
+def _comment(text: str) -> list[str]:
+    lines = []
+    for paragraph in text.split("\n\n"):
+        lines += [f"// {line}" for line in wrap(" ".join(paragraph.split()), WIDTH)] + ["//"]
+    return lines[:-1]

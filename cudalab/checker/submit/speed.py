@@ -1,0 +1,349 @@
+"""Time against a reference variant, taken in turn with it, on this machine and in this minute.
+
+Whose clock: on the CPU device a kernel file runs in the process that would time it, so the grader
+times it from outside, a new input for each sample, and judges the answer to every one. On a GPU a
+kernel file runs nothing on the host, and `cudalab bench` measures both in one loop. A program is
+timed from its start to its end, and so is the reference.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.bench import stats
+from cudalab.checker import cases
+from cudalab.checker.explain.diagnose import examine
+from cudalab.checker.sandbox.sandbox import Limits, Sandbox, read_regular, tail
+from cudalab.checker.submit.submission import Command, Kernel
+from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
+from cudalab.errors import CudalabError
+from cudalab.formats import write_all
+from cudalab.labs import registry
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from cudalab.checker.cases import Plan
+    from cudalab.checker.judge import Settings
+    from cudalab.checker.submit.submission import Submission
+    from cudalab.labs.base import Case, Lab, Size
+
+INPUTS = 3  # different ones, in turn
+MIN_ROUNDS, MAX_ROUNDS = 5, 50
+START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have done what it was told
+LIMITS = Limits(  # inputs that keep a GPU busy are of 256 MiB, and lie in files
+    seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
+)
+OURS = Sandbox("none", "cudalab's own code needs no walls")
+
+
+class _Failed(Exception):  # noqa: N818 - a verdict
+    def __init__(self, why: Why, says: str) -> None:
+        super().__init__(says)
+        self.why, self.says = why, says
+
+
+def measure(
+    lab: Lab, submission: Submission, case: Case, plan: Plan, size: Size, settings: Settings
+) -> tuple[SpeedResult | None, Stage]:
+    """The stage `time`. CudalabError where there is nothing to compare with."""
+    device = submission.device if submission.device in ("cpu", "cuda") else _device()
+    reference = (
+        registry.find(lab, plan.speed.reference)
+        if plan.speed.reference
+        else registry.default(lab, case, device, _features(device))
+    )
+    registry.check_applies(reference, lab, case)
+    try:
+        if isinstance(submission, Kernel):
+            with ExitStack() as stack:
+                twin = Kernel(
+                    lab, reference.path, OURS, device, reference.label, trusted=True,
+                    threads=submission.threads, kind="variant",
+                )  # fmt: skip
+                stack.callback(twin.close)
+                twin.compile([case])
+                if device == "cuda":
+                    times = _by_bench(lab, submission, twin, case, size, settings)
+                    what = "kernels, by the device's clock"
+                else:
+                    times = _from_outside(lab, submission, twin, case, size, settings)
+                    what = "kernels on the CPU device, by the grader's clock: no GPU's speed"
+        else:
+            times = _whole_programs(lab, submission, reference.name, case, size, device, settings)
+            what = "whole programs from start to end, by the grader's clock"
+    except _Failed as error:
+        return None, Stage("time", Status.FAILED, error.says, why=error.why)
+    ours, theirs = times
+    ratio = stats.ratio(ours, theirs)
+    speed = plan.speed
+    found = SpeedResult(
+        reference.name,
+        cases.shown_size(size),
+        stats.median(list(ours.values())),
+        stats.median(list(theirs.values())),
+        ratio.value,
+        ratio.low,
+        ratio.high,
+        speed.points * speed.earned(ratio.value),
+        speed.points,
+        speed.full,
+        speed.zero,
+        len(ours),
+        what,
+    )
+    says = f"{found.ms:.4g} ms, {reference.name} takes {found.reference_ms:.4g} ms"
+    return found, Stage("time", Status.PASSED, says)
+
+
+def _from_outside(
+    lab: Lab, submission: Kernel, twin: Kernel, case: Case, size: Size, settings: Settings
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Two workers that compute when they are told to; the clock is here."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-time-")))
+        inputs = _inputs(lab, case, size, settings.seed, folder)
+        workers = [
+            stack.enter_context(_Worker(kernel, case, inputs, lab)) for kernel in (submission, twin)
+        ]
+        for worker in workers:
+            worker.sample(0)  # what is slow only once: page faults, the threads' start
+        times: list[dict[int, float]] = [{}, {}]
+        deadline = time.monotonic() + settings.time_limit_s
+        for number in range(MAX_ROUNDS):
+            if number >= MIN_ROUNDS and time.monotonic() > deadline:
+                break
+            for worker, into in zip(workers, times, strict=True):
+                into[number] = worker.sample(number % len(inputs))
+    return times[0], times[1]
+
+
+class _Worker:
+    """A process with a kernel in it, told what to do through pipes."""
+
+    def __init__(self, kernel: Kernel, case: Case, inputs: list[Path], lab: Lab) -> None:
+        self.kernel, self.case, self.inputs, self.lab = kernel, case, inputs, lab
+        self._right: set[bytes] = set()
+        self._answers = 0
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        self.box = self._stack.enter_context(self.kernel.box())
+        for number, path in enumerate(self.inputs):
+            (self.box.path / f"input-{number}.bin").write_bytes(path.read_bytes())
+        given = [self.box.path / f"input-{number}.bin" for number in range(len(self.inputs))]
+        self._messages = self._stack.enter_context(tempfile.TemporaryFile())
+        their_in, self._tell = os.pipe()
+        self._hear, their_out = os.pipe()
+        try:
+            self._running = self.kernel.start_timing(
+                self.case,
+                given,
+                self.box,
+                LIMITS,
+                stdin=their_in,
+                stdout=their_out,
+                stderr=self._messages,
+            )
+        finally:
+            os.close(their_in)
+            os.close(their_out)
+        self._stack.callback(self._end)
+        try:
+            self._listen("ready", START_S)
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def sample(self, number: int) -> float:
+        """Milliseconds of one computation on garbage; its answer is judged."""
+        self._do(f"poison {number}")
+        began = time.perf_counter()
+        self._do(f"run {number}")
+        ms = 1e3 * (time.perf_counter() - began)
+        name = f"answer-{self._answers}.bin"
+        self._answers += 1
+        self._do(f"answer {number} {name}")
+        path = self.box.path / name
+        try:
+            answer = read_regular(path, LIMITS.output_bytes)
+            path.unlink()
+        except (CudalabError, OSError) as error:
+            raise _Failed(Why.WRONG, f"there is no answer while times are taken: {error}") from None
+        key = bytes([number]) + answer if len(answer) < 4096 else bytes([number]) + _digest(answer)
+        if key not in self._right:
+            verdict = examine(self.lab, self.case, self.inputs[number], answer)
+            if not verdict.right:
+                raise _Failed(
+                    Why.WRONG, f"wrong while times are taken: {'; '.join(verdict.lines[:2])}"
+                )
+            self._right.add(key)
+        return ms
+
+    def _do(self, line: str) -> None:
+        try:
+            os.write(self._tell, f"{line}\n".encode())
+        except OSError:
+            raise _Failed(
+                Why.CRASH, f"it ended while times were taken{self._last_words()}"
+            ) from None
+        self._listen("ok", STEP_S)
+
+    def _listen(self, word: str, seconds: float) -> None:
+        readable, _, _ = select.select([self._hear], [], [], seconds)
+        if not readable:
+            raise _Failed(Why.TIME, f"no answer within {seconds:g} s while times were taken")
+        said = os.read(self._hear, 64).decode(errors="replace").strip()
+        if said != word:
+            raise _Failed(Why.CRASH, f"it crashed while times were taken{self._last_words()}")
+
+    def _last_words(self) -> str:
+        """What it said last; the watcher has ended all of it before."""
+        self._running.cancel()
+        self._running.wait(STEP_S)
+        lines = tail(self._messages).strip().splitlines()
+        return f": {lines[-1]}" if lines else ""
+
+    def _end(self) -> None:
+        os.close(self._tell)
+        self._running.cancel()
+        self._running.wait(LIMITS.seconds)
+        os.close(self._hear)
+
+
+def _by_bench(
+    lab: Lab, submission: Kernel, twin: Kernel, case: Case, size: Size, settings: Settings
+) -> tuple[dict[int, float], dict[int, float]]:
+    """`cudalab bench` in one process: nothing of the submission runs on the host there."""
+    said, why = submission.work(
+        "bench",
+        LIMITS,
+        "rows.json",
+        cases=[case],
+        reference=str(submission.sandbox.imports.seen(twin.path)),
+        reference_label=twin.label,
+        size=list(size) if isinstance(size, tuple) else size,
+        dist=lab.distributions[0],
+        seed=settings.seed,
+        seconds=settings.time_limit_s,
+    )
+    if said is None:
+        raise _Failed(Why.CRASH, f"it ended while times were taken: {why}")
+    ours, theirs = said["rows"]
+    # What goes wrong in the submission can end both: then it is to blame.
+    if theirs["status"] != "ok" and ours["status"] in ("ok", "skipped"):
+        raise CudalabError(f"the reference {twin.label} could not be measured: {theirs['reason']}")
+    if ours["status"] != "ok":
+        raise _Failed(Why.WRONG, f"{ours['status']}: {ours['reason']}")
+    times = [{int(number): float(ms) for number, ms in row["ms"].items()} for row in said["rows"]]
+    return times[0], times[1]
+
+
+def _whole_programs(
+    lab: Lab,
+    submission: Submission,
+    reference: str,
+    case: Case,
+    size: Size,
+    device: str,
+    settings: Settings,
+) -> tuple[dict[int, float], dict[int, float]]:
+    """The submission and `cudalab LAB --variant`, each from its start to its end."""
+    options = cases.option_words(lab, case)
+    command = [sys.executable, "-m", "cudalab", lab.name, *options]
+    command += ["--variant", reference, "--device", device]
+    env = {"PYTHONPATH": OURS.imports.path()} | {
+        name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ
+    }
+    twin = Command(command, OURS, device=device, extra_env=env)
+    limits = replace(settings.limits, output_bytes=1 << 30, memory_bytes=LIMITS.memory_bytes)
+    with tempfile.TemporaryDirectory(prefix="cudalab-time-") as folder:
+        inputs = _inputs(lab, case, size, settings.seed, Path(folder))
+        if not twin.attempt(case, inputs[0], LIMITS).outcome.ok:
+            raise CudalabError(f"the reference {reference} could not be run on the {device} device")
+        times: list[dict[int, float]] = [{}, {}]
+        deadline = time.monotonic() + settings.time_limit_s
+        for number in range(MAX_ROUNDS):
+            if number >= MIN_ROUNDS and time.monotonic() > deadline:
+                break
+            path = inputs[number % len(inputs)]
+            for one, into in zip((submission, twin), times, strict=True):
+                attempt = one.attempt(case, path, limits)
+                if one is submission:
+                    _check_attempt(lab, case, path, attempt.answers, attempt.why, attempt.says)
+                into[number] = 1e3 * attempt.outcome.seconds
+    return times[0], times[1]
+
+
+def _check_attempt(
+    lab: Lab, case: Case, path: Path, answers: list[bytes], why: Why, says: str
+) -> None:
+    if why:
+        raise _Failed(why, f"while times were taken: {says}")
+    for answer in answers:
+        verdict = examine(lab, case, path, answer)
+        if not verdict.right:
+            raise _Failed(Why.WRONG, f"wrong while times are taken: {verdict.lines[0]}")
+
+
+def _inputs(lab: Lab, case: Case, size: Size, seed: int, folder: Path) -> list[Path]:
+    """Different ones of one size: who remembers an answer has remembered the wrong one."""
+    dist = "dominant" if lab.name == "solve" else lab.distributions[0]
+    paths = []
+    for number in range(INPUTS):
+        drawn = cases.seeds([cases.Test(f"timing {number}", size, dist)], seed)[0]
+        path = folder / f"input-{number}.bin"
+        with path.open("wb") as file:
+            write_all(file.fileno(), lab.generate(case, size, dist, drawn), path.name)
+        paths.append(path)
+    return paths
+
+
+def _digest(data: bytes) -> bytes:
+    from hashlib import blake2b  # noqa: PLC0415 - of long answers only
+
+    return blake2b(data).digest()
+
+
+def _device() -> str:
+    from cudalab.backends import choose_device  # noqa: PLC0415 - asks the driver
+
+    return choose_device()
+
+
+def _features(device: str) -> frozenset[str]:
+    """What the reference may require; of a GPU all, for the worker says what is missing."""
+    if device == "cpu":
+        from cudalab.backends.cpu.device import CpuBackend  # noqa: PLC0415 - not beside a GPU
+
+        return CpuBackend.features
+    return _gpu_features()
+
+
+def _gpu_features() -> frozenset[str]:
+    """Asked in a process of its own: a grader that holds a context holds the GPU's memory too."""
+    ask = (
+        "from cudalab.backends import open_backend\n"
+        "with open_backend('cuda') as backend: print(' '.join(backend.features))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ask],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": OURS.imports.path()},
+    )
+    return frozenset(done.stdout.split()) if done.returncode == 0 else frozenset()

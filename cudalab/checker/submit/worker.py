@@ -1,0 +1,327 @@
+"""The side of the checker that loads a submitted kernel: runs inside the sandbox.
+
+Nothing that this process says makes an answer right: the grader compares the bytes, and it alone
+knows what is expected. What is said here explains: which launches there were, whether a guard zone
+was overrun, what the compiler did not like.
+
+    python -m cudalab.checker.submit.worker SPEC.json
+
+writes into the working directory. In the modes:
+
+    compile  compiled.json: the libraries made, or why not
+    cases    for each input i: answer-i-k.bin for each different answer k, unwritten-i.bin with a
+             bit for each element that no run has written, then report-i.json; `launching` before
+             the first kernel runs
+    time     answers "ready", then one line for each line of stdin; see `serve`
+    bench    rows.json: the submission and the reference, measured in turn by cudalab.bench.measure
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from cudalab import labs, runner
+from cudalab.backends import open_backend
+from cudalab.bench import measure as bench
+from cudalab.checker.submit.guard import LAUNCHING, GuardedBackend, untouched
+from cudalab.errors import CudalabError
+from cudalab.formats import InputStream, as_bytes
+from cudalab.labs import registry
+from cudalab.labs.base import Inputs
+from cudalab.language import source
+from cudalab.verify import in_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudalab.backends.base import Backend, Module
+    from cudalab.labs.base import Array, Case, Lab, Step
+    from cudalab.labs.registry import Variant
+    from cudalab.language.source import Source
+
+Json = dict[str, Any]
+TIMED_INPUTS = 3
+
+
+def main() -> int:
+    """Do what the specification says."""
+    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    if spec.get("kernels_dir"):
+        source.use_kernels_dir(Path(spec["kernels_dir"]))
+    lab = labs.get(spec["lab"])
+    modes = {"compile": compile_cases, "cases": run_cases, "time": serve, "bench": measure}
+    with ExitStack() as stack:
+        try:
+            backend = stack.enter_context(open_backend(spec["device"], spec.get("threads")))
+            variant = registry.read_header(Path(spec["kernel"]), lab, spec["label"])
+            registry.check_features(variant, backend.name, backend.features)
+            backend = LoadsOnce(backend).as_backend()
+        except CudalabError as error:
+            write("failed.json", described(error))
+            return int(error.exit_code)
+        modes[spec["mode"]](lab, variant, backend, spec)
+    return 0
+
+
+class LoadsOnce:
+    """A device that loads a kernel once: what it keeps in variables meets the next input.
+
+    A GPU would begin each time with fresh variables, and a kernel that remembers an answer would
+    pass.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._modules: dict[tuple[object, ...], Module] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever the backend has."""
+        return getattr(self._backend, name)
+
+    def as_backend(self) -> Backend:
+        """Itself, as the type it stands for."""
+        return cast("Backend", self)
+
+    def compile(self, kernel: Source, defines: Mapping[str, str | int], **options: Any) -> Module:
+        """What was compiled for the same before."""
+        key = (kernel.label, kernel.text, tuple(defines.items()), tuple(options.items()))
+        if key not in self._modules:
+            self._modules[key] = self._backend.compile(kernel, defines, **options)
+        return self._modules[key]
+
+
+def compile_cases(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+    """Compile for each case; a device that loads what it compiled has loaded it now."""
+    libraries = []
+    try:
+        for case in spec["cases"]:
+            module = backend.compile(
+                source.load(variant.path, variant.label),
+                {**lab.kernel_defines(case), **variant.defines},
+                arch=registry.architecture(variant.requires),
+            )
+            library = getattr(module, "library", None)
+            libraries.append(library._name if library else "")  # noqa: SLF001 - ctypes' only way
+    except CudalabError as error:
+        write("failed.json", described(error))
+        return
+    write("compiled.json", {"libraries": libraries})
+
+
+def run_cases(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+    """Run each input in turn; the report of one is written before the next begins."""
+    for number, (case, path) in enumerate(zip(spec["cases"], spec["inputs"], strict=True)):
+        try:
+            report = run_case(lab, variant, backend, case, Path(path), spec["runs"][number], number)
+        except CudalabError as error:
+            if type(error) is CudalabError:
+                error.hint = "\n".join(filter(None, (error.hint, runner.contract(lab, variant))))
+            report = described(error)
+        write(f"report-{number}.json", report)
+
+
+def run_case(
+    lab: Lab, variant: Variant, backend: Backend, case: Case, path: Path, runs: int, number: int
+) -> Json:
+    """Several runs on garbage; each different answer becomes a file."""
+    guarded = GuardedBackend(backend)
+    inputs = read_inputs(lab, case, path)
+    empty = lab.empty_answer(inputs, case)
+    if empty is not None:  # the host side answers, as it does for the user
+        Path(f"answer-{number}-0.bin").write_bytes(as_bytes(empty))
+        return {"answers": 1, "runs": 1, "launches": [], "notes": []}
+    step = prepare(lab, variant, guarded, inputs, case)
+    Path(LAUNCHING).touch()
+    answers, unwritten = compute(guarded, step, runs)
+    if unwritten.any():
+        Path(f"unwritten-{number}.bin").write_bytes(np.packbits(unwritten).tobytes())
+    for k, answer in enumerate(answers):
+        encoded = lab.encode(lambda answer=answer: answer, case)  # type: ignore[misc]
+        data = as_bytes(answer) if encoded is None else encoded
+        Path(f"answer-{number}-{k}.bin").write_bytes(data)
+    changed = [
+        name
+        for name, buffer in zip(inputs.arrays, guarded.buffers, strict=False)
+        if backend.to_host(buffer.buffer).tobytes() != np.asarray(inputs.arrays[name]).tobytes()
+    ]
+    return {
+        "answers": len(answers),
+        "runs": runs,
+        "overruns": guarded.overruns(),
+        "changed_inputs": changed,
+        "launches": guarded.launches,
+        "notes": step.notes,
+    }
+
+
+def compute(device: GuardedBackend, step: Step, runs: int) -> tuple[list[Array], Array]:
+    """The different answers of some runs on garbage, and which elements none of them has written.
+
+    A single run cannot tell garbage from what was computed.
+    """
+    answers: dict[bytes, Array] = {}
+    unwritten = np.full(int(np.prod(step.out.shape)), runs > 1)
+    for run in range(runs):
+        fill = device.poison(step.out, run)
+        step()
+        device.as_backend().synchronize()
+        answer = np.ascontiguousarray(device.as_backend().to_host(step.out))
+        unwritten &= untouched(answer.reshape(-1), fill)
+        answers.setdefault(digest(answer), answer)
+    if unwritten.any():
+        first = next(iter(answers.values())).reshape(-1)
+        for answer in answers.values():  # the garbage is ours: no difference between the runs
+            answer.reshape(-1)[unwritten] = first[unwritten]
+        answers = {digest(answer): answer for answer in answers.values()}
+    return list(answers.values()), unwritten
+
+
+def digest(answer: Array) -> bytes:
+    """Stands for the bytes of an answer."""
+    return hashlib.blake2b(as_bytes(answer)).digest()
+
+
+def prepare(
+    lab: Lab, variant: Variant, guarded: GuardedBackend, inputs: Inputs, case: Case
+) -> Step:
+    """Plan the launches on guarded memory, and name what is known of it."""
+    watch = runner.Stopwatch()
+    step = runner.prepare(lab, variant, guarded.as_backend(), inputs, case, watch=watch)
+    for name, guard in zip(inputs.arrays, guarded.buffers, strict=False):
+        guard.name = f"the input {name}"
+    guarded.name(step.out, "the answer")
+    return step
+
+
+def read_inputs(lab: Lab, case: Case, path: Path) -> Inputs:
+    """An input file, in memory."""
+    with path.open("rb") as file:
+        announced = lab.read(InputStream(file.fileno(), path.name), case)
+        arrays: dict[str, Array] = {
+            name: np.array(in_memory(data)) for name, data in announced.arrays.items()
+        }
+    return Inputs({**arrays}, announced.params)
+
+
+def serve(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+    """Compute when told to, while the grader's own clock runs.
+
+    Lines of stdin: "poison I", "run I" and "answer I FILE" for input I; each is answered by "ok"
+    on stdout when it is done.
+    """
+    channel = os.dup(1)
+    os.dup2(2, 1)  # what a kernel prints is no reply
+
+    def say(word: str) -> None:
+        os.write(channel, f"{word}\n".encode())
+
+    steps = []
+    for case, path in zip(spec["cases"], spec["inputs"], strict=True):
+        inputs = read_inputs(lab, case, Path(path))
+        watch = runner.Stopwatch()
+        steps.append(runner.prepare(lab, variant, backend, inputs, case, watch=watch))
+    say("ready")
+    for line in sys.stdin:
+        word, number, *rest = line.split()
+        step = steps[int(number)]
+        if word == "poison":
+            backend.fill(step.out, bench.POISON)
+        elif word == "run":
+            step()
+            backend.synchronize()
+        else:
+            Path(rest[0]).write_bytes(as_bytes(np.ascontiguousarray(backend.to_host(step.out))))
+        say("ok")
+
+
+class JudgeOfEach(bench.Judge):
+    """Judges each candidate by its own input."""
+
+    def __init__(self) -> None:
+        self._judges: dict[int, bench.Judge] = {}  # by the candidates' ids
+
+    def add(self, candidate: bench.Candidate, judge: bench.Judge) -> None:
+        """From now on `judge` is the one that knows the candidate's input."""
+        self._judges[id(candidate)] = judge
+
+    def mistake(self, candidate: bench.Candidate) -> str | None:
+        """What is wrong with the candidate's answer, in words."""
+        return self._judges[id(candidate)].mistake(candidate)
+
+    def modified(self) -> str | None:
+        """The first input that is no longer what it was; all are restored."""
+        changed = [judge.modified() for judge in dict.fromkeys(self._judges.values())]
+        return next(filter(None, changed), None)
+
+
+def measure(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+    """Submission and reference in one loop: for devices where a kernel file runs no host code.
+
+    The inputs come in turn: a kernel that gives an earlier answer again gives a wrong one.
+    """
+    case, plan = spec["cases"][0], bench.Plan(spec["seconds"])
+    reference = registry.read_header(Path(spec["reference"]), lab, spec["reference_label"])
+    size = tuple(spec["size"]) if isinstance(spec["size"], list) else spec["size"]
+    entries: list[tuple[bench.Entry, bench.Entry]] = []  # for each input: the two
+    judges = JudgeOfEach()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(TIMED_INPUTS):
+            own = Path(folder, str(number))
+            own.mkdir()
+            seed = spec["seed"] + number
+            data = bench.make_data(lab, case, size, spec["dist"], seed, backend, own)
+            judge = bench.Judge(lab, data.inputs, case, backend, data.buffers)
+            two = []
+            for one in (variant, reference):
+                entry = bench.Entry(bench.Row(one.name, device=backend.name))
+                try:
+                    entry.candidate = bench.variant_candidate(lab, one, backend, data, case)
+                    judges.add(entry.candidate, judge)
+                except CudalabError as error:
+                    bench.refuse_for(entry.row, error)
+                two.append(entry)
+            entries.append((two[0], two[1]))
+        bench.measure([one for two in entries for one in two], bench.Meter(backend), judges, plan)
+    write("rows.json", {"rows": [in_one(rows) for rows in zip(*entries, strict=True)]})
+
+
+def in_one(entries: tuple[bench.Entry, ...]) -> Json:
+    """The times on all inputs, or the first failure."""
+    refused = (entry.row for entry in entries if entry.row.status is not bench.Status.OK)
+    row = next(refused, entries[0].row)
+    times = {
+        str(number * len(entries) + i): ms
+        for i, entry in enumerate(entries)
+        for number, ms in entry.row.kept().items()
+    }
+    return {"status": str(row.status), "reason": row.reason, "ms": times}
+
+
+def described(error: CudalabError) -> Json:
+    """An expected failure, for the grader."""
+    return {
+        "error": type(error).__name__,
+        "message": error.message,
+        "hint": error.hint or "",
+        "exit_code": int(error.exit_code),
+    }
+
+
+def write(name: str, value: Json) -> None:
+    """A file that is complete as soon as it has its name."""
+    partial = Path(f".{name}.partial")
+    partial.write_text(json.dumps(value), encoding="utf-8")
+    partial.rename(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,382 @@
+"""The command `bench`: its options, its output. Nothing heavy is imported before it runs."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.cli.options import (
+    ALL,
+    EXISTING,
+    MOST_SIZES,
+    NEW,
+    SECONDS,
+    CaseCommand,
+    FiniteRange,
+    Names,
+    Sizes,
+    device_option,
+    dist_option,
+    exclude,
+    lines,
+    refuse_measuring,
+    seed_option,
+    threads_option,
+    variant_names,
+)
+from cudalab.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from cudalab.bench.results import Comparison, Json
+    from cudalab.bench.suite import Request
+    from cudalab.labs.base import Lab
+
+BASELINES = ("numpy", "cupy", "cub")
+KILL_AFTER_S = 600.0  # of a student's file, whose kernel may never end
+CASE_HELP = (
+    "With one lab its own options (--op, --rows, --aat, --bins, ...) choose the case: "
+    "`cudalab bench LAB --help`."
+)
+
+
+class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
+    """NAME=VALUE,VALUE: 32,64,…,1024 goes on as it began; see `suite.combinations`."""
+
+    name = "sweep"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, list[str]]:
+        """Fill in what the dots leave out."""
+        name, equals, text = value.partition("=")
+        values = [part.strip() for part in text.split(",")]
+        if not (re.fullmatch(r"[A-Za-z_]\w*", name) and equals and all(values)):
+            self.fail(f"{value!r} is not NAME=VALUE,VALUE,...", param, ctx)
+        for dots in ("…", "..."):
+            if dots in values:
+                values = self._filled(values, values.index(dots), param, ctx)
+        return name, list(dict.fromkeys(values))
+
+    def _filled(
+        self,
+        values: list[str],
+        dots: int,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> list[str]:
+        around = [*values[max(dots - 2, 0) : dots], *values[dots + 1 : dots + 2]]
+        if len(around) != 3 or not all(text.isdecimal() for text in around):
+            self.fail("two numbers stand before the dots and one after them", param, ctx)
+        one, two, last = map(int, around)
+        steps = [two]
+        doubles = one > 0 and two % one == 0 and two // one > 1 and (last // two) * two == last
+        factor = two // one if doubles else 0
+        while steps[-1] < last:
+            steps.append(steps[-1] * factor if factor else steps[-1] + max(two - one, 1))
+            if len(steps) > MOST_SIZES:
+                break
+        if steps[-1] != last:
+            self.fail(f"{one}, {two}, ... does not come to {last}", param, ctx)
+        return [*values[: dots - 1], *map(str, steps), *values[dots + 2 :]]
+
+
+@click.command(
+    "bench",
+    cls=CaseCommand,
+    short_help="Measure variants side by side.",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab bench",
+                "cudalab bench reduce --variants all --n 2^16:2^28:x4 --baseline numpy,cupy",
+                "cudalab bench reduce --op max --rows --kernel my.cu --json new.json",
+                "cudalab bench matmul --variants tiled --sweep TILE=8,16,32",
+                "cudalab bench reduce --variants all --sweep THREADS_PER_BLOCK=32,64,...,1024 \\",
+                "    --sweep ITEMS_PER_BLOCK=~THREADS_PER_BLOCK",
+                "cudalab bench --compare old.json new.json",
+            ),
+            CASE_HELP,
+        ]
+    ),
+)
+@click.argument("names", nargs=-1, type=click.Choice([*labs.names(), ALL]), metavar="[LAB...|all]")
+@click.option(
+    "--variants",
+    metavar="all|NAMES",
+    shell_complete=variant_names,
+    help="All that compute the case, or names with commas. By default the first rung of the ladder "
+    "and the device's default.",
+)
+@click.option(
+    "--n",
+    "sizes",
+    type=Sizes(),
+    metavar="SIZES",
+    help="1Mi, 1e6, 2^20, 300x200; several with commas; 2^16:2^28:x4 is a range. By default a size "
+    "for each lab and device.",
+)
+@click.option("--dtype", metavar="TYPE", help="For the labs that have it; each lab's own default.")
+@dist_option
+@seed_option
+@device_option("auto takes the GPU where there is one. On the CPU device times are emulated.")
+@threads_option
+@click.option(
+    "--baseline",
+    "baselines",
+    type=Names(BASELINES),
+    default=(),
+    metavar="NAMES",
+    help="Measure in the same run: numpy, cupy (the vendor's libraries), cub.",
+)
+@click.option(
+    "--kernel", type=EXISTING, metavar="FILE.cu", help="Your own file, beside the others."
+)
+@click.option(
+    "--sweep",
+    type=SweepOption(),
+    multiple=True,
+    metavar="DEFINE=VALUES",
+    help="Over a define of the header: 32,64,...,1024; 2*OTHER; ~OTHER: in proportion to it. "
+    "Several make a grid.",
+)
+@click.option("--hot", is_flag=True, help="Caches as the run before leaves them, not flushed.")
+@click.option("--cold", is_flag=True, help="With --hot: both, side by side.")
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="Of sampling for each table: a budget, no failure. By default 1 to 10.",
+)
+@click.option(
+    "--kill-after",
+    type=SECONDS,
+    metavar="SECONDS",
+    help=f"End the run as an error. With --kernel {KILL_AFTER_S:g} by default.",
+)
+@click.option("--json", "json_path", type=NEW, metavar="FILE", help="Every sample.")
+@click.option("--csv", "csv_path", type=NEW, metavar="FILE", help="A line a row.")
+@click.option("--markdown", "markdown_path", type=NEW, metavar="FILE", help="The tables.")
+@click.option("--plot", "plot_path", type=NEW, metavar="FILE.png|svg", help="Time over n; ladders.")
+@click.option("--against", type=EXISTING, metavar="OLD.json", help="Compare with an earlier run.")
+@click.option(
+    "--compare",
+    "compared",
+    type=EXISTING,
+    nargs=2,
+    metavar="OLD.json NEW.json",
+    help="Compare two files, measure nothing.",
+)
+@click.option(
+    "--threshold",
+    type=FiniteRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="A smaller change is none; a regression exits 3.",
+)
+def bench(
+    *,
+    names: tuple[str, ...],
+    kernel: Path | None,
+    kill_after: float | None,
+    against: Path | None,
+    compared: tuple[Path, Path] | None,
+    threshold: float,
+    json_path: Path | None,
+    csv_path: Path | None,
+    markdown_path: Path | None,
+    plot_path: Path | None,
+    **options: Any,
+) -> int:
+    """Measure variants side by side: right answers first, then times that can be trusted."""
+    from cudalab.bench import results
+
+    if compared:
+        refuse_measuring("--compare", "compared", "threshold")
+        old, new = map(results.load, compared)
+        return verdicts(old, new, threshold)
+    before = results.load(against) if against else None
+    if kernel:
+        kill_after = kill_after or KILL_AFTER_S
+    files = Files(json_path, csv_path, markdown_path, plot_path)
+    work = partial(
+        run,
+        names=names,
+        kernel=kernel,
+        before=before,
+        threshold=threshold,
+        files=files,
+        **options,
+    )
+    if kill_after is None:
+        return work()
+    from cudalab.cli.app import in_words
+    from cudalab.system.supervise import supervise
+
+    return supervise(partial(in_words, work), kill_after)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where results go besides stdout."""
+
+    json: Path | None
+    csv: Path | None
+    markdown: Path | None
+    plot: Path | None
+
+    def check(self) -> None:
+        """Find out before anything is measured that a picture cannot be drawn."""
+        if self.plot:
+            from cudalab.output.plots import check_target
+
+            check_target(str(self.plot))
+
+    def save(self, document: Json) -> None:
+        """Keep every sample that there is so far."""
+        from cudalab.bench import results
+
+        if self.json:
+            results.save(self.json, results.as_json(document))
+
+    def finish(self, document: Json) -> None:
+        """Write what is made of all samples."""
+        from cudalab.bench import grids, results
+
+        self.save(document)
+        if self.csv:
+            results.save(self.csv, grids.csv_text(document))
+        if self.markdown:
+            results.save(self.markdown, grids.markdown(document))
+
+    def draw(self, document: Json) -> int:
+        """Draw the picture. A failure is told and returned, for the results matter more."""
+        if not self.plot:
+            return ExitCode.OK
+        from cudalab.cli.app import in_words
+        from cudalab.output.plots import bench_picture
+
+        return in_words(partial(bench_picture, document, self.plot))
+
+
+def run(
+    *,
+    names: tuple[str, ...],
+    device: str,
+    threads: int | None,
+    files: Files,
+    before: Json | None,
+    threshold: float,
+    **options: Any,
+) -> int:
+    """Measure, and print each table when it is there."""
+    from cudalab.backends import choose_device, open_backend
+    from cudalab.bench import grids, results
+    from cudalab.bench.suite import Suite, check, exit_code
+    from cudalab.output import terminal
+    from cudalab.system import exclusive
+
+    files.check()
+    device = choose_device() if device == "auto" else device
+    if before is not None:
+        results.check_comparable(before, device)
+    asked = request(names, **options)
+    check(asked, device)
+    busy: list[str] = []
+    with ExitStack() as stack:
+        if device == "cuda":
+            gpu = exclusive.visible_gpu()
+            stack.enter_context(exclusive.alone(gpu))
+            busy = exclusive.other_processes(gpu)
+        backend = stack.enter_context(open_backend(device, threads))
+        progress = stack.enter_context(terminal.BenchProgress())
+        progress.begin("device")
+        suite = Suite(backend, asked, progress, files.save, busy)
+        progress.hide()
+        terminal.lines(grids.device_lines(suite.document["environment"]))
+        for table in suite.tables():
+            progress.hide()
+            for found in grids.of_table(table, suite.document["environment"]):
+                terminal.grid(found)
+    for found in grids.summaries(suite.document):
+        terminal.grid(found)
+    if before is not None:
+        suite.exit_codes.add(verdicts(before, suite.document, threshold))
+    files.finish(suite.document)
+    suite.exit_codes.add(files.draw(suite.document))
+    return exit_code(suite.exit_codes)
+
+
+def request(names: tuple[str, ...], **options: Any) -> Request:
+    """What the options ask for. UsageError for what no lab here can do."""
+    from cudalab.bench import suite
+    from cudalab.bench.measure import COLD, HOT
+
+    hot, cold = options.pop("hot"), options.pop("cold")
+    dtype = options.pop("dtype", None)
+    fixed = {
+        name: options.pop(name)
+        for name in ("sizes", "variants", "kernel", "dist", "seed", "baselines", "time_limit")
+    }
+    sweep = suite.joined(options.pop("sweep"))
+    if sweep and fixed["baselines"]:
+        exclude("--baseline", "--sweep")
+    everything = not names or ALL in names
+    chosen = labs.names() if everything else tuple(dict.fromkeys(names))
+    if fixed["kernel"] and len(chosen) != 1:
+        raise UsageError("--kernel is a file of one lab", hint="cudalab bench LAB --kernel FILE.cu")
+    found = [labs.get(name) for name in chosen]
+    if dtype is not None:
+        found = [lab for lab in found if dtype in lab.axes.get("dtype", ())]
+        if not found:
+            raise UsageError(
+                f"--dtype {dtype}: {', '.join(chosen)}: no such type",
+                hint="`cudalab LAB --help` lists a lab's types",
+            )
+    _check_dist(found, fixed["dist"])
+    given: Mapping[str, Any] = options | ({"dtype": dtype} if dtype is not None else {})
+    return suite.Request(
+        [(lab, suite.case_of(lab, given)) for lab in found],
+        fixed["sizes"],
+        fixed["variants"],
+        fixed["kernel"],
+        fixed["dist"],
+        fixed["seed"],
+        fixed["baselines"],
+        sweep,
+        (COLD, HOT) if hot and cold else (HOT,) if hot else (COLD,),
+        fixed["time_limit"],
+    )
+
+
+def _check_dist(found: list[Lab], dist: str | None) -> None:
+    if dist is None:
+        return
+    name = dist.partition(":")[0]
+    for lab in found:
+        if name not in lab.distributions:
+            raise UsageError(
+                f"{lab.name} has no distribution '{name}'",
+                hint=f"one of {', '.join(lab.distributions)}",
+            )
+
+
+def verdicts(old: Json, new: Json, threshold: float) -> int:
+    """Print what became of each row; 3 for a regression."""
+    from cudalab.bench import grids, results
+    from cudalab.output import terminal
+
+    found: Comparison = results.compare(old, new, threshold / 100)
+    terminal.grid(grids.comparison_grid(found))
+    return ExitCode.WRONG_ANSWER if found.regressions else ExitCode.OK

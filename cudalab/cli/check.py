@@ -1,0 +1,591 @@
+"""The commands `new`, `check`, `grade` and `selftest`: the course's automated checker.
+
+Nothing heavy is imported before they run.
+"""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.cli.options import (
+    CASE_HELP,
+    CASE_OF,
+    EXISTING,
+    OUT,
+    SECONDS,
+    CaseCommand,
+    FiniteRange,
+    device_option,
+    lines,
+    threads_option,
+    variant_names,
+)
+from cudalab.errors import ExitCode, HeaderError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.checker.cases import Plan
+    from cudalab.checker.judge import Settings
+    from cudalab.checker.sandbox.sandbox import Limits, Sandbox
+    from cudalab.checker.submit.submission import Submission
+    from cudalab.cli.options import Decorator
+    from cudalab.labs.base import Lab
+
+LAB = click.Choice(labs.names())
+EXIT_HELP = (
+    "Exit status: 0 all passed, 3 wrong, 5 does not compile, 6 time limit, 4 no such device, "
+    "1 nothing could be judged. With --exit-style testlib: 0 ok, 1 wrong, 2 no answer of the right "
+    "form, 3 the grader failed."
+)
+
+
+class CheckCommand(CaseCommand):
+    """Knows the options of its lab; what follows -- is the submission's, not ours."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look for the lab in front of --."""
+        own = args[: args.index("--")] if "--" in args else args
+        if own and own[0] in labs.names():
+            ctx.meta[CASE_OF] = labs.get(own[0])
+        return click.Command.parse_args(self, ctx, args)
+
+
+def judging(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `check` and `grade` alike."""
+    options: list[Decorator] = [
+        click.option(
+            "--tests", type=EXISTING, metavar="FILE.toml", help="The instructor's own tests."
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            help="Of the inputs; a fresh one each time by default. It is in the report.",
+        ),
+        click.option("--quick", is_flag=True, help="A third of the tests."),
+        click.option(
+            "--strict", is_flag=True, help="Also inputs that are cut short, and slow pipes."
+        ),
+        device_option("Of kernels, and of the reference."),
+        threads_option,
+        click.option(
+            "--sandbox",
+            type=click.Choice(["auto", "bwrap", "user", "none"]),
+            default="auto",
+            show_default=True,
+            help="auto takes the best that works here.",
+        ),
+        click.option(
+            "--kill-after",
+            type=SECONDS,
+            default=10.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="End each test that takes longer.",
+        ),
+        click.option(
+            "--memory",
+            default="2Gi",
+            show_default=True,
+            metavar="SIZE",
+            help="Of each test, in bytes.",
+        ),
+        click.option("--no-sanitize", is_flag=True, help="Leave out the stage `sanitize`."),
+        click.option("--no-time", is_flag=True, help="Leave out the stage `time`."),
+        click.option(
+            "--reference",
+            metavar="VARIANT",
+            help="Compare times with this one; by default with the device's default.",
+        ),
+        click.option(
+            "--speed-points",
+            type=FiniteRange(min=0),
+            metavar="P",
+            help="Points for speed: all up to 1.2 times the reference's time, none from 5.",
+        ),
+        click.option(
+            "--time-limit",
+            type=SECONDS,
+            default=1.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="Of measuring: a budget, no failure.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options that `check` and `grade` share."""
+
+    tests: Path | None
+    seed: int | None
+    quick: bool
+    strict: bool
+    device: str
+    threads: int | None
+    sandbox: str
+    kill_after: float
+    memory: str
+    no_sanitize: bool
+    no_time: bool
+    reference: str | None
+    speed_points: float | None
+    time_limit: float
+
+    def limits(self) -> Limits:
+        """Of each test."""
+        from cudalab.checker.sandbox.sandbox import Limits
+        from cudalab.cli.options import size
+
+        try:
+            memory = size(self.memory) if not self.memory.endswith("Gi") else _gib(self.memory)
+        except click.BadParameter as error:
+            raise UsageError(f"--memory {self.memory}: {error.message}") from None
+        return Limits(seconds=self.kill_after, cpu_seconds=8 * self.kill_after, memory_bytes=memory)
+
+    def settings(self, **rest: Any) -> Settings:
+        """How to judge."""
+        from cudalab.checker.cases import fresh_seed
+        from cudalab.checker.judge import Settings
+
+        return Settings(
+            seed=fresh_seed() if self.seed is None else self.seed,
+            limits=self.limits(),
+            sanitize=not self.no_sanitize,
+            timing=not self.no_time,
+            time_limit_s=self.time_limit,
+            **rest,
+        )
+
+    def plan(self, lab: Lab, submission: Submission, given: dict[str, Any]) -> Plan:
+        """What to judge on."""
+        from cudalab.checker import cases
+        from cudalab.labs import registry
+
+        wanted = cases.case_for(lab, given, submission.variant)
+        if self.tests:
+            plan = cases.load(self.tests, lab, wanted)
+        else:
+            plan = cases.public(lab, wanted, submission.variant, quick=self.quick)
+        if self.strict:
+            plan = cases.strict(plan)
+        speed = plan.speed
+        if self.reference:
+            registry.find(lab, self.reference)  # or say so before anything runs
+            speed = replace(speed, reference=self.reference)
+        if self.speed_points is not None:
+            speed = replace(speed, points=self.speed_points)
+        return replace(plan, speed=speed)
+
+
+def _gib(text: str) -> int:
+    """Memory is the one size here that may be 2^31 or more."""
+    number = text.removesuffix("Gi")
+    if not number.replace(".", "", 1).isdecimal():
+        raise click.BadParameter(f"{text!r} is no size")
+    return int(float(number) * 2**30)
+
+
+@click.command(
+    "new",
+    short_help="Write a kernel file to begin with.",
+    epilog=lines(
+        "Example",
+        "cudalab new reduce my.cu",
+        "cudalab check reduce --kernel my.cu",
+    ),
+)
+@click.argument("name", type=LAB, metavar="LAB")
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.cu")
+def new(name: str, path: Path) -> None:
+    """Write FILE.cu: header, contract and signatures of a kernel file for LAB, bodies empty.
+
+    It compiles, and it fails the check until there is something in it.
+    """
+    from cudalab.checker.submit.skeleton import skeleton
+    from cudalab.errors import CudalabError
+
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(skeleton(labs.get(name), path.name))
+    except FileExistsError:
+        raise CudalabError(f"{path} exists already: it is left as it is") from None
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+    click.echo(f"{path} is yours to fill in; judge it: cudalab check {name} --kernel {path}")
+
+
+@click.command(
+    "check",
+    cls=CheckCommand,
+    short_help="Judge a submission: compile, correct, sanitize, time.",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab check reduce --kernel my.cu",
+                "cudalab check radixsort -- ./a.out",
+                "cudalab check scan --kernel my.cu --tests hidden.toml --gradescope results.json",
+                "cudalab check matmul --variant tiled --device cpu --json -",
+            ),
+            CASE_HELP,
+            EXIT_HELP,
+        ]
+    ),
+)
+@click.argument("name", type=LAB, metavar="LAB")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ARGS...]")
+@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="A kernel file.")
+@click.option(
+    "--program",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    metavar="FILE.cu...|FOLDER",
+    help="A whole CUDA program: its files, or their folder.",
+)
+@click.option(
+    "--variant", metavar="NAME", shell_complete=variant_names, help="One of cudalab's own variants."
+)
+@judging
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Inputs that failed.")
+@click.option("--json", "json_path", type=OUT, metavar="FILE", help="All of it; - is stdout.")
+@click.option("--junit", type=OUT, metavar="FILE", help="JUnit XML.")
+@click.option("--gradescope", type=OUT, metavar="FILE", help="Gradescope's results.json.")
+@click.option("--check50", type=OUT, metavar="FILE", help="JSON as check50 writes it.")
+@click.option("--codegrade", is_flag=True, help="The share of the points, 0 to 1, on stdout.")
+@click.option("--github", is_flag=True, help="Annotations for GitHub Actions, on stdout.")
+@click.option(
+    "--exit-style",
+    type=click.Choice(["cudalab", "testlib"]),
+    default="cudalab",
+    show_default=True,
+    help="What the exit status means.",
+)
+def check(
+    *,
+    name: str,
+    command: tuple[str, ...],
+    kernel: Path | None,
+    program: tuple[Path, ...],
+    variant: str | None,
+    keep: Path | None,
+    json_path: Path | None,
+    junit: Path | None,
+    gradescope: Path | None,
+    check50: Path | None,
+    codegrade: bool,
+    github: bool,
+    exit_style: str,
+    **rest: Any,
+) -> int:
+    """Judge a submission to LAB as a course does, and explain the verdict.
+
+    The submission is one of --kernel (run by the lab's own host side), --program (a whole CUDA
+    program), --variant, or a command behind -- that reads the input on stdin and writes the answer
+    on stdout.
+    """
+    from cudalab.checker import judge, outputs
+    from cudalab.checker.sandbox import sandbox
+
+    asked, given = _split(rest)
+    lab = labs.get(name)
+    program, command = rest_of_program(program, command)
+    kinds = [bool(kernel), bool(program), bool(variant), bool(command)]
+    if sum(kinds) != 1:
+        raise UsageError(
+            "name one submission: --kernel, --program, --variant, or a command behind --",
+            hint=f"`cudalab new {name} my.cu` writes a kernel file to begin with",
+        )
+    walls = sandbox.choose(asked.sandbox) if not variant else None
+    settings = asked.settings(keep=keep, tell=_tell)
+    try:
+        made = make_submission(
+            lab, asked, walls, kernel=kernel, program=program, variant=variant, command=command
+        )
+    except HeaderError as error:
+        if walls is None:  # a variant's: none of the submission's mistakes
+            raise
+        report = judge.refused(
+            name, str(kernel), "kernel", asked.device, walls, settings.seed, error
+        )
+    else:
+        plan = asked.plan(lab, made, given)
+        report = judge.check(lab, made, plan, made.sandbox, settings)
+    _tell("")
+    for path, text in (
+        (json_path, outputs.as_json),
+        (junit, outputs.junit),
+        (gradescope, outputs.gradescope),
+        (check50, outputs.check50),
+    ):
+        if path is not None:
+            outputs.save(path, text(report))
+    to_stdout = codegrade or github or "-" in map(str, (json_path, junit, gradescope, check50))
+    if codegrade:
+        click.echo(outputs.codegrade(report))
+    if github:
+        click.echo(outputs.github(report, str(kernel or next(iter(program), ""))), nl=False)
+    if not to_stdout:
+        outputs.show(report)
+    return outputs.exit_status(report, exit_style)
+
+
+def make_submission(
+    lab: Lab,
+    asked: Asked,
+    walls: Sandbox | None,
+    *,
+    kernel: Path | None = None,
+    program: tuple[Path, ...] = (),
+    variant: str | None = None,
+    command: tuple[str, ...] = (),
+) -> Any:
+    """The submission that was named."""
+    from cudalab.checker.submit.program import Program, device_for
+    from cudalab.checker.submit.speed import OURS
+    from cudalab.checker.submit.submission import Command, Kernel
+    from cudalab.labs import registry
+
+    if variant:
+        found = registry.find(lab, variant)
+        device = _device(asked.device)
+        own = Kernel(
+            lab, found.path, OURS, device, found.label, trusted=True, threads=asked.threads,
+            kind="variant",
+        )  # fmt: skip
+        own.name, own.words = variant, (variant,)
+        return own
+    assert walls is not None
+    if kernel:
+        device = _device(asked.device)
+        return Kernel(lab, kernel, walls, device, str(kernel), threads=asked.threads)
+    if program:
+        files = [path for one in program for path in program_files(one)]
+        name, words = " ".join(map(str, program)), [str(path) for path in files]
+        return Program(files, walls, name, device_for(asked.device), words=words)
+    return Command(
+        command,
+        walls,
+        name=shlex.join(command),
+        readable=visible(command),
+        hidden=tuple(path.absolute() for path in (asked.tests,) if path),
+        device="any" if asked.device == "auto" else asked.device,
+    )
+
+
+def rest_of_program(
+    program: tuple[Path, ...], command: tuple[str, ...]
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Of `--program *.cu` the shell makes one option and more words: they are files as well."""
+    if program and all(word.endswith(".cu") for word in command):
+        return (*program, *map(Path, command)), ()
+    return program, command
+
+
+def program_files(path: Path) -> list[Path]:
+    """A source file, or all those of a folder."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.cu"))
+    if not files:
+        raise UsageError(f"{path}: there is no .cu file in this folder")
+    return files
+
+
+def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
+    """What a command may read: the folder it is started in, unless that is a home or greater."""
+    here = Path.cwd()
+    named = tuple(Path(word).absolute() for word in command if Path(word).exists())
+    if here == Path("/") or Path.home().is_relative_to(here):
+        return named
+    return (here, *named)
+
+
+def _device(wanted: str) -> str:
+    from cudalab.backends import choose_device
+
+    return choose_device() if wanted == "auto" else wanted
+
+
+def _split(options: dict[str, Any]) -> tuple[Asked, dict[str, Any]]:
+    """The options that `judging` adds, and the lab's own."""
+    own = {name: options.pop(name) for name in Asked.__dataclass_fields__}
+    return Asked(**own), options
+
+
+def _tell(what: str) -> None:
+    """The stage under way, on a terminal only."""
+    if sys.stderr.isatty():
+        click.echo(f"\r{what:<20}\r", nl=False, err=True)
+
+
+class GradeCommand(CaseCommand):
+    """Knows the options of the lab that --lab names."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look for --lab first."""
+        for before, word in zip(args, [*args[1:], ""], strict=True):
+            name = before.removeprefix("--lab=") if before.startswith("--lab=") else word
+            if before.startswith("--lab") and name in labs.names():
+                ctx.meta[CASE_OF] = labs.get(name)
+        return click.Command.parse_args(self, ctx, args)
+
+
+@click.command(
+    "grade",
+    cls=GradeCommand,
+    short_help="Judge a folder of submissions.",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab grade submissions/ --lab reduce --out results/",
+                "cudalab grade submissions/ --lab radixsort --command 'python3 sort.py' --out r/",
+                "cudalab grade submissions/ --lab scan --out r/ --scheduler tcp://head:8786",
+            ),
+            CASE_HELP,
+            "Exit status: 0 when all were judged, whatever their points; 1 when some were not.",
+        ]
+    ),
+)
+@click.argument("submissions", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--lab", "name", type=LAB, required=True, metavar="LAB", help="What was asked for.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Where the results go. Called again, it judges what is missing or has changed.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["auto", "kernel", "program", "command"]),
+    default="auto",
+    show_default=True,
+    help="auto: a .cu file with a header is a kernel, another is a program, else a Python script.",
+)
+@click.option("--command", default="", metavar="WORDS", help="Run this in each folder.")
+@click.option("--file", default="", metavar="NAME", help="The file to judge in each folder.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Submissions at a time; the number of cores by default. On a GPU it is one.",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Hand them to a Dask cluster: tcp://HOST:PORT, or local:N for N processes here.",
+)
+@judging
+def grade(
+    *,
+    submissions: Path,
+    name: str,
+    out: Path,
+    kind: str,
+    command: str,
+    file: str,
+    jobs: int | None,
+    scheduler: str | None,
+    **rest: Any,
+) -> int:
+    """Judge each submission in a folder: files, folders, and archives, one for each student.
+
+    Results are kept in DIR as they come: killed and called again, nothing is lost or done twice.
+    A submission that has changed since is judged again.
+    DIR/results.csv and DIR/summary.html have the class, DIR/reports/ each verdict in full.
+    """
+    from cudalab.checker.grading import grading
+
+    asked, given = _split(rest)
+    return grading.grade(
+        labs.get(name),
+        submissions,
+        out,
+        grading.Wanted(kind, command, file, jobs, scheduler),
+        asked,
+        {key: value for key, value in given.items() if value is not None},
+    )
+
+
+@click.command(
+    "selftest",
+    short_help="Attack the checker: what is its word worth here?",
+    epilog=lines("Example", "cudalab selftest", "cudalab selftest --lab reduce --device cpu"),
+)
+@click.option(
+    "--lab", "names", type=LAB, multiple=True, metavar="LAB", help="These only; all by default."
+)
+@device_option()
+@click.option(
+    "--sandbox",
+    "walls",
+    type=click.Choice(["auto", "bwrap", "user", "none"]),
+    default="auto",
+    show_default=True,
+    help="The one to try.",
+)
+def selftest(*, names: tuple[str, ...], device: str, walls: str) -> int:
+    """Judge what is known to be right and what is known to be wrong, on this machine, now.
+
+    All variants must be accepted; kernels with mistakes and programs that cheat or attack must be
+    rejected. Exit status 3 when one verdict is wrong, or when a cheat gets through because the
+    sandbox that was found has no walls.
+    """
+    from cudalab.backends import open_backend
+    from cudalab.backends.cpu.device import usable_cores
+    from cudalab.checker import selftest as tests
+    from cudalab.checker.sandbox import sandbox
+    from cudalab.output import terminal
+
+    device = _device(device)
+    chosen = names or labs.names()
+    found_walls = sandbox.choose(walls)
+    with open_backend(device) as backend:
+        features = backend.features
+    jobs = list(tests.jobs(chosen, device, features))
+    with terminal.BenchProgress() as progress:
+        progress.begin(f"selftest: {len(jobs)} submissions, sandbox {found_walls.kind}")
+
+        def tell(finding: tests.Finding, done: int) -> None:
+            progress.update(done / len(jobs), f"{done} of {len(jobs)} {finding.job.name}")
+
+        results = tests.run(jobs, found_walls, device, usable_cores(), tell)
+    wrong = [one for one in results if not one.right]
+    leaks = tests.open_walls(results)
+    terminal.table(
+        "Cheats and mistakes",
+        ["verdict", "lab", "submission", "what it does", "why"],
+        [
+            [
+                "rejected" if one.right else "OPEN" if one in leaks else "ACCEPTED",
+                one.job.lab,
+                one.job.name,
+                one.job.what if one.job.group == "cheats" else "",
+                one.why,
+            ]
+            for one in results
+            if not one.job.must_pass
+        ],
+    )
+    terminal.lines(
+        f"WRONG: the variant {one.job.lab} {one.job.name} was rejected: {one.why}"
+        for one in wrong
+        if one.job.must_pass
+    )
+    terminal.lines(tests.worth(results, found_walls, device))
+    accepted = walls == "auto" or len(wrong) > len(leaks)
+    return ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK

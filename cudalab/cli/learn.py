@@ -1,0 +1,90 @@
+"""The commands `explain` and `exercises`. Nothing heavy is imported before they run."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from cudalab import explain
+from cudalab.cli.options import Sizes, device_option, lines, seed_option, threads_option
+
+if TYPE_CHECKING:
+    from cudalab.labs.base import Size
+
+
+@click.command(
+    "explain",
+    short_help="Explain a topic of the course, with drawings.",
+    epilog=lines("Example", "cudalab explain", "cudalab explain banks"),
+)
+@click.argument("topic", required=False, type=click.Choice(explain.TOPICS), metavar="[TOPIC]")
+def explain_topic(topic: str | None) -> None:
+    """Explain a topic of the course, with computed drawings and the commands that show it."""
+    from cudalab.output import terminal
+
+    if topic is None:
+        terminal.table(
+            "cudalab explain TOPIC",
+            ["topic", "summary"],
+            [[each, explain.summary(each)] for each in explain.TOPICS],
+        )
+    else:
+        terminal.explanation(explain.summary(topic), explain.page(topic))
+
+
+@click.command(
+    "exercises",
+    short_help="The hand-out's exercises, global against shared memory.",
+    epilog=lines(
+        "Example",
+        "cudalab exercises",
+        "cudalab exercises --size 1000,2000 --size 300x5000 --device cpu",
+    ),
+)
+@click.option(
+    "--size",
+    "sizes",
+    type=Sizes(),
+    multiple=True,
+    metavar="SIZES",
+    help="n of a vector and the order of a matrix, or 300x200 of a matrix; several with commas. "
+    "By default the hand-out's 1000, and a large one.",
+)
+@seed_option
+@device_option("auto takes the GPU where there is one. On the CPU device times are emulated.")
+@threads_option
+def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads: int | None) -> int:
+    """Compute the hand-out's exercises from global and from shared memory, side by side.
+
+    Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
+    that agree, and times. Exit status 3 when one does not agree.
+    """
+    from cudalab.backends import choose_device, open_backend
+    from cudalab.bench import suite
+    from cudalab.explain import exercises as course
+    from cudalab.output import terminal
+    from cudalab.system import exclusive
+
+    device = choose_device() if device == "auto" else device
+    asked = [size for group in sizes for size in group] or None
+    with ExitStack() as stack:
+        if device == "cuda":
+            stack.enter_context(exclusive.alone(exclusive.visible_gpu()))
+        backend = stack.enter_context(open_backend(device, threads))
+        progress = stack.enter_context(terminal.BenchProgress())
+        current = ""
+
+        def tell(what: str, done: float) -> None:
+            nonlocal current
+            if what != current:
+                progress.begin(what)
+                current = what
+            progress.update(done, "")
+
+        results = list(course.run(backend, asked, seed, tell))
+        name = course.device_name(backend)
+    terminal.grid(course.grid(results, device, name))
+    return suite.exit_code(course.exit_codes(results))

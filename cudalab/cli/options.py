@@ -1,0 +1,290 @@
+"""What several commands share: parsers of their words, and options. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from click.core import ParameterSource
+
+from cudalab import labs
+from cudalab.backends import DEVICES
+from cudalab.errors import UsageError
+from cudalab.labs import sizes as sizes_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.labs.base import Lab, Size
+
+    Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+ALL = "all"
+CASE_OF = "cudalab: the lab whose case is chosen"  # in the meta of click's context
+MOST_SIZES = 64
+EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+DEVICE = click.Choice(["auto", *DEVICES])
+MOST_SECONDS = 10**6  # as milliseconds they fit the int of poll()
+CASE_HELP = "The lab's own options (--dtype, --op, --rows, --aat, --bins, ...) choose the case."
+
+
+class FiniteRange(click.FloatRange):
+    """Numbers without nan and infinity, which lie in the ranges of click."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check that too."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+SECONDS = FiniteRange(min=0, min_open=True, max=MOST_SECONDS)
+
+
+class OutputFile(click.Path):
+    """A file that is written at the end: found out at once that it cannot be."""
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(dir_okay=False, writable=True, allow_dash=allow_dash, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Look at the folder, too."""
+        from cudalab.formats import why_unwritable  # noqa: PLC0415 - brings NumPy
+
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        reason = why_unwritable(path)
+        if reason:
+            self.fail(f"{path}: {reason}", param, ctx)
+        return path
+
+
+NEW = OutputFile()
+OUT = OutputFile(allow_dash=True)
+
+
+def device_option(help_text: str = "auto takes the GPU where there is one.") -> Decorator:
+    """--device auto|cuda|cpu."""
+    return click.option(
+        "--device",
+        type=DEVICE,
+        default="auto",
+        show_default=True,
+        help=help_text,
+    )
+
+
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
+)
+dist_option = click.option(
+    "--dist", metavar="NAME", help="What the data look like; the lab's first by default."
+)
+
+
+def lines(title: str, *texts: str) -> str:
+    """Lines that help shows as they are, for the end of a command's help."""
+    return "\n".join(["\b", f"{title}:", *(f"  {text}" for text in texts)])
+
+
+def shape(text: str) -> Size:
+    """A size, or dimensions such as 300x200, on the command line."""
+    try:
+        return sizes_in_words.shape(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def size(text: str) -> int:
+    """A count on the command line."""
+    try:
+        return sizes_in_words.size(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+class Distribution(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
+    """One of a lab's distributions; a parameter may follow a colon, as in zipf:1.5."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name before the colon; what follows is for the lab."""
+        name, colon, parameter = value.partition(":")
+        known: str = super().convert(name, param, ctx)
+        return known + colon + parameter
+
+
+def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
+    """The options that choose what a lab computes; None in the case where one is not given."""
+    options: list[click.Parameter] = []
+    for axis, values in lab.axes.items():
+        if axis in lab.derived:
+            continue
+        if axis in lab.flags:
+            options += [_flag(axis, value, lab.flags[axis][value]) for value in values[1:]]
+        else:
+            choice = click.Choice(values)
+            options.append(
+                click.Option([f"--{axis}"], type=choice, help=f"{values[0]} by default.")
+            )
+    for option in lab.options:
+        if option.runs_only and not runs:
+            continue
+        kind: dict[str, Any] = {"is_flag": True} if option.type is bool else {"type": option.type}
+        if option.bare is not None:
+            kind |= {"is_flag": False, "flag_value": option.bare}
+        shown = option.default if option.default is not None else False
+        options.append(
+            click.Option(
+                [option.name], default=option.default, show_default=shown, help=option.help, **kind
+            )
+        )
+    return options
+
+
+def _flag(axis: str, value: str, help_text: str) -> click.Option:
+    """An option that chooses a value of an axis; no two of one axis may be given."""
+
+    def choose(ctx: click.Context, _param: click.Parameter, is_given: bool) -> None:
+        chosen = ctx.params.setdefault(axis, None)
+        if is_given and chosen:
+            exclude(f"--{chosen}", f"--{value}")
+        if is_given:
+            ctx.params[axis] = value
+
+    return click.Option(
+        [f"--{value}"], is_flag=True, expose_value=False, callback=choose, help=help_text
+    )
+
+
+def variant_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """What a shell offers for a variant's name, or for the last of several with commas."""
+    from cudalab.labs import registry  # noqa: PLC0415 - for completion only
+
+    # An option that still lacks its value leaves the arguments before it unread.
+    words = (ctx.params.get("lab"), *ctx.args, ctx.command.name)
+    lab = next((word for word in words if word in labs.names()), None)
+    before, comma, begun = incomplete.rpartition(",")
+    found = registry.variants(labs.get(lab)) if lab else []
+    return [before + comma + each.name for each in found if each.name.startswith(begun)]
+
+
+def exclude(one: str, other: str) -> NoReturn:
+    """UsageError for two options of which one would be ignored."""
+    raise UsageError(f"{one} and {other} exclude each other", hint="leave one of them out")
+
+
+def given_options() -> dict[str, str]:
+    """The options and arguments on the command line: parameters and how they are written."""
+    ctx = click.get_current_context()
+    return {
+        param.name or "": param.opts[0] if isinstance(param, click.Option) else "the labs"
+        for param in ctx.command.get_params(ctx)
+        if param.name and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    }
+
+
+def refuse_measuring(option: str, *allowed: str) -> None:
+    """UsageError for options beside `option`, which measures nothing, that are not `allowed`."""
+    given = given_options()
+    ignored = [given[name] for name in given if name not in allowed]
+    if ignored:
+        raise UsageError(f"{option} measures nothing", hint=f"leave out {', '.join(ignored)}")
+
+
+class Sizes(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
+    """Sizes and ranges of them: 1Mi,2^24 or 2^16:2^28:x4 or 300x200."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[Size]:
+        """Expand the ranges."""
+        if isinstance(value, list):
+            return value
+        sizes: list[Size] = []
+        for part in value.split(","):
+            if ":" in part:
+                sizes += self._range(part, param, ctx)
+            else:
+                sizes.append(shape(part))
+        if any(d < 1 for one in sizes for d in (one if isinstance(one, tuple) else (one,))):
+            self.fail(f"{value!r}: a size to measure is 1 or more", param, ctx)
+        return sizes
+
+    def _range(
+        self, text: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[int]:
+        match = re.fullmatch(r"([^:]+):([^:]+)(?::([x+])([^:]+))?", text)
+        if match is None:
+            self.fail(f"{text!r} is no range such as 2^16:2^28:x4 or 1000:5000:+1000", param, ctx)
+        first, last, step = size(match[1]), size(match[2]), size(match[4] or "2")
+        adds = match[3] == "+"
+        if first < 1 or last < first or step < (1 if adds else 2):
+            self.fail(f"{text!r}: a range goes up from 1 or more", param, ctx)
+        sizes = [first]
+        while (following := sizes[-1] + step if adds else sizes[-1] * step) <= last:
+            sizes.append(following)
+            if len(sizes) > MOST_SIZES:
+                self.fail(f"{text!r} has more than {MOST_SIZES} sizes", param, ctx)
+        return sizes
+
+
+class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
+    """Names of a list, between commas."""
+
+    name = "names"
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        """Allow the names in `known`."""
+        self.known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Check each."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
+        for name in names:
+            if name not in self.known:
+                self.fail(f"{name!r} is none of {', '.join(self.known)}", param, ctx)
+        return names
+
+
+class CaseCommand(click.Command):
+    """Knows the options of a lab when it is the only one named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look for the lab before anything is parsed."""
+        named = {arg for arg in args if arg in labs.names()}
+        with_value = {
+            name
+            for param in super().get_params(ctx)
+            if isinstance(param, click.Option) and not param.is_flag
+            for name in param.opts
+        }
+        before = ["", *args]  # `--variants all` is not the argument `all`
+        everything = any(arg == ALL and before[i] not in with_value for i, arg in enumerate(args))
+        if len(named) == 1 and not everything:
+            ctx.meta[CASE_OF] = labs.get(named.pop())
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own, then those that choose the lab's case."""
+        own = super().get_params(ctx)
+        lab: Lab | None = ctx.meta.get(CASE_OF)
+        if lab is None:
+            return own
+        theirs = case_options(lab)
+        replaced = {name for option in theirs for name in option.opts}
+        own = [param for param in own if not replaced & set(param.opts) or param.name != "dtype"]
+        taken = {name for param in own for name in param.opts}
+        return [*own, *(option for option in theirs if not taken & set(option.opts))]

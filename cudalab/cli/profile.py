@@ -1,0 +1,541 @@
+"""The commands `profile` and `sanitize`: the CPU device as a microscope.
+
+Nothing heavy is imported before they run.
+"""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.backends import DEVICES
+from cudalab.cli.options import (
+    CASE_HELP,
+    EXISTING,
+    OUT,
+    SECONDS,
+    CaseCommand,
+    Sizes,
+    dist_option,
+    exclude,
+    given_options,
+    lines,
+    seed_option,
+    variant_names,
+)
+from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.registry import Variant
+    from cudalab.microscope.profile import Data, Profile
+    from cudalab.microscope.sanitize import Json, Report
+
+BUDGET_S = 15.0  # of tracing a variant; compiling and what is not traced come on top
+PROFILE_KILL_AFTER_S = 300.0  # of a student's file
+SANITIZE_KILL_AFTER_S = 120.0
+FULL_SPEED_S = 15.0  # for a kernel without the instrument, compiling included
+
+
+def check_data() -> None:
+    """UsageError where a file is named and something is to be drawn."""
+    given = given_options()
+    for drawn in ("sizes", "dist", "seed"):
+        if "data" in given and drawn in given:
+            exclude(given["data"], given[drawn])
+
+
+class OneSize(Sizes):
+    """A single size: 1Mi, 1e6, 2^20, 300x200."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Parse it."""
+        sizes = super().convert(value, param, ctx)
+        if len(sizes) != 1:
+            self.fail(f"{value!r}: one size is looked at", param, ctx)
+        return sizes
+
+
+def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what is computed."""
+    for option in (
+        click.option(
+            "--data",
+            type=EXISTING,
+            metavar="IN.bin",
+            help="Compute this input, as the lab reads it, instead of one drawn at random.",
+        ),
+        click.option(
+            "--n", "sizes", type=OneSize(), metavar="SIZE", help="1Mi, 1e6, 2^20, 300x200."
+        ),
+        dist_option,
+        seed_option,
+    )[::-1]:
+        command = option(command)
+    return command
+
+
+# profile -----------------------------------------------------------------------------------------
+
+
+@click.command(
+    "profile",
+    cls=CaseCommand,
+    short_help="Show what each line's accesses to memory cost.",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab profile reduce --variants interleaved_strided,sequential",
+                "cudalab profile transpose --variants all --n 1024 --html transpose.html",
+                "cudalab profile histogram --data in.bin       # are there bank conflicts?",
+                "cudalab profile matmul --aat --banks 16 --kernel my.cu",
+            ),
+            CASE_HELP,
+        ]
+    ),
+)
+@click.argument("lab", type=click.Choice(labs.names()), metavar="LAB")
+@click.option(
+    "--variants",
+    "--variant",
+    metavar="all|NAMES",
+    shell_complete=variant_names,
+    help="All that compute the case, or names with commas. By default the first rung of the ladder "
+    "and the GPU's default; with --data all.",
+)
+@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Your own file, and only that.")
+@data_options
+@click.option(
+    "--blocks",
+    type=click.IntRange(min=1),
+    metavar="SAMPLE",
+    help="Trace so many blocks of each launch. By default as many as a few seconds allow.",
+)
+@click.option(
+    "--banks",
+    type=click.Choice(["16", "32"]),
+    default="32",
+    show_default=True,
+    help="16: count by the rule of the lecture's GPUs, half a warp at a time.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(DEVICES),
+    default="cpu",
+    show_default=True,
+    help="cuda: the counters of the GPU itself, read by Nsight Compute.",
+)
+@click.option(
+    "--compare-devices", is_flag=True, help="Both devices side by side; needs Nsight Compute."
+)
+@click.option("--json", "json_path", type=OUT, metavar="FILE", help="Every count; - is stdout.")
+@click.option("--html", "html_path", type=OUT, metavar="FILE", help="One page for a browser.")
+@click.option(
+    "--kill-after",
+    type=SECONDS,
+    metavar="SECONDS",
+    help=f"End the run as an error. With --kernel {PROFILE_KILL_AFTER_S:g} by default.",
+)
+def profile(
+    *,
+    lab: str,
+    kernel: Path | None,
+    variants: str | None,
+    kill_after: float | None,
+    banks: str,
+    **options: Any,
+) -> int:
+    """Run a lab and count what every line costs: sectors, bank conflicts, divergent branches.
+
+    The kernels run on the CPU device, which sees each access of the blocks that it traces.
+    """
+    check_data()
+    if kernel and variants:
+        exclude("--variants", "--kernel")
+    if banks != "32" and (options["device"] == "cuda" or options["compare_devices"]):
+        raise UsageError("--banks 16 counts on the CPU device only", hint="a GPU has 32 banks")
+    if kernel:
+        kill_after = kill_after or PROFILE_KILL_AFTER_S
+    work = partial(run_profile, labs.get(lab), kernel, variants, int(banks), **options)
+    if kill_after is None:
+        return work()
+    from cudalab.cli.app import in_words
+    from cudalab.system.supervise import supervise
+
+    return supervise(partial(in_words, work), kill_after)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is computed, and on what."""
+
+    lab: Lab
+    case: Case
+    variants: list[Variant]
+    dist: str
+    seed: int
+    data: Path | None
+
+    def load(self, size: Size, folder: Path) -> Data:
+        """The file that was named, or an input of `size`."""
+        from cudalab.microscope import profile
+
+        if self.data:
+            return profile.from_file(self.lab, self.case, self.data)
+        return profile.generated(self.lab, self.case, size, self.dist, self.seed, folder)
+
+
+def run_profile(
+    lab: Lab,
+    kernel: Path | None,
+    variants: str | None,
+    banks: int,
+    *,
+    sizes: list[Size] | None,
+    dist: str | None,
+    seed: int,
+    data: Path | None,
+    blocks: int | None,
+    device: str,
+    compare_devices: bool,
+    json_path: Path | None,
+    html_path: Path | None,
+    **given: Any,
+) -> int:
+    """Count, print, write."""
+    from cudalab.bench import bounds as work
+    from cudalab.bench.suite import case_of, exit_code
+    from cudalab.microscope import compare, ncu
+    from cudalab.microscope import profile as profiles
+    from cudalab.output import terminal
+
+    on_gpu = device == "cuda" or compare_devices
+    if on_gpu:
+        ncu.find_ncu()  # before anything is computed
+    case = case_of(lab, given)
+    wanted = variants or ("all" if data else None)
+    chosen, notes = choose(lab, case, kernel, wanted, device)
+    size = sizes[0] if sizes else work.default_size(lab.name, case, "cpu")
+    asked = Chosen(lab, case, chosen, distribution(lab, dist), seed, data)
+    found: list[Profile] = []
+    with (
+        terminal.BenchProgress() as progress,
+        tempfile.TemporaryDirectory() as folder,
+        prints_to_stderr(),
+    ):
+        progress.begin(f"profile {lab.name}")
+        loaded = asked.load(size, Path(folder))
+        if device == "cpu" or compare_devices:
+            found.append(on_cpu(asked, loaded, banks, blocks, progress))
+        if on_gpu:
+            progress.step("Nsight Compute")
+            found.append(ncu.on_cuda(lab, case, chosen, loaded, Path(folder), kernel))
+    found[-1].notes += notes
+    if str(json_path) != "-":
+        for one in found:
+            terminal.profile(one)
+        if compare_devices:
+            terminal.grid(compare.grid(*found))
+    document = profiles.document(found[0])
+    if len(found) > 1:
+        document["compared"] = profiles.document(found[1])
+    if json_path:
+        save(json_path, json.dumps(document, indent=1) + "\n")
+    if html_path:
+        from cudalab.microscope.page import page
+
+        save(html_path, page(found))
+    return exit_code({variant.exit_code for one in found for variant in one.variants})
+
+
+def choose(
+    lab: Lab, case: Case, kernel: Path | None, wanted: str | None, device: str
+) -> tuple[list[Variant], list[str]]:
+    """The student's file, the variants that were named, or the ends of the GPU's ladder."""
+    from cudalab.backends.cpu.device import CpuBackend
+    from cudalab.labs import registry
+
+    if kernel:
+        own = registry.read_header(kernel, lab, str(kernel))
+        registry.check_applies(own, lab, case)
+        return [replace(own, name=kernel.name)], []
+    if wanted not in (None, "all"):
+        named = [registry.find(lab, one.strip()) for one in wanted.split(",")]
+        for variant in named:
+            registry.check_applies(variant, lab, case)
+        return named, []
+    every = registry.variants(lab)
+    computing = [
+        variant
+        for variant in every
+        if variant.computes(case) and not (device == "cpu" and variant.missing(CpuBackend.features))
+    ]
+    if wanted == "all":
+        left = [variant.name for variant in every if variant not in computing]
+        return computing, [f"left out: {', '.join(left)}"] if left else []
+    ends = [v for v in computing if v is computing[0] or "cuda" in v.default]
+    others = len(computing) - len(ends)
+    return ends, [f"{others} more with --variants all"] if others else []
+
+
+def distribution(lab: Lab, dist: str | None) -> str:
+    """The lab's first, or the one that was named. UsageError for another lab's."""
+    if dist is None:
+        return lab.distributions[0]
+    if dist.partition(":")[0] not in lab.distributions:
+        raise UsageError(
+            f"{lab.name} has no distribution '{dist}'",
+            hint=f"one of {', '.join(lab.distributions)}",
+        )
+    return dist
+
+
+def on_cpu(asked: Chosen, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
+    """Every variant under the instrument."""
+    from cudalab.backends.cpu.check import CheckBackend
+    from cudalab.backends.cpu.device import processor_name
+    from cudalab.bench import suite
+    from cudalab.microscope import profile as profiles
+
+    found = profiles.Profile(
+        "cpu",
+        processor_name(),
+        banks,
+        asked.lab.name,
+        suite.shown_case(asked.lab, asked.case),
+        data.words,
+    )
+    for variant in asked.variants:
+        progress.step(variant.name)
+        budget = None if blocks else BUDGET_S
+        with CheckBackend(
+            detect=False, count=True, banks=banks, blocks=blocks, budget_s=budget
+        ) as device:
+            found.variants.append(
+                profiles.profile_variant(
+                    asked.lab, variant, device, lambda: device.traces, data, asked.case
+                )
+            )
+    return found
+
+
+@contextmanager
+def prints_to_stderr() -> Iterator[None]:
+    """What a kernel prints is no part of the report."""
+    report = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(report, 1)
+        os.close(report)
+
+
+def save(path: Path, text: str) -> None:
+    """To a file, whole or not at all, or to stdout."""
+    from cudalab.formats import output_file, write_all
+
+    if str(path) == "-":
+        write_all(1, [text.encode()], "stdout")
+        return
+    with output_file(path) as fd:
+        write_all(fd, [text.encode()], str(path))
+
+
+# sanitize ----------------------------------------------------------------------------------------
+
+
+@click.command(
+    "sanitize",
+    cls=CaseCommand,
+    short_help="Look for races, lost barriers, accesses out of bounds.",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab sanitize reduce --kernel my.cu",
+                "cudalab sanitize scan --variant blelloch --n 5000",
+                "cudalab sanitize histogram --kernel my.cu --data in.bin --json report.json",
+            ),
+            CASE_HELP,
+            f"Exit status {ExitCode.WRONG_ANSWER} when something is found.",
+        ]
+    ),
+)
+@click.argument("lab", type=click.Choice(labs.names()), metavar="LAB")
+@click.option(
+    "--variant",
+    metavar="NAME",
+    shell_complete=variant_names,
+    help="Look at this variant; the CPU's by default.",
+)
+@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Look at your own file.")
+@data_options
+@click.option(
+    "--orders",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Run it in so many orders of blocks and warps: the usual one, then shuffled ones.",
+)
+@click.option("--json", "json_path", type=OUT, metavar="FILE", help="All findings; - is stdout.")
+@click.option(
+    "--kill-after",
+    type=SECONDS,
+    default=SANITIZE_KILL_AFTER_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="What takes longer is a finding: a loop that does not end.",
+)
+def sanitize(
+    *,
+    lab: str,
+    variant: str | None,
+    kernel: Path | None,
+    sizes: list[Size] | None,
+    dist: str | None,
+    seed: int,
+    data: Path | None,
+    orders: int,
+    json_path: Path | None,
+    kill_after: float,
+    **given: Any,
+) -> int:
+    """Run a kernel under the instrument, in several orders of its threads, and say what is wrong.
+
+    Data races, barriers that some threads miss, accesses out of bounds, memory that was never
+    written, wrong masks, deadlocks, and results that depend on the order of blocks and threads.
+    """
+    from cudalab.bench import suite
+    from cudalab.labs import registry
+    from cudalab.microscope import sanitize as sanitizer
+
+    check_data()
+    if variant and kernel:
+        exclude("--variant", "--kernel")
+    found = labs.get(lab)
+    case = suite.case_of(found, given)
+    if kernel:
+        chosen = registry.read_header(kernel, found, str(kernel))
+    elif variant:
+        chosen = registry.find(found, variant)
+    else:
+        chosen = registry.default(found, case, "cpu")
+    registry.check_applies(chosen, found, case)
+    asked = Chosen(found, case, [chosen], distribution(found, dist), seed, data)
+    looked_at = tuple(sizes or sanitizer.default_sizes(found, case))
+    status, document = watched(asked, looked_at[:1] if data else looked_at, orders, kill_after)
+    if status:
+        return status
+    if json_path:
+        save(json_path, json.dumps(document, indent=1) + "\n")
+    if str(json_path) != "-":
+        tell(document)
+    return ExitCode.OK if document["clean"] else ExitCode.WRONG_ANSWER
+
+
+def watched(
+    asked: Chosen, sizes: tuple[Size, ...], orders: int, kill_after: float
+) -> tuple[int, Json]:
+    """Do it in a child process that may crash or hang; its exit status, and what it found."""
+    from cudalab.cli.app import in_words
+    from cudalab.microscope import sanitize as sanitizer
+    from cudalab.system.supervise import supervise
+
+    variant, status, ended = asked.variants[0], 0, None
+    with tempfile.TemporaryDirectory() as folder:
+        report = sanitizer.Report(asked.lab, variant, asked.case, Path(folder, "report.json"))
+        report.save()
+        try:
+            work = partial(look, asked, report, sizes, orders, kill_after)
+            status = supervise(partial(in_words, work), kill_after)
+        except TimeLimitError as error:
+            ended = sanitizer.crash_row(error, "infinite_loop")
+        except KernelError as error:
+            ended = sanitizer.crash_row(error, "crash")
+        document: Json = json.loads(report.path.read_text(encoding="utf-8"))
+    kinds = {row["kind"] for row in document["findings"]}
+    if ended and ended["kind"] not in kinds:
+        document["findings"].insert(0, ended)
+        document["clean"] = False
+        kinds.add(ended["kind"])
+    if "infinite_loop" in kinds:
+        size = sizes[max(len(document["inputs"]) - 1, 0)]
+        if ends(asked, size, max(kill_after / 4, FULL_SPEED_S)):
+            raise TimeLimitError(
+                f"{variant.name} takes longer than --kill-after {kill_after:g} s under the "
+                "instrument, but it does end at full speed",
+                hint="a smaller --n, or a longer --kill-after",
+            )
+    return status, document
+
+
+def look(
+    asked: Chosen, report: Report, sizes: tuple[Size, ...], orders: int, kill_after: float
+) -> int:
+    """In the child process: all inputs, under the instrument and without it."""
+    from cudalab.backends.cpu.check import CheckBackend
+    from cudalab.backends.cpu.device import CpuBackend
+    from cudalab.microscope import sanitize as sanitizer
+
+    def instrument(order: int) -> CheckBackend:
+        # In order first: what happens then is the easiest to follow.
+        return CheckBackend(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
+
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder, prints_to_stderr():
+            data = asked.load(size, Path(folder))
+            sanitizer.check(report, data, instrument, CpuBackend, orders)
+        if not report.clean:
+            break
+    return 0
+
+
+def ends(asked: Chosen, size: Size, seconds: float) -> bool:
+    """Whether the kernel ends within `seconds` without the instrument: it is no endless loop."""
+    from cudalab.system.supervise import supervise
+
+    try:
+        return supervise(partial(at_full_speed, asked, size), seconds) == 0
+    except (KernelError, TimeLimitError):
+        return False
+
+
+def at_full_speed(asked: Chosen, size: Size) -> int:
+    """In a child process: compute once, as `cudalab LAB` does."""
+    from cudalab.backends.cpu.device import CpuBackend
+    from cudalab.microscope import sanitize as sanitizer
+
+    with tempfile.TemporaryDirectory() as folder, CpuBackend() as device:
+        data = asked.load(size, Path(folder))
+        try:
+            sanitizer.answer(asked.lab, asked.variants[0], asked.case, data, device)
+        except CudalabError:
+            return int(ExitCode.ERROR)
+    return 0
+
+
+def tell(document: Json) -> None:
+    """The findings, or that there are none."""
+    from cudalab.output import terminal
+
+    errors = sum(not row["note"] for row in document["findings"])
+    said = "clean" if document["clean"] else f"{errors} found"
+    title = f"{document['lab']} {document['variant']} ({document['file']}): {said}"
+    terminal.findings(f"{title}\nlooked at: {'; '.join(document['inputs'])}", document["findings"])

@@ -1,0 +1,239 @@
+"""The command `report`: its options. Nothing heavy is imported before it runs."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.cli.bench import BASELINES, SweepOption
+from cudalab.cli.options import (
+    EXISTING,
+    NEW,
+    SECONDS,
+    CaseCommand,
+    Names,
+    Sizes,
+    device_option,
+    dist_option,
+    lines,
+    refuse_measuring,
+    seed_option,
+    threads_option,
+    variant_names,
+)
+from cudalab.errors import ExitCode, InputError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cudalab.bench.results import Json
+    from cudalab.bench.suite import Request
+    from cudalab.labs.base import Case, Lab, Size
+
+
+@click.command(
+    "report",
+    cls=CaseCommand,
+    short_help="Write a lab report, measurements filled in.",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab report reduce -o report.html",
+                "cudalab report matmul --n 256:2048:x2 --sweep TILE=8,16,32 -o report.md",
+                "cudalab bench scan --variants all --n 2^16:2^26:x4 --json scan.json",
+                "cudalab report scan --from scan.json -o scan.html",
+            ),
+            "The lab's own options (--op, --rows, --aat, --bins, ...) choose the case.",
+        ]
+    ),
+)
+@click.argument("name", type=click.Choice(labs.names()), metavar="LAB")
+@click.option(
+    "-o",
+    "--output",
+    type=NEW,
+    metavar="FILE.md|html",
+    help="HTML is one file with all pictures; those of Markdown lie beside it. By default Markdown "
+    "without pictures on stdout.",
+)
+@click.option(
+    "--from",
+    "measured",
+    type=EXISTING,
+    multiple=True,
+    metavar="FILE.json",
+    help="Results of `cudalab bench --json`, instead of measuring; several are put together.",
+)
+@click.option(
+    "--profile",
+    type=EXISTING,
+    metavar="FILE",
+    help="What `cudalab profile --json` wrote, or any text, as the profile's section.",
+)
+@click.option("--json", "json_path", type=NEW, metavar="FILE", help="Keep what is measured.")
+@click.option("--n", "sizes", type=Sizes(), metavar="SIZES", help="As for bench; three by default.")
+@click.option(
+    "--variants",
+    default="all",
+    show_default=True,
+    metavar="all|NAMES",
+    shell_complete=variant_names,
+    help="What to measure.",
+)
+@dist_option
+@seed_option
+@click.option(
+    "--baseline",
+    "baselines",
+    type=Names(BASELINES),
+    default=("numpy",),
+    metavar="NAMES",
+    help="numpy by default; also cupy, cub.",
+)
+@click.option(
+    "--sweep",
+    type=SweepOption(),
+    multiple=True,
+    metavar="DEFINE=VALUES",
+    help="Launch shapes, as for bench. By default block or tile sizes of one or two variants, "
+    "or of those named.",
+)
+@device_option()
+@threads_option
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="Of sampling for each table.",
+)
+def report(
+    *,
+    name: str,
+    output: Path | None,
+    measured: tuple[Path, ...],
+    profile: Path | None,
+    json_path: Path | None,
+    **options: Any,
+) -> int:
+    """Write the course's lab report: device, method, tables, pictures, samples of the data.
+
+    Conclusions are left blank, under headings that ask for them.
+    """
+    from cudalab.bench import report as reports
+    from cudalab.bench import results
+
+    if output and output.suffix.lower() not in (".md", ".html", ".htm"):
+        raise UsageError(f"{output}: a report is a file called .md or .html")
+    lab = labs.get(name)
+    text = _text_of(profile) if profile else None
+    if measured:
+        refuse_measuring("--from", "name", "output", "measured", "profile")
+        document = reports.merged([results.load(path) for path in measured], name)
+        status = 0
+    else:
+        document, status = measure(lab, json_path, **options)
+    for left_out in reports.write(reports.Source(lab, document, text), output):
+        click.echo(f"note: {left_out}", err=True)
+    return status
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text: {error}") from None
+
+
+def measure(
+    lab: Lab,
+    json_path: Path | None,
+    *,
+    device: str,
+    threads: int | None,
+    **options: Any,
+) -> tuple[Json, int]:
+    """The results of several calls of bench as one: over sizes, then over launch shapes."""
+    from cudalab.backends import choose_device, open_backend
+    from cudalab.bench import results
+    from cudalab.bench.suite import Suite, exit_code
+    from cudalab.output import terminal
+    from cudalab.system import exclusive
+
+    device = choose_device() if device == "auto" else device
+    found: Json | None = None
+    codes: set[int] = set()
+
+    def keep(latest: Json) -> None:
+        if json_path:
+            before = found["tables"] if found else []
+            text = results.as_json({**latest, "tables": [*before, *latest["tables"]]})
+            results.save(json_path, text)
+
+    with ExitStack() as stack:
+        busy: list[str] = []
+        if device == "cuda":
+            gpu = exclusive.visible_gpu()
+            stack.enter_context(exclusive.alone(gpu))
+            busy = exclusive.other_processes(gpu)
+        backend = stack.enter_context(open_backend(device, threads))
+        progress = stack.enter_context(terminal.BenchProgress())
+        for request in requests(lab, device, backend.features, **options):
+            suite = Suite(backend, request, progress, keep, busy)
+            for _ in suite.tables():
+                pass
+            # Launch shapes that cannot run are shown with the reason: they are no failure.
+            codes |= (
+                suite.exit_codes & {ExitCode.WRONG_ANSWER} if request.sweep else suite.exit_codes
+            )
+            tables = [*(found["tables"] if found else []), *suite.document["tables"]]
+            found = {**suite.document, "tables": tables}
+    assert found is not None
+    return found, exit_code(codes)
+
+
+def requests(
+    lab: Lab,
+    device: str,
+    features: frozenset[str],
+    *,
+    sizes: list[Size] | None,
+    variants: str,
+    dist: str | None,
+    seed: int,
+    baselines: tuple[str, ...],
+    sweep: tuple[tuple[str, list[str]], ...],
+    time_limit: float | None,
+    **given: Any,
+) -> list[Request]:
+    """What a report needs: all variants over n, and launch shapes at the last size."""
+    from cudalab.bench import report, suite
+
+    case: Case = suite.case_of(lab, given)
+    sizes = sizes or report.default_sizes(lab, case, device)
+    over_n = suite.Request(
+        [(lab, case)],
+        sizes,
+        variants,
+        dist=dist,
+        seed=seed,
+        baselines=baselines,
+        time_limit_s=time_limit,
+    )
+    shapes = replace(over_n, sizes=sizes[-1:], baselines=())
+    if sweep:
+        return [over_n, replace(shapes, sweep=suite.joined(sweep))]
+    if variants == suite.ALL:
+        swept = report.swept_variants(lab, case, device, features)
+    else:
+        swept = suite.named(lab, case, variants)
+    found = [(variant.name, report.launch_shapes(variant)) for variant in swept]
+    return [
+        over_n,
+        *(replace(shapes, variants=name, sweep=sweep) for name, sweep in found if sweep),
+    ]

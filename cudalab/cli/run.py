@@ -1,0 +1,158 @@
+"""The command `run`: build a whole CUDA program, then become it."""
+# ruff: noqa: PLC0415 - a cached program starts within a tenth of a second
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from cudalab.cli.options import device_option, lines
+from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
+
+
+class RunCommand(click.Command):
+    """A command whose words behind `--` belong to the program that it runs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Split at `--`; what is wrong with the rest is a failure of `run` itself."""
+        ours, theirs = args, []
+        if "--" in args:
+            at = args.index("--")
+            ours, theirs = args[:at], args[at + 1 :]
+        ctx.meta["program arguments"] = theirs
+        try:
+            return super().parse_args(ctx, ours)
+        except click.UsageError as error:
+            error.show()
+            ctx.exit(ExitCode.RUN_FAILED)
+
+
+@click.command(
+    "run",
+    cls=RunCommand,
+    short_help="Compile and run a whole CUDA program, with or without a GPU.",
+    options_metavar="[OPTIONS]",
+    epilog=lines(
+        "Example",
+        "cudalab run program.cu < in.bin > out.bin",
+        "cudalab run --device cpu -D N=1024 main.cu scan.cu -- --verbose",
+        "CUDALAB_THREADS=1 CUDALAB_DEVICE_MEMORY=2G cudalab run program.cu",
+    ),
+)
+@device_option()
+@click.option("-I", "include", multiple=True, metavar="DIR", help="Look for headers there, too.")
+@click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="BINARY",
+    help="Keep a copy of the executable.",
+)
+@click.option(
+    "--sanitize",
+    is_flag=True,
+    help="Run it under the instrument and say what is wrong: races, lost barriers, accesses out "
+    "of bounds, leaks, errors of the API. Exit status 3 if there is something.",
+)
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Run it under the instrument and show what each line's accesses cost.",
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    *,
+    device: str,
+    include: tuple[str, ...],
+    define: tuple[str, ...],
+    output: Path | None,
+    sanitize: bool,
+    profile: bool,
+    files: tuple[str, ...],
+) -> int:
+    """Compile a CUDA program with a main function and run it: with nvcc where there is a GPU,
+    otherwise with the host's C++ compiler, on the CPU device.
+
+    Stdin, stdout, stderr and signals are the program's own, and so is the exit status; 125 means
+    that cudalab could not start it. What was compiled once starts at once.
+    """
+    from cudalab.program.build import executable, has_gpu
+
+    arguments = ctx.meta["program arguments"]
+    try:
+        if sanitize or profile:
+            check_alone(device, output, sanitize=sanitize, profile=profile)
+            return observed(files, include, define, arguments, sanitize=sanitize)
+        if device == "cuda" and not has_gpu():
+            raise NoDeviceError(
+                "the program cannot be run on a GPU: there is none here",
+                hint="leave out --device cuda: the program runs on the CPU device",
+            )
+        binary = executable(files, device, include, define)
+        if output:
+            import shutil
+
+            shutil.copy2(binary, output)
+        start(binary, Path(files[0]).stem, arguments)
+    except CudalabError as error:
+        error.exit_code = ExitCode.RUN_FAILED
+        raise
+    except OSError as error:
+        failure = CudalabError(f"the program cannot be run: {error}")
+        failure.exit_code = ExitCode.RUN_FAILED
+        raise failure from None
+
+
+def check_alone(device: str, output: Path | None, *, sanitize: bool, profile: bool) -> None:
+    """The instrument is the CPU device's, and it looks for one thing at a time."""
+    if sanitize and profile:
+        raise UsageError("--sanitize and --profile exclude each other", hint="run it twice")
+    if device == "cuda":
+        raise UsageError(
+            "--sanitize and --profile are of the CPU device",
+            hint="leave out --device cuda; on a GPU: compute-sanitizer, ncu, with -o BINARY",
+        )
+    if output:
+        raise UsageError("-o keeps the executable that is not observed", hint="leave it out")
+
+
+def observed(
+    files: tuple[str, ...],
+    include: tuple[str, ...],
+    define: tuple[str, ...],
+    arguments: list[str],
+    *,
+    sanitize: bool,
+) -> int:
+    """Run the program under the instrument; the report goes to stderr."""
+    from cudalab.program import observe, reports
+    from cudalab.program.build import options_of
+    from cudalab.program.files import gather
+
+    gathered = gather(files, include)
+    library = observe.build(gathered, len(files), options_of(include, define))
+    name = Path(files[0]).stem
+    status, seen = observe.observe(library, [name, *arguments], detect=sanitize, count=not sanitize)
+    os.dup2(2, 1)  # stdout is the program's
+    clean = (reports.sanitized if sanitize else reports.profiled)(name, gathered, seen)
+    if os.WIFSIGNALED(status):
+        import signal
+
+        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    return os.WEXITSTATUS(status) or (ExitCode.OK if clean else ExitCode.WRONG_ANSWER)
+
+
+def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:
+    """Become the program."""
+    import signal
+
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that is inherited
+    os.execv(binary, [name, *arguments])  # noqa: S606 - a program, no shell command

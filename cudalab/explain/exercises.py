@@ -1,0 +1,253 @@
+"""The hand-out's exercises, each computed from different kinds of memory. No printing."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.bench import grids, measure, stats
+from cudalab.bench.grids import Column, Grid
+from cudalab.bench.measure import HOT, Entry, Judge, Meter, Plan, Row, Status
+from cudalab.errors import UsageError
+from cudalab.labs import registry
+from cudalab.labs.reduce import lab as reduce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from cudalab.backends.base import Backend
+    from cudalab.labs.base import Array, Inputs, Size
+    from cudalab.labs.reduce.lab import Exercise
+
+PLAN = Plan(time_limit_s=1.0)  # of sampling, for all variants of an exercise and size
+MOST_ELEMENTS = 2**31 - 1  # of a matrix: what its order asks for is a slip of the keyboard beyond
+EQUAL = "equal"
+LEAST_SHOWN = 0.1  # of the unit of time: the shortest times keep two digits
+_DIFFERENCES = (
+    "apart: the largest difference of two variants; error: that of a variant and the exact "
+    "result; both as parts of what an answer may differ from the exact result"
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """An exercise at one size."""
+
+    title: str
+    size: str
+    rows: dict[str, Row]  # kind of memory -> what was measured of its variant
+    between: float | None  # the largest difference of two answers / the bound; None: equal bytes
+    to_reference: float | None  # that of an answer and the exact one; None: no difference
+
+    def ratio(self) -> stats.Ratio | None:
+        """Of the first time to the best of the others; None where there are none."""
+        first, *others = self.rows.values()
+        right = [row for row in others if timed(row)]
+        if not timed(first) or not right:
+            return None
+        best = min(right, key=median)
+        return stats.ratio(first.kept(), best.kept())
+
+
+def timed(row: Row) -> bool:
+    """Whether the row's answer is right and its time is known."""
+    return row.status is Status.OK
+
+
+def median(row: Row) -> float:
+    """Milliseconds of a row that is timed."""
+    return stats.median(list(row.kept().values()))
+
+
+def run(
+    backend: Backend,
+    sizes: Sequence[Size] | None = None,
+    seed: int = 0,
+    tell: Callable[[str, float], None] = lambda _what, _done: None,
+) -> Iterator[Result]:
+    """Check and time all exercises; `sizes` None takes their own.
+
+    A size is n for vectors and the order of a square matrix; one with two dimensions is for
+    matrices only. `tell` gets what is measured and how much of it is done.
+    """
+    everything = reduce.LAB.exercises()
+    for size in sizes or ():
+        if not any(fits(exercise, size) for exercise in everything):
+            shown = "x".join(map(str, size)) if isinstance(size, tuple) else size
+            raise UsageError(
+                f"no exercise has data of size {shown}",
+                hint="one number, or rows x cols for the exercises with matrices",
+            )
+    jobs = [
+        (exercise, size)
+        for exercise in everything
+        for size in (exercise.sizes if sizes is None else sizes)
+        if fits(exercise, size)
+    ]
+    meter = Meter(backend)
+    for exercise, size in jobs:
+        what = f"{exercise.title}, {shown_size(exercise, size)}"
+        tell(what, 0.0)
+        yield _measured(exercise, size, seed, meter, partial(tell, what))
+
+
+def fits(exercise: Exercise, size: Size) -> bool:
+    """Whether the exercise has data of that size."""
+    if exercise.case["along"] == "all":
+        return isinstance(size, int)
+    rows, cols = size if isinstance(size, tuple) and len(size) == 2 else (size, size)
+    return isinstance(rows, int) and isinstance(cols, int) and rows * cols <= MOST_ELEMENTS
+
+
+def shown_size(exercise: Exercise, size: Size) -> str:
+    """n, or rows x cols."""
+    if isinstance(size, int) and exercise.case["along"] == "all":
+        return str(size)
+    rows, cols = size if isinstance(size, tuple) else (size, size)
+    return f"{rows}x{cols}"
+
+
+def _measured(
+    exercise: Exercise, size: Size, seed: int, meter: Meter, tell: Callable[[float], None]
+) -> Result:
+    lab, case, backend = reduce.LAB, exercise.case, meter.backend
+    with tempfile.TemporaryDirectory(prefix="cudalab-exercises-") as folder:
+        dist = lab.distributions[0]
+        data = measure.make_data(lab, case, size, dist, seed, backend, Path(folder))
+        entries = {}
+        for kind, name in exercise.variants.items():
+            variant = registry.find(lab, name)
+            candidate = measure.variant_candidate(lab, variant, backend, data, case)
+            row = Row(name, device=backend.name, emulated=backend.name == "cpu", cache=HOT)
+            entries[kind] = Entry(row, candidate)
+        judge = Judge(lab, data.inputs, case, backend, data.buffers)
+        measure.measure(list(entries.values()), meter, judge, PLAN, lambda done, _: tell(done))
+        answers = [entry.candidate.answer() for entry in entries.values() if entry.candidate]
+        between, to_reference = differences(answers, data.inputs, case)
+    rows = {kind: entry.row for kind, entry in entries.items()}
+    return Result(exercise.title, shown_size(exercise, size), rows, between, to_reference)
+
+
+def differences(
+    answers: Sequence[Array], inputs: Inputs, case: dict[str, Any]
+) -> tuple[float | None, float | None]:
+    """The largest difference of answers with each other, and with the reference.
+
+    Both as a share of what an answer may differ from the exact result; None where there is none.
+    """
+    exact, bound = reduce.expected_and_bound(*reduce.operands(inputs, case), case)
+    allowed = np.zeros(len(exact)) if bound is None else bound
+    wide = [answer.reshape(-1).astype(np.float64) for answer in answers]
+    equal = len({answer.tobytes() for answer in answers}) == 1
+    between = None if equal else _share(np.ptp(wide, axis=0), allowed)
+    errors = np.abs(np.array(wide) - exact)
+    return between, _share(errors.max(axis=0), allowed) if errors.any() else None
+
+
+def _share(difference: Array, allowed: Array) -> float:
+    """The largest quotient; infinite for a difference where none is allowed."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotients = np.where(difference == 0, 0.0, difference / allowed)
+    return float(np.max(quotients))
+
+
+# The table ---------------------------------------------------------------------------------------
+
+
+def grid(results: Sequence[Result], device: str, name: str) -> Grid:
+    """All results in one table; `device` is "cuda" or "cpu", `name` that of the hardware."""
+    kinds = list(dict.fromkeys(kind for result in results for kind in result.rows))
+    rows = [row for result in results for row in result.rows.values()]
+    medians = [median(row) for row in rows if timed(row)]
+    factor, unit = grids.unit_for(ms / LEAST_SHOWN for ms in medians)
+    where = grids.device_text({"device_name": name, "emulated": device == "cpu"})
+    columns = [
+        Column("exercise", right=False),
+        Column("size"),
+        *(Column(_short(kind)) for kind in kinds),
+        Column("ratio", 8),
+        Column("apart"),
+        Column("error", 7),
+    ]
+    cells = [
+        [
+            result.title,
+            result.size,
+            *(_time(result.rows.get(kind), factor) for kind in kinds),
+            _ratio(result.ratio()),
+            *(_part(difference) for difference in (result.between, result.to_reference)),
+        ]
+        for result in results
+    ]
+    runs = [len(row.kept()) for row in rows if timed(row)]
+    return Grid(
+        f"Exercises of the hand-out, {unit}; {where}",
+        columns,
+        cells,
+        [*_legend(kinds, runs), *_verdict(results)],
+    )
+
+
+def _short(kind: str) -> str:
+    return kind.rpartition(", ")[2]
+
+
+def _time(row: Row | None, factor: float) -> str:
+    if row is None:
+        return ""
+    if not timed(row):
+        return str(row.status)
+    return grids.figure(median(row) / factor)
+
+
+def _ratio(found: stats.Ratio | None) -> str:
+    if found is None:
+        return ""
+    return grids.figure(found.value) if found.decided else "≈ 1"
+
+
+def _part(difference: float | None) -> str:
+    return EQUAL if difference is None else f"{difference:.1g}"
+
+
+def _legend(kinds: Sequence[str], runs: Sequence[int]) -> list[str]:
+    few, many = (min(runs), max(runs)) if runs else (0, 0)
+    return [
+        f"times: the median of {few}" + (f" to {many}" if many > few else "") + " runs, each right "
+        "after another one of the same kernels",
+        f"ratio: the time of {kinds[0]} / that of the faster of the others; ≈ 1: undecided",
+        _DIFFERENCES,
+    ]
+
+
+def _verdict(results: Sequence[Result]) -> list[str]:
+    """What is wrong, or how far the worst of the right answers is from the exact result."""
+    failures = [
+        f"{result.title}, {result.size}: {row.name}: {row.status}: {row.reason}"
+        for result in results
+        for row in result.rows.values()
+        if not timed(row)
+    ]
+    if failures:
+        return failures
+    worst = max(results, key=lambda result: result.to_reference or 0.0)
+    if worst.to_reference is None:
+        return ["all answers are right: equal to the reference"]
+    part, where = _part(worst.to_reference), f"{worst.title}, {worst.size}"
+    return [f"all answers are right; the largest error is {part} of what it may be ({where})"]
+
+
+def exit_codes(results: Sequence[Result]) -> set[int]:
+    """What the rows without a time ask for."""
+    return {row.exit_code for result in results for row in result.rows.values()}
+
+
+def device_name(backend: Backend) -> str:
+    """The hardware's name."""
+    properties = backend.properties().items()
+    return next(str(value) for label, value in properties if label.lower() == "name")

@@ -1,0 +1,326 @@
+"""The variants, each declared in the header of its own .cu file and nowhere else.
+
+    // /// cudalab
+    // summary  = "Tree reduction in shared memory, sequential addressing"
+    // order    = 3
+    // dispatch = "multi_pass"
+    // defines  = { THREADS_PER_BLOCK = 256 }
+    // ///
+
+The block is TOML. Its keys are the fields of `Variant` below `path`; anything else is an error
+that names file and line.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from cudalab.backends import DEVICES
+from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
+from cudalab.language import source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from cudalab.labs.base import Lab
+
+# What `requires` may name besides compute capabilities such as "sm_80" or "sm_90a".
+FEATURES = (
+    "inline_ptx", "tensor_cores", "shared_96kb", "shared_160kb", "shared_224kb", "bulk_copy",
+    "clusters",
+)  # fmt: skip
+
+_BLOCK = re.compile(r"^// /// cudalab[ \t]*\n(?P<toml>(?://[^\n]*\n)*?)// ///[ \t]*$", re.MULTILINE)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_ARCHITECTURE = re.compile(r"sm_(\d+)a?")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compute a lab, as its header declares it."""
+
+    lab: str
+    name: str
+    path: Path
+    label: str  # how messages name the file
+    summary: str
+    order: float  # place in the teaching ladder
+    dispatch: str  # the lab's method dispatch_<dispatch> plans the launches
+    defines: dict[str, int | str] = field(default_factory=dict)  # -D flags, read by the host too
+    requires: tuple[str, ...] = ()  # features a device must have
+    applies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the cases it computes
+    default: tuple[str, ...] = ()  # devices on which it is the default for those cases
+    deterministic: bool = True  # the same bytes at every run
+
+    def computes(self, case: Mapping[str, Any]) -> bool:
+        """Whether this variant covers a case such as {"dtype": "int32"}."""
+        return all(case.get(axis) in values for axis, values in self.applies.items())
+
+    def missing(self, features: frozenset[str]) -> list[str]:
+        """What the variant requires and a device with `features` lacks."""
+        return [feature for feature in self.requires if feature not in features]
+
+    def error(self, key: str, message: str) -> HeaderError:
+        """An error at the line of the header's `key`, for what only its use shows."""
+        return _Header(self.path, self.label).error(key, message)
+
+
+def architecture(requires: Iterable[str]) -> str | None:
+    """The highest compute capability that `requires` names, such as "sm_90a"."""
+    named = [(int(m[1]), m[0]) for m in map(_ARCHITECTURE.fullmatch, requires) if m]
+    return max(named)[1] if named else None
+
+
+def variants(lab: Lab) -> list[Variant]:
+    """All variants of `lab` in teaching order. HeaderError at the first invalid header."""
+    folder = source.kernels_dir() / lab.name
+    found = [read_header(path, lab) for path in sorted(folder.glob("*.cu"))]
+    if not found:
+        raise HeaderError(f"no variants of {lab.name} in {folder}")
+    found.sort(key=lambda variant: (variant.order, variant.name))
+    _check_defaults(lab, found)
+    return found
+
+
+def find(lab: Lab, name: str) -> Variant:
+    """The variant called `name`. UsageError with the nearest names when there is none."""
+    path = source.kernels_dir() / lab.name / f"{name}.cu"
+    if _IDENTIFIER.fullmatch(name) and path.is_file():
+        return read_header(path, lab)
+    raise UsageError(
+        f"{lab.name} has no variant '{name}'",
+        hint=_nearest(name, [variant.name for variant in variants(lab)])
+        + f" (`cudalab list {lab.name}` describes them)",
+    )
+
+
+def default(
+    lab: Lab, case: Mapping[str, Any], device: str, features: frozenset[str] = frozenset()
+) -> Variant:
+    """The variant that `device` takes for `case` when none is named.
+
+    Of several defaults, the last in teaching order whose requirements the device's `features` meet.
+    """
+    for variant in reversed(variants(lab)):
+        if device in variant.default and variant.computes(case) and not variant.missing(features):
+            return variant
+    wanted = ", ".join(f"{axis} {value}" for axis, value in case.items())
+    raise UsageError(
+        f"no variant of {lab.name} is the default for {wanted} on the {device} device",
+        hint=f"choose one with --variant: `cudalab list {lab.name}`",
+    )
+
+
+def check_applies(variant: Variant, lab: Lab, case: Mapping[str, Any]) -> None:
+    """UsageError when `variant` does not compute `case`."""
+    for axis, values in variant.applies.items():
+        if case.get(axis) not in values:
+            others = [v.name for v in variants(lab) if v.computes(case)]
+            raise UsageError(
+                f"variant {variant.name} does not compute {axis} {case.get(axis)}: "
+                f"only {', '.join(values)}",
+                hint=f"variants that do: {', '.join(others)}" if others else None,
+            )
+
+
+def check_features(variant: Variant, device: str, features: frozenset[str]) -> None:
+    """NoDeviceError when the device lacks what the variant requires: there is no fallback."""
+    missing = variant.missing(features)
+    if missing:
+        raise NoDeviceError(
+            f"variant {variant.name} requires {', '.join(missing)}, "
+            f"which this {device} device does not have",
+            hint=f"`cudalab list {variant.lab}` shows which variants run where",
+        )
+
+
+def read_header(path: Path, lab: Lab, label: str | None = None) -> Variant:
+    """Parse and validate one file's header."""
+    label = label or f"kernels/{lab.name}/{path.name}"
+    header = _Header(path, label)
+    checked = _Validator(header, lab).checked(header.values())
+    return Variant(lab=lab.name, name=path.stem, path=path, label=label, **checked)
+
+
+class _Header:
+    """The comment block of a file, with the numbers of its lines."""
+
+    def __init__(self, path: Path, label: str) -> None:
+        self.label = label
+        try:
+            text = source.read(path, label)
+        except CudalabError as error:
+            raise HeaderError(error.message, error.hint) from None
+        block = _BLOCK.search(text)
+        if block is None:
+            raise HeaderError(
+                f"{label}:1: no header: expected a comment block from `// /// cudalab` to `// ///`",
+                hint="`cudalab show LAB VARIANT` prints one",
+            )
+        self.first_line = text.count("\n", 0, block.start()) + 2
+        comments = block["toml"].splitlines()
+        self.lines = [line.removeprefix("//").removeprefix(" ") for line in comments]
+
+    def values(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads("\n".join(self.lines))
+        except tomllib.TOMLDecodeError as error:
+            at = re.search(r"\(at line (\d+)", str(error))
+            line = self.first_line + (int(at[1]) if at else len(self.lines)) - 1
+            message = re.sub(r" \(at .*\)$", "", str(error))
+            raise HeaderError(
+                f"{self.label}:{line}: the header is not valid TOML: {message}"
+            ) from None
+
+    def error(self, key: str | None, message: str) -> HeaderError:
+        """Blame the line of `key`, or the header's first line."""
+        line = self.first_line - 1
+        for number, text in enumerate(self.lines):
+            if key is not None and re.match(rf"\s*\[?{re.escape(key)}\b", text):
+                line = self.first_line + number
+        return HeaderError(f"{self.label}:{line}: {message}")
+
+
+class _Validator:
+    """Turns a header's values into those of a Variant, or into an error at the right line."""
+
+    def __init__(self, header: _Header, lab: Lab) -> None:
+        self.error = header.error
+        self.lab = lab
+
+    def checked(self, values: dict[str, Any]) -> dict[str, Any]:
+        known = {
+            "summary": self._summary,
+            "order": self._order,
+            "dispatch": self._dispatch,
+            "defines": self._defines,
+            "requires": self._requires,
+            "applies": self._applies,
+            "default": self._default,
+            "deterministic": self._deterministic,
+        }
+        for key in values:
+            if key not in known:
+                raise self.error(key, f"unknown key '{key}': {_nearest(key, list(known))}")
+        for key in ("summary", "order", "dispatch"):
+            if key not in values:
+                raise self.error(None, f"the header lacks '{key}'")
+        return {key: known[key](key, value) for key, value in values.items()}
+
+    def _summary(self, key: str, value: object) -> str:
+        if not isinstance(value, str) or not value.strip() or "\n" in value:
+            raise self.error(key, "summary must be one line of text")
+        return value
+
+    def _order(self, key: str, value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise self.error(key, f"order must be a number, got {value!r}")
+        return value
+
+    def _dispatch(self, key: str, value: object) -> str:
+        plans = self.lab.dispatches()
+        if value not in plans:
+            raise self.error(
+                key,
+                f"{self.lab.name} has no dispatch {value!r}: {_nearest(str(value), plans)}",
+            )
+        return str(value)
+
+    def _defines(self, key: str, value: object) -> dict[str, int | str]:
+        if not isinstance(value, dict):
+            raise self.error(key, "defines must be a table such as { THREADS_PER_BLOCK = 256 }")
+        for name, number in value.items():
+            if not _IDENTIFIER.fullmatch(name) or name == "T":
+                raise self.error(key, f"defines: '{name}' cannot be defined")
+            if isinstance(number, bool) or not isinstance(number, int | str):
+                raise self.error(key, f"defines: {name} must be an integer or a string")
+        return dict(value)
+
+    def _requires(self, key: str, value: object) -> tuple[str, ...]:
+        named = self._strings(key, value)
+        for feature in named:
+            if feature not in FEATURES and not _ARCHITECTURE.fullmatch(feature):
+                raise self.error(
+                    key,
+                    f"'{feature}' is no feature and no compute capability such as sm_80: "
+                    f"{_nearest(feature, list(FEATURES))}",
+                )
+        return named
+
+    def _applies(self, key: str, value: object) -> dict[str, tuple[str, ...]]:
+        if not isinstance(value, dict):
+            raise self.error(key, 'applies must be a table such as { dtype = ["int32"] }')
+        applies = {}
+        for axis, values in value.items():
+            if axis not in self.lab.axes:
+                raise self.error(
+                    key,
+                    f"applies: {self.lab.name} has no option '{axis}': "
+                    f"{_nearest(axis, list(self.lab.axes))}",
+                )
+            applies[axis] = self._strings(key, values)
+            if not applies[axis]:
+                raise self.error(key, f"applies: {axis} must name at least one value")
+            for name in applies[axis]:
+                if name not in self.lab.axes[axis]:
+                    raise self.error(
+                        key,
+                        f"applies: {axis} has no value '{name}': "
+                        f"{_nearest(name, list(self.lab.axes[axis]))}",
+                    )
+        return applies
+
+    def _default(self, key: str, value: object) -> tuple[str, ...]:
+        devices = self._strings(key, value)
+        for device in devices:
+            if device not in DEVICES:
+                raise self.error(key, f"default: unknown device '{device}': one of cuda, cpu")
+        return devices
+
+    def _deterministic(self, key: str, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise self.error(key, "deterministic must be true or false")
+        return value
+
+    def _strings(self, key: str, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.error(key, f"{key} must be a list of strings")
+        return tuple(value)
+
+
+def _check_defaults(lab: Lab, found: list[Variant]) -> None:
+    """HeaderError when two variants that require the same are the default for one case.
+
+    A later rung for fewer cases may take them over.
+    """
+    cases = [dict(zip(lab.axes, values, strict=True)) for values in product(*lab.axes.values())]
+
+    def computed(variant: Variant) -> list[dict[str, str]]:
+        return [case for case in cases if variant.computes(case)]
+
+    for device in DEVICES:
+        for one, two in combinations([v for v in found if device in v.default], 2):
+            both = [case for case in computed(two) if one.computes(case)]
+            takes_over = len(computed(two)) < len(computed(one))
+            if one.requires == two.requires and both and not takes_over:
+                wanted = ", ".join(f"{axis} {value}" for axis, value in both[0].items())
+                raise _Header(two.path, two.label).error(
+                    "default",
+                    f"a second default for {wanted} on {device}: {one.label} is one already",
+                )
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    """Name what was probably meant, or all there is."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
+
+    close = get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return "did you mean " + " or ".join(close) + "?"
+    return "expected one of " + ", ".join(known)

@@ -1,0 +1,412 @@
+"""Scans n numbers: each place gets the sum of all before it"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cudalab.backends.base import C_TYPES
+from cudalab.errors import UsageError
+from cudalab.formats import as_bytes
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
+from cudalab.labs.compare import SHOWN, Mismatches, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.base import Buffer
+    from cudalab.formats import InputStream
+
+LONG_BYTES = 16 << 20  # about three tiles of `lookback_prefetch` for each of 132 multiprocessors
+OPERATORS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+PIECE_ITEMS = 1 << 20  # drawn and compared at a time, so that large n needs little memory
+ROW_ITEMS = 1 << 10  # the reference's own chains of additions are at most this long
+HEAD_ITEMS = 4096  # enough to tell an inclusive scan from an exclusive one
+GROUP = 32  # nodes that look-back reads at once; see kernels/scan/decoupled_lookback.cu
+
+
+class Scan(Lab):
+    """Stream: int32 n, then n items. Answer: n elements, without a header.
+
+    Exclusive: element i combines the items before i; element 0 is the operator's identity (0, and
+    the greatest or least value of the type for min and max). Inclusive: with item i itself.
+    Integers wrap. A NaN among the items makes all later elements NaN, for min and max too.
+    """
+
+    name = "scan"
+    axes: ClassVar = {
+        "dtype": ("float32", "int32", "uint32", "int64", "float64"),
+        "op": ("sum", "min", "max"),
+        "kind": ("exclusive", "inclusive"),
+    }
+    flags: ClassVar = {"kind": {"inclusive": "A sum holds its own item, too."}}
+    distributions = ("uniform", "all-ones", "cancelling", "wide-range")
+
+    def kernel_defines(self, case: Case) -> dict[str, str | int]:
+        """T, the operator's name in common/thread/operators.cuh, and INCLUSIVE as 0 or 1."""
+        inclusive = int(case["kind"] == "inclusive")
+        return {
+            "T": C_TYPES[case["dtype"]],
+            "OP": case["op"].capitalize(),
+            "INCLUSIVE": inclusive,
+        }
+
+    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+        """On a GPU: large tiles where the array has enough of them to keep it busy."""
+        long = inputs.params["n"] * np.dtype(case["dtype"]).itemsize >= LONG_BYTES
+        return "lookback_prefetch" if device == "cuda" and long else None
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Header int32 n ≥ 0, then n elements of the case's dtype."""
+        (n,) = stream.header("n")
+        return Inputs({"items": stream.payload("items", case["dtype"], n)}, {"n": n})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """As many elements as there are items, without a header."""
+        return stream.payload("scan", case["dtype"], inputs.params["n"]).array()
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """Nothing in, nothing out."""
+        return None if inputs.params["n"] else np.empty(0, case["dtype"])
+
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """Integers from all of their type; floats around 1, see `draw`."""
+        if not isinstance(n, int) or dist not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no data of size {n} with distribution {dist}",
+                hint=f"one number, and a distribution of {', '.join(self.distributions)}",
+            )
+        yield np.array([n], "<i4").tobytes()
+        raw = np.random.PCG64(seed)
+        for start in range(0, n, PIECE_ITEMS):
+            count = min(PIECE_ITEMS, n - start)
+            yield as_bytes(draw(np.dtype(case["dtype"]), raw.random_raw(count), dist))
+
+    def reference(self, inputs: Inputs, case: Case) -> Array:
+        """NumPy's running sums; those of floats in float64, rounded at the end."""
+        items = _array(inputs)
+        answer = np.empty_like(items)
+        for piece, expected, _ in _expected(items, case):
+            with np.errstate(over="ignore"):
+                answer[piece] = expected
+        return answer
+
+    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+        """Exact for integers, min and max; sums of floats within the bound of `_tolerance`."""
+        items = _array(inputs)
+        count, excess, worst = 0, 1.0, -1
+        first: list[tuple[int, str, str]] = []
+        for piece, expected, tolerance in _expected(items, case):
+            ours = got[piece]
+            wrong = np.flatnonzero(~_agree(ours, expected, tolerance))
+            count += len(wrong)
+            room = SHOWN - len(first)
+            first += [
+                (piece.start + int(i), show(expected[i]), show(ours[i])) for i in wrong[:room]
+            ]
+            if tolerance is not None and len(wrong):
+                with np.errstate(all="ignore"):
+                    errors = np.abs(ours[wrong] - expected[wrong]) / tolerance[wrong]
+                errors[~np.isfinite(errors)] = 0
+                if errors.max() > excess:
+                    excess, worst = float(errors.max()), piece.start + int(wrong[errors.argmax()])
+        if count == 0:
+            return None
+        findings = []
+        if worst >= 0:
+            findings.append(f"the error at [{worst}] is {excess:.3g} times its bound")
+        other = "exclusive" if case["kind"] == "inclusive" else "inclusive"
+        head = items[:HEAD_ITEMS]
+        _, expected, tolerance = next(_expected(head, case | {"kind": other}))
+        if len(head) > 1 and _agree(got[:HEAD_ITEMS], expected, tolerance).all():
+            findings.append(f"this is the {other} scan: the {case['kind']} one is asked for")
+        return Mismatches(count, len(items), first, findings)
+
+    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+        """For sums of floats: those of float64, and `_tolerance`."""
+        pieces = list(_expected(_array(inputs), case))
+        tolerances = [tolerance for _, _, tolerance in pieces if tolerance is not None]
+        if not tolerances:
+            return None
+        return np.concatenate([expected for _, expected, _ in pieces]), np.concatenate(tolerances)
+
+    # Launch plans. `items` is the input, T its element type; n < 2^31. OP<T> is the operator of
+    # common/thread/operators.cuh; INCLUSIVE is 1 or 0.
+
+    def dispatch_recursive(self, job: Job) -> Step:
+        """Scan blocks, scan the block sums in the same way, level by level, and add them back.
+
+        scan_blocks(const T *in, T *out, T *block_sums, unsigned n)
+            the scan of each block of items to out, inclusive or exclusive; their sums to block_sums
+        scan_block_sums(T *sums, T *sums_above, unsigned n)
+            the same in place, and always exclusive, for the block sums of the level below
+        add_block_sums(T *data, const T *block_sums, unsigned n)
+            data[i] = op(block_sums[i / items per block], data[i])
+        Blocks of THREADS_PER_BLOCK threads, one for each THREADS_PER_BLOCK * ITEMS_PER_THREAD
+        items.
+        """
+        backend, items, n = job.backend, job.buffers["items"], job.params["n"]
+        items_each = job.define("ITEMS_PER_THREAD")
+        threads = job.define("THREADS_PER_BLOCK", least=1 if items_each > 1 else 2)
+        per_block = threads * items_each
+        out = backend.empty(n, items.dtype)
+        sizes = [blocks_for(n, per_block)]  # of each level's block sums
+        while sizes[-1] > 1:
+            sizes.append(blocks_for(sizes[-1], per_block))
+        sums = [backend.empty(size, items.dtype) for size in sizes]
+        kernels = job.kernels
+        scan_blocks, scan_sums = kernels["scan_blocks"], kernels["scan_block_sums"]
+        add_sums = kernels["add_block_sums"]
+
+        def run() -> None:
+            backend.launch(scan_blocks, sizes[0], threads, items, out, sums[0], np.uint32(n))
+            for level in range(1, len(sizes)):
+                args = (sums[level - 1], sums[level], np.uint32(sizes[level - 1]))
+                backend.launch(scan_sums, sizes[level], threads, *args)
+            for level in reversed(range(len(sizes) - 1)):
+                data, size = (sums[level - 1], sizes[level - 1]) if level else (out, n)
+                args = (data, sums[level], np.uint32(size))
+                backend.launch(add_sums, sizes[level], threads, *args)
+
+        return Step(run, out)
+
+    def dispatch_chunks(self, job: Job) -> Step:
+        """Sum all chunks, scan the sums, scan all chunks.
+
+        reduce_chunks(const T *in, T *chunk_sums, unsigned n, unsigned tiles_per_chunk)
+            chunk_sums[c] = sum of chunk c
+        scan_sums(T *chunk_sums, unsigned num_chunks)
+            in place, exclusive; one block
+        scan_chunks(const T *in, const T *chunk_sums, T *out, unsigned n, unsigned tiles_per_chunk)
+            the scan of each chunk, starting from chunk_sums[c]
+        A tile is THREADS_PER_BLOCK * ITEMS_PER_THREAD items, a chunk tiles_per_chunk tiles; there
+        are at most MAX_CHUNKS chunks, a block of THREADS_PER_BLOCK threads for each.
+        """
+        backend, items, n = job.backend, job.buffers["items"], job.params["n"]
+        threads, tiles = job.define("THREADS_PER_BLOCK"), blocks_for(n, _tile_items(job))
+        tiles_per_chunk = blocks_for(tiles, job.define("MAX_CHUNKS"))
+        chunks = blocks_for(tiles, tiles_per_chunk)
+        out = backend.empty(n, items.dtype)
+        sums = backend.empty(chunks, items.dtype)
+        kernels = job.kernels
+        reduce_chunks, scan_chunks = kernels["reduce_chunks"], kernels["scan_chunks"]
+        scan_sums = kernels["scan_sums"]
+        sizes = (np.uint32(n), np.uint32(tiles_per_chunk))
+
+        def run() -> None:
+            backend.launch(reduce_chunks, chunks, threads, items, sums, *sizes)
+            backend.launch(scan_sums, 1, threads, sums, np.uint32(chunks))
+            backend.launch(scan_chunks, chunks, threads, items, sums, out, *sizes)
+
+        return Step(run, out)
+
+    def dispatch_look_back(self, job: Job) -> Step:
+        """One launch; blocks pass their sums on through status words.
+
+        scan_tiles(const T *in, T *out, unsigned long long *words, unsigned long long *ticket,
+                   unsigned n)
+            blocks take tiles by *ticket. words: one for each tile, then one for each 32 tiles, then
+            one for each 1024; as many again where T has 8 bytes. Both are zero before the first
+            launch, and whatever a launch leaves there before the next.
+        A tile is WORDS_PER_THREAD words of 4 bytes for each of the THREADS_PER_BLOCK threads of
+        its block.
+        """
+        backend, items, n = job.backend, job.buffers["items"], job.params["n"]
+        item_words, kernel = items.dtype.itemsize // 4, job.kernels["scan_tiles"]
+        threads = job.define("THREADS_PER_BLOCK")
+        words_each = job.define("WORDS_PER_THREAD", least=item_words)
+        tiles = blocks_for(n, threads * words_each // item_words)
+        nodes = tiles + blocks_for(tiles, GROUP) + blocks_for(tiles, GROUP * GROUP)
+        out = backend.empty(n, items.dtype)
+        words = _zeros(job, nodes * item_words)
+        ticket = _zeros(job, 1)
+        args = (items, out, words, ticket, np.uint32(n))
+
+        def run() -> None:
+            backend.launch(kernel, tiles, threads, *args)
+
+        return Step(run, out)
+
+
+LAB = Scan()
+
+
+def _array(inputs: Inputs) -> Array:
+    items = inputs.arrays["items"]
+    assert isinstance(items, np.ndarray)
+    return items
+
+
+def _tile_items(job: Job) -> int:
+    return job.define("THREADS_PER_BLOCK") * job.define("ITEMS_PER_THREAD")
+
+
+def _zeros(job: Job, words: int) -> Buffer:
+    buffer = job.backend.empty(words, np.uint64)
+    job.backend.copy(np.zeros(words, np.uint64), buffer)
+    return buffer
+
+
+# The reference and its bound -------------------------------------------------------------------
+
+
+def identity(op: str, dtype: np.dtype[Any]) -> Any:
+    """What an exclusive scan starts with."""
+    if op == "sum":
+        return dtype.type(0)
+    if dtype.kind == "f":
+        return dtype.type(np.inf if op == "min" else -np.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.max if op == "min" else limits.min)
+
+
+def _expected(items: Array, case: Case) -> Iterator[tuple[slice, Array, Array | None]]:
+    """The answer piece by piece: where, the values, and for sums of floats their tolerance."""
+    if items.dtype.kind == "f" and case["op"] == "sum":
+        yield from _float_sums(items, inclusive=case["kind"] == "inclusive")
+        return
+    operator = OPERATORS[case["op"]]
+    before = identity(case["op"], items.dtype)
+    for start in range(0, len(items), PIECE_ITEMS):
+        piece = slice(start, min(start + PIECE_ITEMS, len(items)))
+        with np.errstate(over="ignore", invalid="ignore"):  # integers wrap, NaNs are passed on
+            running = np.concatenate([[before], items[piece]]).astype(items.dtype, copy=False)
+            running = operator.accumulate(running, dtype=items.dtype)
+        before = running[-1]
+        yield piece, running[1:] if case["kind"] == "inclusive" else running[:-1], None
+
+
+def _float_sums(items: Array, *, inclusive: bool) -> Iterator[tuple[slice, Array, Array]]:
+    """Running sums in float64, with the error that an answer may have."""
+    total, magnitude = np.zeros(1), np.zeros(1)  # of what came before the piece
+    seen = np.zeros((3, 1), bool)  # whether +inf, -inf, NaN came before
+    finest, unit = np.inf, np.finfo(items.dtype).eps / 2
+    for start in range(0, len(items), PIECE_ITEMS):
+        piece = slice(start, min(start + PIECE_ITEMS, len(items)))
+        values = items[piece].astype(np.float64)
+        usual = not seen.any() and bool(np.isfinite(values).all())
+        if not usual:
+            special = np.stack([values == np.inf, values == -np.inf, np.isnan(values)])
+            values[special.any(axis=0)] = 0
+        if magnitude[0] <= finest / unit:  # beyond, no sum is known to be exact any more
+            finest = min(finest, _granularity(values))
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = np.concatenate([total, _running(values) + total])
+            magnitudes = np.concatenate([magnitude, _running(np.abs(values)) + magnitude])
+        total, magnitude = sums[-1:], magnitudes[-1:]
+        these = slice(1, None) if inclusive else slice(None, -1)
+        expected = sums[these]
+        tolerance = _tolerance(items.dtype, len(items), magnitudes[these], finest)
+        if not usual:
+            flags = np.logical_or.accumulate(np.concatenate([seen, special], axis=1), axis=1)
+            seen = flags[:, -1:]
+            plus, minus, nan = flags[:, these]
+            expected[plus] = np.inf
+            expected[minus] = -np.inf
+            expected[(plus & minus) | nan] = np.nan
+        yield piece, expected, tolerance
+
+
+def _running(values: Array) -> Array:
+    """Inclusive running sums, by rows: no chain of additions is longer than ROW_ITEMS."""
+    rows = blocks_for(len(values), ROW_ITEMS)
+    table = np.zeros((rows, ROW_ITEMS))
+    table.reshape(-1)[: len(values)] = values
+    np.cumsum(table, axis=1, out=table)
+    table[1:] += np.cumsum(table[:-1, -1])[:, None]
+    running: Array = table.reshape(-1)[: len(values)]
+    return running
+
+
+def _granularity(values: Array) -> float:
+    """The greatest power of two of which all `values` are multiples; inf if all are zero."""
+    mantissas, exponents = np.frexp(values[values != 0])
+    if len(mantissas) == 0:
+        return float(np.inf)
+    bits = (mantissas * 2.0**53).astype(np.int64)
+    lowest = np.log2((bits & -bits).astype(np.float64)).astype(np.int64)  # powers of two: exact
+    return float(np.ldexp(1.0, max(int((lowest + exponents).min()) - 53, -1074)))
+
+
+def _tolerance(dtype: np.dtype[Any], n: int, magnitudes: Array, finest: float) -> Array:
+    """How far an element may lie from the float64 sum of its i items, given their sum of |x|.
+
+    However n items are added, the error is at most g(d)·Σ|x| with g(d) = d·u / (1 - d·u), where d
+    is the longest chain of additions on the way of an item into the sum and u half the distance
+    from 1 to the next float (Higham, Accuracy and Stability, 4.2). d ≤ n - 1 always. Our variants
+    keep d ≤ 2·1024 + 2·n/2^20 + 8: the longest is reduce_then_scan_serial's, twice through a tile
+    or the chunk sums (1024 each) and twice through a chunk's tiles (n / 2^20). The reference adds
+    ROW_ITEMS + 2^10 + n/2^20 additions in float64.
+
+    Where all items are multiples of some 2^q and Σ|x| ≤ 2^q/u, every partial sum is exact in any
+    order: nothing is tolerated. Where Σ|x| exceeds the type, partial sums may overflow although
+    the sum does not: nothing is promised.
+    """
+    unit = np.finfo(dtype).eps / 2
+    chain = min(n, 2056 + n // 2**19)
+    own_chain = min(n, 2 * ROW_ITEMS + n // 2**20 + 1)
+    bound = chain * unit / (1 - chain * unit) + own_chain * 2.0**-53
+    with np.errstate(over="ignore", invalid="ignore"):
+        tolerance = np.where(magnitudes <= finest / unit, 0.0, bound * magnitudes)
+        tolerance[magnitudes * (1 + bound) > np.finfo(dtype).max] = np.nan  # nothing is promised
+    return tolerance
+
+
+def _agree(got: Array, expected: Array, tolerance: Array | None) -> Array:
+    """Element by element; a NaN is expected where one is, infinities and zeros by value."""
+    if expected.dtype.kind != "f":
+        return np.asarray(got == expected)
+    with np.errstate(invalid="ignore"):
+        agree = (got == expected) | (np.isnan(got) & np.isnan(expected))
+        if tolerance is not None:
+            agree |= (np.abs(got - expected) <= tolerance) & np.isfinite(expected)
+            agree |= np.isnan(tolerance)
+    return np.asarray(agree)
+
+
+# Data --------------------------------------------------------------------------------------------
+
+
+def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
+    """Items from 64 random bits each: the same seed gives the same bytes everywhere.
+
+    uniform     all integers of the type; multiples of 2^-23 (2^-52) in [-1, 1)
+    all-ones    1
+    cancelling  runs of 64: 32 numbers ≥ 0, then their negatives in reverse: sums fall to 0
+    wide-range  integers of all lengths; floats of both signs from 2^-32 to 2^32 (2^-128 to 2^128)
+    """
+    size = 8 * dtype.itemsize
+    bits = raw.astype("<u8")
+    top = bits >> np.uint64(64 - size)  # as many random bits as an item has
+    if dist == "all-ones":
+        return np.ones(len(bits), dtype)
+    if dist == "cancelling":
+        return _cancelling(dtype, bits)
+    if dist == "uniform":
+        if dtype.kind != "f":
+            return top.astype(f"<u{dtype.itemsize}").view(dtype)
+        digits = np.finfo(dtype).nmant
+        whole = (bits >> np.uint64(63 - digits)).astype(np.int64) - (1 << digits)
+        return np.asarray(whole * 2.0**-digits, dtype)
+    if dist == "wide-range":
+        if dtype.kind != "f":
+            drawn = top.astype(f"<u{dtype.itemsize}").view(dtype)
+            return np.asarray(drawn >> (bits & np.uint64(size - 1)).astype(dtype))
+        digits, half = np.finfo(dtype).nmant, 32 if size == 32 else 128
+        spread = (bits & np.uint64(2 * half - 1)) + np.uint64(2 ** (size - digits - 2) - 1 - half)
+        sign_and_digits = top & np.uint64((1 << (size - 1)) | ((1 << digits) - 1))
+        pattern = sign_and_digits | (spread << np.uint64(digits))
+        return pattern.astype(f"<u{dtype.itemsize}").view(dtype)
+    raise ValueError(f"unknown distribution {dist!r}")
+
+
+def _cancelling(dtype: np.dtype[Any], bits: Array) -> Array:
+    rows = np.zeros((blocks_for(len(bits), 64), 64), np.uint64)
+    rows.reshape(-1)[: len(bits)] = bits
+    digits = np.finfo(dtype).nmant if dtype.kind == "f" else 8 * dtype.itemsize - 8
+    whole = (rows[:, :32] >> np.uint64(64 - digits)).astype(np.int64)
+    values = np.concatenate([whole, -whole[:, ::-1]], axis=1).reshape(-1)[: len(bits)]
+    if dtype.kind == "f":
+        return np.asarray(values * 2.0**-digits, dtype)
+    return values.astype(dtype)

@@ -1,0 +1,171 @@
+"""Tabulates y = sin(sqrt(x)) at equal steps of x"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from cudalab.errors import InputError, UsageError
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
+from cudalab.labs.compare import SHOWN, Mismatches, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.formats import InputStream
+
+PIECE_ITEMS = 1 << 20  # compared at a time
+DEFAULT_STEP = 0.01
+UNIT = 2.0**-24  # half the distance from 1 to the next float32
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+class Table(Lab):
+    """Stream: int32 n, float32 step. Answer: n x float32, element i = sin(sqrt(i * step))."""
+
+    name = "table"
+    axes: ClassVar = {"dtype": ("float32",), "accuracy": ("accurate", "fast")}
+    flags: ClassVar = {"accuracy": {"fast": "Intrinsics: sooner there, and fewer digits."}}
+    distributions = ("step", "random")
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Header int32 n ≥ 0, float32 step ≥ 0; n * step is finite in float32."""
+        del case
+        n, step = stream.scalars("<if", ("n", "step"))
+        if n < 0:
+            raise InputError(
+                f"{stream.name}: n = {n} at byte 0: must not be negative",
+                hint="the stream is n as a little-endian int32, then step as a float32",
+            )
+        if not (isfinite(step) and step >= 0 and n * step <= FLOAT32_MAX):
+            raise InputError(
+                f"{stream.name}: step = {step:g} at byte 4: "
+                "no element may be the sine of an infinite or undefined number",
+                hint="step is a float32, 0 or more, and n * step below 3.4e38",
+            )
+        return Inputs({"step": np.array([step], np.float32)}, {"n": n})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """The n elements, without a header."""
+        return stream.payload("table", case["dtype"], inputs.params["n"]).array()
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """A table of no elements."""
+        return None if inputs.params["n"] else np.empty(0, case["dtype"])
+
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """The 8 bytes of a header: `step:0.01` names the step; random draws it from (0, 1]."""
+        del case
+        name, _, parameter = dist.partition(":")
+        if not isinstance(n, int) or name not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no data of size {n} with distribution {dist}",
+                hint="one number, and step:0.01 or random",
+            )
+        if name == "random":
+            step = (int(np.random.PCG64(seed).random_raw()) % 2**20 + 1) * 2.0**-20
+        else:
+            step = _step(parameter)
+        yield np.array([n], "<i4").tobytes() + np.array([step], "<f4").tobytes()
+
+    def reference(self, inputs: Inputs, case: Case) -> Array:
+        """Evaluated in float64, rounded once."""
+        n = inputs.params["n"]
+        answer = np.empty(n, case["dtype"])
+        for start in range(0, n, PIECE_ITEMS):
+            end = min(start + PIECE_ITEMS, n)
+            answer[start:end] = np.sin(_roots(inputs, start, end))
+        return answer
+
+    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+        """Within `tolerance` of the value in float64; sines only."""
+        n = inputs.params["n"]
+        count = 0
+        first: list[tuple[int, str, str]] = []
+        for start in range(0, n, PIECE_ITEMS):
+            end = min(start + PIECE_ITEMS, n)
+            roots, ours = _roots(inputs, start, end), got[start:end].astype(np.float64)
+            expected, tolerated = np.sin(roots), tolerance(roots, case)
+            with np.errstate(invalid="ignore"):
+                right = (np.abs(ours - expected) <= tolerated) & (np.abs(ours) <= 1 + 2.0**-20.5)
+            wrong = np.flatnonzero(~right)
+            count += len(wrong)
+            first += [
+                (
+                    start + int(i),
+                    f"{expected[i]:.9g} within {tolerated[i]:.2g}",
+                    show(got[start + i]),
+                )
+                for i in wrong[: SHOWN - len(first)]
+            ]
+        return Mismatches(count, n, first) if count else None
+
+    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+        """The sines in float64, and `tolerance`."""
+        roots = _roots(inputs, 0, inputs.params["n"])
+        return np.asarray(np.sin(roots)), np.broadcast_to(tolerance(roots, case), roots.shape)
+
+    # Launch plans.
+
+    def dispatch_one_per_item(self, job: Job) -> Step:
+        """One launch, a thread for each element, in blocks of THREADS_PER_BLOCK threads.
+
+        __constant__ float step
+            set before the launch
+        tabulate(float *y, unsigned n)
+            y[i] = sin(sqrt(i * step))
+        """
+        backend, n = job.backend, job.params["n"]
+        threads = job.define("THREADS_PER_BLOCK")
+        y, blocks = backend.empty(n, np.float32), blocks_for(n, threads)
+        step, constant = job.buffers["step"], backend.constant(job.kernels, "step")
+
+        def run() -> None:
+            # Each time: another table of the same module may have another step.
+            backend.copy(step, constant)
+            backend.launch(job.kernels["tabulate"], blocks, threads, y, np.uint32(n))
+
+        return Step(run, y)
+
+
+LAB = Table()
+
+
+def tolerance(roots: Array, case: Case) -> Array:
+    """How far an element may lie from sin(a), where a = sqrt(i * step); u = 2^-24.
+
+    Both: i, i * step and the root are each rounded to float32, which moves the argument by at most
+    a * (u/2 + u/2 + u) = 2ua, and the sine by no more.
+    accurate: sinf adds at most 2 units in the last place (CUDA C++ Programming Guide, appendix on
+    mathematical functions; host libraries have less), each at most 2u|sin a| <= 2u * min(1, a).
+    fast: sin.approx is wrong by at most 2^-20.5 up to 2 pi (PTX ISA). Before it __sinf multiplies
+    by 1 / 2 pi: a constant with a relative error of 0.7u, and a product that is cut off, 2u. Their
+    sum times a is less than 3ua. PTX's bound up to 100 pi, 2^-14.7, lies below this line; beyond
+    100 pi it promises nothing, and we hold that the same two roundings explain the error.
+    """
+    if case["accuracy"] == "fast":
+        return np.asarray(2.0**-20.5 + 5 * UNIT * roots)
+    # 1 + 2^-10 covers the products of rounding errors.
+    return np.asarray((1 + 2.0**-10) * UNIT * (2 * roots + 4 * np.minimum(roots, 1)))
+
+
+def _roots(inputs: Inputs, start: int, end: int) -> Array:
+    """The arguments of the sine in float64; float32 step times int32 i is exact there."""
+    step = inputs.arrays["step"]
+    assert isinstance(step, np.ndarray)
+    return np.asarray(np.sqrt(np.arange(start, end, dtype=np.float64) * float(step[0])))
+
+
+def _step(parameter: str) -> float:
+    try:
+        step = float(parameter or DEFAULT_STEP)
+    except ValueError:
+        step = -1.0
+    if not (0 <= step <= FLOAT32_MAX):
+        raise UsageError(
+            f"the step of a table is a number, 0 or more, got '{parameter}'",
+            hint="such as `cudalab gen table --n 1000 --dist step:0.01`",
+        )
+    return step

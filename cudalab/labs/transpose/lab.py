@@ -1,0 +1,163 @@
+"""Transposes a matrix of any shape"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cudalab.errors import UsageError
+from cudalab.formats import as_bytes
+from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
+from cudalab.labs.compare import Mismatches, compare_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.formats import InputStream
+
+PIECE_WORDS = 1 << 20  # drawn at a time
+
+
+class Transpose(Lab):
+    """Stream: int32 rows, int32 cols, then rows x cols elements. Answer: cols x rows elements.
+
+    Bits are moved, never changed: NaNs keep their payloads.
+    """
+
+    name = "transpose"
+    axes: ClassVar = {"dtype": ("float32", "int32", "float64")}
+    example_size = "500"
+    distributions = ("uniform", "index")
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Header int32 rows, cols ≥ 0, then the matrix by rows."""
+        rows, cols = stream.header("rows", "cols")
+        matrix = stream.payload("matrix", case["dtype"], rows, cols)
+        return Inputs({"matrix": matrix}, {"rows": rows, "cols": cols})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """A cols x rows matrix, without a header."""
+        rows, cols = inputs.params["rows"], inputs.params["cols"]
+        return stream.payload("transposed matrix", case["dtype"], cols, rows).array()
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """A matrix without rows or without columns has no elements, transposed or not."""
+        rows, cols = inputs.params["rows"], inputs.params["cols"]
+        return None if rows and cols else np.empty((cols, rows), case["dtype"])
+
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """An n x n or rows x cols matrix.
+
+        uniform: integers of all bits; floats are multiples of 2^-23 (2^-52) in [-1, 1).
+        index: element i of the stream is i, rounded to the type.
+        """
+        rows, cols, *others = (n, n) if isinstance(n, int) else n
+        if others or dist not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no data of size {n} with distribution {dist}",
+                hint="--n ORDER or ROWSxCOLS, and a distribution of "
+                + ", ".join(self.distributions),
+            )
+        yield np.array([rows, cols], "<i4").tobytes()
+        dtype = np.dtype(case["dtype"])
+        raw = np.random.PCG64(seed)
+        for start in range(0, rows * cols, PIECE_WORDS):
+            count = min(PIECE_WORDS, rows * cols - start)
+            if dist == "index":
+                index = np.arange(start, start + count, dtype=np.int64)
+                yield as_bytes(index.astype(dtype))
+            else:
+                yield as_bytes(_uniform(dtype, raw.random_raw(count)))
+
+    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+        """On a GPU: whole sectors where rows do not begin at multiples of 16 bytes."""
+        itemsize = np.dtype(case["dtype"]).itemsize
+        row_bytes = [inputs.params[size] * itemsize for size in ("rows", "cols")]
+        unaligned = any(size % 16 for size in row_bytes)
+        return "tiled_sectors" if device == "cuda" and unaligned else None
+
+    def reference(self, inputs: Inputs, case: Case) -> Array:
+        """NumPy's transpose, in C order."""
+        del case
+        matrix = inputs.arrays["matrix"]
+        assert isinstance(matrix, np.ndarray)
+        return np.ascontiguousarray(matrix.T)
+
+    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+        """Bit for bit, with the place of the first mistake by row and column."""
+        expected = self.reference(inputs, case)
+        found = compare_exact(got, expected)
+        if found is None:
+            return None
+        matrix = inputs.arrays["matrix"]
+        assert isinstance(matrix, np.ndarray)
+        if compare_exact(got.reshape(matrix.shape), matrix) is None:
+            found.findings.append("this is the input as it was, not transposed")
+        row, col = divmod(found.first[0][0], inputs.params["rows"])
+        found.findings.append(f"first in row {row}, column {col} of the answer")
+        return found
+
+    # Launch plans. `matrix` is the input, T its element type; rows and cols < 2^31.
+
+    def dispatch_vector_tiles(self, job: Job) -> Step:
+        """One launch of transpose, as in the plan `tiles`, by THREADS_ACROSS^2 threads a tile.
+
+        A tile is square; each of THREADS_ACROSS threads has 16 bytes of its row.
+        """
+        across = job.define("THREADS_ACROSS")
+        itemsize = job.buffers["matrix"].dtype.itemsize
+        dim = across * 16 // itemsize
+        return _tiled(job, (dim, dim), (across, across))
+
+    def dispatch_sector_tiles(self, job: Job) -> Step:
+        """One launch of transpose, as in the plan `tiles`, by 32 x WARPS threads a tile.
+
+        A tile has TILE_WORDS words of 4 bytes of TILE_ROWS rows of `in`, and of each column as many
+        sectors of 32 bytes of `out` as these rows fill: from up to a sector before the first row.
+        """
+        itemsize = job.buffers["matrix"].dtype.itemsize
+        words = job.define("TILE_WORDS", least=max(itemsize // 4, 1))
+        tile = job.define("TILE_ROWS"), words * 4 // itemsize
+        return _tiled(job, tile, (32, job.define("WARPS")), 32 // itemsize - 1)
+
+    def dispatch_tiles(self, job: Job) -> Step:
+        """One launch, a block for each tile of TILE_DIM x TILE_DIM elements.
+
+        transpose(const T *in, T *out, unsigned rows, unsigned cols)
+            out[c * rows + r] = in[r * cols + c]
+        Tiles are numbered row by row of `in` by blockIdx.x. A block has THREADS_ACROSS x BLOCK_ROWS
+        threads (TILE_DIM x BLOCK_ROWS where the header names no THREADS_ACROSS).
+        """
+        dim = job.define("TILE_DIM")
+        across = job.define("THREADS_ACROSS", dim)
+        return _tiled(job, (dim, dim), (across, job.define("BLOCK_ROWS")))
+
+
+LAB = Transpose()
+
+
+def _tiled(job: Job, tile: tuple[int, int], block: tuple[int, int], rows_before: int = 0) -> Step:
+    """One launch, a block for each tile of rows x columns; all may begin `rows_before` earlier."""
+    backend, matrix = job.backend, job.buffers["matrix"]
+    rows, cols = job.params["rows"], job.params["cols"]
+    tiles = blocks_for(rows + rows_before, tile[0]) * blocks_for(cols, tile[1])
+    out = backend.empty((cols, rows), matrix.dtype)
+    args = (matrix, out, np.uint32(rows), np.uint32(cols))
+
+    def run() -> None:
+        backend.launch(job.kernels["transpose"], tiles, block, *args)
+
+    return Step(run, out)
+
+
+def _uniform(dtype: np.dtype[Any], raw: Array) -> Array:
+    """An element from 64 random bits each, by exact operations only."""
+    bits = raw.astype("<u8")
+    if dtype.kind != "f":
+        return (
+            (bits >> np.uint64(64 - 8 * dtype.itemsize)).astype(f"<u{dtype.itemsize}").view(dtype)
+        )
+    digits = np.finfo(dtype).nmant
+    whole = (bits >> np.uint64(63 - digits)).astype(np.int64) - (1 << digits)
+    return np.asarray(whole * 2.0**-digits, dtype)

@@ -1,0 +1,180 @@
+"""The .cu files: found, read, their includes inlined, their kernels listed.
+
+Includes are inlined here because an `#include` would make PyCUDA start nvcc on every run.
+`#line` directives keep the compilers' messages pointing at the real files.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from os.path import normpath
+from pathlib import Path, PurePath
+
+from cudalab.errors import CudalabError, NoDeviceError
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
+# CUDA's own headers, as far as the CPU device has them: left to the compilers.
+_PACKAGE = Path(__file__).parents[1]
+_CUDA_HEADERS = _PACKAGE / "backends" / "cpu" / "runtime" / "host"
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+# What is no code: comments and literals, blanked so that positions and lines stay the same.
+_NOT_CODE = re.compile(
+    r"""
+    //[^\n]* | /\*.*?\*/
+    | R"(?P<d>[^()\\\s]{0,16})\(.*?\)(?P=d)" | "(?:\\.|[^"\\\n])*"
+    | (?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'  # a quote after a digit separates digits
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_LINE = re.compile(r'^#line (\d+) "([^"]*)"$', re.MULTILINE)
+_GLOBAL = re.compile(
+    r"\b__global__\b(?P<attributes>(?:[^;{(]|\((?:[^()]|\([^()]*\))*\))*?)"
+    r"\b(?P<name>[A-Za-z_]\w*)\s*\((?P<params>(?:[^()]|\([^()]*\))*)\)\s*\{"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A .cu file ready for a compiler."""
+
+    path: Path
+    label: str  # how messages name the file
+    text: str  # with includes inlined and #line directives
+    kernels: dict[str, int] = field(default_factory=dict)  # name -> number of parameters
+    files: tuple[Path, ...] = ()  # the file itself and all it includes
+
+
+def blank_comments(text: str, *, literals: bool = True) -> str:
+    """`text` with comments (and literals) replaced by spaces; every line keeps its number."""
+
+    def blank(match: re.Match[str]) -> str:
+        if not literals and match[0][:2] not in ("//", "/*"):
+            return match[0]
+        return re.sub(r"[^\n]", " ", match[0])
+
+    return _NOT_CODE.sub(blank, text)
+
+
+def find_kernels(text: str) -> dict[str, int]:
+    """The `__global__` functions defined in `text`, with their numbers of parameters."""
+    kernels = {}
+    for match in _GLOBAL.finditer(blank_comments(text)):
+        params, nested = match["params"], 1
+        while nested:  # commas inside brackets separate no parameters
+            params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
+        kernels[match["name"]] = 0 if params.strip() in ("", "void") else params.count(",") + 1
+    return kernels
+
+
+def parameter_names(text: str) -> dict[str, list[str]]:
+    """The names of each kernel's parameters, in order."""
+    names = {}
+    for match in _GLOBAL.finditer(blank_comments(text)):
+        params, nested = match["params"], 1
+        while nested:
+            params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
+        each = [re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in params.split(",")]
+        found = [name[1] if name else "" for name in each]  # a parameter need not have one
+        names[match["name"]] = [] if found in ([""], ["void"]) else found
+    return names
+
+
+def place(text: str, position: int) -> str:
+    """The file and line of a position in a Source's text, as its #line directives tell."""
+    *_, last = _LINE.finditer(text, 0, position)  # the text begins with one
+    lines = text.count("\n", last.end() + 1, position)
+    return f"{last[2]}:{int(last[1]) + lines}"
+
+
+def load(path: Path, label: str | None = None) -> Source:
+    """Read a .cu file. CudalabError when it or one of its includes cannot be read."""
+    label = label or path.as_posix()
+    files: list[Path] = []
+    text = _inline(path, label, files)
+    return Source(path, label, text, find_kernels(text), tuple(files))
+
+
+def read(path: Path, label: str) -> str:
+    """The text of a source file. CudalabError when it cannot be read."""
+    try:
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:  # comments of an older editor
+            text = path.read_text(encoding="latin-1")
+    except FileNotFoundError:
+        raise CudalabError(f"{label}: no such file") from None
+    except OSError as error:
+        raise CudalabError(f"{label}: cannot be read as CUDA source: {error.strerror}") from None
+    if "\0" in text:
+        raise CudalabError(
+            f"{label}: cannot be read as CUDA source: there are bytes of zero in it",
+            hint="save it as UTF-8, not as UTF-16",
+        )
+    return text
+
+
+def _inline(path: Path, label: str, files: list[Path]) -> str:
+    text = read(path, label)
+    files.append(path.resolve())
+    text = _ONCE.sub("", text)  # a compiler warns about it outside a header
+    code = blank_comments(text, literals=False)
+    pieces = [f"#line 1 {_quoted(label)}\n"]
+    end = 0
+    for match in _INCLUDE.finditer(code):
+        line = text.count("\n", 0, match.start()) + 1
+        if (_CUDA_HEADERS / match[1]).is_file() and not (path.parent / match[1]).is_file():
+            pieces.append(text[end : match.start()] + f"#include <{match[1]}>")
+            end = match.end()
+            continue
+        included, included_label = _find_include(match[1], path, label, line)
+        pieces.append(text[end : match.start()])
+        if included.resolve() not in files:  # as if every header began with #pragma once
+            pieces.append(_inline(included, included_label, files))
+        pieces.append(f"\n#line {line + 1} {_quoted(label)}")
+        end = match.end()
+    pieces.append(text[end:])
+    return "".join(pieces) + "\n"
+
+
+def _find_include(name: str, includer: Path, label: str, line: int) -> tuple[Path, str]:
+    beside = includer.parent / name
+    if beside.is_file():
+        return beside, normpath(PurePath(label).parent / name)
+    ours = kernels_dir() / name
+    if ours.is_file():
+        return ours, f"kernels/{name}"
+    raise CudalabError(
+        f'{label}:{line}: cannot find the included file "{name}"',
+        hint=f"looked beside the file and in {kernels_dir()}",
+    )
+
+
+def _quoted(label: str) -> str:
+    return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@cache
+def _installed_kernels() -> Path:
+    for candidate in (_PACKAGE / "kernels", _PACKAGE.parent / "kernels"):
+        if candidate.is_dir():
+            return candidate
+    raise NoDeviceError(
+        f"the kernels/ folder is missing: looked in {_PACKAGE} and beside it",
+        hint="install cudalab again, or name the folder with `cudalab --kernels DIR`",
+    )
+
+
+_chosen_kernels: Path | None = None
+
+
+def kernels_dir() -> Path:
+    """Where the kernels are: `--kernels DIR`, else the packaged copy, else the repository."""
+    return _chosen_kernels or _installed_kernels()
+
+
+def use_kernels_dir(path: Path) -> None:
+    """Take the kernels from `path` (the command line's `--kernels DIR`)."""
+    global _chosen_kernels  # noqa: PLW0603 - one process has one kernels folder
+    _chosen_kernels = path

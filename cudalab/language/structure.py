@@ -1,0 +1,222 @@
+"""What a .cu file declares: its functions, kernels and variables of the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cudalab.language.tokens import Lines, Token, closing, closing_angle
+
+_ATTRIBUTES = frozenset(
+    {
+        "__launch_bounds__",
+        "__attribute__",
+        "__declspec",
+        "__align__",
+        "__maxnreg__",
+        "__cluster_dims__",
+        "__block_size__",
+        "alignas",
+        "decltype",
+        "noexcept",
+    }
+)
+_CLASSES = frozenset({"class", "struct", "union", "enum"})
+_NO_PARAMETER_NAMES = frozenset(
+    {"int", "float", "double", "char", "bool", "long", "short", "unsigned", "signed", "void"}
+)
+_QUALIFIERS = frozenset({"const", "__restrict__", "__restrict", "restrict", "volatile", "struct"})
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A declaration of a `__global__` function."""
+
+    name: str
+    is_template: bool
+    has_defaults: bool
+    signature: str  # its parameters' types
+    bounds: str  # the first argument of __launch_bounds__, or nothing
+    body_end: int | None = None  # the closing brace's position in the text; None without a body
+    line: int = 0
+
+
+@dataclass
+class Structure:
+    """What the scan of one file found; numbers are indices of tokens."""
+
+    kernels: list[Kernel] = field(default_factory=list)
+    device_functions: list[tuple[int, int]] = field(default_factory=list)
+    functions: list[tuple[int, int]] = field(default_factory=list)
+    variables: list[int] = field(default_factory=list)  # the `__device__` and the like to replace
+
+
+def scan(tokens: list[Token], lines: Lines) -> Structure:
+    """Walk over the declarations; `tokens` hold no directives."""
+    found = Structure()
+    start = i = 0
+    while i < len(tokens):
+        text = tokens[i].text
+        if text == ";":
+            _declaration(tokens, start, i, lines, found)
+            start = i + 1
+        elif text == "}":
+            start = i + 1
+        elif text == "{":
+            kind = kind_of_brace(tokens, start, i)
+            end = closing(tokens, i) if kind in ("function", "initializer") else i
+            if end is None:
+                break
+            if kind == "function":
+                _function(tokens, start, i, end, lines, found)
+            if kind != "initializer":  # which belongs to the same declaration
+                start = end + 1
+            i = end
+        i += 1
+    return found
+
+
+def without_template(tokens: list[Token], start: int, end: int) -> int:
+    """Behind `template <...>`, if the declaration begins with it."""
+    while start + 1 < end and tokens[start].text == "template" and tokens[start + 1].text == "<":
+        angle = closing_angle(tokens, start + 1)
+        if angle is None:
+            break
+        start = angle + 1
+    return start
+
+
+def top_level(tokens: list[Token], start: int, end: int) -> list[int]:
+    """The indices outside of brackets; an opening bracket is there, what it holds is not."""
+    found, i = [], start
+    while i < end:
+        text = tokens[i].text
+        attribute = text in _ATTRIBUTES and i + 1 < end and tokens[i + 1].text == "("
+        if not attribute:
+            found.append(i)
+        skip = i + 1 if attribute else i
+        if tokens[skip].text in ("(", "[", "{"):
+            i = closing(tokens, skip) or end
+        i += 1
+    return found
+
+
+def kind_of_brace(tokens: list[Token], start: int, brace: int) -> str:
+    """What `{` opens: a namespace, a class, a function, or an initializer."""
+    start = without_template(tokens, start, brace)
+    top = [tokens[i] for i in top_level(tokens, start, brace)]
+    texts = [token.text for token in top]
+    if "namespace" in texts or (texts[:1] == ["extern"] and len(top) == 2):
+        return "namespace"
+    if "(" in texts and ("=" not in texts or tokens[brace - 1].text == ")"):
+        return "function"
+    if "=" not in texts and _CLASSES & set(texts):
+        return "class"
+    return "initializer" if texts else "function"
+
+
+def _function(
+    tokens: list[Token], start: int, brace: int, end: int, lines: Lines, found: Structure
+) -> None:
+    texts = {token.text for token in tokens[start:brace]}
+    found.functions.append((brace, end))
+    if {"__global__", "__device__"} & texts:
+        found.device_functions.append((brace, end))
+    if "__global__" in texts:
+        kernel = _kernel(tokens, start, brace, tokens[end].end, lines)
+        if kernel:
+            found.kernels.append(kernel)
+
+
+def _declaration(tokens: list[Token], start: int, end: int, lines: Lines, found: Structure) -> None:
+    """Note a kernel's declaration or a device variable."""
+    texts = [token.text for token in tokens[start:end]]
+    if "__global__" in texts:
+        kernel = _kernel(tokens, start, end, None, lines)
+        if kernel:
+            found.kernels.append(kernel)
+        return
+    if not {"__device__", "__constant__", "__managed__"} & set(texts):
+        return
+    if {"extern", "template", "const", "constexpr", "inline", "__shared__", "using"} & set(texts):
+        return  # what is constant may be read by the host, and lies elsewhere
+    top = top_level(tokens, start, end)
+    for i in top:
+        if tokens[i].text == "=" or (tokens[i].text == "(" and tokens[i + 1].text == "*"):
+            break
+        if tokens[i].text == "(":
+            return  # a function
+    wanted = "__managed__" if "__managed__" in texts else None
+    for i in top:
+        if tokens[i].text == wanted or (
+            wanted is None and tokens[i].text in ("__device__", "__constant__")
+        ):
+            found.variables.append(i)
+            return
+
+
+def _kernel(
+    tokens: list[Token], start: int, end: int, body_end: int | None, lines: Lines
+) -> Kernel | None:
+    """Read the declaration of a `__global__` function in tokens[start:end]."""
+    after = without_template(tokens, start, end)
+    explicit = tokens[start].text == "template"
+    bounds = ""
+    for i in range(start, end):
+        if tokens[i].text == "__launch_bounds__":
+            bounds = _first_argument(tokens, i + 1)
+    for i in top_level(tokens, after, end):
+        if tokens[i].text != "(" or i == 0:
+            continue
+        name = i - 1
+        if tokens[name].text == ">":  # a specialization
+            explicit = True
+            while name > after and tokens[name].text != "<":
+                name -= 1
+            name -= 1
+        close = closing(tokens, i)
+        if tokens[name].kind != "name" or close is None:
+            return None
+        params = tokens[i + 1 : close]
+        return Kernel(
+            tokens[name].text,
+            explicit,
+            any(token.text == "=" for token in params),
+            _signature(params),
+            bounds,
+            body_end,
+            lines[tokens[name].start],
+        )
+    return None
+
+
+def _first_argument(tokens: list[Token], opening: int) -> str:
+    close = closing(tokens, opening)
+    if close is None:
+        return ""
+    words, i = [], opening + 1
+    while i < close and tokens[i].text != ",":
+        end = closing(tokens, i) if tokens[i].text in ("(", "[", "{") else i
+        words += [token.text for token in tokens[i : (end or i) + 1]]
+        i = (end or i) + 1
+    return " ".join(words)
+
+
+def _signature(params: list[Token]) -> str:
+    """The parameters' types in a form that two declarations of one kernel share."""
+    types: list[str] = []
+    words: list[str] = []
+    depth = 0
+    for token in [*params, Token("sign", ",", 0, 0)]:
+        depth += (token.text in ("(", "[", "<", "{")) - (token.text in (")", "]", ">", "}"))
+        if token.text != "," or depth > 0:
+            words.append(token.text)
+            continue
+        if "=" in words:
+            words = words[: words.index("=")]
+        words = [word for word in words if word not in _QUALIFIERS]
+        named = len(words) > 1 and words[-1].isidentifier() and words[-2] != "::"
+        if named and words[-1] not in _NO_PARAMETER_NAMES:
+            words.pop()
+        types.append(" ".join(words))
+        words = []
+    return ", ".join(types)

@@ -1,0 +1,1 @@
+"""What an instrumented run shows: profiles, findings, and the pages made of them."""

@@ -1,0 +1,412 @@
+"""A profile laid out for a terminal: tables, and the source with numbers beside its lines.
+
+No printing here: display.py prints what this module lays out.
+"""
+# ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from cudalab.bench.grids import Column, Grid, percent
+from cudalab.language import source
+from cudalab.microscope.profile import BANKS, access_row, ideal_passes, passes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from cudalab.backends.trace import Access
+    from cudalab.microscope.profile import Json, KernelProfile, Line, VariantProfile
+
+BAR = 8  # columns of the bar beside a line
+CODE = 44  # columns of the source that the margin leaves, or it gets narrower
+NEEDED, WASTED = "█", "░"
+STEPS_SHOWN = 16
+DEEP = 25  # columns of indentation that no block has
+OFTEN = 0.05  # of the warps at a branch: what splits fewer is nothing to look at
+GOOD, BAD, QUIET = "good", "bad", "quiet"
+
+
+# Numbers in words --------------------------------------------------------------------------------
+
+
+def number(value: float | None) -> str:
+    """One digit after the point, none for a whole number."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value - round(value)) < 0.05 else f"{value:,.1f}"
+
+
+def share(part: float | None) -> str:
+    """Percent; a digit after the point below ten, unless there is nothing."""
+    return "0" if part == 0 else percent(part)
+
+
+def traced(kernel: KernelProfile) -> str:
+    """How many of the blocks were looked at."""
+    trace = kernel.trace
+    if kernel.whole:
+        return f"all {trace.blocks:,} blocks traced" if trace.blocks > 1 else "its block traced"
+    return f"{trace.blocks_traced:,} of {trace.blocks:,} blocks traced"
+
+
+def launch(kernel: KernelProfile) -> str:
+    """The launch configuration, as CUDA writes it."""
+    grid, block = (_dim(dim) for dim in (kernel.trace.grid, kernel.trace.block))
+    times = f"{kernel.launches:,} launches, the first " if kernel.launches > 1 else ""
+    return f"{times}<<<{grid}, {block}>>>"
+
+
+def _dim(dim: tuple[int, int, int]) -> str:
+    x, y, z = dim
+    return f"{x:,}" if y == z == 1 else f"({x}, {y})" if z == 1 else f"({x}, {y}, {z})"
+
+
+# Tables ------------------------------------------------------------------------------------------
+
+
+def summary_grid(document: Json) -> Grid:
+    """A line a kernel, from the JSON of a profile."""
+    rows = []
+    for one in document["kernels"]:
+        requests = sum(one[f"global_{kind}_requests"] for kind in ("load", "store", "atomic"))
+        shared, intensity = one["shared_requests"], one["arithmetic_intensity"]
+        rows.append(
+            [
+                one["variant"],
+                one["kernel"],
+                f"{one['launches']:,}",
+                f"{one['blocks_traced']:,} / {one['blocks']:,}",
+                number(one["global_sectors"] / requests) if requests else "",
+                percent(one["global_efficiency"]),
+                f"{one['shared_wavefronts'] / shared:.2f}" if shared else "",
+                f"{one['conflict_degree_max']}" if one["conflict_degree_max"] else "",
+                share(one["divergence"]),
+                f"{one['barriers']:,}" if one["barriers"] else "",
+                f"{intensity:.2f}" if intensity else "",
+            ]
+        )
+    partly = any(one["blocks_traced"] < one["blocks"] for one in document["kernels"])
+    columns = [
+        Column("variant", right=False),
+        Column("kernel", right=False),
+        Column("launches", 1),
+        Column("traced", 8 if partly else 2),
+        Column("sectors", 7),
+        Column("useful %", 8),
+        Column("wavefronts", 6),
+        Column("conflict", 8),
+        Column("split %", 7),
+        Column("barriers", 4),
+        Column("flop/byte", 5),
+    ]
+    title = (
+        f"{document['lab']}: {document['input']}, {document['device']} device, "
+        + (BANKS[document["banks"]])
+    )
+    failed = [f"{one['variant']}: {one['failed']}" for one in document["variants"] if one["failed"]]
+    return _without_empty(Grid(title, columns, rows, [*failed, *document["notes"]]))
+
+
+def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
+    """A line for each access to memory of a kernel."""
+    rows = []
+    accesses = sorted(
+        kernel.trace.accesses,
+        key=lambda a: (a.place.file != variant.label, a.place.file, a.place.line),
+    )
+    for access in accesses:
+        row = access_row(access)
+        shared, memory = access.space == "shared", access.space == "global"
+        rows.append(
+            [
+                ("" if access.place.file == variant.label else access.place.file.rpartition("/")[2])
+                + f":{access.place.line}",
+                f"{access.kind} {access.space}",
+                access.buffer or "",
+                f"{access.bytes_per_lane}",
+                f"{access.requests:,}",
+                number(row["lanes_per_request"]),
+                f"{number(row['sectors_per_request'])} ({number(row['ideal_sectors_per_request'])})"
+                if memory
+                else "",
+                percent(row["efficiency"]),
+                f"{row['wavefronts_per_request']:.2f}" if shared and access.requests else "",
+                f"{access.conflict_degree_max}" if shared else "",
+                f"{access.conflict_degree_mean:.2f}" if shared else "",
+                _meeting(access),
+            ]
+        )
+    columns = [
+        Column("line", right=False),
+        Column("access", right=False),
+        Column("of", 4, right=False),
+        Column("bytes", 3),
+        Column("requests", 6),
+        Column("lanes", 4),
+        Column("sectors (ideal)", 8),
+        Column("useful %", 7),
+        Column("wavefronts", 5),
+        Column("conflict", 8),
+        Column("mean", 6),
+        Column("same word", 7),
+    ]
+    title = f"{kernel.name} {launch(kernel)}, {traced(kernel)}: accesses to memory"
+    return _without_empty(Grid(title, columns, rows, [besides_memory(kernel)]))
+
+
+def besides_memory(kernel: KernelProfile) -> str:
+    """Branches, barriers, warp operations and arithmetic, as far as they are seen."""
+    found, trace = kernel.totals(), kernel.trace
+    blocks, warps = max(trace.blocks_traced, 1), max(trace.warps_traced, 1)
+    parts = [f"branches: {number(found['branches'] / warps)} a warp"]
+    if found["branches"]:
+        parts[0] += f", {share(found['divergence'])} % split"
+    parts.append(f"barriers: {number(found['barriers'] / blocks)} a block")
+    if found["warp_operations"]:
+        parts.append(f"warp operations: {number(found['warp_operations'] / warps)} a warp")
+    parts += [f"{kind} operations: {count:,}" for kind, count in found["operations"].items()]
+    return "; ".join(parts)
+
+
+def _meeting(access: Access) -> str:
+    if access.kind != "atomic":
+        return ""
+    return f"{access.same_address_max} (mean {access.same_address_mean:.1f})"
+
+
+def _without_empty(grid: Grid) -> Grid:
+    """Leave out columns that say nothing in any row."""
+    used = [i for i in range(len(grid.columns)) if any(row[i] for row in grid.rows)]
+    used = used or list(range(len(grid.columns)))
+    rows = [[row[i] for i in used] for row in grid.rows]
+    return Grid(grid.title, [grid.columns[i] for i in used], rows, grid.notes)
+
+
+# Annotated source --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Text of the margin, and how it looks: GOOD, BAD, QUIET or plain."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the listing: the margin and a line of the source, or a remark."""
+
+    margin: tuple[Cell, ...] = ()
+    line: int = 0
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The parts of one source file that a kernel runs through."""
+
+    label: str
+    head: str  # above the margin's columns
+    rows: list[Row] = field(default_factory=list)
+
+
+def listings(variant: VariantProfile, kernel: KernelProfile, width: int = 100) -> list[Listing]:
+    """The kernel's source, file by file: the variant's own first. `width` is the screen's."""
+    lines = kernel.lines()
+    whole = sum(line.passes for line in lines.values())
+    most = max((line.passes for line in lines.values()), default=0.0)
+    columns = columns_of(lines.values())
+    if len(_head(columns, bar=True)) + CODE > width:  # how much is wasted, the bar tells as well
+        columns = [column for column in columns if column.head != "useful"]
+    files = sorted({place.file for place in lines}, key=lambda file: (file != variant.label, file))
+    found = []
+    for file in files:
+        if file not in variant.texts:
+            continue
+        listing = Listing(file, _head(columns, bar=whole > 0))
+        here = {place.line: line for place, line in lines.items() if place.file == file}
+        shown = list(_shown(variant.texts[file], set(here)))
+        for number_, before in zip(shown, [0, *shown], strict=False):
+            if before and number_ > before + 1:
+                listing.rows.append(Row(remark="   ⋮"))
+            line = here.get(number_)
+            listing.rows.append(Row(_margin(number_, line, columns, whole, most), number_))
+            if line:
+                listing.rows.extend(Row(remark=f"     └ {text}") for text in remarks(line))
+        found.append(listing)
+    return found
+
+
+@dataclass(frozen=True)
+class MarginColumn:
+    """A column of the margin."""
+
+    head: str
+    width: int
+    tell: Callable[[Line], str]
+    bad: Callable[[Line], bool]
+
+
+def _of(line: Line, space: str) -> list[Access]:
+    return [access for access in line.accesses if access.space == space and access.requests]
+
+
+def _sectors(line: Line) -> str:
+    found = _of(line, "global")
+    if not found:
+        return ""
+    requests = sum(access.requests for access in found)
+    actual = sum(access.sectors for access in found) / requests
+    return f"{number(actual)} ({number(sum(a.ideal_sectors for a in found) / requests)})"
+
+
+def _useful(line: Line) -> str:
+    found = _of(line, "global")
+    actual = sum(passes(access) for access in found)
+    return f"{percent(sum(map(ideal_passes, found)) / actual)}%" if actual else ""
+
+
+def _conflict(line: Line) -> str:
+    degree = max((access.conflict_degree_max for access in _of(line, "shared")), default=0)
+    return f"{degree}-way" if degree > 1 else "none" if degree else ""
+
+
+def _same_word(line: Line) -> str:
+    most = max((a.same_address_max for a in line.accesses if a.kind == "atomic"), default=0)
+    return str(most) if most else ""
+
+
+def _split(line: Line) -> float | None:
+    executed = sum(branch.executions for branch in line.branches)
+    return sum(branch.divergent for branch in line.branches) / executed if executed else None
+
+
+def _divergent(line: Line) -> str:
+    split = _split(line)
+    return "" if split is None else f"{share(split)}%"
+
+
+def _wastes(line: Line) -> bool:
+    found = _of(line, "global")
+    return sum(map(passes, found)) > 1.5 * sum(map(ideal_passes, found))
+
+
+COLUMNS = (
+    MarginColumn("sectors", 8, _sectors, _wastes),
+    MarginColumn("useful", 6, _useful, _wastes),
+    MarginColumn("banks", 6, _conflict, lambda line: _conflict(line).endswith("way")),
+    MarginColumn("meet", 4, _same_word, lambda line: _same_word(line) not in ("", "1")),
+    MarginColumn("split", 5, _divergent, lambda line: (_split(line) or 0) > OFTEN),
+)
+
+
+def columns_of(lines: Iterable[Line]) -> list[MarginColumn]:
+    """Those that say something at one of the lines at least."""
+    lines = list(lines)
+    return [column for column in COLUMNS if any(column.tell(line) for line in lines)]
+
+
+def _head(columns: Sequence[MarginColumn], *, bar: bool) -> str:
+    cells = ["line", *(["passes".ljust(BAR + 5)] if bar else [])]
+    return " ".join([*cells, *(column.head.rjust(column.width) for column in columns)])
+
+
+def _margin(
+    number_: int, line: Line | None, columns: Sequence[MarginColumn], whole: float, most: float
+) -> tuple[Cell, ...]:
+    cells = [Cell(f"{number_:4}", QUIET)]
+    if whole:
+        cells.append(Cell(" "))
+        cells += _bar(line, most)
+        share = f"{percent(line.passes / whole)}%" if line and line.passes else ""
+        cells.append(Cell(share.rjust(5)))
+    for column in columns:
+        text = column.tell(line) if line else ""
+        style = (BAD if column.bad(line) else GOOD) if line and text else ""
+        cells.append(Cell(" " + text.rjust(column.width), style))
+    return tuple(cells)
+
+
+def _bar(line: Line | None, most: float) -> list[Cell]:
+    """The part that is needed, then what is wasted; the costliest line has a full bar."""
+    if line is None or not line.passes:
+        return [Cell(" " * BAR)]
+    full = max(round(BAR * line.passes / most), 1)
+    needed = min(max(round(full * line.ideal_passes / line.passes), 1), full)
+    return [
+        Cell(NEEDED * needed, GOOD),
+        Cell(WASTED * (full - needed), BAD),
+        Cell(" " * (BAR - full)),
+    ]
+
+
+def remarks(line: Line) -> Iterator[str]:
+    """What changes from step to step of a loop, where it does."""
+    said: dict[str, list[str]] = {}
+    for access in line.accesses:
+        shared = access.space == "shared"
+        costs = [number(step.conflict_degree if shared else step.sectors) for step in access.steps]
+        if len(set(costs)) > 1:
+            what = "conflict degree" if shared else "sectors a request"
+            kinds = said.setdefault(f"{what} by step: {shortened(costs)}", [])
+            if access.kind not in kinds:
+                kinds.append(access.kind)
+    for text, kinds in said.items():
+        yield f"{', '.join(kinds)}: {text}"
+    if (_split(line) or 0) > OFTEN:
+        yield sides(line)
+
+
+def sides(line: Line) -> str:
+    """How many lanes took which side of a line's branches, where a warp split."""
+    divergent = sum(branch.divergent for branch in line.branches)
+    if not divergent:
+        return ""
+    first = sum(branch.lanes_first for branch in line.branches) / divergent
+    second = sum(branch.lanes_second for branch in line.branches) / divergent
+    return f"split: {number(first)} and {number(second)} lanes on the two sides"
+
+
+def shortened(values: Sequence[str]) -> str:
+    """Equal neighbours of a long series are counted, and its end is cut."""
+    if len(values) <= STEPS_SHOWN:
+        return " ".join(values)
+    runs = [(value, len(list(same))) for value, same in groupby(values)]
+    shown = [value if count == 1 else f"{value} (×{count})" for value, count in runs]
+    return " ".join(shown[:STEPS_SHOWN]) + (" ..." if len(shown) > STEPS_SHOWN else "")
+
+
+def _shown(text: str, wanted: set[int]) -> Iterable[int]:
+    """The lines of the functions that hold one of the wanted lines; those lines in any case."""
+    kept = set(wanted)
+    for first, last in functions(text):
+        if any(first <= line <= last for line in wanted):
+            kept.update(range(first, last + 1))
+    return sorted(line for line in kept if 1 <= line <= len(text.splitlines()))
+
+
+def shallow(text: str) -> str:
+    """The text with lines that begin far to the right, below a long head, moved to the left."""
+    return "\n".join(
+        " " * 8 + line.lstrip() if line.startswith(" " * DEEP) else line
+        for line in text.splitlines()
+    )
+
+
+def functions(text: str) -> Iterator[tuple[int, int]]:
+    """First and last line of everything in braces at the outermost level, with its head."""
+    depth, first = 0, 0
+    for number_, line in enumerate(source.blank_comments(text).splitlines(), 1):
+        said = line.strip()
+        if depth == 0 and (not said or said.startswith("#") or said.endswith(";")):
+            first = 0
+            continue
+        first = first or number_
+        depth += line.count("{") - line.count("}")
+        if depth == 0 and "}" in line:
+            yield first, number_
+            first = 0

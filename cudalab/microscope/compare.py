@@ -1,0 +1,123 @@
+"""Two devices' counts side by side: the CPU's instrument and a GPU's own counters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from cudalab.bench.grids import Column, Grid
+from cudalab.microscope import causes
+from cudalab.microscope.profile import passes
+
+if TYPE_CHECKING:
+    from cudalab.backends.trace import Access, Kind, Place, Space
+    from cudalab.microscope.profile import Json, KernelProfile, Profile
+
+# What both devices count, and what it is called.
+QUANTITIES = {
+    "global_load_sectors": "sectors, global loads",
+    "global_store_sectors": "sectors, global stores",
+    "shared_wavefronts": "wavefronts, shared memory",
+    "bank_conflicts": "bank conflicts, shared memory",
+    "divergent_branches": "divergent branches",
+}
+# The accesses that a quantity is a count of: where, and how.
+_ACCESSES: dict[str, tuple[Space, tuple[Kind, ...]]] = {
+    "global_load_sectors": ("global", ("load",)),
+    "global_store_sectors": ("global", ("store",)),
+    "shared_wavefronts": ("shared", ("load", "store", "atomic")),
+    "bank_conflicts": ("shared", ("load", "store", "atomic")),
+}
+
+
+def scaled(kernel: KernelProfile) -> Json:
+    """A kernel's totals for all its blocks, where only some were traced."""
+    found = kernel.totals()
+    return {name: round(found[name] * _factor(kernel)) for name in QUANTITIES}
+
+
+def deviation(here: float, there: float) -> float | None:
+    """How far `here` is from `there`, as a part of it; None where nothing is expected."""
+    if there:
+        return here / there - 1
+    return 0.0 if here == 0 else None
+
+
+def why(name: str, here: KernelProfile, there: KernelProfile) -> str:
+    """The cause of a quantity's deviation and the evidence for it, or nothing."""
+    if name == "divergent_branches":
+        cause, evidence = causes.of_branches(
+            _divergent(here), _divergent(there), {one.place for one in there.trace.branches}
+        )
+    else:
+        space, kinds = _ACCESSES[name]
+        costs = {kind: (_cost(here, space, kind), _cost(there, space, kind)) for kind in kinds}
+        kind = max(kinds, key=lambda kind: abs(costs[kind][0] - costs[kind][1]))
+        ours, theirs = _widths(here, space, kind), _widths(there, space, kind)
+        cause, evidence = causes.of_accesses(f"{space} {kind}s", ours, theirs)
+    return f"{causes.CAUSES[cause]} {evidence}" if cause else ""
+
+
+def _factor(kernel: KernelProfile) -> float:
+    """What makes the counts of the blocks that were traced those of all."""
+    return kernel.trace.blocks / max(kernel.trace.blocks_traced, 1)
+
+
+def _divergent(kernel: KernelProfile) -> dict[Place, int]:
+    """How often the branches of each line part lanes."""
+    factor = _factor(kernel)
+    return {one.place: round(factor * one.divergent) for one in kernel.trace.branches}
+
+
+def _accesses(kernel: KernelProfile, space: Space, kind: Kind) -> list[Access]:
+    return [one for one in kernel.trace.accesses if (one.space, one.kind) == (space, kind)]
+
+
+def _cost(kernel: KernelProfile, space: Space, kind: Kind) -> float:
+    return _factor(kernel) * sum(map(passes, _accesses(kernel, space, kind)))
+
+
+def _widths(kernel: KernelProfile, space: Space, kind: Kind) -> dict[int, int]:
+    """Requests by their bytes a lane."""
+    found: Counter[int] = Counter()
+    for one in _accesses(kernel, space, kind):
+        found[one.bytes_per_lane] += one.requests
+    return {width: round(_factor(kernel) * requests) for width, requests in found.items()}
+
+
+def grid(cpu: Profile, cuda: Profile) -> Grid:
+    """A line for each kernel and quantity that one of the devices has counted."""
+    rows, notes = [], []
+    theirs = {(v.name, k.name): k for v in cuda.variants for k in v.kernels}
+    for variant in cpu.variants:
+        for kernel in variant.kernels:
+            gpu = theirs.get((variant.name, kernel.name))
+            if gpu is None:
+                continue
+            here, there = scaled(kernel), scaled(gpu)
+            for name, title in QUANTITIES.items():
+                if not (here[name] or there[name]):
+                    continue
+                off = deviation(here[name], there[name])
+                rows.append(
+                    [
+                        variant.name,
+                        kernel.name,
+                        title,
+                        f"{here[name]:,}",
+                        f"{there[name]:,}",
+                        "" if off is None else f"{100 * off:+.1f}",
+                    ]
+                )
+                far = off is None or abs(off) > causes.CLOSE
+                if far and (cause := why(name, kernel, gpu)):
+                    notes.append(f"{variant.name}, {title}: {cause}")
+    columns = [
+        Column("variant", right=False),
+        Column("kernel", 5, right=False),
+        Column("count", right=False),
+        Column(cpu.device),
+        Column(cuda.device),
+        Column("off %"),
+    ]
+    return Grid(f"{cpu.lab}: {cpu.device_name} against {cuda.device_name}", columns, rows, notes)

@@ -1,0 +1,595 @@
+"""What is wrong in a kernel, told to the student who wrote it. No printing here.
+
+The instrument (backends/cpu/check.py) reports each `Finding` as plain data. `explain` says what
+happened, where, why it is a problem and what usually cures it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab import runner
+from cudalab.backends.trace import Finding, Place, Thread, needs_more
+from cudalab.errors import CudalabError
+from cudalab.formats import as_bytes, output_file, write_all
+from cudalab.labs import registry
+from cudalab.labs.compare import show
+from cudalab.language import source
+from cudalab.microscope.profile import texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from cudalab.backends.base import Backend
+    from cudalab.backends.trace import Kind
+    from cudalab.labs.base import Array, Case, Lab, Size
+    from cudalab.labs.registry import Variant
+    from cudalab.microscope.profile import Data
+
+Json = dict[str, Any]
+
+SCHEMA = "cudalab-sanitize/1"
+POISONS = (0xA5, 0x5A)  # what an output holds before two runs; no byte of an answer follows both
+ORDERS = 3  # of blocks and warps in which a kernel is run, where nobody says how many
+LEFT = "left"  # detail of a barrier that a thread has left the kernel without
+NOWHERE = Place("", 0)
+NOBODY = Thread((0, 0, 0), (0, 0, 0))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A finding in words."""
+
+    title: str
+    what: str
+    why: str
+    cure: str
+
+
+@dataclass(frozen=True)
+class _About:
+    """What is always true of a kind of finding."""
+
+    title: str
+    why: str
+    cure: str
+
+
+KINDS = {
+    # Found by the instrument while a kernel runs.
+    "race": _About(
+        "data race",
+        "Which of the two comes first is left to the GPU, so the result may change from run to "
+        "run, and a right answer today is luck.",
+        "Put a barrier between the two, or let each thread use memory of its own.",
+    ),
+    "lost_update": _About(
+        "lost update",
+        "x = x + 1 is a read and, later, a write. Threads that read the same old value all write "
+        "the same new one, and additions are lost.",
+        "Make it one indivisible operation, such as atomicAdd(&x, 1) or atomicMax(&x, y). Or give "
+        "each thread (warp, block) a place of its own and combine these afterwards.",
+    ),
+    "barrier_divergence": _About(
+        "barrier that not all threads reach",
+        "__syncthreads() waits for all threads of the block. Where some wait at another one or "
+        "never come, a GPU may wait for ever, or go on and mix up what the barrier was to keep "
+        "apart.",
+        "Let idle threads skip the work, not the barrier: no barrier inside a branch or loop that "
+        "only some take, and no return before the last barrier.",
+    ),
+    "deadlock": _About(
+        "deadlock",
+        "The threads wait for each other, so the kernel never ends.",
+        "Every lane that a mask names must reach the same *_sync call, and every thread of the "
+        "block the same __syncthreads().",
+    ),
+    "out_of_bounds": _About(
+        "access out of bounds",
+        "It reads or changes memory that belongs to something else. Often nothing crashes: another "
+        "array is damaged, or the answer is made of rubbish.",
+        "Check the index against the size before the access: the last block has more threads than "
+        "elements are left (if (i < n), not i <= n).",
+    ),
+    "misaligned": _About(
+        "misaligned access",
+        "A GPU reads a word of 2, 4, 8 or 16 bytes only where its address is a multiple of its "
+        "size; anything else ends the kernel with an error.",
+        "Read wide types such as float4 only from places whose index is a multiple of the width, "
+        "and treat the rest of the array element by element.",
+    ),
+    "uninitialised": _About(
+        "read of memory that was never written",
+        "Neither shared memory nor a new buffer starts with zeros: the value is what the block or "
+        "program before left there.",
+        "Write every element before the first read, those past the end of the data too, and wait "
+        "for the writers at a barrier.",
+    ),
+    "not_arrived": _About(
+        "read of what an asynchronous copy has not brought yet",
+        "The copy runs beside the kernel: until its thread waits for it, the place holds what was "
+        "there before. On a GPU the data often come in time, and sometimes not.",
+        "Close the group (__pipeline_commit, cp.async.commit_group) and wait for it "
+        "(__pipeline_wait_prior, cp.async.wait_group) before the read; then a barrier, where other "
+        "threads read. A group that was not closed is not waited for.",
+    ),
+    "wrong_mask": _About(
+        "wrong mask",
+        "The mask of a *_sync call names the lanes that take part. All of them must call it, and "
+        "nobody else: otherwise the result is undefined, or the warp waits for ever.",
+        "Call it where the whole warp takes part, with 0xffffffff; or find the lanes before the "
+        "branch: mask = __ballot_sync(0xffffffff, condition).",
+    ),
+    "same_word": _About(
+        "lanes of one instruction write the same word",
+        "One of them wins, and CUDA does not say which. That is allowed, and right where any "
+        "winner will do, as for tags that the lanes read back.",
+        "Nothing, if any winner will do.",
+    ),
+    "infinite_loop": _About(
+        "loop that does not end",
+        "Its condition never becomes false, or it waits for a value that nobody writes.",
+        "Check what changes the loop's condition. On the CPU device the threads of a block take "
+        "turns: a plain spin on a value from another thread never ends there; wait with an "
+        "atomic, a barrier or __nanosleep.",
+    ),
+    "crash": _About(
+        "crash",
+        "The kernel cannot go on, and a GPU would end it with an error too.",
+        "Look for a null or unset pointer, an index far out of range, an integer divided by zero; "
+        "large local arrays and deep recursion belong into shared or global memory and a loop.",
+    ),
+    # Found by running the lab several times.
+    "order_dependent": _About(
+        "result depends on the order of threads",
+        "Blocks and warps run in any order, another one each time. A program must give the same "
+        "answer in all of them.",
+        "Look for a place that is taken in order of arrival, such as the value an atomicAdd "
+        "returns, and compute it from the index instead, by a scan.",
+    ),
+    "stale_output": _About(
+        "output that was never written",
+        "A part of the answer is what the memory held before: it looks right when the run before "
+        "left the right answer there.",
+        "Let every element of the output be written by some thread: is the grid large enough, and "
+        "does each block write its whole part, the last one too?",
+    ),
+    "wrong_answer": _About(
+        "wrong answer",
+        "The accesses to memory look sound, but what is computed is not what the lab asks for.",
+        "Try the smallest n that is wrong, and compare with `cudalab verify`.",
+    ),
+}
+
+INDEPENDENT_THREADS = (
+    "Up to compute capability 6.x the lanes of a warp ran in step, and code of that time left the "
+    "barrier out, often with `volatile`. Since 7.0 every lane has a program counter of its own "
+    "(independent thread scheduling), and lanes meet only where a __syncwarp() makes them. "
+    "`volatile` makes the compiler read and write each time, but orders nothing."
+)
+EARLY_RETURN = _About(
+    "threads that returned before a barrier",
+    "Since compute capability 7.0 a __syncthreads() waits for the threads that are still there. On "
+    "older GPUs what happens is undefined, and the lecture's rule is: all threads.",
+    "To be right everywhere, let threads without work skip it and go on to the barrier.",
+)
+_VERBS: dict[Kind, str] = {"load": "reads", "store": "writes", "atomic": "changes (atomically)"}
+_NOUNS: dict[Kind, str] = {"load": "read", "store": "write", "atomic": "atomic operation"}
+
+
+def explain(finding: Finding) -> Explanation:
+    """A finding in words. KeyError for a kind that is none of KINDS."""
+    early = finding.kind == "barrier_divergence" and finding.note
+    about = EARLY_RETURN if early else KINDS[finding.kind]
+    what = {
+        "race": _race,
+        "lost_update": _lost_update,
+        "out_of_bounds": _out_of_bounds,
+        "misaligned": _misaligned,
+        "uninitialised": _uninitialised,
+        "not_arrived": _not_arrived,
+        "barrier_divergence": _barrier,
+        "same_word": _same_word,
+        "infinite_loop": _endless,
+    }.get(finding.kind, _otherwise)(finding)
+    why, cure = about.why, about.cure
+    if finding.kind in ("race", "lost_update"):
+        why, cure = _race_advice(finding, why, cure)
+    elif finding.kind == "out_of_bounds" and finding.space == "shared":
+        cure = "Make the array as large as the largest index and one more, or check the index."
+    return Explanation(about.title, what, why, cure)
+
+
+def where(place: Place) -> str:
+    """Such as kernels/reduce/sequential.cu:31."""
+    return f"{place.file}:{place.line}"
+
+
+def name_of(thread: Thread) -> str:
+    """Such as "block 3, thread 17", or with as many coordinates as are used."""
+    return f"block {_index(thread.block)}, {_thread(thread)}"
+
+
+def _thread(thread: Thread) -> str:
+    return f"thread {_index(thread.thread)}"
+
+
+def _index(at: tuple[int, int, int]) -> str:
+    """17, or (17, 2) where the second coordinate is not 0."""
+    used = 3 if at[2] else 2 if at[1] else 1
+    return str(at[0]) if used == 1 else f"({', '.join(map(str, at[:used]))})"
+
+
+def _memory(finding: Finding) -> str:
+    """What was accessed, such as "values[6] in shared memory"."""
+    element = finding.buffer or "a word"
+    if finding.buffer and finding.index is not None:
+        element += f"[{finding.index}]"
+    return f"{element} in {finding.space} memory" if finding.space else element
+
+
+def _race(finding: Finding) -> str:
+    verb = _VERBS[finding.access or "load"]
+    said = f"{name_of(finding.thread)} {verb} {_memory(finding)} at {where(finding.place)}"
+    if finding.other_thread and finding.other_place:
+        other = _other_name(finding)
+        said += f", {other} {_VERBS[finding.other_access or 'load']} it at "
+        same = finding.other_place == finding.place
+        said += "the same line" if same else where(finding.other_place)
+    between = f"no {finding.missing}()" if finding.missing else "nothing that orders them"
+    return f"{said}: there is {between} between the two."
+
+
+def _other_name(finding: Finding) -> str:
+    assert finding.other_thread is not None
+    if finding.other_thread.block == finding.thread.block:
+        return _thread(finding.other_thread)
+    return name_of(finding.other_thread)
+
+
+def _lost_update(finding: Finding) -> str:
+    said = f"{name_of(finding.thread)}"
+    if finding.other_thread:
+        said += f" and {_other_name(finding)}"
+    return f"{said} read {_memory(finding)}, then write it, at {where(finding.place)}."
+
+
+def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
+    """A race's remedy depends on how far apart the threads are."""
+    if finding.missing == "__syncwarp" or finding.detail == "volatile":
+        why = f"{why} {INDEPENDENT_THREADS}"
+    if finding.missing == "__syncwarp":
+        if finding.kind == "race":
+            cure = (
+                "Put __syncwarp() between the two, where all lanes of the warp reach it; for "
+                "x[lane] += x[lane + s] that is one after the reads and one after the writes."
+            )
+    elif finding.kind == "race" and finding.missing == "__syncthreads":
+        cure = (
+            "Put __syncthreads() between the two, where all threads of the block reach it. In a "
+            "loop there are two gaps: from the write to the read, and from the read to the next "
+            "round's write."
+        )
+    elif (
+        finding.kind == "race"
+        and finding.other_thread
+        and finding.other_thread.block != finding.thread.block
+    ):
+        why += " No barrier waits for another block."
+        cure = (
+            "Let blocks write different elements, use atomics where they must meet, or split the "
+            "kernel in two: a launch waits for all blocks of the launch before."
+        )
+    return why, cure
+
+
+def _out_of_bounds(finding: Finding) -> str:
+    noun = _NOUNS[finding.access or "load"]
+    said = f"{name_of(finding.thread)}: {noun} of {_bytes(finding.bytes)} at {where(finding.place)}"
+    if finding.beyond is None:
+        return f"{said}, outside of every buffer{_detail(finding)}."
+    buffer = f"'{finding.buffer}'" if finding.buffer else "a buffer"
+    if finding.space:
+        buffer += f" in {finding.space} memory"
+    if finding.index is not None:
+        said += f", element {finding.index:,}"
+    if finding.beyond < 0:
+        return f"{said}: {_bytes(-finding.beyond)} before the start of {buffer}{_detail(finding)}."
+    past = f"{_bytes(finding.beyond)} past" if finding.beyond else "just past"
+    return f"{said}: {past} the end of {buffer}{_detail(finding)}."
+
+
+def _misaligned(finding: Finding) -> str:
+    return (
+        f"{name_of(finding.thread)}: {_NOUNS[finding.access or 'load']} of "
+        f"{_bytes(finding.bytes)} of {_memory(finding)} at {where(finding.place)}: the address "
+        f"is no multiple of {finding.bytes}{_detail(finding)}."
+    )
+
+
+def _uninitialised(finding: Finding) -> str:
+    return (
+        f"{name_of(finding.thread)} reads {_memory(finding)} at {where(finding.place)}; nobody "
+        f"has written it{_detail(finding)}."
+    )
+
+
+def _not_arrived(finding: Finding) -> str:
+    return (
+        f"{name_of(finding.thread)} reads {_memory(finding)} at {where(finding.place)}; the copy "
+        f"that writes it has been started, and nobody has waited for it{_detail(finding)}."
+    )
+
+
+def _barrier(finding: Finding) -> str:
+    said = f"{name_of(finding.thread)} waits at {where(finding.place)}"
+    if finding.other_thread:
+        other, at = _thread(finding.other_thread), finding.other_place
+        if finding.detail == LEFT or finding.note:
+            said += f", but {other} has left the kernel"
+            said += f", last seen at {where(at)}" if at else ""
+        elif at:
+            said += f", but {other} at {where(at)}"
+    return f"{said}."
+
+
+def _same_word(finding: Finding) -> str:
+    said = f"{name_of(finding.thread)}"
+    if finding.other_thread:
+        said += f" and {_other_name(finding)}"
+    return f"{said} write {_memory(finding)} at {where(finding.place)} in one instruction."
+
+
+def _endless(finding: Finding) -> str:
+    if not finding.place.line:
+        return _otherwise(finding)
+    at = f"{name_of(finding.thread)} was at {where(finding.place)}"
+    return f"{at} when the time limit was reached{_detail(finding)}."
+
+
+def _otherwise(finding: Finding) -> str:
+    said = finding.detail or KINDS[finding.kind].title
+    if finding.place.line:
+        said = f"{name_of(finding.thread)} at {where(finding.place)}: {said}"
+    return said if said.endswith(".") else f"{said}."
+
+
+def _detail(finding: Finding) -> str:
+    return f" ({finding.detail})" if finding.detail else ""
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} byte" + ("" if count == 1 else "s")
+
+
+# Running -----------------------------------------------------------------------------------------
+
+# Small, several blocks, and an end that fills no block: where mistakes show.
+SIZES: dict[str, tuple[Size, ...]] = {
+    "bitonic": (1000, 5000),
+    "histogram": (1000, 40_001),
+    "matmul": (33, 70),
+    "radixsort": (1000, 20_001),
+    "reduce": (1000, 20_001),
+    "scan": (1000, 20_001),
+    "solve": (20, 70),
+    "table": (1000,),
+    "transpose": ((33, 70),),
+}
+MATRIX_SIZES: tuple[Size, ...] = ((33, 70), (300, 40))
+ANY_SIZES: tuple[Size, ...] = (1000, 5000)
+
+
+def default_sizes(lab: Lab, case: Case) -> tuple[Size, ...]:
+    """What is run when neither a size nor a file is named."""
+    if lab.name == "reduce" and case.get("along", "all") != "all":
+        return MATRIX_SIZES
+    return SIZES.get(lab.name, ANY_SIZES)
+
+
+@dataclass
+class Report:
+    """What is found so far; written to `path` each time, since the next kernel may crash."""
+
+    lab: Lab
+    variant: Variant
+    case: Case
+    path: Path
+    inputs: list[str] = field(default_factory=list)
+    rows: list[Json] = field(default_factory=list)
+    texts: dict[str, list[str]] = field(default_factory=dict)  # file -> its lines
+
+    def __post_init__(self) -> None:
+        """Read the source, so that findings can show it."""
+        loaded = source.load(self.variant.path, self.variant.label)
+        self.texts = {name: text.splitlines() for name, text in texts_of(loaded).items()}
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing but notes was found."""
+        return all(row["note"] for row in self.rows)
+
+    def add(self, found: Iterable[Finding], words: str) -> None:
+        """Take findings in; one that is there already counts more."""
+        known = {_identity(row): row for row in self.rows}
+        for finding in found:
+            row = finding_row(finding, words, self.texts)
+            same = known.setdefault(_identity(row), row)
+            if same is row:
+                self.rows.append(row)
+                continue
+            count = same["count"] + row["count"]
+            if needs_more(row["missing"], same["missing"]):
+                same.update(row)
+            same["count"] = count
+        self.save()
+
+    def save(self) -> None:
+        """Write the document, whole or not at all."""
+        with output_file(self.path) as fd:
+            write_all(fd, [json.dumps(self.document()).encode()], str(self.path))
+
+    def document(self) -> Json:
+        """Errors first, then notes, each in the order in which they were found."""
+        rows = sorted(self.rows, key=lambda row: bool(row["note"]))
+        return {
+            "schema": SCHEMA,
+            "lab": self.lab.name,
+            "variant": self.variant.name,
+            "file": self.variant.label,
+            "case": dict(self.case),
+            "inputs": self.inputs,
+            "clean": self.clean,
+            "findings": rows,
+        }
+
+
+def _identity(row: Json) -> tuple[Any, ...]:
+    """Equal for what is the same mistake: the two ends of a race may change places."""
+    ends = sorted([(row["file"], row["line"]), (row["other_file"] or "", row["other_line"] or 0)])
+    return (row["kind"], row["kernel"], *ends, row["buffer"], row["missing"] is None)
+
+
+def finding_row(
+    finding: Finding, words: str, texts: Mapping[str, Sequence[str]] | None = None
+) -> Json:
+    """A finding and its explanation, flat, with the lines of the source that it names."""
+    said = explain(finding)
+    other, thread = finding.other_place, finding.other_thread
+    return {
+        "kind": finding.kind,
+        "title": said.title,
+        "note": finding.note,
+        "kernel": finding.kernel,
+        "file": finding.place.file,
+        "line": finding.place.line,
+        "block": list(finding.thread.block),
+        "thread": list(finding.thread.thread),
+        "access": finding.access,
+        "space": finding.space,
+        "bytes": finding.bytes,
+        "buffer": finding.buffer,
+        "index": finding.index,
+        "beyond": finding.beyond,
+        "other_file": other.file if other else None,
+        "other_line": other.line if other else None,
+        "other_block": list(thread.block) if thread else None,
+        "other_thread": list(thread.thread) if thread else None,
+        "other_access": finding.other_access,
+        "missing": finding.missing,
+        "detail": finding.detail,
+        "count": finding.count,
+        "input": words,
+        "code": _code(texts or {}, finding.place),
+        "other_code": _code(texts or {}, other) if other else None,
+        "what": said.what,
+        "why": said.why,
+        "cure": said.cure,
+    }
+
+
+def _code(texts: Mapping[str, Sequence[str]], place: Place) -> str:
+    lines = texts.get(place.file, ())
+    return lines[place.line - 1].strip() if 1 <= place.line <= len(lines) else ""
+
+
+def crash_row(error: CudalabError, kind: str) -> Json:
+    """What ended the process that ran the kernels."""
+    said = error.message.replace("\n", " ")
+    return finding_row(Finding(kind, "", NOWHERE, NOBODY, detail=said), "")
+
+
+def check(
+    report: Report,
+    data: Data,
+    instrument: Callable[[int], Any],
+    fast: Callable[[], Backend],
+    orders: int = ORDERS,
+) -> None:
+    """Run the variant in several orders under the instrument, then without it.
+
+    `instrument` opens a device for the number of an order, with the list `findings`.
+    """
+    report.inputs.append(data.words)
+    report.save()
+    answers: list[Array] = []
+    for order in range(orders):
+        with instrument(order) as device:
+            try:
+                answers.append(answer(report.lab, report.variant, report.case, data, device))
+            except CudalabError:
+                if all(finding.note for finding in device.findings):
+                    raise  # no finding tells what was wrong
+            report.add(device.findings, data.words)
+        if len(answers) <= order:
+            return
+    if report.clean:
+        with fast() as device:
+            report.add(_stale(report, data, device), data.words)
+    if report.clean:
+        report.add(_judge(report, data, answers), data.words)
+
+
+def answer(lab: Lab, variant: Variant, case: Case, data: Data, device: Backend) -> Array:
+    """Compute once."""
+    registry.check_features(variant, device.name, device.features)
+    watch = runner.Stopwatch()
+    step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
+    step()
+    device.synchronize()
+    return device.to_host(step.out)
+
+
+def _judge(report: Report, data: Data, answers: list[Array]) -> Iterable[Finding]:
+    """Whether all orders give the same bytes, and the right ones."""
+    first = answers[0]
+    for other in answers[1:]:
+        if report.variant.deterministic and as_bytes(first) != as_bytes(other):
+            yield _about_answer("order_dependent", _first_difference(first, other))
+            return
+    for found in answers:
+        wrong = report.lab.compare(found, data.inputs, report.case)
+        if wrong is not None:
+            yield _about_answer("wrong_answer", " ".join(str(wrong).split()))
+            return
+
+
+def _about_answer(kind: str, detail: str) -> Finding:
+    return Finding(kind, "", NOWHERE, NOBODY, detail=detail)
+
+
+def _first_difference(one: Array, two: Array) -> str:
+    """Where two answers differ first."""
+    one, two = one.reshape(-1), two.reshape(-1)
+    bits = f"u{one.itemsize}"
+    places = np.flatnonzero(one.view(bits) != two.view(bits))
+    at = int(places[0])
+    return (
+        f"the same input gave {show(one[at])} in one order of blocks and threads and "
+        f"{show(two[at])} in another, at element {at:,} of the answer; {len(places):,} of "
+        f"{one.size:,} elements differ"
+    )
+
+
+def _stale(report: Report, data: Data, device: Backend) -> Iterable[Finding]:
+    """Elements that keep what the output held before; found by two fillings."""
+    watch = runner.Stopwatch()
+    step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case, watch=watch)
+    answers = []
+    for poison in POISONS:
+        device.fill(step.out, poison)
+        step()
+        answers.append(device.to_host(step.out).reshape(-1))
+    bits = f"u{answers[0].itemsize}"
+    places = np.flatnonzero(answers[0].view(bits) != answers[1].view(bits))
+    if len(places) and report.variant.deterministic:
+        yield _about_answer(
+            "stale_output",
+            f"{len(places):,} of {answers[0].size:,} elements of the answer, the first of them "
+            f"element {int(places[0]):,}, depend on what the output held before",
+        )

@@ -1,0 +1,1 @@
+"""Printing and drawing, of whatever it is handed: terminal, pictures, pages."""

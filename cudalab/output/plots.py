@@ -1,0 +1,319 @@
+"""Drawings: bars of counts as text for a terminal; bars, ladders and times over n by matplotlib.
+
+The only module that imports matplotlib, and only when a picture is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.errors import CudalabError, NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+ROWS = 32  # lines of a drawing in text; neighbouring classes share one where there are more
+WIDTH = 100  # of a file or a pipe, where COLUMNS does not say
+PICTURES = (".png", ".svg")
+TERMINAL = "-"  # what `--plot` without a file means
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A histogram to draw: counts[i] elements in class i, of `values` neighbouring values each."""
+
+    title: str
+    axis: str  # what the classes are classes of
+    counts: Array
+    firsts: list[int]  # the first value of each class, then the end of the last
+
+
+@dataclass(frozen=True)
+class Line:
+    """Times of one way to compute something, over its size."""
+
+    label: str
+    x: list[float]
+    y: list[float]
+    spread: list[float]  # standard deviations, in the unit of y
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class OverSizes:
+    """Times over n, or over the sizes of a launch, to draw on logarithmic scales."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: list[Line]
+    floor: Line | None = None  # below it no time is possible, or expected
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A bar of a ladder; without a value only its text is shown."""
+
+    label: str
+    value: float | None
+    text: str
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Rates to draw as bars, from the first rung on top to the last, and the ceiling above all."""
+
+    title: str
+    x_label: str
+    rungs: list[Rung]
+    ceiling: tuple[float, str] | None = None  # and what it is
+
+
+Chart = OverSizes | Ladder
+
+
+def check_target(target: str) -> None:
+    """Find out before anything is computed that `target` cannot be drawn."""
+    if target == TERMINAL:
+        return
+    if Path(target).suffix.lower() not in PICTURES:
+        raise UsageError(
+            f"cannot draw into {target}: the name must end in {' or '.join(PICTURES)}",
+            hint="--plot without a name draws in the terminal",
+        )
+    _matplotlib()
+
+
+def draw(bars: Bars, target: str) -> None:
+    """Draw on stderr (`TERMINAL`) or into a file."""
+    if target == TERMINAL:
+        encoding = sys.stderr.encoding or "ascii"
+        sys.stderr.write(text(bars, stderr_width(), blocks=_can_encode(_EIGHTHS, encoding)))
+    else:
+        picture(bars, Path(target))
+
+
+def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> str:
+    """Lines of at most `width` characters: values, count, a bar; `blocks` draws eighths."""
+    counts, firsts = _grouped(bars.counts, bars.firsts, rows)
+    labels = [
+        str(first) if last == first else f"{first}-{last}"
+        for first, last in zip(firsts, (f - 1 for f in firsts[1:]), strict=False)
+    ]
+    numbers = [f"{count:,}" for count in counts]
+    label_width = max(len(bars.axis), *map(len, labels))
+    number_width = max(len("count"), *map(len, numbers))
+    room = max(width - label_width - number_width - 4, 1)
+    most = max(int(counts.max()), 1)
+    lines = [bars.title[:width], f"{bars.axis:>{label_width}}  {'count':>{number_width}}"]
+    for label, number, count in zip(labels, numbers, counts.tolist(), strict=True):
+        bar = _bar(count, most, room, blocks=blocks)
+        lines.append(f"{label:>{label_width}}  {number:>{number_width}}  {bar}".rstrip())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def picture(bars: Bars, path: Path) -> None:
+    """Write a bar chart; the suffix of `path` chooses the format."""
+    mpl, figure_type = _matplotlib()
+    figure = figure_type(figsize=(9, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.stairs(bars.counts, bars.firsts, fill=True)
+    axes.set(title=bars.title, xlabel=bars.axis, ylabel="count", xlim=(0, bars.firsts[-1]))
+    # No date and no random names inside: the same histogram gives the same file.
+    metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
+    try:
+        with mpl.rc_context({"svg.hashsalt": "cudalab"}):
+            figure.savefig(path, dpi=150, metadata=metadata)
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+# Charts of results ------------------------------------------------------------------------------
+
+# On paper without colours lines differ by their marks and dashes, bars by their hatching.
+MARKS = "os^vDPX*<>phd8"
+DASHES = ("-", "--", "-.", ":")
+VARIANT_COLOR, BASELINE_COLOR = "#4477aa", "#ddddcc"
+INK = "#222222"
+WIDE_RANGE = 30  # between the least and the greatest bar: from there on a logarithmic scale
+CHART_WIDTH = 9.0  # inches
+MOST_TICKS = 10  # sizes that are named one by one
+TITLE_CHARACTERS = 90  # of a line that fits the width
+LEGEND_LINES = 14  # that fit beside a chart of the usual height
+
+
+def bench_picture(document: dict[str, Any], path: Path) -> None:
+    """Draw the results of bench into a file: time over n, and a ladder for each lab and case."""
+    from cudalab.bench.charts import charts  # noqa: PLC0415 - a lab that only draws bars has no results
+
+    write_charts(charts(document), path)
+
+
+def write_charts(charts: list[Chart], path: Path) -> None:
+    """All charts in one picture, one below the other; the suffix of `path` chooses the format."""
+    picture = chart_bytes(charts, path.suffix.lower().removeprefix("."))
+    try:
+        path.write_bytes(picture)
+    except OSError as error:
+        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def chart_bytes(charts: list[Chart], kind: str) -> bytes:
+    """The same as the bytes of a `kind` of file, png or svg: the same charts, the same bytes."""
+    if not charts:
+        raise CudalabError("there is nothing to draw", hint="no row has a time")
+    mpl, figure_type = _matplotlib()
+    heights = [_height(chart) for chart in charts]
+    metadata = {"Date": None} if kind == "svg" else None
+    with mpl.rc_context({"svg.hashsalt": "cudalab", "hatch.linewidth": 0.6}):
+        figure = figure_type(figsize=(CHART_WIDTH, sum(heights)), layout="constrained")
+        all_axes = figure.subplots(len(charts), squeeze=False, height_ratios=heights)
+        for axes, chart in zip(all_axes[:, 0], charts, strict=True):
+            if isinstance(chart, Ladder):
+                _draw_ladder(axes, chart)
+            else:
+                _draw_over_sizes(axes, chart)
+        target = BytesIO()
+        figure.savefig(target, format=kind, dpi=150, metadata=metadata)
+    return target.getvalue()
+
+
+def _height(chart: Chart) -> float:
+    """Inches: room for every bar, or for the legend."""
+    if isinstance(chart, Ladder):
+        return 1.2 + 0.3 * len(chart.rungs)
+    return 4.2 + 0.22 * max(len(chart.lines) - LEGEND_LINES, 0)
+
+
+def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
+    axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
+    axes.set(xscale="log", yscale="log", xlabel=chart.x_label, ylabel=chart.y_label)
+    for number, line in enumerate(chart.lines):
+        axes.errorbar(
+            line.x,
+            line.y,
+            # A logarithmic scale has no place for what is not above zero.
+            yerr=[[min(s, 0.9 * y) for s, y in zip(line.spread, line.y, strict=True)], line.spread],
+            label=line.label,
+            marker=MARKS[number % len(MARKS)],
+            linestyle=DASHES[number % len(DASHES)],
+            markerfacecolor="white" if line.baseline else None,
+            markersize=5,
+            linewidth=1.2,
+            capsize=2,
+        )
+    if chart.floor:
+        axes.plot(
+            chart.floor.x, chart.floor.y, label=chart.floor.label, color=INK, linestyle=(0, (1, 2))
+        )
+    places = sorted({x for line in chart.lines for x in line.x})
+    if len(places) <= MOST_TICKS:
+        axes.set_xticks(places, [_size_text(x) for x in places])
+        axes.set_xticks([], minor=True)
+    axes.grid(which="major", linewidth=0.4, alpha=0.6)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize="small", frameon=False)
+
+
+def _size_text(x: float) -> str:
+    """Large powers of two as powers."""
+    n = int(x)
+    return f"$2^{{{n.bit_length() - 1}}}$" if n >= 4096 and n & (n - 1) == 0 else f"{n:,}"
+
+
+def _draw_ladder(axes: Any, chart: Ladder) -> None:
+    values = [rung.value for rung in chart.rungs if rung.value]
+    most = max([*values, *([chart.ceiling[0]] if chart.ceiling else [])], default=1.0)
+    least = min(values, default=most)
+    wide = least * WIDE_RANGE < most
+    start = least / 2 if wide else 0.0
+    for place, rung in enumerate(chart.rungs):
+        value = rung.value or start
+        axes.barh(
+            place,
+            value - start,
+            left=start,
+            height=0.7,
+            color=BASELINE_COLOR if rung.baseline else VARIANT_COLOR,
+            edgecolor=INK,
+            linewidth=0.8,
+            hatch="///" if rung.baseline else None,
+        )
+        axes.annotate(
+            rung.text,
+            (value, place),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        )
+    axes.set_title(fill(chart.title, TITLE_CHARACTERS), loc="left", fontsize="medium")
+    axes.set_yticks(range(len(chart.rungs)), [rung.label for rung in chart.rungs])
+    axes.invert_yaxis()  # the first rung on top
+    if wide:
+        axes.set_xscale("log")
+    room = most * (most / start) ** 0.25 if wide else 1.2 * most  # for the texts
+    label = chart.x_label
+    if chart.ceiling:
+        limit, name = chart.ceiling
+        axes.axvline(limit, color=INK, linestyle="--", linewidth=1.2)
+        label += f"; dashed: {name}"
+    axes.set(xlabel=label, xlim=(start, room))
+
+
+def stderr_width() -> int:
+    """COLUMNS, else the terminal's width, else WIDTH."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(2).columns or WIDTH
+    except OSError:
+        return WIDTH
+
+
+def _grouped(counts: Array, firsts: list[int], rows: int) -> tuple[Array, list[int]]:
+    """Add up neighbouring classes until there are at most `rows`."""
+    per_row = -(-len(counts) // rows)
+    starts = np.arange(0, len(counts), per_row)
+    sums = np.add.reduceat(counts.astype(np.int64), starts)
+    return sums, [*(firsts[i] for i in starts.tolist()), firsts[-1]]
+
+
+def _bar(count: int, most: int, room: int, *, blocks: bool) -> str:
+    """A bar of `room` characters for `most`; a count that is not zero shows."""
+    if not blocks:
+        return "#" * max(count * room // most, min(count, 1))
+    eighths = max(count * room * 8 // most, min(count, 1))
+    return _EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _can_encode(characters: str, encoding: str) -> bool:
+    try:
+        characters.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _matplotlib() -> tuple[Any, Any]:
+    """The module and its Figure, which needs no display (pyplot would look for one)."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to import
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError:
+        raise NoDeviceError(
+            "a picture is drawn by matplotlib, which is not installed",
+            hint="pip install 'cudalab[plot]', or --plot without a file name",
+        ) from None
+    return mpl, Figure

@@ -1,0 +1,1 @@
+"""The machine below: cache, locks, child processes, hardware."""

@@ -1,0 +1,105 @@
+"""The judge's packages in every sandbox, wherever they are installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cudalab.checker.sandbox import packages, sandbox
+from cudalab.errors import NoDeviceError
+
+ROOT = Path(packages.__file__).parents[3]
+JUDGE = """
+import json, sys
+from pathlib import Path
+from cudalab.checker import sandbox
+
+kind, secret = sys.argv[1:]
+walls = sandbox.choose(kind)
+look = "import os, json, sys, numpy, pycuda as found; secret = os.access(sys.argv[1], os.R_OK); "
+look += "print(json.dumps([found.__file__, found.WORD, secret]))"
+out = Path(secret).with_name("out")
+with walls.box(extra_env={"PYTHONPATH": walls.imports.path()}) as box:
+    command = [walls.imports.python, "-c", look, secret]
+    done = walls.run(command, box, sandbox.Limits(), stdin=open(os.devnull), stdout=out)
+print(out.read_text() if done.ok else done)
+"""
+
+
+@pytest.fixture(params=["a folder", "a file", "installed"])
+def site(request, tmp_path):
+    """A folder like that of `pip install --target`, which is closed to others."""
+    home = tmp_path / "home"
+    folder = home / "site"
+    folder.mkdir(parents=True)
+    text = "WORD = 'found'\n"
+    if request.param == "a file":
+        (folder / "pycuda.py").write_text(text)
+    else:
+        (folder / "pycuda").mkdir()
+        (folder / "pycuda" / "__init__.py").write_text("from pycuda.part import WORD\n")
+        (folder / "pycuda" / "part.py").write_text(text)
+    if request.param == "installed":
+        info = folder / "pycuda-2026.1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pycuda\nVersion: 2026.1\n")
+        (info / "RECORD").write_text(
+            "pycuda/__init__.py,,\npycuda/part.py,,\npycuda-2026.1.dist-info/METADATA,,\n"
+        )
+    home.chmod(0o700)
+    return folder
+
+
+@pytest.mark.parametrize("kind", sandbox.KINDS)
+def test_a_judged_process_imports_what_the_judge_does(kind, site, tmp_path):
+    try:
+        walls = sandbox.choose(kind)
+    except NoDeviceError as error:
+        pytest.skip(error.message)
+    secret = site / "hidden.toml"
+    secret.write_text("the grader's")
+    imports = [ROOT, site, *os.environ.get("PYTHONPATH", "").split(":")]
+    imports = [path for path in imports if path == site or not Path(path, "pycuda").exists()]
+    done = subprocess.run(
+        [sys.executable, "-c", "import os" + JUDGE, kind, str(secret)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ":".join(map(str, imports))},
+    )
+    assert done.returncode == 0, done.stderr
+    where, word, sees_the_graders_files = json.loads(done.stdout)
+    assert word == "found"
+    assert sees_the_graders_files == (kind == "none")
+    assert Path(where).is_relative_to(site) == (not walls.own_users)
+    assert Path(where).is_relative_to(site) or not Path(where).exists()  # the copy is gone
+
+
+def test_packages_are_those_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *extras["cuda"], *extras["cpu"]]
+    names = {packages._NAME.match(line)[0].rstrip(">=") for line in asked}
+    assert names == {*packages.REQUIRED, *packages.EXTRA}
+
+
+def test_what_others_cannot_read_is_copied(monkeypatch, tmp_path):
+    closed = tmp_path / "closed"
+    (closed / "cudalab").mkdir(parents=True)
+    (closed / "cudalab" / "__init__.py").write_text("")
+    (closed / "kernels" / "reduce").mkdir(parents=True)
+    (closed / "kernels" / "reduce" / "mine.cu").write_text("// a kernel")
+    closed.chmod(0o700)
+    monkeypatch.setattr(packages, "PACKAGE_ROOT", closed)
+    imports = packages.for_others.__wrapped__()
+    assert imports.root != closed
+    assert imports.seen(closed / "kernels" / "reduce" / "mine.cu").read_text() == "// a kernel"
+    assert all(packages.open_to_all(path) for path in imports.root.rglob("*"))
+    assert imports.seen(Path("/elsewhere")) == Path("/elsewhere")

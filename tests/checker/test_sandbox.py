@@ -1,0 +1,407 @@
+"""The walls and the limits, attacked. Every sandbox that works here is tried."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cudalab.checker.sandbox import sandbox, watch
+from cudalab.checker.sandbox.sandbox import Limits, MiB
+from cudalab.errors import CudalabError, NoDeviceError
+
+PYTHON = sys.executable
+# Not on a machine where even a contained fork bomb could disturb others.
+TIGHT = Limits(seconds=5, memory_bytes=300 * MiB, output_bytes=1 * MiB, processes=16, threads=48)
+
+
+def working():
+    found = []
+    for kind in ("bwrap", "user", "none"):
+        try:
+            found.append(sandbox.choose(kind))
+        except NoDeviceError:
+            continue
+    return found
+
+
+@pytest.fixture(params=sandbox.KINDS)
+def walls(request):
+    try:
+        return sandbox.choose(request.param)
+    except NoDeviceError as error:
+        pytest.skip(error.message)
+
+
+@pytest.fixture
+def run(walls, tmp_path):
+    def go(*command, limits=TIGHT, stdin=subprocess.DEVNULL, **options):
+        with walls.box(**options) as box:
+            return walls.run(list(command), box, limits, stdin=stdin, stdout=tmp_path / "out")
+
+    go.out = tmp_path / "out"
+    go.walls = walls
+    return go
+
+
+def python(program):
+    return PYTHON, "-c", program
+
+
+def test_some_sandbox_works_everywhere():
+    assert working()
+    assert sandbox.choose("auto").kind in sandbox.KINDS
+
+
+def test_none_says_so_loudly():
+    assert "NO SANDBOX" in sandbox.choose("none").words
+
+
+def test_a_sandbox_that_does_not_work_is_an_error_and_not_a_weaker_one(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    sandbox._bubblewrap.cache_clear()
+    try:
+        with pytest.raises(NoDeviceError, match="bwrap"):
+            sandbox.choose("bwrap")
+    finally:
+        sandbox._bubblewrap.cache_clear()
+
+
+def test_bytes_pass_through(run, tmp_path):
+    data = bytes(range(256)) * 100
+    given = tmp_path / "in"
+    given.write_bytes(data)
+    with given.open("rb") as stdin:
+        outcome = run("cat", stdin=stdin)
+    assert outcome.ok
+    assert run.out.read_bytes() == data
+    assert outcome.stdout_bytes == len(data)
+
+
+def test_exit_status_and_signal(run):
+    assert run("sh", "-c", "exit 7").status == 7
+    assert run("sh", "-c", "kill -SEGV $$").status == -11
+    assert run("sh", "-c", "echo problem >&2; exit 1").stderr == "problem\n"
+    assert run("no-such-program").status not in (0, None)
+
+
+def test_time_limit(run):
+    began = time.monotonic()
+    outcome = run("sleep", "60", limits=Limits(seconds=0.5))
+    assert outcome.reason == "time"
+    assert time.monotonic() - began < 10
+
+
+def test_the_end_is_noticed_at_once():
+    with subprocess.Popen(["sleep", "0.01"]) as process:
+        ends = watch.exit_of(process.pid)
+        if not ends:
+            pytest.skip("this system cannot wait for a process that way")
+        assert select.select(ends, [], [], 10)[0] == ends
+        assert process.wait(1) == 0
+        os.close(ends[0])
+
+
+def test_processor_time_limit(run):
+    limits = Limits(seconds=20, cpu_seconds=0.5)
+    assert run(*python("while True: pass"), limits=limits).reason == "cpu"
+
+
+def test_memory_bomb(run):
+    bomb = "held = []\nwhile True: held.append(bytearray(b'x') * (4 << 20))"
+    outcome = run(*python(bomb))
+    assert outcome.reason == "memory"
+    assert outcome.peak_bytes < 2 * TIGHT.memory_bytes
+
+
+def test_memory_of_many_processes_counts_together(run):
+    bomb = (
+        "import os, time\n"
+        "for _ in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        held = bytearray(b'x') * (60 << 20)\n"
+        "        time.sleep(30)\n"
+        "time.sleep(30)"
+    )
+    assert run(*python(bomb)).reason == "memory"
+
+
+def test_shared_memory_is_counted_once(run):
+    """Six processes that share 100 MiB hold 100 MiB, not 600."""
+    fork = (
+        "import os, time\n"
+        "held = bytearray(b'x') * (100 << 20)\n"
+        "for _ in range(6):\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(0.5); os._exit(0)\n"
+        "time.sleep(1)"
+    )
+    assert run(*python(fork)).ok
+
+
+def test_reserved_memory_is_not_used_memory(run):
+    """What CUDA does: it reserves hundreds of gigabytes, and uses little."""
+    reserve = "import mmap; m = mmap.mmap(-1, 1 << 36, mmap.MAP_PRIVATE | 0x4000); m[0] = 1"
+    assert run(*python(reserve)).ok
+
+
+def test_fork_bomb(run):
+    outcome = run(*python("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"))
+    assert outcome.reason in ("processes", "cpu")
+    assert outcome.processes <= TIGHT.threads + 2
+
+
+def test_the_system_bounds_processes_without_control_groups_too(run, monkeypatch):
+    monkeypatch.setattr(sandbox.Group, "make", lambda *_: None)
+    if os.getuid() == 0 and not run.walls.own_users:
+        pytest.skip("nothing but a control group bounds what root starts")
+    fork = (
+        "import os, time\n"
+        "for n in range(1000):\n"
+        "    try: pid = os.fork()\n"
+        "    except OSError: break\n"
+        "    if pid == 0: time.sleep(5); os._exit(0)\n"
+        "print(n)"
+    )
+    outcome = run(*python(fork), limits=Limits(seconds=20, processes=2000, threads=50))
+    assert outcome.ok, outcome
+    assert int(run.out.read_text()) <= 50
+
+
+def test_endless_output(run):
+    endless = "import os\nwhile True: os.write(1, b'x' * 65536)"
+    outcome = run(*python(endless))
+    assert outcome.reason == "output"
+    assert run.out.stat().st_size <= 64 * MiB
+
+
+def test_full_disk(run):
+    fill = "n = 0\nwhile True:\n    n += 1\n    open(f'file-{n}', 'wb').write(b'x' * (4 << 20))"
+    limits = Limits(seconds=20, disk_bytes=32 * MiB)
+    assert run(*python(fill), limits=limits).reason == "disk"
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "sleep {} & exit 0",
+        "setsid sleep {} & exit 0",
+        "(setsid sh -c 'setsid sleep {} &' &) ; exit 0",
+        "nohup sleep {} >/dev/null 2>&1 & disown; exit 0",
+    ],
+)
+def test_nothing_runs_afterwards(run, leave):
+    nap = a_nap()
+    assert run("bash", "-c", leave.format(nap)).status == 0
+    assert not sleeping(nap)
+
+
+def test_an_ended_run_leaves_nothing_either(run):
+    nap = a_nap()
+    run("bash", "-c", f"setsid sleep {nap} & sleep {nap}", limits=Limits(seconds=0.5))
+    assert not sleeping(nap)
+
+
+naps = itertools.count(1)
+
+
+def a_nap():
+    """Seconds that no other test sleeps, by which its processes are known."""
+    return f"{60 + next(naps)}.{os.getpid()}"
+
+
+def sleeping(seconds):
+    """The processes that sleep so long."""
+    found = []
+    for path in Path("/proc").iterdir():
+        if path.name.isdecimal():
+            try:
+                if (path / "cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
+                    found.append(path.name)
+            except OSError:
+                continue
+    return found
+
+
+def test_the_watcher_cannot_be_ended_and_pass(run):
+    kill = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nprint('still here')"
+    outcome = run(*python(kill))
+    # In a space of its own the parent cannot be killed; elsewhere that is no pass.
+    if run.walls.kind == "none":
+        assert outcome.reason == "lost"
+        assert not outcome.ok
+    assert outcome.status != 0 or run.walls.kind == "bwrap"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root starts runs as other users")
+def test_two_graders_never_have_the_same_user(monkeypatch, tmp_path):
+    """Each kills all that runs as its user when its run ends."""
+    monkeypatch.setattr(sandbox, "USERS", tmp_path)
+    monkeypatch.setattr(sandbox, "NUM_UIDS", 2)
+    claim = (
+        "from pathlib import Path\n"
+        "from cudalab.checker import sandbox\n"
+        f"sandbox.USERS, sandbox.NUM_UIDS = Path({str(tmp_path)!r}), 2\n"
+        "print(sandbox.User.claim().uid, flush=True)\n"
+        "input()\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(sandbox.__file__).parents[3])}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([PYTHON, "-c", claim], env=env, text=True, **pipes) as other:
+        theirs = int(other.stdout.readline())
+        ours = sandbox.User.claim()
+        assert {theirs, ours.uid} == {sandbox.FIRST_UID, sandbox.FIRST_UID + 1}
+        with pytest.raises(OSError, match="taken"):
+            sandbox.User.claim()
+        other.kill()
+    assert sandbox.User.claim().uid == theirs
+    ours.release()
+    assert sandbox.User.claim().uid == ours.uid
+
+
+def test_the_grader_ending_ends_the_run(tmp_path):
+    """Killed without a chance to say anything, as a batch system does it."""
+    nap = a_nap()
+    program = (
+        "import subprocess\n"
+        "from pathlib import Path\n"
+        "from cudalab.checker import sandbox\n"
+        f"walls = sandbox.choose('none')\n"
+        "with walls.box() as box:\n"
+        f"    walls.run(['sleep', {nap!r}], box, sandbox.Limits(seconds=60),\n"
+        f"              stdin=subprocess.DEVNULL, stdout=Path({str(tmp_path / 'out')!r}))\n"
+    )
+    root = Path(sandbox.__file__).parents[3]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    grader = subprocess.Popen([PYTHON, "-c", program], env=env)
+    deadline = time.monotonic() + 20
+    while not sleeping(nap) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert sleeping(nap)
+    grader.kill()
+    grader.wait()
+    while sleeping(nap) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not sleeping(nap)
+
+
+def test_a_process_that_the_verdict_goes_through_has_no_way_to_it(run):
+    """Every descriptor that the submission has leads to its own stdin, stdout or stderr."""
+    claim = (
+        "import json, os\n"
+        "said = json.dumps({'reason': '', 'status': 0, 'seconds': 0}).encode()\n"
+        "for fd in range(3, 256):\n"
+        "    try: os.write(fd, said)\n"
+        "    except OSError: continue\n"
+        "    else: print('wrote to', fd)\n"
+        "raise SystemExit(9)"
+    )
+    outcome = run(*python(claim))
+    assert outcome.status == 9
+    assert run.out.read_bytes() == b""
+
+
+def test_environment_is_clean(run, monkeypatch):
+    monkeypatch.setenv("CUDALAB_SECRET_TOKEN", "7c1e")
+    assert run(*python("import os; print(dict(os.environ))")).ok
+    assert b"7c1e" not in run.out.read_bytes()
+
+
+# What only walls keep out ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def inside(run):
+    if run.walls.kind != "bwrap":
+        pytest.skip(f"sandbox {run.walls.kind} promises no walls")
+    return run
+
+
+def test_files_are_not_there(inside, tmp_path):
+    secret = tmp_path / "expected.bin"
+    secret.write_bytes(b"42")
+    for path in (secret, Path("/etc/passwd"), Path("/etc/shadow"), Path.home() / ".bashrc"):
+        assert inside("cat", str(path)).status != 0
+    assert inside("sh", "-c", "ls -A /home /var /srv 2>/dev/null; true").ok
+    assert inside.out.read_bytes() == b""
+
+
+def test_only_the_box_can_be_written(inside):
+    assert inside("sh", "-c", "echo x > here && cat here").ok
+    for target in ("/usr/x", "/x", "/etc/x", str(Path(sandbox.__file__).with_name("x.py"))):
+        assert inside("sh", "-c", f"echo x > {target}").status != 0
+
+
+def test_a_link_leads_nowhere(inside, tmp_path):
+    (tmp_path / "secret").write_text("42")
+    link = f"ln -s {tmp_path}/secret link; cat link"
+    assert inside("sh", "-c", link).status != 0
+
+
+def test_hidden_files_stay_hidden(inside, tmp_path):
+    (tmp_path / "tests.toml").write_text("secret")
+    (tmp_path / "program.txt").write_text("open")
+    options = {"readable": (tmp_path,), "hidden": (tmp_path / "tests.toml",)}
+    inside("cat", str(tmp_path / "program.txt"), **options)
+    assert inside.out.read_text() == "open"
+    inside("cat", str(tmp_path / "tests.toml"), **options)
+    assert inside.out.read_text() == ""
+
+
+def test_no_network(inside):
+    ask = "import socket; socket.socket(type=socket.SOCK_DGRAM).connect(('192.0.2.1', 9))"
+    assert inside(*python(ask)).status == 1
+
+
+def test_other_processes_are_not_seen(inside):
+    inside("sh", "-c", "ls /proc | grep -c '^[0-9]'")
+    assert int(inside.out.read_text()) < 8
+
+
+def test_memory_of_the_grader_is_out_of_reach(run):
+    if run.walls.kind == "none":
+        pytest.skip("sandbox none promises no walls")
+    read = f"open('/proc/{os.getpid()}/mem', 'rb').read(1)"
+    assert run(*python(read)).status == 1
+
+
+# The grader's own side ---------------------------------------------------------------------------
+
+
+def test_what_a_submission_leaves_is_read_carefully(tmp_path):
+    (tmp_path / "secret").write_bytes(b"42")
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("link", "pipe", "folder", "absent"):
+        with pytest.raises(CudalabError):
+            sandbox.read_regular(tmp_path / name, 100)
+    assert sandbox.read_regular(tmp_path / "secret", 100) == b"42"
+    with pytest.raises(CudalabError):
+        sandbox.read_regular(tmp_path / "secret", 1)
+
+
+def test_a_box_is_gone_whatever_was_done_to_it(walls):
+    with walls.box() as box:
+        (box.path / "a").mkdir()
+        (box.path / "a" / "b").write_text("x")
+        (box.path / "a").chmod(0)
+        (box.path / "link").symlink_to("/")
+    assert not box.path.exists()
+    assert Path("/usr").exists()
+
+
+def test_groups_are_given_back():
+    group = watch.Group.make(f"cudalab-test-{os.getpid()}", 10)
+    if group is None:
+        pytest.skip("no control groups that this user may make")
+    assert Path(group.path).is_dir()
+    assert group.members() == []
+    group.remove()
+    assert not Path(group.path).exists()

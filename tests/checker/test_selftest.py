@@ -1,0 +1,88 @@
+"""`cudalab selftest`: a part of it, and that it would notice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cudalab import labs
+from cudalab.backends.cpu.device import CpuBackend
+from cudalab.checker import selftest
+from cudalab.checker.sandbox import sandbox
+from cudalab.checker.selftest import Finding, Job
+from cudalab.language import source
+
+ROOT = Path(selftest.__file__).parents[2]
+
+
+def the_jobs(*names):
+    return list(selftest.jobs(names, "cpu", CpuBackend.features))
+
+
+def test_every_mutant_differs_from_its_variant_once():
+    for mutant in selftest.MUTANTS:
+        path = source.kernels_dir() / mutant.lab / f"{mutant.variant}.cu"
+        assert path.read_text().count(mutant.old) >= 1, mutant
+        assert mutant.old != mutant.new
+
+
+def test_every_lab_has_variants_and_a_mutant():
+    for name in labs.names():
+        groups = [job.group for job in the_jobs(name)]
+        assert "variants" in groups
+        assert "mutants" in groups
+
+
+def test_every_cheat_says_what_it_does():
+    cheats = [job for job in the_jobs("reduce") if job.group == "cheats"]
+    assert len(cheats) == sum(path.suffix in (".cu", ".py") for path in selftest.CHEATS.iterdir())
+    assert all(job.what and job.needs in ("", "walls", "timing", "alone") for job in cheats)
+
+
+def test_a_small_lab_holds():
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
+    done = subprocess.run(
+        [sys.executable, "-m", "cudalab", "selftest", "--device", "cpu", "--lab", "transpose"],
+        capture_output=True, text=True, check=False, env=env,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 mutants rejected" in done.stdout
+    assert "No verdict was wrong" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("group", "passed", "broken", "right"),
+    [
+        ("variants", True, False, True),
+        ("variants", False, False, False),
+        ("mutants", True, False, False),
+        ("mutants", False, False, True),
+        ("cheats", False, False, True),
+        ("cheats", False, True, False),  # what could not be judged was not rejected
+        ("variants", True, True, False),
+    ],
+)
+def test_verdicts(group, passed, broken, right):
+    assert Finding(Job(group, "reduce", "x", ""), passed, "", broken).right is right
+
+
+def test_an_accepted_cheat_is_told():
+    walls = sandbox.choose("none")
+    cheat = Job("cheats", "reduce", "x", "", needs="")
+    said = "\n".join(selftest.worth([Finding(cheat, passed=True, why="")], walls, "cpu"))
+    assert "do not grade with it" in said
+    leak = Job("cheats", "reduce", "network", "", needs="walls")
+    said = "\n".join(selftest.worth([Finding(leak, passed=True, why="")], walls, "cpu"))
+    assert "OPEN: network" in said
+
+
+def test_without_walls_it_does_not_claim_to_have_them():
+    """Where nothing better works the cheats that need walls get through, and it says so."""
+    job = next(job for job in the_jobs("reduce") if job.name == "reads_files")
+    finding = selftest._judge(job, sandbox.choose("none"), "cpu")
+    assert finding.passed
+    assert selftest.open_walls([finding]) == [finding]

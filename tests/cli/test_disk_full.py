@@ -1,0 +1,158 @@
+"""A full disk: the machine's fault, and never a kernel's."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from instrumented import forget_compiler
+
+from cudalab import labs
+from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cuda import nvcc
+from cudalab.checker import cases, judge
+from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox.sandbox import Outcome
+from cudalab.checker.submit.submission import CompileFailure, Kernel
+from cudalab.checker.verdicts import Status, Why
+from cudalab.errors import ExitCode, ToolchainError
+from cudalab.language import source
+from cudalab.program.files import File
+from cudalab.program.messages import explain
+from cudalab.system.cache import cache_dir, disk_full
+
+ROOT = Path(labs.__file__).parents[2]
+ASSEMBLER = """ccX.s: Assembler messages:
+ccX.s: Fatal error: can't write 20 bytes to section .rodata of k.o: 'No space left on device'
+ccX.s: Fatal error: k.o: No such file or directory
+"""
+MESSAGES = [
+    ASSEMBLER,
+    "my.cu:6: fatal error: error writing to ccX.s: No space left on device\n    k<<<1, 1>>>();",
+    "warning(zcu): unable to write cached ZIR code to /c/zig/z/5bc6: NoSpaceLeft\nerror: no more",
+    "/usr/bin/ld: final link failed: Disk quota exceeded",
+    str(OSError(28, "No space left on device", "build/source.cpp")),
+]
+
+
+@pytest.fixture
+def cache_in(tmp_path, monkeypatch):
+    """A cache and a compiler for this test alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache_dir.cache_clear()
+    forget_compiler()
+    yield tmp_path
+    cache_dir.cache_clear()
+    forget_compiler()
+
+
+def a_compiler(folder, messages, fails_for="."):
+    """g++, but for sources that contain `fails_for`: there it says `messages` and fails."""
+    path = folder / "cc"
+    works = f'grep -sqe \'{fails_for}\' -- "$@" || exec g++ "$@"'
+    path.write_text(f"#!/bin/sh\n{works}\ncat >&2 <<'END'\n{messages}\nEND\nexit 1\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def cudalab(*args, **env):
+    command = [sys.executable, "-m", "cudalab", *map(str, args)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **env}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+
+
+@contextmanager
+def full_disk():
+    with Path("/dev/full").open("wb") as file:
+        yield file
+
+
+@pytest.mark.parametrize("messages", MESSAGES)
+def test_messages_of_a_full_disk(messages):
+    for error in (
+        disk_full(messages),
+        nvcc.rejection("my.cu", messages),
+        explain(messages, [File("my.cu", "my.cu", "\n" * 9)]),
+    ):
+        assert type(error) is ToolchainError
+        assert error.exit_code == ExitCode.ERROR
+        assert "XDG_CACHE_HOME" in error.hint
+
+
+def test_messages_about_a_kernel():
+    assert disk_full('my.cu:3:2: error: #error "No space left on device" is what I fear') is None
+
+
+def test_a_cache_without_space_is_replaced(cache_in, monkeypatch, capsys):
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full_disk())
+    folder = cache_dir("cpu")
+    assert not folder.is_relative_to(cache_in)
+    assert folder.parts[-2:] == ("cudalab", "cpu")  # what a worker gets as its XDG_CACHE_HOME
+    assert folder.is_dir()
+    assert "no cache in" in capsys.readouterr().err
+
+
+def test_the_runtime_does_not_compile(cache_in, monkeypatch):
+    monkeypatch.setenv("CXX", a_compiler(cache_in, "runtime.cpp:1: error: what is this?"))
+    with pytest.raises(ToolchainError, match="own runtime does not compile"):
+        compiler.runtime_library()
+
+
+def test_a_kernel_finds_no_space(cache_in, monkeypatch):
+    monkeypatch.setenv("CXX", a_compiler(cache_in, ASSEMBLER, "my.cu"))
+    kernel = cache_in / "my.cu"
+    kernel.write_text('extern "C" __global__ void set(int *out) { *out = 1; }\n')
+    with CpuBackend(1) as device, pytest.raises(ToolchainError, match="no space left"):
+        device.compile(source.load(kernel, "my.cu"), {})
+
+
+def test_a_submission_is_judged_when_there_is_space_again(cache_in):
+    """With a compiler that fails, then with g++: the same submission, the same results."""
+    folder = cache_in / "class"
+    folder.mkdir()
+    shutil.copy(ROOT / "kernels" / "reduce" / "sequential.cu", folder / "my.cu")
+    words = ("--quick", "--no-time", "--no-sanitize", "--device", "cpu")
+    full = {"CXX": a_compiler(cache_in, ASSEMBLER)}
+    checked = cudalab("check", "reduce", "--kernel", folder / "my.cu", *words, **full)
+    assert checked.returncode == ExitCode.ERROR
+    assert "No space left on device" in checked.stdout
+    grade = ("grade", folder, "--lab", "reduce", "--out", cache_in / "out", *words)
+    first = cudalab(*grade, **full)
+    assert first.returncode == ExitCode.ERROR
+    assert "not judged: my" in first.stdout
+    second = cudalab(*grade)
+    assert second.returncode == ExitCode.OK, second.stdout
+    assert "1 of 1 judged, 1 passed" in second.stdout
+
+
+@pytest.fixture
+def kernel():
+    walls, path = sandbox.choose("none"), ROOT / "kernels" / "reduce" / "sequential.cu"
+    return Kernel(labs.get("reduce"), path, walls, "cpu", "my.cu")
+
+
+def test_what_the_checker_cannot_write_is_its_own_fault(kernel, monkeypatch):
+    def write(_box):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(kernel, "_fill", write)
+    plan = cases.public(kernel.lab, {}, kernel.variant, quick=True)
+    report = judge.check(kernel.lab, kernel, plan, kernel.sandbox, judge.Settings(1))
+    assert report.exit_code == ExitCode.ERROR
+    assert report.stages[-1].status is Status.BROKEN
+    assert "No space left on device" in report.stages[-1].details[0]
+
+
+def test_what_a_worker_says_of_a_full_disk(kernel, tmp_path):
+    (tmp_path / "failed.json").write_text('{"error": "ToolchainError", "message": "full"}')
+    with pytest.raises(CompileFailure) as raised:
+        kernel._compile_failed(tmp_path, Outcome(1))
+    assert raised.value.why is Why.GRADER

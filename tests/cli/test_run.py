@@ -1,0 +1,564 @@
+"""`cudalab run`: whole programs, through the real command line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "samples" / "programs"
+OWN = Path(__file__).parents[1] / "programs"
+
+SAMPLES = {
+    name: (each["files"], each["lab"], each["dtype"])
+    for name, each in tomllib.loads((PROGRAMS / "programs.toml").read_text("utf-8")).items()
+}
+CASES = [
+    (program, path)
+    for program, (_, lab, dtype) in SAMPLES.items()
+    for path in sorted((ROOT / "samples" / lab).glob(f"*.{dtype}.in.bin"))
+]
+
+
+def case_name(case):
+    return case if isinstance(case, str) else case.name.removesuffix(".in.bin")
+
+
+def run(files, device, *options, arguments=(), env=None, **stdin):
+    """Run a program of several files, or the one in tests/programs."""
+    paths = (
+        [str(OWN / files)] if isinstance(files, str) else [str(PROGRAMS / each) for each in files]
+    )
+    behind = ["--", *arguments] if arguments else []
+    return cudalab("run", "--device", device, *options, *paths, *behind, env=env, **stdin)
+
+
+def cudalab(*words, env=None, **stdin):
+    stdin = stdin or {"stdin": subprocess.DEVNULL}
+    return subprocess.run(
+        [sys.executable, "-m", "cudalab", *words],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "COLUMNS": "160", **(env or {})},
+        **stdin,
+    )
+
+
+@pytest.mark.parametrize(("program", "path"), CASES, ids=case_name)
+def test_sample_program(program, path, device_name):
+    files, lab, dtype = SAMPLES[program]
+    with path.open("rb") as stdin:
+        done = run(files, device_name, stdin=stdin)
+    if path.name.startswith("bad-"):
+        assert done.returncode not in (0, 125)
+        assert done.stdout == b""
+        assert done.stderr
+        return
+    assert done.returncode == 0, done.stderr.decode()
+    expected = path.with_name(path.name.replace(".in.bin", ".out.bin")).read_bytes()
+    if path.name.startswith("approx-"):
+        options = ["--dtype", dtype] if lab != "table" else []
+        verdict = cudalab("verify", lab, *options, str(path), "-", input=done.stdout)
+        assert verdict.returncode == 0, verdict.stderr.decode()
+    else:
+        assert done.stdout == expected
+
+
+# Odd sizes of several blocks, the last of them incomplete.
+LARGER = {
+    "bitonic": 5000,
+    "histogram": 100_003,
+    "matmul": 65,
+    "radixsort": 70_001,
+    "reduce": 100_003,
+    "scan": 70_001,
+    "solve": 40,
+    "table": 70_001,
+    "transpose": "300x65",
+}
+
+
+@pytest.mark.parametrize("program", SAMPLES)
+def test_sample_program_on_a_larger_input(program, device_name, tmp_path):
+    files, lab, dtype = SAMPLES[program]
+    typed = ["--dtype", dtype] if lab != "table" else []
+    given = tmp_path / "in.bin"
+    size = ["--n", str(LARGER[lab]), "--seed", "1"]
+    made = cudalab("gen", lab, *typed, *size, "-o", str(given))
+    assert made.returncode == 0, made.stderr.decode()
+    done = run(files, device_name, input=given.read_bytes())
+    assert done.returncode == 0, done.stderr.decode()
+    verdict = cudalab("verify", lab, *typed, str(given), "-", input=done.stdout)
+    assert verdict.returncode == 0, verdict.stderr.decode()
+
+
+def test_every_lab_has_a_program():
+    labs = {path.name for path in (ROOT / "samples").iterdir() if any(path.glob("*.in.bin"))}
+    assert {lab for _, lab, _ in SAMPLES.values()} == labs
+    named = {name for files, _, _ in SAMPLES.values() for name in files if name.endswith(".cu")}
+    assert named == {str(path.relative_to(PROGRAMS)) for path in PROGRAMS.rglob("*.cu")}
+
+
+@pytest.mark.parametrize("program", ["forms", "errors", "groups", "numbers", "trigonometry"])
+def test_program_prints(program, device_name):
+    done = run(f"{program}.cu", device_name)
+    if device_name == "cuda" and b"curand_kernel.h: No such file" in done.stderr:
+        pytest.skip("this CUDA toolkit has no cuRAND")
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
+
+
+# What goes wrong in a program --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "line", "words"),
+    [
+        ("host_reads_device.cu", 16, "of the 400 allocated at"),
+        ("host_reads_variable.cu", 15, "it belongs to a __device__ or __constant__ variable"),
+        ("host_frees_device.cu", 9, "in front of the 1000 allocated at"),
+    ],
+)
+def test_host_code_that_follows_a_device_pointer(program, line, words):
+    done = run(program, "cpu")
+    message = done.stderr.decode()
+    assert done.returncode == -signal.SIGSEGV
+    assert done.stdout == b""
+    assert f"{program}:{line}: host code follows the device pointer" in message
+    assert words in message
+
+
+def test_the_line_is_the_programs_own_where_the_system_inlines_its_functions():
+    done = run("host_reads_variable.cu", "cpu", env={"CUDALAB_CXXFLAGS": "-D_FORTIFY_SOURCE=2"})
+    assert "host_reads_variable.cu:15: host code follows the device" in done.stderr.decode()
+
+
+def test_kernel_that_is_given_a_host_pointer():
+    done = run("kernel_reads_host.cu", "cpu")
+    assert done.returncode == 3
+    assert done.stdout.decode().split() == ["cudaErrorIllegalAddress"] * 2
+    assert (
+        "kernel_reads_host.cu:14: cudaErrorIllegalAddress: kernel add: argument 1 points to "
+        in (done.stderr.decode())
+    )
+
+
+CRASHES = {
+    "far": (
+        "cudaErrorIllegalAddress",
+        "thread (5,0,0): ",
+        "kernel_crashes.cu:9: access to address",
+    ),
+    "null": ("cudaErrorIllegalAddress", "thread (3,0,0): ", ":14: a null pointer is followed"),
+    "assert": ("cudaErrorAssert", "thread: [40,0,0] Assertion `threadIdx.x < 40` failed", ":18"),
+    "trap": ("cudaErrorLaunchFailure", "thread (1,0,0): ", "__trap()"),
+    "overflow": ("cudaErrorIllegalAddress", "thread (0,0,0): ", "stack overflow"),
+    "divergence": ("cudaErrorLaunchFailure", "divergent barrier: ", "kernel_crashes.cu:32"),
+    "used after free": ("cudaErrorIllegalAddress", "freed memory", "256 allocated at"),
+}
+
+
+@pytest.mark.parametrize("crash", CRASHES)
+def test_kernel_that_crashes_leaves_an_error_for_good(crash):
+    done = run("kernel_crashes.cu", "cpu", arguments=[crash])
+    name, *words = CRASHES[crash]
+    assert done.returncode == 0
+    assert done.stdout.decode().split() == [name] * 3
+    for each in words:
+        assert each in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("which", "error", "words"),
+    [
+        ("leaves", "LaunchFailure", "3 of 4 blocks wait at grid.sync()"),
+        ("crashes", "IllegalAddress", "block (1,0,0): thread (7,0,0): "),
+        ("ordinary", "LaunchFailure", "needs cudaLaunchCooperativeKernel"),
+    ],
+)
+def test_grid_that_waits_in_vain(which, error, words):
+    done = run("grid_broken.cu", "cpu", arguments=[which])
+    assert done.stdout.decode() == f"cudaError{error}\ncudaSuccess, cudaSuccess\n"
+    assert words in done.stderr.decode()
+
+
+def test_failed_assertion_of_the_host_aborts():
+    done = run("kernel_crashes.cu", "cpu", arguments=["host"])
+    assert done.returncode == -signal.SIGABRT
+    assert b"Assertion `argv[1][1] == '!'' failed." in done.stderr
+
+
+def test_launch_whose_error_nobody_asked_for():
+    done = run("kernel_crashes.cu", "cpu", arguments=["launch"])
+    assert done.returncode == 0
+    assert b"kernel_crashes.cu:70: the launch failed and the program never asked" in done.stderr
+    assert b"2000 x 1 x 1 threads: 1 to 1024 are allowed" in done.stderr
+
+
+# The program's own matters -----------------------------------------------------------------------
+
+ECHO = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <name.h>
+int main(int argc, char **argv) {
+    for (int i = 1; i < argc; ++i) printf("%s\n", argv[i]);
+    fprintf(stderr, "%d %s\n", VALUE, NAME);
+    int c;
+    while ((c = getchar()) != EOF) putchar(c);
+    size_t free_bytes, total;
+    cudaMemGetInfo(&free_bytes, &total);
+    fprintf(stderr, "%zu\n", total);
+    return VALUE;
+}
+"""
+
+
+@pytest.fixture
+def echo(tmp_path):
+    (tmp_path / "echo.cu").write_text(ECHO)
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "name.h").write_text('#pragma once\n#define NAME "here<<<>>>"\n')
+    return [
+        *("-I", str(tmp_path / "include")),
+        *("-D", "VALUE=42", str(tmp_path / "echo.cu")),
+    ]
+
+
+def test_streams_arguments_and_status_are_the_programs(echo, device_name, tmp_path):
+    binary = tmp_path / "echo"
+    for _ in range(2):  # compiled, then cached
+        done = cudalab(
+            *("run", "--device", device_name, "-o", str(binary), *echo),
+            *("--", "--device", "a b", "-o"),
+            input=b"\x00\x1a\r\n\xff",
+            env={"CUDALAB_DEVICE_MEMORY": "3M"},
+        )
+        assert done.returncode == 42
+        assert done.stdout == b"--device\na b\n-o\n\x00\x1a\r\n\xff"
+        lines = done.stderr.decode().splitlines()
+        assert lines[0] == "42 here<<<>>>"
+        assert device_name == "cuda" or lines[1:] == [str(3 << 20)]
+    own = subprocess.run([binary, "x"], input=b"y", capture_output=True, check=False)
+    assert (own.returncode, own.stdout) == (42, b"x\ny")
+
+
+@pytest.mark.parametrize("size", ["abc", "-1G", "0", "2GB", "3 M"])
+def test_a_memory_size_that_is_none_is_refused(echo, size):
+    done = cudalab("run", "--device", "cpu", *echo, env={"CUDALAB_DEVICE_MEMORY": size})
+    assert done.returncode == 125
+    assert done.stdout == b""
+    said = f"CUDALAB_DEVICE_MEMORY={size}: no size such as 512M or 2G"
+    assert done.stderr.decode().splitlines()[-1] == said
+
+
+def test_more_static_shared_memory_than_nvcc_allows(tmp_path):
+    source = tmp_path / "big.cu"
+    source.write_text(
+        "#include <cstdio>\n"
+        "__global__ void k(int *out) {\n"
+        "    __shared__ int v[20000];\n"
+        "    v[threadIdx.x] = threadIdx.x;\n"
+        "    __syncthreads();\n"
+        "    out[threadIdx.x] = v[blockDim.x - 1 - threadIdx.x];\n"
+        "}\n"
+        "int main() {\n"
+        "    int *d;\n"
+        "    cudaMalloc(&d, 128);\n"
+        "    k<<<1, 32>>>(d);\n"
+        "    puts(cudaGetErrorName(cudaGetLastError()));\n"
+        "}\n"
+    )
+    done = cudalab("run", "--device", "cpu", str(source), env={"CUDALAB_ERRORS": "1"})
+    assert (done.returncode, done.stdout) == (0, b"cudaErrorInvalidValue\n")
+    assert b"80000 bytes of __shared__ variables: nvcc compiles no kernel with more" in done.stderr
+
+
+def test_a_gpu_that_is_not_there_is_refused(echo):
+    done = cudalab("run", "--device", "cuda", *echo, env={"CUDA_VISIBLE_DEVICES": ""})
+    assert (done.returncode, done.stdout) == (125, b"")
+    assert b"Error: the program cannot be run on a GPU: there is none here\nHint: " in done.stderr
+
+
+def test_changed_header_is_noticed(echo, tmp_path):
+    assert b"here<<<>>>" in cudalab("run", "--device", "cpu", *echo).stderr
+    (tmp_path / "include" / "name.h").write_text('#define NAME "there"\n')
+    assert b"there" in cudalab("run", "--device", "cpu", *echo).stderr
+
+
+def test_closed_pipe_ends_the_program(tmp_path):
+    source = tmp_path / "endless.cu"
+    source.write_text('#include <cstdio>\nint main() { for (;;) puts("y"); }\n')
+    command = [sys.executable, "-m", "cudalab", "run", "--device", "cpu", str(source)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout.read(4) == b"y\ny\n"
+        process.stdout.close()
+        assert process.wait(60) == -signal.SIGPIPE
+
+
+def test_output_of_kernels_is_in_order(tmp_path, device_name):
+    source = tmp_path / "order.cu"
+    source.write_text(
+        "#include <cstdio>\n"
+        '__global__ void say(int n) { printf("kernel %d, thread %d\\n", n, threadIdx.x); }\n'
+        'int main() { for (int i = 0; i < 3; ++i) { printf("host %d\\n", i); fflush(stdout);\n'
+        "say<<<1, 2>>>(i); cudaDeviceSynchronize(); } }\n"
+    )
+    done = cudalab("run", "--device", device_name, str(source))
+    expected = "".join(f"host {i}\nkernel {i}, thread 0\nkernel {i}, thread 1\n" for i in range(3))
+    assert done.stdout.decode() == expected
+
+
+def test_a_program_with_asynchronous_copies(tmp_path, device_name):
+    source = tmp_path / "copies.cu"
+    source.write_text(
+        "#include <cooperative_groups.h>\n"
+        "#include <cooperative_groups/memcpy_async.h>\n"
+        "#include <cuda_pipeline.h>\n"
+        "#include <cstdio>\n"
+        "namespace cg = cooperative_groups;\n"
+        "__device__ int numbers[64];\n"
+        "__global__ void k() {\n"
+        "  __shared__ int own[32], ours[64];\n"
+        "  const int t = threadIdx.x;\n"
+        "  __pipeline_memcpy_async(&own[t], &numbers[t + 32], 4);\n"
+        "  __pipeline_commit();\n"
+        "  auto block = cg::this_thread_block();\n"
+        "  cg::memcpy_async(block, ours, numbers, sizeof ours);\n"
+        "  cg::wait(block);\n"
+        "  __pipeline_wait_prior(0);\n"
+        '  printf("%d ", own[t] + 100 * ours[63 - t]);\n'
+        "}\n"
+        "int main() {\n"
+        "  int host[64];\n"
+        "  for (int i = 0; i < 64; ++i) host[i] = i;\n"
+        "  cudaMemcpyToSymbol(numbers, host, sizeof host);\n"
+        "  k<<<1, 32>>>();\n"
+        "  return cudaDeviceSynchronize();\n"
+        "}\n"
+    )
+    done = cudalab("run", "--device", device_name, str(source))
+    assert done.returncode == 0, done.stderr
+    found = [int(word) for word in done.stdout.split()]
+    assert found == [t + 32 + 100 * (63 - t) for t in range(32)]
+
+
+def test_cached_program_starts_at_once(tmp_path):
+    source = tmp_path / "start.cu"
+    source.write_text("int main() { return 7; }\n")
+    command = ["run", "--device", "cpu", str(source)]
+    assert cudalab(*command).returncode == 7
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        assert cudalab(*command).returncode == 7
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.5  # 0.06 s measured; a busy machine takes longer
+
+
+# Under the instrument ----------------------------------------------------------------------------
+
+
+def test_sanitize_finds_what_is_wrong():
+    done = run("racy.cu", "auto", "--sanitize")
+    report = " ".join(done.stderr.decode().split())  # however wide it is
+    assert done.returncode == 3
+    assert done.stdout == b"1\n"
+    assert "racy: 6 found" in report
+    assert "looked at: 2 launches of 2 kernels" in report
+    assert "2. beyond<<<1, 128>>> at" in report
+    assert "racy.cu:18: access out of bounds" in report
+    assert "data race" in report
+    assert "there is no __syncthreads() between the two" in report
+    assert "data[t] = s[n - 1 - t];" in report
+    assert "thread 64: write of 4 bytes at" in report
+    assert "racy.cu:11, element 64: just past the end of" in report
+    assert "racy.cu:19: the launch failed and the program never asked" in report
+    assert "racy.cu:16: 1000 bytes of device memory are never freed" in report
+
+
+@pytest.mark.parametrize(
+    ("program", "case"),
+    [
+        ("scan_raii", "scan/tail.float32"),
+        ("histogram_streams", "histogram/random.uint8"),
+        ("radixsort_digits", "radixsort/course.uint32"),
+    ],
+)
+def test_sanitize_finds_nothing_in_the_samples(program, case):
+    with (ROOT / "samples" / f"{case}.in.bin").open("rb") as stdin:
+        done = run(SAMPLES[program][0], "cpu", "--sanitize", stdin=stdin)
+    assert done.returncode == 0
+    assert done.stdout == (ROOT / "samples" / f"{case}.out.bin").read_bytes()
+    assert ": clean" in done.stderr.decode()
+
+
+def test_sanitize_finds_nothing_in_any_form_of_launch():
+    done = run("forms.cu", "cpu", "--sanitize")
+    assert done.stdout.decode() == (OWN / "forms.txt").read_text(encoding="utf-8")
+    assert (done.returncode, b"forms: clean" in done.stderr) == (0, True)
+
+
+GRID = ["120 120", "160 160", "120 120", "80 80"]
+
+
+def test_blocks_pass_numbers_on(device_name):
+    assert run("grid_races.cu", device_name).stdout.decode().splitlines() == GRID
+
+
+@pytest.mark.parametrize("option", ["--sanitize", "--profile"])
+def test_grids_that_wait_are_observed(option):
+    done = run("grid_races.cu", "cpu", option)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().splitlines() == GRID
+    if option == "--sanitize":
+        assert b"grid_races: clean" in done.stderr
+    else:
+        assert b"4 of 4" in done.stderr
+
+
+def test_a_race_between_blocks_of_a_grid_that_does_not_wait():
+    done = run("grid_races.cu", "cpu", "--sanitize", arguments=["no"])
+    assert done.returncode == 3
+    assert "data race" in done.stderr.decode()
+    assert "grid_races.cu:21" in done.stderr.decode()
+
+
+def test_groups_and_grids_under_the_instrument():
+    done = run("groups.cu", "cpu", "--sanitize")
+    assert done.stdout.decode() == (OWN / "groups.txt").read_text(encoding="utf-8")
+
+
+def test_a_grid_that_waits_in_vain_under_the_instrument():
+    done = run("grid_broken.cu", "cpu", "--sanitize", arguments=["leaves"])
+    report = " ".join(done.stderr.decode().split())
+    assert done.returncode == 3
+    assert done.stdout == b"cudaErrorLaunchFailure\ncudaSuccess, cudaSuccess\n"
+    assert "3 of 4 blocks wait at grid.sync(), the others have ended" in report
+
+
+def test_a_program_without_kernels_is_not_called_clean(tmp_path):
+    path = tmp_path / "silent.cu"
+    path.write_text("int main() { return 0; }\n")
+    done = run([path], "cpu", "--sanitize")
+    assert done.returncode == 0
+    assert b"silent: no kernel was launched, so nothing was observed" in done.stderr
+
+
+def test_an_instrument_that_does_not_start_is_no_verdict(monkeypatch):
+    from cudalab.errors import CudalabError  # noqa: PLC0415 - of this test alone
+    from cudalab.program import observe  # noqa: PLC0415 - as above
+
+    monkeypatch.setattr(observe, "_Program", None)
+    with pytest.raises(CudalabError, match="nothing was observed"):
+        observe.observe(None, ["program"], detect=True, count=False)
+
+
+def test_profile_counts_by_launch_and_by_line():
+    path = ROOT / "samples" / "transpose" / "course.float32.in.bin"
+    done = run(SAMPLES["transpose_dynamic"][0], "cpu", "--profile", input=path.read_bytes())
+    report = done.stderr.decode()
+    assert done.returncode == 0
+    assert done.stdout == path.with_name("course.float32.out.bin").read_bytes()
+    assert "transpose_dynamic: 1 launch of 1 kernel" in report
+    assert "never freed" not in report
+    assert "bank conflicts: no" in report
+    assert "to[(size_t)row * rows + column] = tile[" in report
+
+
+def test_profile_tells_what_the_program_lets_pass():
+    report = " ".join(run("racy.cu", "cpu", "--profile").stderr.decode().split())
+    assert "racy: 2 launches of 2 kernels" in report
+    assert "1000 bytes of device memory are never freed" in report
+    assert "racy.cu:19: the launch failed and the program never asked" in report
+
+
+def test_status_of_an_observed_program_is_its_own():
+    done = run("kernel_reads_host.cu", "cpu", "--sanitize")
+    assert done.returncode == 3
+    assert b"points to host memory" in done.stderr
+    done = run("host_frees_device.cu", "cpu", "--sanitize")
+    assert done.returncode == -signal.SIGSEGV
+
+
+# Failures of `run` itself: exit status 125 -------------------------------------------------------
+
+
+def refuse(*words):
+    done = cudalab("run", "--device", "cpu", *words)
+    assert done.returncode == 125
+    assert done.stdout == b""
+    return done.stderr.decode()
+
+
+def test_wrong_use():
+    assert "no-such.cu: no such file" in refuse("no-such.cu")
+    assert "Missing argument" in refuse()
+    assert "No such option" in refuse("--nonsense", "x.cu")
+    assert "exclude each other" in refuse("--sanitize", "--profile", "x.cu")
+
+
+def test_compile_errors_name_the_programs_line(tmp_path):
+    (tmp_path / "part.cuh").write_text(
+        "#pragma once\n\ninline int half(int x) { return x / two; }\n"
+    )
+    source = tmp_path / "main.cu"
+    source.write_text(
+        '#include "part.cuh"\n'
+        "__global__ void k(float *a, int n) { a[n] = 1; }\n"
+        "int main() {\n"
+        "    float *a = 0;\n"
+        "    k<<<1,\n"
+        "        32>>>(a, 5);\n"
+        "    return undeclared;\n"
+        "}\n"
+    )
+    message = refuse(str(source))
+    assert f"{tmp_path}/part.cuh:3:" in message
+    assert f"{source}:7:" in message
+    assert "cudalab_a" not in message
+    source.write_text("__global__ void k(int *a) {}\nint main() {\n    k<<<1, 1>>>(1.5);\n}\n")
+    message = refuse(str(source))
+    assert f"{source}:3: error: the arguments" in message
+    assert "do not fit the kernel's parameters (int" in message
+    assert message.endswith("\n    k<<<1, 1>>>(1.5);\n")
+
+
+def test_program_without_main(tmp_path):
+    source = tmp_path / "kernel.cu"
+    source.write_text("__global__ void k(int *a) { a[0] = 1; }\n")
+    assert "kernel.cu has no main function\nHint: a file of kernels" in refuse(str(source))
+
+
+UNSUPPORTED = {
+    "Thrust": ("#include <thrust/sort.h>\nint main() {}\n", 1),
+    "CUB": ("\n#include <cub/cub.cuh>\nint main() {}\n", 2),
+    "inline PTX": ('__global__ void k() {\n  asm volatile("membar.gl;");\n}\nint main() {}\n', 2),
+    "launches from kernels": (
+        "__global__ void k() {}\n__global__ void parent() { k<<<1, 1>>>(); }\nint main() {}\n",
+        2,
+    ),
+    "textures": (
+        "__global__ void k(cudaTextureObject_t t, float *a) {}\nint main() {}\n",
+        1,
+    ),
+    "CUDA graphs: cudaGraph_t": ("int main() {\n\n  cudaGraph_t graph;\n}\n", 3),
+    "cudaNoSuchFunction": ("int main() {\n  return cudaNoSuchFunction();\n}\n", 2),
+}
+
+
+@pytest.mark.parametrize("what", UNSUPPORTED)
+def test_what_the_device_lacks_is_named(what, tmp_path):
+    text, line = UNSUPPORTED[what]
+    source = tmp_path / "program.cu"
+    source.write_text(text)
+    message = refuse(str(source))
+    assert message.startswith(f"Error: not supported on the CPU device: {what}")
+    assert f"({source}:{line})" in message
+    assert len(message.splitlines()) == 1

@@ -1,0 +1,263 @@
+"""Check mode: what it counts, against arithmetic by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from instrumented import (
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    KERNELS,
+    compiled_by,
+    launch,
+    line_of,
+    profiled,
+    zeros,
+)
+
+from cudalab.backends.cpu.check import CheckBackend
+from cudalab.backends.trace import Place
+from cudalab.language import source
+
+__all__ = ["compiled_by"]
+COUNTS = "check_counts.cu"
+pytestmark = pytest.mark.usefixtures("compiled_by")  # reports must not depend on it
+
+
+def trace(kernel, grid, block, *args, banks=32, **options):
+    with CheckBackend(detect=False, count=True, banks=banks, **options) as device:
+        launch(device, COUNTS, kernel, grid, block, *args)
+    (found,) = device.traces
+    return found
+
+
+def at(found, name, kind=None):
+    """The access on the line with the mark @name."""
+    place = Place(COUNTS, line_of(name, COUNTS))
+    accesses = [a for a in found.accesses if a.place == place and kind in (None, a.kind)]
+    assert len(accesses) == 1, accesses
+    return accesses[0]
+
+
+def test_sectors():
+    found = trace("global_strides", 1, 32, zeros(1024, FLOAT), zeros(32, FLOAT))
+    sectors = {
+        "stride1": (4, 4),
+        "stride2": (8, 4),
+        "stride32": (32, 4),
+        "shifted": (5, 4),
+        "broadcast": (1, 1),
+        "out": (4, 4),
+    }
+    for name, (touched, ideal) in sectors.items():
+        access = at(found, name)
+        assert (access.sectors, access.ideal_sectors) == (touched, ideal), name
+        assert (access.requests, access.lanes, access.bytes_per_lane) == (1, 32, 4)
+        assert access.space == "global"
+    assert at(found, "stride1").buffer == "in"
+    assert at(found, "out").buffer == "out"
+    assert at(found, "out").kind == "store"
+
+
+def test_wide_loads_are_one_request():
+    found = trace("wide_loads", 1, 32, zeros(128, FLOAT), zeros(32, DOUBLE), zeros(32, FLOAT))
+    assert (at(found, "float4").bytes_per_lane, at(found, "float4").sectors) == (16, 16)
+    assert (at(found, "double").bytes_per_lane, at(found, "double").sectors) == (8, 8)
+
+
+def test_accesses_with_a_hint_are_one_request():
+    arrays = zeros(128, FLOAT), zeros(32, FLOAT), zeros(128, FLOAT), zeros(32, FLOAT)
+    found = trace("hinted", 1, 32, *arrays)
+    for name, kind, size in (
+        ("hinted_load", "load", 16),
+        ("hinted_store", "store", 16),
+        ("hinted_word", "load", 4),
+        ("hinted_word_out", "store", 4),
+    ):
+        access = at(found, name)
+        assert (access.kind, access.requests, access.bytes_per_lane) == (kind, 1, size), name
+
+
+def test_bank_conflicts():
+    found = trace("shared_strides", 1, 32, zeros(32, FLOAT))
+    degrees = {"words1": 1, "words2": 2, "words32": 32, "pairs": 1, "one_word": 1}
+    for name, degree in degrees.items():
+        access = at(found, name)
+        assert (access.wavefronts, access.conflict_degree_max) == (degree, degree), name
+        assert access.buffer == "words"
+        assert access.ideal_wavefronts == 1
+    assert at(found, "fill").requests == 32
+    assert found.barriers == {Place(COUNTS, line_of("barrier", COUNTS)): 1}
+
+
+def test_eight_bytes_are_two_passes():
+    """Half-warps: words[2 t] of 16 lanes meet in 16 banks; words[t / 2] of pairs go together."""
+    found = trace("shared_doubles", 1, 32, zeros(32, DOUBLE))
+    stores, loads = at(found, "doubles", "store"), at(found, "doubles_read", "load")
+    assert (stores.requests, stores.wavefronts, stores.conflict_degree_max) == (2, 4, 1)
+    assert (loads.requests, loads.wavefronts, loads.conflict_degree_max) == (2, 4 + 1, 2)
+
+
+def test_sixteen_bytes_are_four_passes():
+    found = trace("shared_float4", 1, 32, zeros(128, FLOAT))
+    for name, kind in (("float4_store", "store"), ("float4_load", "load")):
+        access = at(found, name, kind)
+        assert (access.bytes_per_lane, access.wavefronts, access.conflict_degree_max) == (16, 4, 1)
+
+
+def test_sixteen_banks():
+    new = trace("half_warps", 1, 32, zeros(32, FLOAT))
+    old = trace("half_warps", 1, 32, zeros(32, FLOAT), banks=16)
+    assert (
+        at(new, "stride16", "load").wavefronts,
+        at(new, "stride16", "load").conflict_degree_max,
+    ) == (16, 16)
+    assert (
+        at(old, "stride16", "load").wavefronts,
+        at(old, "stride16", "load").conflict_degree_max,
+    ) == (32, 16)
+    new = trace("shared_bytes", 1, 32, zeros(32, BYTE))
+    old = trace("shared_bytes", 1, 32, zeros(32, BYTE), banks=16)
+    assert at(new, "bytes").conflict_degree_max == 1
+    assert at(old, "bytes").conflict_degree_max == 4
+
+
+def test_atomics_that_meet():
+    found = trace("same_address", 1, 32, zeros(1), zeros(32))
+    assert at(found, "eight").same_address_max == 8
+    everyone = at(found, "all", "atomic")
+    assert (everyone.same_address_max, everyone.same_address_mean) == (32, 32.0)
+    assert everyone.buffer == "counts"
+
+
+def test_lanes_stay_together_where_some_continue():
+    found = trace("continues", 1, 32, zeros(512), zeros(32))
+    assert (at(found, "every_iteration").requests, at(found, "every_iteration").lanes) == (8, 256)
+    most = at(found, "most_iterations")
+    assert (most.requests, most.lanes) == (8, 8 * 28)
+    assert at(found, "after_loop").requests == 1
+    (branch,) = [b for b in found.branches if b.place.line == line_of("continue", COUNTS)]
+    assert (branch.executions, branch.divergent) == (8, 8)
+    assert (branch.lanes_first, branch.lanes_second) == (8 * 4, 8 * 28)
+
+
+def test_branches():
+    found = trace("branches", 1, 64, zeros(64), zeros(64))
+    by_line = {b.place.line: b for b in found.branches}
+    quarter = by_line[line_of("quarter", COUNTS)]
+    assert (quarter.executions, quarter.divergent) == (2, 2)
+    assert (quarter.lanes_first, quarter.lanes_second) == (2 * 8, 2 * 24)
+    first_warp = by_line[line_of("first_warp", COUNTS)]
+    assert (first_warp.executions, first_warp.divergent) == (2, 0)
+    # Of three lanes one goes round twice, one once: both of a warp's first two tests part lanes.
+    uneven = by_line[line_of("uneven", COUNTS)]
+    assert (uneven.executions, uneven.divergent) == (2 * 3, 2 * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "executions", "divergent", "lanes"),
+    [
+        ("second_part", 3, 2, (8, 24)),  # in warps 0 and 1
+        ("both_parts", 3, 3, (4, 28)),  # once, although two operands part the lanes
+        ("either", 3, 2, (8, 24)),  # in warps 1 and 2
+        ("nested", 3, 1, (8, 24)),
+    ],
+)
+def test_a_condition_of_several_parts_is_one_branch(name, executions, divergent, lanes):
+    found = trace("conditions", 1, 96, zeros(96), zeros(96))
+    (branch,) = [b for b in found.branches if b.place.line == line_of(name, COUNTS)]
+    assert (branch.executions, branch.divergent) == (executions, divergent)
+    assert (branch.lanes_first, branch.lanes_second) == tuple(divergent * n for n in lanes)
+
+
+def test_the_condition_of_a_loop():
+    found = trace("conditions", 1, 32, zeros(96), zeros(96))
+    (branch,) = [b for b in found.branches if b.place.line == line_of("loop", COUNTS)]
+    assert (branch.executions, branch.divergent) == (5, 4)  # lanes 0, 1, 2, 3 leave one by one
+
+
+def test_operations():
+    """4 x (a multiplication and an addition) and a root, by 32 lanes."""
+    found = trace("operations", 1, 32, zeros(64, FLOAT), zeros(32, FLOAT))
+    assert found.operations == {"float": 32 * (4 * 2 + 1)}
+    assert at(found, "in_function").requests == 8
+
+
+def test_warp_operations():
+    found = trace("warp_operations", 1, 64, zeros(64))
+    counts = {place.line: count for place, count in found.warp_operations.items()}
+    assert counts == {line_of("shuffle", COUNTS): 2 * 5, line_of("vote", COUNTS): 2}
+
+
+@pytest.mark.parametrize(
+    ("variant", "degrees"),
+    [
+        ("interleaved_strided", [2, 4, 8, 8, 8, 4, 2, 1]),
+        ("sequential", [1, 1, 1, 1, 1, 1, 1, 1]),
+    ],
+)
+def test_the_ladder_of_the_reduction(variant, degrees):
+    """Level by level: 2 s t of 32 lanes lie on 32 / s banks at most, until lanes run out."""
+    found = profiled("reduce", variant, 256).traces[0]
+    steps = max((a for a in found.accesses if a.kind == "load"), key=lambda a: len(a.steps)).steps
+    assert [step.conflict_degree for step in steps] == degrees
+
+
+@pytest.mark.parametrize(
+    ("variant", "shared_degree", "store_sectors"),
+    [("naive", 0, 32), ("tiled", 32, 4), ("tiled_padded", 1, 4)],
+)
+def test_transpose(variant, shared_degree, store_sectors):
+    (found,) = profiled("transpose", variant, 128).traces
+    loads = [a for a in found.accesses if a.space == "shared" and a.kind == "load"]
+    assert max((a.conflict_degree_max for a in loads), default=0) == shared_degree
+    (store,) = [a for a in found.accesses if a.space == "global" and a.kind == "store"]
+    assert store.sectors / store.requests == store_sectors
+
+
+# Which blocks are traced -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5, 20, None])
+def test_traced_and_fast_blocks_work_together(blocks):
+    """Each block goes on from the one before; both builds share the module's variables."""
+    with CheckBackend(detect=False, count=True, blocks=blocks, threads=2) as device:
+        module = device.compile(source.load(KERNELS / COUNTS, COUNTS), {})
+        offset = np.array([100], INT)
+        device.copy(offset.view(BYTE), device.constant(module, "offset"))
+        handed_on = device.to_device(zeros(20))
+        before = device.to_host(device.constant(module, "calls")).view(INT)[0]
+        device.launch(module["chain"], 20, 32, handed_on)
+        calls = device.to_host(device.constant(module, "calls")).view(INT)[0] - before
+    assert device.to_host(handed_on).tolist() == list(range(101, 121))
+    assert calls == 20
+    (found,) = device.traces
+    assert (found.blocks, found.blocks_traced) == (20, blocks or 20)
+    assert found.warps_traced == (blocks or 20)
+    reads = [a for a in found.accesses if a.space == "constant"]
+    assert [a.requests for a in reads] == [blocks or 20]
+    assert {a.buffer for a in found.accesses} == {"handed_on", "offset", "calls"}
+
+
+def test_a_spent_budget_leaves_one_block_of_each_kernel():
+    with CheckBackend(detect=False, count=True, budget_s=0) as device:
+        module = device.compile(source.load(KERNELS / COUNTS, COUNTS), {})
+        for _ in range(2):
+            device.launch(module["chain"], 20, 32, device.to_device(zeros(20)))
+    assert [found.blocks_traced for found in device.traces] == [1, 0]
+
+
+@pytest.mark.parametrize("variant", ["decoupled_lookback", "lookback_prefetch"])
+def test_look_back_with_a_sample_of_blocks(variant):
+    assert profiled("scan", variant, 70_000, blocks=3).traces[0].blocks_traced == 3
+
+
+def test_names_of_buffers():
+    with CheckBackend(detect=False, count=True) as device:
+        module = device.compile(source.load(KERNELS / COUNTS, COUNTS), {})
+        buffer = device.to_device(zeros(20))
+        device.name_buffer(buffer, "numbers")
+        device.launch(module["chain"], 2, 32, buffer)
+    assert "numbers" in {access.buffer for access in device.traces[0].accesses}

@@ -1,0 +1,133 @@
+"""Check mode: two compilers report the same, and the parts that need none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from instrumented import COMPILERS, forget_compiler, profiled, use
+
+from cudalab.backends.cpu.check import CheckBackend, spread
+from cudalab.backends.cpu.check_rows import merge_findings
+from cudalab.backends.trace import Finding, Place, Thread
+from cudalab.language import source
+from cudalab.system import elf
+from cudalab.system.cache import cache_dir
+
+
+def test_blocks_are_spread_over_the_grid():
+    assert spread(1, 10) == [0]
+    assert spread(2, 10) == [0, 9]
+    assert spread(4, 10) == [0, 3, 6, 9]
+    assert spread(10, 10) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("_ZZ13reduce_blocksE6values", "values"),
+        ("_ZZ12reduce_blockILj256EEffE11warp_values", "warp_values"),
+        ("_ZZ1kE4tile_0", "tile"),
+        ("_ZZ1kE3E2x_0", "E2x"),
+        ("_ZL4tile", "tile"),
+        ("tile", "tile"),
+    ],
+)
+def test_names_of_shared_arrays(symbol, name):
+    assert elf.source_name(symbol) == name
+
+
+def test_findings_are_merged():
+    one = Finding(
+        "race",
+        "k",
+        Place("f", 1),
+        Thread((0, 0, 0), (1, 0, 0)),
+        buffer="b",
+        other_place=Place("f", 2),
+    )
+    known = [one]
+    merge_findings(known, [one])
+    assert [f.count for f in known] == [2]
+    across = replace(one, thread=Thread((0, 0, 0), (40, 0, 0)), missing="__syncthreads")
+    for order in permutations([replace(one, missing="__syncwarp"), across]):
+        known = []
+        merge_findings(known, list(order))
+        assert known == [replace(across, count=2)]  # the barrier that cures both
+    late = Finding("uninitialised", "k", Place("f", 2), Thread((0, 0, 0), (0, 0, 0)), buffer="b")
+    merge_findings(known, [late])
+    assert [f.kind for f in known] == ["race"]
+
+
+@pytest.mark.parametrize(
+    ("lab", "variant", "n"),
+    [
+        ("reduce", "unrolled_last_warp", 3000),
+        ("reduce", "single_pass", 10_000),
+        ("scan", "blelloch_padded", 3000),
+        ("scan", "decoupled_lookback", 20_000),
+        ("histogram", "warp_tagged", 3000),
+        ("histogram", "per_thread_64", 3000),
+        ("transpose", "tiled", 70),
+        ("matmul", "tiled", 40),
+        ("radixsort", "digit_4bit", 5000),
+    ],
+)
+def test_compilers_agree_and_right_kernels_are_clean(monkeypatch, lab, variant, n):
+    seen = []
+    for name in COMPILERS:
+        use(name, monkeypatch)
+        device = profiled(lab, variant, n, detect=True)
+        assert [f for f in device.findings if not f.note] == []
+        seen.append((device.traces, device.findings))
+    monkeypatch.undo()
+    forget_compiler()
+    assert seen[0] == seen[1]
+
+
+def test_a_damaged_cache_entry_is_built_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache_dir.cache_clear()
+    try:
+        assert profiled("transpose", "naive", 40).traces
+        for path in [path for path in tmp_path.rglob("*.so") if "check" in path.name]:
+            half = path.with_name("half")
+            half.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+            half.replace(path)
+        assert profiled("transpose", "naive", 40).traces
+    finally:
+        cache_dir.cache_clear()
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_files_are_named_as_the_source_says(tmp_path, monkeypatch, name):
+    """Absolute and relative labels, with and without a folder."""
+    use(name, monkeypatch)
+    file = tmp_path / "own kernel.cu"
+    file.write_text('extern "C" __global__ void set(int *out) {\n    out[threadIdx.x] = 1;\n}\n')
+    for label in (str(file), "own kernel.cu", "kernels/own kernel.cu"):
+        with CheckBackend(detect=False, count=True) as device:
+            module = device.compile(source.load(file, label), {})
+            device.launch(module["set"], 1, (8, 4), device.empty(32, np.int32))
+        (access,) = device.traces[0].accesses
+        assert access.place == Place(label, 2)
+    monkeypatch.undo()
+    forget_compiler()
+
+
+def test_a_thread_of_a_plane_is_named_by_its_coordinates(tmp_path):
+    file = tmp_path / "own.cu"
+    file.write_text(
+        'extern "C" __global__ void overrun(int *out) {\n'
+        "    const unsigned t = threadIdx.y * blockDim.x + threadIdx.x;\n"
+        "    const unsigned block = blockIdx.y * gridDim.x + blockIdx.x;\n"
+        "    out[block * 32 + t] = 1;\n}\n"
+    )
+    with CheckBackend(detect=True, count=False) as device:
+        module = device.compile(source.load(file, "own.cu"), {})
+        device.launch(module["overrun"], (2, 3), (8, 4), device.empty(32 * 6 - 1, np.int32))
+    (finding,) = device.findings
+    assert finding.thread == Thread((1, 2, 0), (7, 3, 0))
+    assert (finding.buffer, finding.index) == ("out", 191)

@@ -1,0 +1,205 @@
+"""The GPU itself: what is particular to it, and how a crash in a kernel ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cudalab import labs
+from cudalab.backends.cuda import device
+from cudalab.errors import NoDeviceError
+from cudalab.labs import registry
+from cudalab.language import source
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def python(program, **environment):
+    """Run a program in a process of its own, which a crashed kernel may spoil."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=REPOSITORY,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def hidden(monkeypatch):
+    """A Python without PyCUDA."""
+    monkeypatch.setitem(sys.modules, "pycuda", None)
+
+
+@pytest.mark.usefixtures("hidden")
+def test_without_pycuda():
+    assert not device.device_available()
+    assert "PyCUDA" in device.unavailable_reason()
+    with pytest.raises(NoDeviceError, match="PyCUDA") as caught:
+        device.CudaBackend()
+    assert "pip install 'cudalab[cuda]'" in caught.value.hint
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("capability", "has", "lacks"),
+    [
+        (
+            75,
+            {"sm_75", "tensor_cores", "inline_ptx"},
+            {"sm_80", "shared_96kb", "bulk_copy", "sm_75a"},
+        ),
+        (80, {"sm_80", "shared_96kb", "shared_160kb"}, {"sm_90", "shared_224kb"}),
+        (86, {"sm_75", "sm_80", "shared_96kb"}, {"sm_90", "bulk_copy", "shared_160kb"}),
+        (
+            90,
+            {"sm_75", "sm_80", "sm_90", "sm_90a", "clusters", "bulk_copy", "shared_224kb"},
+            {"sm_100"},
+        ),
+        (120, {"sm_90", "sm_120", "sm_120a", "shared_96kb"}, {"sm_90a", "sm_121", "shared_160kb"}),
+    ],
+)
+def test_features(capability, has, lacks):
+    features = device._features(capability)
+    assert has <= features
+    assert not lacks & features
+
+
+# KiB, of the CUDA C++ programming guide, technical specifications per compute capability.
+SHARED_MEMORY = {70: 96, 75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
+
+
+@pytest.mark.parametrize("capability", SHARED_MEMORY)
+def test_a_device_that_takes_a_variant_has_its_shared_memory(capability):
+    features = device._features(capability)
+    for variant in (v for name in labs.names() for v in registry.variants(labs.get(name))):
+        if features.issuperset(variant.requires):
+            needed = int(variant.defines.get("SHARED_BYTES", 0))
+            assert needed <= SHARED_MEMORY[capability] << 10, variant.name
+
+
+CRASH = """
+    from pathlib import Path
+    import numpy as np
+    from cudalab import labs, registry, source
+    from cudalab.backends.cuda import CudaBackend
+    from cudalab.errors import KernelError
+
+    try:
+        with CudaBackend() as backend:
+            module = backend.compile(source.load(Path("tests/kernels/crashing.cu")), {})
+            out = backend.to_device(np.zeros(4, np.int32))
+            backend.launch(module["write_far_away"], 1, 1, out, np.int64(1 << 40))
+            %s
+    except KernelError as error:
+        print(error.message)
+        print(error.hint)
+"""
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    "then",
+    [
+        "backend.to_host(out)",
+        "list(backend.chunks(out))",
+        "backend.synchronize()",
+        "pass",
+        "timer = backend.timer(); timer.start(); timer.stop(); timer.ms",
+        "[backend.launch(module['write_far_away'], 1, 1, out, np.int64(0)) for _ in range(10**6)]",
+    ],
+)
+def test_crash_in_a_kernel(then):
+    done = python(CRASH % then)
+    assert "illegal memory access" in done.stdout
+    assert "write_far_away" in done.stdout
+    assert "--device cpu" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("leave", "status"),
+    [("raise SystemExit(3)", 3), ("1 / 0", 1), ("raise KeyboardInterrupt", -2), ("pass", 0)],
+)
+def test_every_way_out_pops_the_context(leave, status):
+    done = python(f"""
+        import numpy as np
+        from cudalab.backends.cuda import CudaBackend
+        with CudaBackend() as backend:
+            large = backend.to_device(np.zeros(30_000_000, np.uint8))
+            pieces = backend.chunks(large)
+            next(pieces)
+            {leave}
+    """)
+    assert done.returncode == status
+    assert "PyCUDA" not in done.stderr
+
+
+@pytest.mark.cuda
+def test_process_that_never_leaves():
+    done = python("""
+        from cudalab.backends.cuda import CudaBackend
+        backend = CudaBackend().__enter__()
+        buffer = backend.empty(1000, "f4")
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.cuda
+def test_hidden_devices():
+    done = python(
+        "from cudalab.backends.cuda.device import unavailable_reason; print(unavailable_reason())",
+        CUDA_VISIBLE_DEVICES="",
+    )
+    assert done.stdout.startswith("there is no CUDA device: ")
+    assert done.stderr == ""
+
+
+@pytest.mark.cuda
+def test_kernel_without_extern_c(tmp_path):
+    (tmp_path / "mangled.cu").write_text("__global__ void f(int *out) { *out = 1; }\n")
+    with device.CudaBackend() as backend:
+        module = backend.compile(source.load(tmp_path / "mangled.cu"), {})
+        with pytest.raises(device.CudalabError, match="kernel f cannot be found") as caught:
+            module["f"]
+    assert 'extern "C"' in caught.value.hint
+
+
+@pytest.mark.cuda
+def test_registers_limit_the_block(tmp_path):
+    (tmp_path / "bounded.cu").write_text(
+        'extern "C" __global__ void __launch_bounds__(128) f(int *out) { *out = 1; }\n'
+    )
+    with device.CudaBackend() as backend:
+        module = backend.compile(source.load(tmp_path / "bounded.cu"), {})
+        out = backend.empty(1, np.int32)
+        with pytest.raises(
+            device.KernelError, match="at most 128 threads a block, launched with 256"
+        ):
+            backend.launch(module["f"], 1, 256, out)
+        backend.launch(module["f"], 1, 128, out)
+        assert backend.to_host(out)[0] == 1
+
+
+@pytest.mark.cuda
+def test_warnings_are_shown_once(tmp_path, capsys):
+    (tmp_path / "warned.cu").write_text(
+        f"// {tmp_path}\n"
+        'extern "C" __global__ void f(int *out) {\n    int unused;\n    *out = 1;\n}\n'
+    )
+    with device.CudaBackend() as backend:
+        backend.compile(source.load(tmp_path / "warned.cu", "warned.cu"), {})
+        first = capsys.readouterr()
+        backend.compile(source.load(tmp_path / "warned.cu", "warned.cu"), {})
+    assert first.err.startswith("warned.cu:3: warning")
+    assert first.out == ""
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,409 @@
+"""The sanitizer: what it says, each broken kernel found at its line, every right variant clean."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import replace
+from itertools import permutations, product
+from pathlib import Path
+
+import pytest
+from traced import FILE, finding
+
+from cudalab import labs
+from cudalab.backends.cpu import check, check_rows
+from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.trace import Place, Thread
+from cudalab.errors import UsageError
+from cudalab.labs import registry
+from cudalab.language.source import kernels_dir
+from cudalab.microscope import profile, sanitize
+
+BROKEN = Path(__file__).parents[1] / "broken"
+COMMAND = [sys.executable, "-m", "cudalab", "sanitize"]
+_EXPECT = re.compile(r"^// /// expect\n(?P<toml>(?://[^\n]*\n)*?)// ///$", re.MULTILINE)
+
+# Words -------------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_the_instrument_is_explained():
+    assert set(check_rows._FINDINGS) <= set(sanitize.KINDS)
+
+
+@pytest.mark.parametrize("kind", sorted(sanitize.KINDS))
+def test_whatever_is_known_of_a_finding_it_can_be_said(kind):
+    said = sanitize.explain(finding(kind))
+    assert all((said.title, said.what, said.why, said.cure))
+    assert "None" not in said.what
+    assert said.what.endswith(".")
+
+
+def test_a_race_names_both_ends_and_the_barrier():
+    said = sanitize.explain(
+        finding(
+            "race",
+            access="load",
+            space="shared",
+            buffer="values",
+            index=81,
+            other_place=Place(FILE, 26),
+            other_thread=Thread((3, 0, 0), (81, 0, 0)),
+            other_access="store",
+            missing="__syncthreads",
+        )
+    )
+    assert said.what == (
+        f"block 3, thread 17 reads values[81] in shared memory at {FILE}:31, "
+        f"thread 81 writes it at {FILE}:26: there is no __syncthreads() between the two."
+    )
+    assert "Put __syncthreads() between the two" in said.cure
+
+
+@pytest.mark.parametrize("missing", ["__syncwarp", "__syncthreads"])
+def test_warp_synchronous_code_is_explained(missing):
+    said = sanitize.explain(finding("race", missing=missing, detail="volatile"))
+    assert "independent thread scheduling" in said.why
+    assert "7.0" in said.why
+
+
+def test_a_race_between_blocks_has_no_barrier():
+    said = sanitize.explain(
+        finding(
+            "race",
+            access="store",
+            space="global",
+            buffer="out",
+            index=0,
+            other_place=Place(FILE, 31),
+            other_thread=Thread((4, 0, 0), (17, 0, 0)),
+            other_access="store",
+        )
+    )
+    assert "block 4, thread 17 writes it at the same line" in said.what
+    assert "No barrier waits for another block" in said.why
+
+
+@pytest.mark.parametrize(
+    ("beyond", "words"),
+    [
+        (0, "just past the end of 'x' in global memory"),
+        (4, "4 bytes past the end of 'x'"),
+        (-1, "1 byte before the start of 'x'"),
+        (None, "outside of every buffer"),
+    ],
+)
+def test_how_far_out_of_bounds(beyond, words):
+    found = finding(
+        "out_of_bounds",
+        access="load",
+        space="global",
+        bytes=4,
+        buffer="x" if beyond is not None else None,
+        index=1000,
+        beyond=beyond,
+    )
+    assert words in sanitize.explain(found).what
+
+
+def test_coordinates_are_shown_as_far_as_they_are_used():
+    thread = Thread((0, 2, 0), (1, 2, 3))
+    assert sanitize.name_of(thread) == "block (0, 2), thread (1, 2, 3)"
+
+
+def test_an_early_return_is_allowed_today():
+    found = finding("barrier_divergence", other_thread=Thread((3, 0, 0), (200, 0, 0)), note=True)
+    said = sanitize.explain(found)
+    assert "thread 200 has left the kernel" in said.what
+    assert "undefined" in said.why
+
+
+def test_a_barrier_that_was_skipped():
+    said = sanitize.explain(
+        finding("barrier_divergence", other_thread=Thread((3, 0, 0), (200, 0, 0)), detail="left")
+    ).what
+    assert said == f"block 3, thread 17 waits at {FILE}:31, but thread 200 has left the kernel."
+
+
+# The report --------------------------------------------------------------------------------------
+
+
+def report(tmp_path):
+    lab = labs.get("reduce")
+    variant = registry.find(lab, "interleaved_strided")
+    return sanitize.Report(lab, variant, lab.complete({}), tmp_path / "report.json")
+
+
+def test_the_same_mistake_is_one_finding(tmp_path):
+    found = report(tmp_path)
+    one = finding("race", other_place=Place(FILE, 26), other_thread=Thread((3, 0, 0), (1, 0, 0)))
+    turned = finding("race", place=Place(FILE, 26), other_place=Place(FILE, 31), count=4)
+    found.add([one], "n = 10")
+    found.add([turned, finding("race"), finding("same_word", note=True)], "n = 20")
+    document = json.loads(found.path.read_text(encoding="utf-8"))
+    assert [(row["kind"], row["count"]) for row in document["findings"]] == [
+        ("race", 5),
+        ("race", 1),
+        ("same_word", 1),
+    ]
+    assert not document["clean"]
+    assert document["findings"][0]["input"] == "n = 10"
+
+
+def test_the_barrier_that_cures_both_is_named(tmp_path):
+    other = {"other_place": Place(FILE, 26), "other_thread": Thread((3, 0, 0), (1, 0, 0))}
+    within = finding("race", missing="__syncwarp", count=8, **other)
+    across = finding("race", missing="__syncthreads", thread=Thread((3, 0, 0), (81, 0, 0)), **other)
+    for order in permutations([within, across]):
+        found = report(tmp_path)
+        for one in order:
+            found.add([one], "n = 10")
+        (row,) = found.document()["findings"]
+        assert (row["missing"], row["thread"], row["count"]) == ("__syncthreads", [81, 0, 0], 9)
+        assert "no __syncthreads() between" in row["what"]
+        assert "Put __syncthreads()" in row["cure"]
+
+
+def test_notes_leave_a_kernel_clean(tmp_path):
+    found = report(tmp_path)
+    found.add([finding("same_word", note=True)], "n = 10")
+    assert found.document()["clean"]
+
+
+def test_keys_are_documented(tmp_path):
+    found = report(tmp_path)
+    found.add([finding("race")], "n = 10")
+    text = (BROKEN.parent.parent / "docs" / "profile.md").read_text(encoding="utf-8")
+    document = found.document()
+    keys = [*document, *document["findings"][0], *sanitize.KINDS]
+    assert not [key for key in keys if f"`{key}`" not in text]
+
+
+# Broken kernels ----------------------------------------------------------------------------------
+
+
+def expectation(path):
+    """What a file says about itself, and its marked lines."""
+    text = path.read_text(encoding="utf-8")
+    block = _EXPECT.search(text)
+    if block is None:
+        return None
+    lines = [line.removeprefix("//").removeprefix(" ") for line in block["toml"].splitlines()]
+    expected = tomllib.loads("\n".join(lines))
+    marked = [n for n, line in enumerate(text.splitlines(), 1) if re.search(r"// \(\d\)", line)]
+    return expected, marked
+
+
+def broken():
+    """The files that say what is wrong with them."""
+    return [path for path in sorted(BROKEN.glob("*/*.cu")) if expectation(path)]
+
+
+def sanitized(*words, **options):
+    """The exit status and the document of `cudalab sanitize`."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, words), "--json", "-"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        **options,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_broken_kernels_of_many_labs():
+    assert len(broken()) >= 20
+    assert len({path.parent.name for path in broken()}) >= 6
+
+
+@pytest.mark.parametrize("path", broken(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_broken_kernel_is_found_at_its_line(path):
+    expected, marked = expectation(path)
+    lab = labs.get(path.parent.name)
+    applies = registry.read_header(path, lab).applies
+    words = [
+        word
+        for axis, values in applies.items()
+        if axis not in lab.derived and axis not in lab.flags
+        for word in (f"--{axis}", values[0])
+    ]
+    limit = ["--kill-after", expected["kill_after"]] if "kill_after" in expected else []
+    status, document = sanitized(lab.name, "--kernel", path, *words, *limit)
+    note = expected.get("note", False)
+    assert status == (0 if note else 3)
+    assert document["clean"] == note
+    found = [row for row in document["findings"] if row["note"] == note]
+    fitting = [row for row in found if fits(row, expected, marked, path)]
+    assert fitting, json.dumps(found, indent=1)
+    assert expected.get("says", "") in fitting[0]["why"]
+
+
+def fits(row, expected, marked, path):
+    """Whether a finding is the one that the file expects."""
+    fields = {key: value for key, value in expected.items() if key not in ("says", "kill_after")}
+    right = all(
+        row[key] in value if isinstance(value, list) else row[key] == value
+        for key, value in fields.items()
+    )
+    if not marked:
+        return right
+    ends = [(row["file"], row["line"])]
+    if row["other_line"] and row["kind"] != "barrier_divergence":
+        ends.append((row["other_file"], row["other_line"]))
+    return right and all(file == str(path) and line in marked for file, line in ends)
+
+
+# Right variants ----------------------------------------------------------------------------------
+
+
+def variants():
+    """Each variant that the CPU device runs, with the first case that it computes."""
+    for name in labs.names():
+        lab = labs.get(name)
+        for variant in registry.variants(lab):
+            if not variant.missing(CpuBackend.features):
+                yield pytest.param(
+                    lab, variant, first_case(lab, variant), id=f"{name}-{variant.name}"
+                )
+
+
+def first_case(lab, variant):
+    for values in product(*lab.axes.values()):
+        try:
+            case = lab.complete(dict(zip(lab.axes, values, strict=True)))
+        except UsageError:
+            continue
+        if variant.computes(case):
+            return case
+    raise AssertionError(variant.name)
+
+
+# As it is, it has a block for each of 2^13 buckets, however short the array.
+SMALLER = {"most_significant_first_stable": {"BUCKET_KEYS_PER_THREAD": 1}}
+
+
+@pytest.mark.parametrize(("lab", "variant", "case"), list(variants()))
+def test_a_right_variant_is_clean(lab, variant, case, tmp_path):
+    variant = replace(variant, defines=variant.defines | SMALLER.get(variant.name, {}))
+    found = sanitize.Report(lab, variant, case, tmp_path / "report.json")
+    for size in sanitize.default_sizes(lab, case):
+        data = profile.generated(lab, case, size, lab.distributions[0], 0, tmp_path)
+        sanitize.check(
+            found,
+            data,
+            lambda order: check.CheckBackend(
+                detect=True, count=False, seed=order or None, kill_after=60
+            ),
+            CpuBackend,
+        )
+    errors = [row for row in found.rows if not row["note"]]
+    assert not errors, "\n".join(row["what"] for row in errors)
+
+
+def test_lanes_that_write_one_word_are_a_note():
+    status, document = sanitized("histogram", "--variant", "warp_tagged")
+    assert status == 0
+    assert document["clean"]
+    assert {row["kind"] for row in document["findings"]} == {"same_word"}
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def test_a_clean_kernel_exits_0_and_says_so():
+    done = subprocess.run(
+        [*COMMAND, "transpose", "--variant", "tiled"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "clean" in done.stdout
+
+
+def test_findings_are_told_with_why_and_cure():
+    path = BROKEN / "reduce" / "missing_barrier.cu"
+    done = subprocess.run(
+        [*COMMAND, "reduce", "--kernel", path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3, done.stderr
+    for word in ("data race", "Why:", "Cure:", "__syncthreads", f"{path}:"):
+        assert word in done.stdout.replace("\n   ", " "), done.stdout
+
+
+def test_a_data_file_is_looked_at(tmp_path):
+    data = tmp_path / "in.bin"
+    subprocess.run(
+        [sys.executable, "-m", "cudalab", "gen", "histogram", "--n", "500", "-o", data], check=True
+    )
+    status, document = sanitized(
+        "histogram", "--kernel", BROKEN / "histogram" / "unsynchronised_counter.cu", "--data", data
+    )
+    assert status == 3
+    assert document["inputs"] == [str(data)]
+
+
+def test_a_kernel_that_does_not_compile_exits_5(tmp_path):
+    text = (BROKEN / "table" / "off_by_one.cu").read_text(encoding="utf-8")
+    own = tmp_path / "own.cu"
+    own.write_text(text.replace("sinf(", "nonsense("), encoding="utf-8")
+    done = subprocess.run(
+        [*COMMAND, "table", "--kernel", own], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 5
+    assert "nonsense" in done.stderr
+
+
+def test_a_kernel_that_is_only_slow_is_not_accused():
+    words = ("reduce", "--variant", "sequential", "--n", 2**22, "--kill-after", 4)
+    done = subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 6, done.stdout
+    assert "it does end at full speed" in done.stderr
+
+
+def test_every_kind_has_a_broken_kernel():
+    kinds = [expectation(path)[0]["kind"] for path in broken()]
+    named = {kind for one in kinds for kind in ([one] if isinstance(one, str) else one)}
+    assert named == set(sanitize.KINDS) - {"same_word"}  # that is a note: see warp_tagged
+
+
+@pytest.mark.parametrize("command", ["sanitize", "profile"])
+def test_what_a_kernel_prints_is_no_part_of_the_report(command, tmp_path):
+    own = tmp_path / "own.cu"
+    text = (kernels_dir() / "transpose" / "naive.cu").read_text(encoding="utf-8")
+    head, brace, rest = text.partition(") {\n")
+    own.write_text(f'{head}{brace}    printf("block %u\\n", blockIdx.x);\n{rest}', encoding="utf-8")
+    words = [sys.executable, "-m", "cudalab", command, "transpose", "--n", "40", "--kernel", own]
+    done = subprocess.run([*words, "--json", "-"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schema"] == f"cudalab-{command}/1"
+    assert "block 3" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reduce/missing_barrier",
+        "reduce/warp_synchronous",
+        "reduce/off_by_one_tail",
+        "reduce/lost_update",
+        "scan/shared_overrun",
+        "scan/wrong_mask",
+    ],
+)
+def test_both_compilers_find_the_same(name):
+    pytest.importorskip("ziglang", reason="the other compiler is an extra")
+    if shutil.which("g++") is None:
+        pytest.skip("no g++ to compare with")
+    lab, path = name.partition("/")[0], BROKEN / f"{name}.cu"
+    found = []
+    for compiler in ("g++", f"{sys.executable} -m ziglang c++"):
+        words = (lab, "--dtype", "int32", "--kernel", path, "--n", 1000)
+        _, document = sanitized(*words, env={**os.environ, "CXX": compiler})
+        # How often depends on which operand of an expression a compiler reads first.
+        found.append([{**row, "count": 0} for row in document["findings"]])
+    assert found[0] == found[1]

@@ -1,0 +1,64 @@
+"""Arrays of more than 2^31 bytes: where 32-bit byte offsets and signed indices end.
+
+Every variant on a GPU; on the CPU device the default alone, the others would take minutes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_variants import POISON, read
+
+from cudalab import labs, runner
+from cudalab.backends.cpu.device import available_memory
+from cudalab.labs import registry
+
+WORDS = 2**29 + 3  # of 4 bytes
+NEEDED_BYTES = 14 << 30  # input, copies on the device, the reference's
+
+# One at a time: two of them may be more than the machine has.
+pytestmark = [
+    pytest.mark.xdist_group("huge"),
+    pytest.mark.skipif(
+        available_memory() < NEEDED_BYTES, reason="needs 14 GiB of free memory on the host"
+    ),
+]
+CASES = [
+    ("reduce", {}, WORDS, "uniform"),
+    ("reduce", {"along": "rows", "op": "max"}, (3, WORDS // 3), "uniform"),
+    ("reduce", {"along": "cols", "op": "max"}, (WORDS // 3, 3), "uniform"),
+    ("scan", {"dtype": "int32"}, WORDS, "uniform"),
+    ("histogram", {}, 2**31 - 1, "uniform"),
+    ("histogram", {"dtype": "uint32"}, WORDS, "uniform"),
+    ("radixsort", {}, WORDS, "uniform"),
+    ("transpose", {}, (WORDS // 5, 5), "uniform"),
+    ("transpose", {}, (23_171, 23_173), "uniform"),
+    ("matmul", {"shape": True}, (WORDS // 2, 2, 1), "uniform"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "size", "dist"), CASES, ids=lambda value: str(value).replace(" ", "")
+)
+def test_more_than_two_gigabytes(backend, name, given, size, dist):
+    lab = labs.get(name)
+    case = lab.complete(given)
+    inputs = read(lab, case, size, dist)
+    for variant in chosen(lab, case, inputs, backend):
+        step = runner.prepare(lab, variant, backend, inputs, case, watch=runner.Stopwatch())
+        backend.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
+        step()
+        found = lab.compare(backend.to_host(step.out), inputs, case)
+        assert found is None, f"{variant.name}: {found}"
+        del step
+
+
+def chosen(lab, case, inputs, backend):
+    if backend.name == "cpu":
+        name = lab.choose(inputs, case, "cpu")
+        return [registry.find(lab, name) if name else registry.default(lab, case, "cpu")]
+    return [
+        variant
+        for variant in registry.variants(lab)
+        if variant.computes(case) and not variant.missing(backend.features)
+    ]

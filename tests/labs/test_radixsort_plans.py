@@ -1,0 +1,451 @@
+"""The radix sorts that decide on the device what to do: that each path is taken, and is right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cudalab import labs, runner
+from cudalab.labs import registry
+from cudalab.labs.base import Inputs
+from cudalab.labs.radixsort.lab import (
+    LEAST_SPLIT_PAIRS,
+    MOST_SPLIT,
+    MOST_SPLIT_PAIRS,
+    draw,
+    top_bits_of,
+)
+
+LAB = labs.get("radixsort")
+BUCKET_ITEMS = 9216
+# Two splits from 2^17 keys on, and several loads of each thread that counts.
+SMALL_BUCKETS = {"BUCKET_KEYS_PER_THREAD": 1, "COUNT_BLOCKS": 4}
+
+
+class Without:
+    """A device that leaves out the launches of some kernels, and knows those of all others."""
+
+    def __init__(self, backend, start):
+        self._backend, self._start = backend, start
+        self.launched = set()
+
+    def __getattr__(self, name):
+        return getattr(self._backend, name)
+
+    def launch(self, kernel, *args, **options):
+        if not kernel.name.startswith(self._start):
+            self.launched.add(kernel.name)
+            self._backend.launch(kernel, *args, **options)
+
+
+STABLE = "most_significant_first_stable"  # sorts pairs
+
+
+def sort(backend, variant, keys, defines=None, *, times=3):
+    """What is wrong with the answers, if anything."""
+    pairs = variant == STABLE
+    variant = registry.find(LAB, variant)
+    variant = replace(variant, defines=variant.defines | (defines or {}))
+    if variant.missing(backend.features):
+        pytest.skip(f"needs {', '.join(variant.missing(backend.features))}")
+    case = LAB.complete({"dtype": keys.dtype.name, "layout": "pairs" if pairs else "keys"})
+    inputs = Inputs({"keys": keys}, {"n": len(keys)})
+    if pairs:
+        values = np.arange(len(keys), dtype=np.uint32).view(keys.dtype)
+        inputs = Inputs({"keys and values": np.stack([keys, values])}, {"n": len(keys)})
+    step = runner.prepare(LAB, variant, backend, inputs, case, watch=runner.Stopwatch())
+    for _ in range(times):
+        backend.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
+        step()
+        found = LAB.compare(backend.to_host(step.out), inputs, case)
+        if found is not None:
+            return found
+    return None
+
+
+def without_sweeps(backend, keys, defines=None, variant="most_significant_first"):
+    """The verdict on the answer of the buckets alone."""
+    return sort(Without(backend, "sweep"), variant, keys, defines, times=1)
+
+
+def way_of(backend, keys, defines, variant="most_significant_first"):
+    """In which way keys are sorted, without an error: by a kernel that no other way launches."""
+    device = Without(backend, "no kernel")
+    assert sort(device, variant, keys, defines) is None
+    ways = "merge_heavy_values", "sort_buckets", "sweep", "sweep_all"
+    return next(kernel for kernel in ways if kernel in device.launched)
+
+
+def keys_of(n, dist, dtype="uint32"):
+    return draw(np.dtype(dtype), n, dist, n + 1)
+
+
+def full_bins(n, in_a_bin=1):
+    """40 keys around each of many values: buckets fit, but the bins in them are full."""
+    values = np.linspace(0, 2**32 - 1 - in_a_bin, n // 40, dtype=np.uint32)
+    order = keys_of(n, "uniform").argsort()
+    return values[order % len(values)] + order.astype(np.uint32) // len(values) % in_a_bin
+
+
+both = pytest.mark.parametrize("variant", ["most_significant_first", STABLE])
+
+
+@both
+@pytest.mark.parametrize("dtype", ["uint32", "int32", "float32"])
+@pytest.mark.parametrize("dist", ["uniform", "sorted", "reversed"])
+@pytest.mark.parametrize(
+    ("n", "defines"), [(1, {}), (1025, {}), (70_001, {}), (300_001, SMALL_BUCKETS)]
+)
+def test_buckets_sort_spread_out_keys_alone(backend, variant, dtype, dist, n, defines):
+    assert without_sweeps(backend, keys_of(n, dist, dtype), defines, variant) is None
+
+
+def values_of(count, n):
+    """That many different keys, which differ in their top bits."""
+    values = np.arange(count, dtype=np.uint32) << np.uint32(33 - count.bit_length())
+    return values[keys_of(n, "uniform") % np.uint32(count)] + np.uint32(12_345)
+
+
+FITTING = {"": {}, "small buckets": SMALL_BUCKETS}
+
+
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+@pytest.mark.parametrize("count", [2, 3, 16, 100])
+@both
+def test_buckets_of_equal_keys_are_copied(backend, variant, count, defines):
+    """Large ones by the blocks behind those of the buckets, others by a block."""
+    n = 300_001 if defines else 70_001
+    assert without_sweeps(backend, values_of(count, n), defines, variant) is None
+
+
+@both
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+def test_bins_of_equal_keys_fit(backend, variant, defines):
+    keys = full_bins(300_001 if defines else 70_001)
+    assert without_sweeps(backend, keys, defines, variant) is None
+
+
+@both
+def test_a_bucket_that_begins_with_equal_keys(backend, variant):
+    """Whole rows of a block are alike, the bucket is not."""
+    values = np.linspace(0, 2**32 - 1, 30, dtype=np.uint32)
+    keys = np.concatenate([np.repeat(values, 2000), np.repeat(values + np.uint32(1 << 17), 2)])
+    assert without_sweeps(backend, keys, variant=variant) is None
+
+
+@both
+@pytest.mark.parametrize("at", [0, 1, 150_000, 299_999, 300_000])
+def test_one_other_key_in_a_large_bucket(backend, variant, at):
+    """Nearly all threads see equal keys: the copy must find the one that is not."""
+    keys = values_of(16, 300_001)
+    keys[at] ^= 2 if at < 150_000 else 1  # larger or smaller: out of order where it stands
+    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is not None
+    assert sort(backend, variant, keys, SMALL_BUCKETS) is None
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("at", [0, 1, 4095, 4096, 30_000, 69_999, 70_000])
+@pytest.mark.parametrize("bit", [1, 2])
+def test_one_other_key_in_a_bucket_larger_than_its_slot(backend, count, at, bit):
+    """In the slot, or among those that it has no room for; first of its tile or not."""
+    keys = values_of(count, 70_001)
+    assert without_sweeps(backend, keys) is None
+    keys[at] ^= bit
+    assert without_sweeps(backend, keys) is not None
+    assert sort(backend, "most_significant_first", keys) is None
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 4096])
+def test_a_slot_that_is_full(backend, more):
+    """Different keys: as many as fit, or more."""
+    keys = np.arange(BUCKET_ITEMS + more, dtype=np.uint32) * np.uint32(2500) + np.uint32(5 << 29)
+    keys = np.concatenate([keys_of(60_000, "uniform") | np.uint32(1 << 31 | 1 << 30), keys])
+    keys = np.random.default_rng(1).permutation(keys)
+    assert (without_sweeps(backend, keys) is None) == (more <= 0)
+    assert sort(backend, "most_significant_first", keys) is None
+
+
+@both
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+@pytest.mark.parametrize("shape", ["low bits", "hot"])
+def test_sweeps_sort_what_does_not_fit(backend, variant, shape, defines):
+    """All keys in one bucket; spread-out keys of which half are one value."""
+    keys = keys_of(300_001 if defines else 70_001, "uniform")
+    if shape == "low bits":
+        keys %= np.uint32(1 << 16)
+    elif shape == "hot":
+        keys[::2] = keys[1] + np.uint32(1)
+    assert without_sweeps(backend, keys, defines, variant) is not None
+    assert sort(backend, variant, keys, defines) is None
+
+
+@both
+def test_equal_keys_are_not_split_in_vain(backend, variant):
+    keys = keys_of(300_001, "equal")
+    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is not None
+    assert sort(backend, variant, keys, SMALL_BUCKETS) is None
+
+
+@pytest.mark.parametrize("in_a_bin", [2, 40])
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+def test_a_bucket_with_full_bins_is_swept_over_by_itself(backend, in_a_bin, defines):
+    keys = full_bins(300_001 if defines else 70_001, in_a_bin)
+    assert without_sweeps(backend, keys, defines, STABLE) is None
+
+
+def test_all_bits_of_a_bucket_s_keys_are_swept_over(backend):
+    """Three different bits, at the ends of the digits, in bins that are full."""
+    keys = keys_of(70_001, "uniform") & np.uint32(0xFFF8_0000 | 1 << 13 | 1 << 12 | 1)
+    assert without_sweeps(backend, keys, variant=STABLE) is None
+
+
+@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
+def test_sweeps_sort_what_has_full_bins(backend, defines):
+    n, room = (300_001, 512) if defines else (70_001, BUCKET_ITEMS)
+    keys = full_bins(n, 2)
+    assert np.bincount(keys >> np.uint32(32 - top_bits_of(n, room))).max() <= room
+    assert without_sweeps(backend, keys, defines) is not None
+    assert sort(backend, "most_significant_first", keys, defines) is None
+
+
+@both
+def test_a_tile_of_many_small_groups(backend, variant):
+    """The lower 128 groups are full, the others have one key in each of their 16 buckets."""
+    starts = np.arange(1 << 12, dtype=np.uint32) << np.uint32(20)
+    keys = np.concatenate([np.repeat(starts[:2048], 500), starts[2048:]])
+    keys |= keys_of(len(keys), "uniform") >> np.uint32(12)
+    keys = np.random.default_rng(1).permutation(keys)
+    assert top_bits_of(len(keys), 512) == 12
+    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is None
+
+
+@pytest.mark.parametrize("tile", [512, 4096])
+@pytest.mark.parametrize("shape", ["uniform", "one segment", "ends of tiles"])
+def test_segments_have_tiles_of_their_own(backend, tile, shape):
+    """Sixteen segments: of about a tile, all keys in one, and of whole tiles or one key more."""
+    n = 70_001
+    keys = keys_of(n, "uniform")
+    if shape == "one segment":
+        keys = keys % np.uint32(1 << 28) | np.uint32(5 << 28)
+    elif shape == "ends of tiles":
+        sizes = [tile * (1 + s // 4) + s % 2 for s in range(16)]
+        top = np.repeat(np.arange(16, dtype=np.uint32), sizes)[:n] << np.uint32(28)
+        keys = np.random.default_rng(1).permutation(keys[: len(top)] >> np.uint32(4) | top)
+    defines = SMALL_BUCKETS | {"PAIRS_PER_THREAD": tile // 256, "THREADS_PER_BLOCK": 256}
+    assert sort(backend, STABLE, keys, defines) is None
+
+
+SAMPLED = SMALL_BUCKETS | {"LEAST_SAMPLED": 1, "SAMPLE_BLOCKS": 16}
+
+
+def any_of(n, count, lowest=0, dtype="uint32"):
+    """Keys from `lowest` on, of so many values."""
+    keys = keys_of(n, "uniform") % np.uint32(count)
+    return (keys + np.uint32(lowest % 2**32)).view(dtype)
+
+
+N = 300_001
+UNEVEN = {
+    "unit": keys_of(N, "bounded", "float32"),
+    "negative": -keys_of(N, "bounded", "float32"),
+    "one magnitude": keys_of(N, "bounded", "float32") * np.float32(0.6) + np.float32(100),
+    "normal": np.random.default_rng(1).normal(size=N).astype(np.float32),
+    "exponential": np.random.default_rng(1).exponential(size=N).astype(np.float32),
+    "bounded": keys_of(N, "bounded", "int32"),
+    "around zero": any_of(N, 1_000_000, -500_000, "int32"),
+    "around zero, few values": any_of(N, 1000, -500, "int32"),
+    "the lowest": any_of(N, 100_000),
+    "the highest": any_of(N, 100_000, -100_000),
+    "below 2^29": any_of(N, 1 << 29),
+}
+
+
+@pytest.mark.parametrize("shape", UNEVEN)
+def test_buckets_follow_a_sample(backend, shape):
+    assert without_sweeps(backend, UNEVEN[shape], SAMPLED) is None
+
+
+@pytest.mark.parametrize("shape", ["uniform", "sorted", "reversed"])
+def test_a_sample_of_spread_out_keys_leaves_them_to_their_top_bits(backend, shape):
+    keys = keys_of(N, shape)
+    assert without_sweeps(backend, keys, SAMPLED) is None
+
+
+@pytest.mark.parametrize("shape", ["top-byte", "65,536 values"])
+def test_keys_of_two_digits_are_swept_over_in_one_launch(backend, shape):
+    keys = any_of(N, 1 << 16) if shape[0] == "6" else keys_of(N, shape)
+    assert way_of(backend, keys, SAMPLED) == "sweep_all"
+
+
+def heavy(n, values, share):
+    """Random keys, a share of which have one of these values."""
+    keys, draws = keys_of(n, "uniform"), np.random.default_rng(n)
+    places = draws.permutation(n)[: round(share * n)]
+    keys[places] = draws.choice(np.asarray(values, np.uint32), len(places))
+    return keys
+
+
+SAME_SLOT = [k for k in range(3000) if (k ^ k >> 15) * 2654435761 % 2**32 >> 22 == 0]  # of 2^10
+HEAVY = {
+    "equal": keys_of(N, "equal"),
+    "few": keys_of(N, "few"),
+    "half-equal": keys_of(N, "half-equal"),
+    "entropy-0.201": keys_of(N, "entropy-0.201"),
+    "the least": heavy(N, [0], 0.7),
+    "the greatest": heavy(N, [2**32 - 1], 0.7),
+    "the ends": heavy(N, [0, 2**32 - 1], 0.9),
+    "neighbours": heavy(N, [76, 77, 78], 0.6),
+    "of one slot": heavy(N, SAME_SLOT[:2], 0.98),
+    "60 values": heavy(N, np.arange(60) * 71_582_788, 0.8),
+    "a single other key": heavy(N, [9], 1 - 1 / N),
+    "floats": heavy(N, [0, 2**31, 0x7FC00001, 0xFF800000], 0.7).view(np.float32),
+    "int32": heavy(N, [0, 2**31, 2**31 - 1], 0.7).view(np.int32),
+    "a whole number of tiles": heavy(1 << 18, [1, 1 << 31], 0.6),
+}
+
+
+@pytest.mark.parametrize("shape", HEAVY)
+def test_heavy_values_are_counted(backend, shape):
+    assert way_of(backend, HEAVY[shape], SAMPLED) == "merge_heavy_values"
+
+
+class Misled(Without):
+    """A device on which the sample is of other keys than the rest."""
+
+    def __init__(self, backend, sampled):
+        super().__init__(backend, "no kernel")
+        self._sampled = sampled
+
+    def launch(self, kernel, grid, block, *args, **options):
+        if kernel.name != "sample_keys":
+            super().launch(kernel, grid, block, *args, **options)
+            return
+        keys = self._backend.to_host(args[0])
+        self._backend.copy(self._sampled, args[0])
+        super().launch(kernel, grid, block, *args, **options)
+        self._backend.copy(keys, args[0])
+
+
+@pytest.mark.parametrize("values", [[], [7], [7, 8]])
+def test_a_sample_that_misleads_about_heavy_values(backend, values):
+    """What the sample took for heavy is counted, and right, be it none of the keys or all."""
+    keys = heavy(N, values, 1) if values else keys_of(N, "uniform")
+    device = Misled(backend, heavy(N, [7], 0.5))
+    assert sort(device, "most_significant_first", keys, SAMPLED) is None
+    assert "merge_heavy_values" in device.launched
+
+
+@pytest.mark.parametrize("shape", ["uniform", "half-equal", "entropy-0.544", "bounded", "top-byte"])
+@pytest.mark.parametrize("sampled", ["uniform", "half-equal", "bounded"])
+def test_any_sample_leaves_any_keys_sorted(backend, sampled, shape):
+    device = Misled(backend, keys_of(N, sampled))
+    assert sort(device, "most_significant_first", keys_of(N, shape), SAMPLED) is None
+
+
+@pytest.mark.parametrize("at", [0, 123_456, N - 1])
+@pytest.mark.parametrize("key", [0, 5_000_000, 2**32 - 1])
+def test_a_key_beyond_the_sample_has_a_bucket(backend, at, key):
+    keys = keys_of(N, "bounded") + np.uint32(10_000_000)
+    keys[at] = key
+    assert without_sweeps(backend, keys, SAMPLED) is None
+
+
+@pytest.mark.parametrize("key", [0, 2**32 - 1])
+def test_many_keys_beyond_the_sample(backend, key):
+    """More than a bucket takes, in a part of the array where the sample has none of them."""
+    keys = keys_of(N, "bounded") + np.uint32(10_000_000)
+    keys[:1000] = key ^ np.arange(1000, dtype=np.uint32)
+    assert sort(backend, "most_significant_first", keys, SAMPLED) is None
+
+
+def test_uneven_keys_are_swept_over_by_launches(backend):
+    """The sample alone tells so: digits are counted where buckets would be."""
+    device = Without(backend, "count_all_digits")
+    assert sort(device, "most_significant_first", keys_of(N, "entropy-0.544"), SAMPLED) is None
+    assert "sweep" in device.launched
+
+
+@pytest.mark.parametrize("shape", ["half-equal", "entropy-0.544"])
+def test_buckets_that_do_not_fit_are_swept_over_by_launches(backend, shape):
+    """The sample knows nothing, the count tells."""
+    device = Misled(backend, keys_of(N, "uniform"))
+    assert sort(device, "most_significant_first", keys_of(N, shape), SAMPLED) is None
+    assert "sweep" in device.launched
+    assert "sort_buckets" not in device.launched
+
+
+def test_all_ways_in_turns(backend):
+    """They share memory: none takes what another has left for its own."""
+    ways = [keys_of(N, shape) for shape in ("top-byte", "entropy-0.544", "uniform", "half-equal")]
+    variant = registry.find(LAB, "most_significant_first")
+    if variant.missing(backend.features):
+        pytest.skip(f"needs {', '.join(variant.missing(backend.features))}")
+    variant = replace(variant, defines=variant.defines | SAMPLED)
+    buffers = []
+
+    class Watched(Without):
+        def to_device(self, data):
+            buffers.append(self._backend.to_device(data))
+            return buffers[-1]
+
+    inputs, watch = Inputs({"keys": ways[0]}, {"n": N}), runner.Stopwatch()
+    device = Watched(backend, "no kernel")
+    step = runner.prepare(LAB, variant, device, inputs, LAB.complete({}), watch=watch)
+    for turn in ways * 2 + ways[::-1]:
+        backend.copy(turn, buffers[0])
+        step()
+        np.testing.assert_array_equal(backend.to_host(step.out), np.sort(turn))
+
+
+@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
+@pytest.mark.parametrize("mask", [0xFF, 0xFF00, 0xFF00FF, 0xFF00FF00, 0xFFFFFF, 0xFFFFFF00])
+def test_digits_that_all_keys_share(backend, variant, mask):
+    """One, two and three sweeps: the last one writes the answer."""
+    keys = keys_of(50_001, "uniform") & np.uint32(mask)
+    assert sort(backend, variant, keys) is None
+
+
+@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
+@pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8193])
+def test_equal_keys_are_copied(backend, variant, n):
+    assert sort(backend, variant, np.full(n, -1.5, np.float32)) is None
+
+
+def chosen(device, n, **case):
+    return LAB.choose(Inputs({}, {"n": n}), LAB.complete(case), device)
+
+
+def default(**case):
+    features = frozenset({"shared_96kb"})
+    return registry.default(LAB, LAB.complete(case), "cuda", features)
+
+
+def test_too_many_keys_to_split_are_swept_over():
+    assert top_bits_of(MOST_SPLIT, BUCKET_ITEMS) == 15
+    assert top_bits_of(MOST_SPLIT + 1, BUCKET_ITEMS) == 16
+    assert chosen("cuda", 1) is None
+    assert chosen("cuda", MOST_SPLIT) is None
+    assert chosen("cuda", MOST_SPLIT + 1) == ("onesweep",)
+    assert chosen("cpu", MOST_SPLIT + 1) is None
+    assert default().name == "most_significant_first"
+
+
+def test_few_pairs_and_too_many_are_swept_over():
+    assert top_bits_of(MOST_SPLIT_PAIRS, BUCKET_ITEMS // 2) == 15
+    assert top_bits_of(MOST_SPLIT_PAIRS + 1, BUCKET_ITEMS // 2) == 16
+    for n in (LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS):
+        assert chosen("cuda", n, layout="pairs") is None
+    for n in (1, LEAST_SPLIT_PAIRS - 1, MOST_SPLIT_PAIRS + 1):
+        assert chosen("cuda", n, layout="pairs") == ("onesweep",)
+        assert chosen("cpu", n, layout="pairs") is None
+    assert default(layout="pairs").name == STABLE
+
+
+def test_splits_leave_buckets_room():
+    for n in [2**power + more for power in range(28) for more in (-1, 0, 1)][3:]:
+        top_bits = top_bits_of(n, BUCKET_ITEMS)
+        assert n / 2**top_bits <= 8 / 9 * BUCKET_ITEMS
+        assert 2 <= top_bits <= 15
+        assert top_bits != 9  # two bins a group: less than a scan takes at a time

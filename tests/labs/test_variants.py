@@ -1,0 +1,149 @@
+"""Every variant of every lab, for every case it computes, against the lab's reference.
+
+Sizes are those at which tiles, warps and blocks end; each stands with the data that break most.
+The inputs must come back unmodified, the output is poisoned before each run, and two runs must
+give the same bytes unless the variant says that they do not.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cudalab import labs, runner
+from cudalab.errors import KernelCompileError
+from cudalab.formats import InputStream, as_bytes
+from cudalab.labs import registry
+from cudalab.labs.base import Inputs
+from cudalab.labs.solve.spectrum import RefusalError
+from cudalab.language import source
+from cudalab.verify import in_memory
+
+MATRIX_LABS = {"matmul", "solve", "transpose"}  # their size is an order, not a length
+EDGES = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257)
+ORDERS = (*EDGES[:-3], 100, 129)
+LENGTHS = (*EDGES, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 65_537)
+LARGE = {"cpu": (2**20 - 1, 2**20 + 1), "cuda": (2**20 - 1, 2**20 + 1, 2**24 + 3)}
+LARGE_ORDERS = {"cpu": (513,), "cuda": (513, 1023, 1025)}
+POISON = 0xA5
+
+
+def cases():
+    """Lab, variant and each case that the variant computes."""
+    for name in labs.names():
+        lab = labs.get(name)
+        for variant in registry.variants(lab):
+            seen = []
+            for values in product(*lab.axes.values()):
+                case = accepted(lab, dict(zip(lab.axes, values, strict=True)))
+                if case is not None and case not in seen and variant.computes(case):
+                    seen.append(case)
+                    axes = [str(case[axis]) for axis in lab.axes]
+                    yield pytest.param(lab, variant, case, id="-".join([name, variant.name, *axes]))
+
+
+def accepted(lab, given):
+    """The whole case, or None for options that cannot be combined."""
+    try:
+        return lab.complete(given)
+    except registry.UsageError:
+        return None
+
+
+@pytest.mark.parametrize(("lab", "variant", "case"), list(cases()))
+def test_a_variant_computes_its_lab(backend, lab, variant, case):
+    lacks = variant.missing(backend.features)
+    if lacks:
+        pytest.skip(f"requires {', '.join(lacks)}, which this {backend.name} device lacks")
+    sizes, large = LENGTHS, LARGE
+    if lab.name in MATRIX_LABS or case.get("along", "all") != "all":
+        sizes, large = ORDERS, LARGE_ORDERS
+    for number, n in enumerate(sizes):
+        dist = lab.distributions[number % len(lab.distributions)]
+        check(backend, lab, variant, case, n, dist)
+    for dist in lab.distributions:
+        check(backend, lab, variant, case, sizes[-1], dist)
+    if case["dtype"] == lab.complete({})["dtype"]:
+        for n in large[backend.name]:
+            check(backend, lab, variant, case, n, lab.distributions[0])
+
+
+def check(backend, lab, variant, case, n, dist):
+    where = f"n = {n}, {dist}"
+    inputs = read(lab, case, n, dist)
+    if lab.empty_answer(inputs, case) is not None:
+        return
+    step = runner.prepare(lab, variant, backend, inputs, case, watch=runner.Stopwatch())
+    before = {name: data.copy() for name, data in inputs.arrays.items()}
+    answers = []
+    for _ in range(2):
+        backend.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
+        try:
+            step()
+        except RefusalError:  # which method must not refuse what: see test_solve.py
+            return
+        answers.append(backend.to_host(step.out))
+        found = lab.compare(answers[-1], inputs, case)
+        assert found is None, f"{where}: {found}"
+    if variant.deterministic:
+        assert bytes(as_bytes(answers[0])) == bytes(as_bytes(answers[1])), where
+    for name, data in inputs.arrays.items():
+        assert bytes(as_bytes(data)) == bytes(as_bytes(before[name])), f"{where}: {name} modified"
+
+
+def read(lab, case, n, dist):
+    with tempfile.TemporaryFile() as file:
+        for piece in lab.generate(case, n, dist, seed=np.prod(n, dtype=int) + 1):
+            file.write(piece)
+        file.flush()
+        file.seek(0)
+        announced = lab.read(InputStream(file.fileno()), case)
+        arrays = {name: np.array(in_memory(data)) for name, data in announced.arrays.items()}
+    return Inputs(arrays, announced.params)
+
+
+@pytest.mark.parametrize("lab", [labs.get(name) for name in labs.names()], ids=lambda lab: lab.name)
+def test_every_case_has_one_default_on_each_device(lab):
+    for values in product(*lab.axes.values()):
+        case = accepted(lab, dict(zip(lab.axes, values, strict=True)))
+        if case is not None:
+            for device in registry.DEVICES:
+                assert registry.default(lab, case, device)
+
+
+# What the header's other defines do not fit, or a warp or a tree cannot be made of.
+REFUSED = [
+    ("reduce", "sequential", {"THREADS_PER_BLOCK": 64}, "a thread loads one item"),
+    *(
+        ("reduce", name, {"THREADS_PER_BLOCK": 96, "ITEMS_PER_BLOCK": items}, "a power of two")
+        for name, items in (
+            ("sequential", 96), ("interleaved_modulo", 96), ("interleaved_strided", 96),
+            ("first_add_on_load", 192), ("unrolled_last_warp", 192), ("cols_shared", 8192),
+        )
+    ),
+    ("reduce", "warp_shuffle", {"THREADS_PER_BLOCK": 48, "ITEMS_PER_BLOCK": 96}, "whole warps"),
+    ("reduce", "rows_warp", {"THREADS_PER_BLOCK": 48}, "whole warps"),
+    ("histogram", "warp_tagged", {"THREADS_PER_BLOCK": 48}, "whole warps"),
+    ("histogram", "per_thread_64", {"THREADS_PER_BLOCK": 128}, "a slot of its own"),
+    ("histogram", "per_thread_64_banks32", {"THREADS_PER_BLOCK": 256}, "a slot of its own"),
+    ("transpose", "tiled_vectorized", {"THREADS_ACROSS": 12}, "swizzled by bits"),
+    ("solve", "gauss_jordan", {"SEARCH_THREADS": 48}, "whole warps"),
+    ("solve", "complete_pivot", {"SEARCH_THREADS": 48}, "whole warps"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lab", "name", "defines", "says"), REFUSED, ids=[f"{lab}-{name}" for lab, name, *_ in REFUSED]
+)
+def test_a_block_that_a_kernel_cannot_take_does_not_compile(backend, lab, name, defines, says):
+    lab = labs.get(lab)
+    variant = registry.find(lab, name)
+    case = next(param.values[2] for param in cases() if param.values[1] == variant)
+    with pytest.raises(KernelCompileError, match=says):
+        backend.compile(
+            source.load(variant.path, variant.label),
+            lab.kernel_defines(case) | variant.defines | defines,
+        )

@@ -1,0 +1,109 @@
+"""Defines that a launch plan cannot use: an error that names them, never a traceback or a hang."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+
+import pytest
+
+from cudalab import labs
+from cudalab.backends.cpu.device import CpuBackend
+from cudalab.errors import HeaderError
+from cudalab.formats import InputStream
+from cudalab.labs import registry
+from cudalab.labs.base import Job
+from cudalab.language import source
+from cudalab.verify import in_memory
+
+VARIANTS = [
+    pytest.param(labs.get(name), variant, id=f"{name}-{variant.name}")
+    for name in labs.names()
+    for variant in registry.variants(labs.get(name))
+    if variant.defines and not variant.missing(CpuBackend.features)
+]
+WRONG = ["abc", 0, -1, 1, 100, 2**40]
+
+
+class LaunchesNothing(CpuBackend):
+    """Memory of the CPU device; its launches are counted, and not done."""
+
+    launches = 0
+
+    def launch(self, *_args, **_options):
+        self.launches += 1
+        assert self.launches < 10_000, "endless"
+
+    def constant(self, _module, _name):
+        return self.empty(1, "float32")
+
+
+class Kernels:
+    """Kernels that need not be compiled."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def __getitem__(self, name):
+        return name
+
+
+def planned(lab, variant, dtype=None):
+    """The step for 1000 items, or a matrix of 40 rows, that the variant can compute."""
+    given = {axis: values[0] for axis, values in variant.applies.items()}
+    if dtype or given.get("classes") == "many":  # bytes have but 256
+        given["dtype"] = dtype or "uint32"
+    case = lab.complete(given)
+    shaped = lab.name == "transpose" or case.get("along") in ("rows", "cols")
+    n = (40, 25) if shaped else 40 if lab.name in ("matmul", "solve") else 1000
+    with tempfile.TemporaryFile() as file:
+        file.writelines(lab.generate(case, n, lab.distributions[0], 0))
+        file.flush()
+        os.lseek(file.fileno(), 0, os.SEEK_SET)
+        inputs = lab.read(InputStream(file.fileno()), case)
+        arrays = {name: in_memory(data) for name, data in inputs.arrays.items()}
+    backend = LaunchesNothing()
+    buffers = {name: backend.to_device(array) for name, array in arrays.items()}
+    kernels = Kernels(source.load(variant.path, variant.label))
+    job = Job(backend, kernels, variant, buffers, inputs.params, case)
+    return getattr(lab, f"dispatch_{variant.dispatch}")(job)
+
+
+def dtypes_of(lab, variant):
+    """The first, and one of 8 bytes."""
+    known = variant.applies.get("dtype", lab.axes.get("dtype", ()))
+    return [None, *[name for name in known if "64" in name][:1]]
+
+
+@pytest.mark.parametrize(("lab", "variant"), VARIANTS)
+def test_a_define_that_a_plan_cannot_use_is_named(lab, variant):
+    for dtype in dtypes_of(lab, variant):
+        for name in variant.defines:
+            missing = {other: value for other, value in variant.defines.items() if other != name}
+            for defines in (missing, *({**variant.defines, name: value} for value in WRONG)):
+                try:
+                    step = planned(lab, replace(variant, defines=defines), dtype)
+                    if not step.reads_back:
+                        step.run()
+                except HeaderError as error:
+                    assert error.message.startswith(f"{variant.label}:")  # noqa: PT017 - may pass
+                    assert "defines: " in error.message  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "defines: ITEMS_PER_BLOCK = 0: the launch plan needs an integer, 2 or more"),
+        (1, "defines: ITEMS_PER_BLOCK = 1: the launch plan needs an integer, 2 or more"),
+        ("abc", "defines: ITEMS_PER_BLOCK = 'abc': the launch plan needs an integer, 2 or more"),
+        (None, "defines: ITEMS_PER_BLOCK is missing"),
+    ],
+)
+def test_the_message_says_what_the_plan_needs(value, said):
+    lab = labs.get("reduce")
+    variant = registry.find(lab, "sequential")
+    others = {"THREADS_PER_BLOCK": 256} | ({"ITEMS_PER_BLOCK": value} if value is not None else {})
+    with pytest.raises(HeaderError) as caught:
+        planned(lab, replace(variant, defines=others))
+    assert caught.value.message == f"kernels/reduce/sequential.cu:5: {said}"

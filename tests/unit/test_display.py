@@ -1,0 +1,78 @@
+"""Tables on screens that are too narrow for them, and on a stdout that lacks characters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cudalab.bench.grids import Column, Grid
+from cudalab.errors import CudalabError
+from cudalab.output import terminal
+
+HEADS = ("variant", "summary", "devices")
+ROW = ("interleaved_strided", "The same tree, the first threads work", "cuda, cpu")
+
+
+def wide(columns):
+    """A table of results over so many sizes, of numbers that may not be cut."""
+    sizes = [f"{10_000 + i:,}" for i in range(columns)]
+    return Grid(
+        "times",
+        [Column("variant", right=False), *map(Column, sizes)],
+        [["interleaved_strided", *(f"{1_000_000 + i:,}" for i in range(columns))]],
+        ["a note"],
+    )
+
+
+def test_rows_become_paragraphs_where_a_table_has_no_room(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "100")
+    terminal.table("reduce", HEADS, [ROW])
+    assert "┃ variant" in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "50")
+    terminal.table("reduce", HEADS, [ROW])
+    assert capsys.readouterr().out.split("\n") == [
+        "reduce",
+        "interleaved_strided",
+        "  summary: The same tree, the first threads work",
+        "  devices: cuda, cpu",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_no_number_is_cut(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    terminal.grid(wide(20))
+    out = capsys.readouterr().out
+    assert all(len(line) <= width for line in out.splitlines())
+    assert "…" not in out
+    assert all(f"{10_000 + i:,}" in out and f"{1_000_000 + i:,}" in out for i in range(20))
+    assert out.count("interleaved_strided") == out.count("variant") > 1
+    assert out.count("a note") == 1
+
+
+def test_what_fits_is_one_table():
+    assert terminal.parts_that_fit(wide(3), [0, 1, 2, 3], 80) == [[0, 1, 2, 3]]
+    assert terminal.parts_that_fit(wide(3), [0, 2], 10) == [[0, 2]]
+    assert terminal.parts_that_fit(wide(3), [0, 1, 2, 3], 40) == [[0, 1], [0, 2], [0, 3]]
+
+
+def test_characters_that_stdout_lacks_are_written_in_others():
+    program = "from cudalab import display; display.lines(['12 µs ± 3 %, 10⁹/s, 1.5 × …, Größe'])"  # noqa: RUF001
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "12 us +- 3 %, 10^9/s, 1.5 x ., Gr??e\n"
+
+
+def test_a_closed_stdout_is_an_error(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(CudalabError, match="stdout is closed"):
+        terminal.console()

@@ -1,0 +1,161 @@
+"""The documents: generated parts are fresh, and what they say to paste can be found."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+TEXTS = sorted(
+    path
+    for pattern in (
+        "*.md",
+        "*.toml",
+        "docs/**/*",
+        "samples/**/*.md",
+        "cudalab/**/*",
+        "kernels/**/*",
+    )
+    for path in REPOSITORY.glob(pattern)
+    if path.is_file() and path.suffix not in (".pyc", ".png")
+)
+# A folder that exists on one machine only. (The usual places of CUDA's tools are everybody's.)
+ONE_MACHINE = re.compile(
+    r"(?<![\w./-])/(?:home|root|Users|work|mnt|tmp|opt(?!/nvidia/)|srv|data)/[\w.-]"
+)
+
+
+@pytest.fixture
+def generate():
+    spec = importlib.util.spec_from_file_location("generate", REPOSITORY / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_parts_are_fresh():
+    command = [sys.executable, str(REPOSITORY / "docs" / "generate.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_part_stands_in_one_document_once(generate):
+    texts = [document.read_text(encoding="utf-8") for document in generate.DOCUMENTS]
+    found = [name for text in texts for name in re.findall(r"<!-- generated: ([a-z-]+) -->", text)]
+    assert sorted(generate.PARTS) == sorted(found)
+
+
+def test_a_stale_part_is_named(generate):
+    text = README.replace("| 130 |", "| 131 |")
+    assert generate.stale_parts(text, generate.generated(text)) == ["exit-codes"]
+
+
+def test_no_results_yet(generate, tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "RESULTS", tmp_path)
+    assert generate.figures() == "No measurement is stored yet.\n"
+
+
+FIGURE = {"figure": "sort", "target": "≤ 4", "measured": 3.5, "unit": "s", "how": "median of 5"}
+STORED = {
+    "device": "Some GPU",
+    "driver": "580.1",
+    "date": "2026-01-31",
+    "commit": "abc1234",
+    "figures": [
+        FIGURE,
+        {**FIGURE, "measured": 4.5},
+        {**FIGURE, "target": "≥ 1000", "measured": 1234, "unit": "keys/s"},
+        {**FIGURE, "target": ""},
+    ],
+}
+
+
+def test_results_of_several_machines(generate, tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "RESULTS", tmp_path)
+    (tmp_path / "a.json").write_text(json.dumps(STORED), encoding="utf-8")
+    (tmp_path / "b.json").write_text(json.dumps({**STORED, "driver": "", "figures": []}))
+    (tmp_path / "tests.txt").write_text("not a measurement")
+    assert generate.figures() == (
+        "Some GPU, driver 580.1, 2026-01-31, commit `abc1234`\n\n"
+        "| figure | target | measured | how |\n"
+        "| --- | --- | --- | --- |\n"
+        "| sort | ≤ 4 s | 3.5 s | median of 5 |\n"
+        "| sort | ≤ 4 s | 4.5 s (missed) | median of 5 |\n"
+        "| sort | ≥ 1000 keys/s | 1,234 keys/s | median of 5 |\n"
+        "| sort |  | 3.5 s | median of 5 |\n"
+        "\n"
+        "Some GPU, 2026-01-31, commit `abc1234`\n\n"
+        "| figure | target | measured | how |\n"
+        "| --- | --- | --- | --- |\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stored", "wrong"),
+    [
+        ({**STORED, "machine": "x"}, "machine"),
+        ({key: value for key, value in STORED.items() if key != "commit"}, "commit"),
+        ({**STORED, "figures": [{**FIGURE, "measured": "3.5"}]}, "measured"),
+        ({**STORED, "figures": [{**FIGURE, "target": "fast"}]}, "target"),
+        ({**STORED, "figures": [{**FIGURE, "unit": None}]}, "unit"),
+    ],
+)
+def test_malformed_results_are_refused(generate, tmp_path, monkeypatch, stored, wrong):
+    monkeypatch.setattr(generate, "RESULTS", tmp_path)
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(stored))
+    with pytest.raises(SystemExit) as caught:
+        generate.figures()
+    assert caught.value.code == f"{path}: missing, unknown or of the wrong form: {wrong}"
+
+
+def test_the_readme_has_the_two_lines_to_paste():
+    start, *others = (
+        line for line in README.splitlines() if line.startswith("python3 -m venv .venv && ")
+    )
+    (test,) = others
+    assert " .venv/bin/cudalab radixsort < " in start
+    assert test.endswith(".venv/bin/pytest -n auto")
+    for line in (start, test):
+        assert f"```sh\n{line}\n```" in README
+        for sample in re.findall(r"samples/\S+", line):
+            assert (REPOSITORY / sample).is_file()
+
+
+def test_ci_runs_the_readme_s_test_line():
+    script = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+    pattern = re.search(r"^test_line=\$\(grep -E '(.+)' README\.md\)$", script, re.MULTILINE)[1]
+    found = [line for line in README.splitlines() if re.search(pattern, line)]
+    assert len(found) == 1
+    assert found[0].endswith("pytest -n auto")
+    assert script.count("$test_line") == 2  # shown and run
+
+
+def test_nothing_below_the_command_line_imports_it():
+    types = re.compile(r"^if TYPE_CHECKING:\n(?:    .*\n|\n)*", re.MULTILINE)
+    imports = re.compile(r"^\s*(from|import) cudalab\.cli", re.MULTILINE)
+    for path in (REPOSITORY / "cudalab").rglob("*.py"):
+        if not path.name.startswith(("cli", "__main__")):
+            text = types.sub("", path.read_text(encoding="utf-8"))
+            assert not imports.search(text), path
+
+
+def test_links_lead_somewhere():
+    for document in REPOSITORY.glob("*.md"):
+        for link in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+            assert link.startswith("https://") or (REPOSITORY / link).exists(), link
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_texts_have_no_tabs_and_no_machine_s_own_paths(path):
+    text = path.read_text(encoding="utf-8")
+    assert "\t" not in text
+    assert not ONE_MACHINE.search(text)
+    assert text.endswith("\n") or not text

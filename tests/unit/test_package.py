@@ -1,0 +1,93 @@
+"""The package as users get it: built, installed apart from the repository, run elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+SAMPLE = REPOSITORY / "samples" / "radixsort" / "course.uint32.in.bin"
+OFFLINE = ("No matching distribution found", "Could not find a version")
+COMPILER_HERE = any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++"))
+
+pytestmark = pytest.mark.skipif(find_spec("pip") is None, reason="pip is not installed here")
+
+
+def pip(*args: object, python: Path | str = sys.executable) -> None:
+    """Run pip. Skips the test where no package index can be reached."""
+    command = [python, "-m", "pip", "--disable-pip-version-check", "-q", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    if done.returncode != 0 and any(words in done.stderr for words in OFFLINE):
+        pytest.skip(f"no package index can be reached: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+
+
+def clean_venv(folder: Path) -> Path:
+    """The Python of a new virtual environment."""
+    venv.create(folder, with_pip=True)
+    return folder / "bin" / "python"
+
+
+def elsewhere(folder: Path) -> dict[str, object]:
+    """Run in `folder`, without this repository on the path and without compiled kernels."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {"cwd": folder, "env": {**env, "XDG_CACHE_HOME": str(folder / "cache")}}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip("wheel", ".", "--no-deps", "--wheel-dir", folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_wheel_carries_kernels_and_runtime(wheel):
+    carried = set(zipfile.ZipFile(wheel).namelist())
+    for folder, pattern in (("kernels", "*.cu*"), ("cudalab", "*.py"), ("cudalab", "*.h")):
+        paths = [path.relative_to(REPOSITORY) for path in (REPOSITORY / folder).rglob(pattern)]
+        assert paths
+        inside = {f"cudalab/{p}" if folder == "kernels" else str(p) for p in paths}
+        assert inside <= carried
+    assert "cudalab/backends/cpu/runtime/runtime.cpp" in carried
+    assert not [name for name in carried if not name.startswith("cudalab")]
+
+
+def test_installed_wheel_sorts_in_another_folder(wheel, tmp_path):
+    python = clean_venv(tmp_path / "venv")
+    pip("install", wheel if COMPILER_HERE else f"{wheel}[cpu]", python=python)
+    with SAMPLE.open("rb") as stdin:
+        done = subprocess.run(
+            [python.with_name("cudalab"), "radixsort", "--device", "cpu"],
+            stdin=stdin,
+            capture_output=True,
+            check=False,
+            **elsewhere(tmp_path),
+        )
+    expected = SAMPLE.with_name("course.uint32.out.bin").read_bytes()
+    assert (0, expected) == (done.returncode, done.stdout), done.stderr.decode()
+
+
+def test_editable_install_reads_the_repository_s_kernels(tmp_path):
+    python = clean_venv(tmp_path / "venv")
+    pip("install", "--no-deps", "--editable", ".", python=python)
+    code = "from cudalab.language.source import kernels_dir; print(kernels_dir())"
+    done = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=True, **elsewhere(tmp_path)
+    )
+    assert done.stdout.strip() == str(REPOSITORY / "kernels")
+    assert not list(tmp_path.glob("venv/lib/*/site-packages/cudalab/*"))
+
+
+def test_command_line_is_imported_without_heavy_modules():
+    code = "import sys, cudalab.cli.app; print({'numpy', 'rich', 'pycuda'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,0 +1,343 @@
+"""The rewriting of CUDA C++ for a host's compiler: tokens, declarations, edits."""
+
+import pytest
+
+from cudalab.errors import NoDeviceError
+from cudalab.language.tokens import Lines, closing_angle, opening_angle, tokenize
+from cudalab.program.files import File, gather
+from cudalab.program.rewrite import parse, rewrite
+
+
+def rewritten(text, label="a.cu"):
+    (answer,) = rewrite([File(label, label, text)], ["0-a.cpp"])
+    first, rest = answer.split("\n", 1)
+    assert first == f'#line 1 "{label}"'
+    assert rest.count("\n") == text.count("\n") + 1  # lines keep their numbers
+    return rest[:-1]
+
+
+def words(text):
+    return [token.text for token in tokenize(text)]
+
+
+# Tokens ------------------------------------------------------------------------------------------
+
+
+def test_comments_and_spaces_are_no_tokens():
+    assert words("a // b <<< c\n/* d\n */ e") == ["a", "e"]
+    assert words("a // continued \\\n b\nc") == ["a", "c"]
+
+
+def test_literals_are_whole():
+    assert words(r'f("a\"b", u8"<<<", L"x", "")') == [
+        *("f", "(", r'"a\"b"', ",", 'u8"<<<"', ",", 'L"x"', ",", '""', ")"),
+    ]
+    assert words('R"x(a)" // )x" b') == ['R"x(a)" // )x"', "b"]
+    assert words(r"'\'' '<' U'y'") == [r"'\''", "'<'", "U'y'"]
+
+
+def test_numbers_with_separators_and_exponents():
+    assert words("1'000'000 0x1p-3 1.5e+10f .5 1..2") == [
+        *("1'000'000", "0x1p-3", "1.5e+10f", ".5", "1..2"),
+    ]
+
+
+def test_an_apostrophe_in_a_directive_opens_nothing():
+    assert words("#error don't\na") == ["#error don't", "a"]
+
+
+def test_a_directive_may_go_on():
+    assert words("#define A \\\n b /* c\n d */ e\nf") == ["#define A \\\n b /* c\n d */ e", "f"]
+
+
+def test_signs_are_single_characters():
+    assert words("a<<<b>>>(c)->d::e") == [
+        *("a", "<", "<", "<", "b", ">", ">", ">", "(", "c", ")", "->", "d", "::", "e"),
+    ]
+
+
+def test_angles():
+    tokens = tokenize("f<g<(a > b)>, 3>(x)")
+    assert closing_angle(tokens, 1) == 12
+    assert opening_angle(tokens, 12) == 1
+    assert closing_angle(tokenize("a < b; c > d"), 1) is None
+
+
+def test_lines():
+    lines = Lines("a\nbc\n\nd")
+    assert [lines[i] for i in (0, 1, 2, 4, 5, 6)] == [1, 1, 2, 2, 3, 4]
+
+
+# Launches ----------------------------------------------------------------------------------------
+
+KERNEL = "__global__ void k(int *a, int n);\n"
+CALL = '::cudalab::launch(k, [=](auto&... cudalab_a) { k(cudalab_a...); }, "k", ::cudalab::Config('
+
+
+@pytest.mark.parametrize(
+    ("launch", "configuration"),
+    [
+        ("k<<<1, 2>>>(a, n);", "1, 2"),
+        ("k <<< 1, 2 >>> (a, n);", " 1, 2 "),
+        ("k << <1, 2>> >(a, n);", "1, 2"),
+        ("k<<<g[i], f(x, y), (a > b) * 4, s>>>(a, n);", "g[i], f(x, y), (a > b) * 4, s"),
+        ("k<<<n >> 2, sizeof(T<int>)>>>(a, n);", "n >> 2, sizeof(T<int>)"),
+        ("k<<<1, size<int>>>>(a, n);", "1, size<int>"),
+        ("k<<<{1, 2}, dim3{3}>>>(a, n);", "{1, 2}, dim3{3}"),
+        ("k<<<1, 2 /* >>>( */>>>(a, n);", "1, 2 /* >>>( */"),
+    ],
+)
+def test_launch(launch, configuration):
+    arguments = launch[launch.rindex("(") :]
+    between = " " if ">>> (" in launch else ""
+    assert rewritten(f"{KERNEL}void f() {{ {launch} }}\n").splitlines()[1] == (
+        f"void f() {{ {CALL}{configuration})){between}{arguments} }}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "prefix"),
+    [
+        ("t<256>", ""),
+        ("t<int, N * 2>", "else "),
+        ("a::b::t<decltype(x)>", "if (x) "),
+        ("::t", "return "),
+        ("Space<int>::t", ""),
+    ],
+)
+def test_expression_that_is_launched(kernel, prefix):
+    call = f'[=](auto&... cudalab_a) {{ {kernel}(cudalab_a...); }}, "{kernel}"'
+    assert rewritten(f"{prefix}{kernel}<<<1, 2>>>(x)") == (
+        f"{prefix}::cudalab::launch({call}, ::cudalab::Config(1, 2))(x)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pointer", "prefix"),
+    [
+        ("(*p)", ""),
+        ("table[i]", ""),
+        ("table[i][j].kernel", ""),
+        ("self->kernel", ""),
+        ("pick(1, 2)", "{ "),
+        ("(n > 1 ? p : q)", "; "),
+    ],
+)
+def test_pointer_that_is_launched(pointer, prefix):
+    assert rewritten(f"{prefix}{pointer}<<<1, 2>>>(x)") == (
+        f'{prefix}::cudalab::launch({pointer}, "{pointer}", ::cudalab::Config(1, 2))(x)'
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"k<<<1, 2>>>(a)"',
+        "// k<<<1, 2>>>(a)",
+        "/* k<<<1,\n2>>>(a) */",
+        'R"(k<<<1, 2>>>(a))"',
+        "a << b < c >> d",
+        "operator<< <int>(x)",
+        "f<g<h<int>>>(x)",
+        "x = a <<b;",
+    ],
+)
+def test_no_launch(text):
+    assert rewritten(text) == text
+
+
+def test_a_launch_over_lines_keeps_them():
+    text = f"{KERNEL}void f() {{\n  k\n  <<<\n    1, 2\n  >>>\n  (a,\n n);\n}}\n"
+    lines = rewritten(text).splitlines()
+    assert lines[5] == "  ))"
+    assert lines[7] == " n);"
+
+
+def test_launch_in_a_macro():
+    text = "#define GO(k, ...) \\\n  k \\\n  <<<1, \\\n 2>>>(__VA_ARGS__)\nint x;\n"
+    lines = rewritten(text).splitlines()
+    assert all(line.endswith("\\") for line in lines[:3])
+    assert "{ k(cudalab_a...); }, #k, ::cudalab::Config(" in "".join(lines)
+    assert lines[4] == "int x;"
+
+
+@pytest.mark.parametrize(
+    "declarations",
+    [
+        "template <class T> __global__ void k(T *a);",
+        "__global__ void k(int *a); __global__ void k(float *a);",
+        "__global__ void k(int *a, int n = 3);",
+        "template <> __global__ void k<int>(int *a) {}",
+    ],
+)
+def test_launches_by_their_arguments(declarations):
+    assert "launch([=]" in rewritten(f"{declarations} void f() {{ k<<<1, 1>>>(p); }}")
+
+
+def test_a_kernel_declared_twice_is_one():
+    text = "__global__ void k(const int *__restrict__ a, unsigned);\n"
+    text += "__global__ void k(const int *a, unsigned n) {}\nvoid f() { k<<<1, 1>>>(p, 1); }\n"
+    assert "launch(k, [=]" in rewritten(text)
+
+
+# Declarations ------------------------------------------------------------------------------------
+
+
+def test_kernels_are_found():
+    text = """
+    template <int N, class T = A<int>> __global__ void __launch_bounds__(N * 2, 1) t(T x) {}
+    extern "C" __global__ void plain(int a, float (*f)(int), B<int, 2> b) { if (a) {} }
+    namespace n { static __global__ void __launch_bounds__(BLOCK) inner(void);
+    __attribute__((noinline)) __global__ void second() {} }
+    struct S { int f() const { return 1; } }; __global__ void last(S s = S{1}) {}
+    """
+    kernels = parse(File("a.cu", "a.cu", text)).structure.kernels
+    assert [kernel.name for kernel in kernels] == ["t", "plain", "inner", "second", "last"]
+    assert [kernel.is_template for kernel in kernels] == [True, False, False, False, False]
+    assert [kernel.bounds for kernel in kernels] == ["N * 2", "", "BLOCK", "", ""]
+    assert [kernel.body_end is None for kernel in kernels] == [False, False, True, False, False]
+    assert [kernel.has_defaults for kernel in kernels] == [False] * 4 + [True]
+
+
+def test_kernels_are_enlisted_behind_their_bodies():
+    text = rewritten("__global__ void __launch_bounds__(64) k(int *a) {\n}\nint x;\n")
+    assert text.splitlines()[1] == (
+        '} static ::cudalab::Enlisted cudalab_enlisted_k_1(k, "k", (unsigned)(64));'
+    )
+
+
+def test_instance_of_a_template_is_enlisted_where_its_address_is_taken():
+    text = "template <int N> __global__ void t(int *a) {}\nvoid f() { g((void *)t<4>, &t<8>); }\n"
+    assert rewritten(text).splitlines()[1] == (
+        'void f() { g((void *)::cudalab::enlisted(t<4>, "t<4>"), '
+        '::cudalab::enlisted(&t<8>, "t<8>")); }'
+    )
+
+
+@pytest.mark.parametrize(
+    ("declaration", "expected"),
+    [
+        ("__device__ int a;", "CUDALAB_DEVICE_DATA int a;"),
+        (
+            "static __device__ float b[N] = {1, 2};",
+            "static CUDALAB_DEVICE_DATA float b[N] = {1, 2};",
+        ),
+        ("__constant__ S c[sizeof(int)];", "CUDALAB_DEVICE_DATA S c[sizeof(int)];"),
+        ("__device__ int (*f)(int) = g;", "CUDALAB_DEVICE_DATA int (*f)(int) = g;"),
+        ("__device__ __managed__ int m = 1;", "__device__ CUDALAB_MANAGED_DATA int m = 1;"),
+        ("namespace n { __device__ int a; }", "namespace n { CUDALAB_DEVICE_DATA int a; }"),
+        ("__device__ __align__(16) int a;", "CUDALAB_DEVICE_DATA __align__(16) int a;"),
+    ],
+)
+def test_variables_of_the_device(declaration, expected):
+    assert rewritten(declaration) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ int f(int x);",
+        "__device__ __forceinline__ int f(int x) { return x; }",
+        "extern __device__ int elsewhere;",
+        "__constant__ const float table[2] = {1, 2};",
+        "struct S { __device__ int f() { return 1; } int x; };",
+        "template <class T> __device__ T f(T x) { return x; }",
+        "__device__ auto f(int x) -> int;",
+        "int x = 3; void f() { __shared__ int s[4]; }",
+    ],
+)
+def test_what_is_no_variable_of_the_device_stays(text):
+    assert rewritten(text) == text
+
+
+@pytest.mark.parametrize(
+    ("declaration", "said"),
+    [
+        ("extern __shared__ float s[];", "float* const s = (float*)"),
+        (
+            "extern __shared__ __align__(16) unsigned char s[];",
+            "unsigned char* const s = (unsigned char*)",
+        ),
+        ("extern volatile __shared__ int s[];", "volatile int* const s = (volatile int*)"),
+        ("__shared__ extern n::T s[];", "n::T* const s = (n::T*)"),
+        ("extern __shared__ int s[][16];", "int (*const s)[ 16 ] = (int (*)[ 16 ])"),
+    ],
+)
+def test_dynamic_shared_memory(declaration, said):
+    inside = rewritten(f"__device__ void f() {{ if (x) {{ {declaration} }} }}")
+    assert f"{said}::cudalab::current.dynamic_shared;" in inside
+    outside = rewritten(f"namespace n {{ {declaration} }}")
+    assert "static constexpr ::cudalab::DynamicShared<" in outside
+
+
+def test_noinline_is_no_macro():
+    assert "__attribute__((noinline)) int f();" in rewritten("__device__ __noinline__ int f();")
+    assert rewritten("__attribute__((__noinline__)) int f();") == (
+        "__attribute__((__noinline__)) int f();"
+    )
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def test_includes_are_followed(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "lib").mkdir()
+    main, a, b = tmp_path / "main.cu", tmp_path / "sub" / "a.cuh", tmp_path / "lib" / "b.h"
+    main.write_text('#include "sub/a.cuh"\n#include <cuda_runtime.h>\n# include <b.h>\n')
+    a.write_text('#include "../lib/b.h"\n#include "a.cuh"\n#include "missing.h"\nint a;\n')
+    b.write_text("int b;\n")
+    files = gather([str(main)], [str(tmp_path / "lib")])
+    assert [file.path.rpartition("/")[2] for file in files] == ["main.cu", "a.cuh", "b.h"]
+    texts = rewrite(files, ["0.cpp", "1.cpp", "2.cpp"])
+    assert texts[0].splitlines()[1:4] == [
+        '#include "1.cpp"',
+        "#include <cuda_runtime.h>",
+        '# include "2.cpp"',
+    ]
+    assert texts[1].splitlines()[1:4] == [
+        '#include "2.cpp"',
+        '#include "1.cpp"',
+        '#include "missing.h"',
+    ]
+
+
+def test_kernel_of_a_header_is_known_in_the_program(tmp_path):
+    (tmp_path / "k.cuh").write_text("__global__ void k(int *a);\n")
+    main = tmp_path / "main.cu"
+    main.write_text('#include "k.cuh"\nvoid f() { k<<<1, 1>>>(0); }\n')
+    assert "launch(k, [=]" in rewrite(gather([str(main)], []), ["0.cpp", "1.cpp"])[0]
+
+
+def test_any_bytes_in_comments_survive(tmp_path):
+    main = tmp_path / "main.cu"
+    main.write_bytes(b"// caf\xe9\nint x;\n")
+    (text,) = rewrite(gather([str(main)], []), ["0.cpp"])
+    assert b"// caf\xe9\n" in text.encode(errors="surrogateescape")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("#include <cublas_v2.h>\n", "cuBLAS (a.cu:1)"),
+        ('// x\n  #  include "thrust/scan.h"\n', "Thrust (a.cu:2)"),
+        (
+            '__device__ int f() {\n int x;\n asm("mov.u32 %0, 1;" : "=r"(x));\n}',
+            "inline PTX (a.cu:3)",
+        ),
+        ("__global__ void k() {}\n__global__ void p() {\n k<<<1, 1>>>(); }", "kernels (a.cu:3)"),
+    ],
+)
+def test_what_the_device_lacks(text, what):
+    with pytest.raises(NoDeviceError) as error:
+        rewritten(text)
+    assert error.value.message.startswith("not supported on the CPU device: ")
+    assert error.value.message.endswith(what)
+
+
+def test_assembly_that_is_none_of_ptx_stays():
+    for text in (
+        'void host() { asm("nop"); }',
+        '__device__ void f() { asm volatile("" ::: "memory"); }',
+    ):
+        assert rewritten(text) == text

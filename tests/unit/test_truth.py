@@ -1,0 +1,238 @@
+"""docs/truth.py: what it runs, how it reads ncu's table, and how it judges a deviation."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from cudalab.backends.trace import LaunchTrace
+from cudalab.microscope import ncu, profile
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def truth():
+    spec = importlib.util.spec_from_file_location("truth", ROOT / "docs" / "truth.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_all_variants_of_the_five_labs_at_two_sizes(truth):
+    runs = list(truth.work())
+    keys = [truth.key(lab, variant, size) for lab, variant, _, size in runs]
+    assert len(set(keys)) == len(keys) == 2 * len({key.rpartition("/")[0] for key in keys})
+    assert {lab.name for lab, *_ in runs} == {"matmul", "reduce", "scan", "histogram", "transpose"}
+    assert all(variant.computes(case) for _, variant, case, _ in runs)
+    assert "matmul/aat_padded/200" in keys
+    assert "reduce/rows_shared/300x200" in keys
+
+
+def test_some_runs_are_added_to_those_before(truth, tmp_path):
+    some = [
+        truth.key(lab, one, size) for lab, one, _, size in truth.work(["reduce/serial", "scan"])
+    ]
+    assert some[:2] == ["reduce/serial/65536", "reduce/serial/100003"]
+    assert {name.partition("/")[0] for name in some[2:]} == {"scan"}
+    path = tmp_path / "counts.json"
+    truth.add(str(path), {"device": "a", "counts": {"x": 1, "y": 1}}, "counts")
+    truth.add(str(path), {"device": "b", "counts": {"y": 2}}, "counts")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found == {"device": "b", "counts": {"x": 1, "y": 2}}
+
+
+def test_whatever_is_compared_is_counted_here(truth):
+    empty = LaunchTrace("k", (1, 1, 1), (32, 1, 1), 1, 1, 1, ())
+    assert set(truth.COUNTERS) <= set(profile.totals(empty))
+    assert set(truth.JUDGED) <= set(truth.COUNTERS)
+
+
+def test_the_table_of_ncu(truth):
+    log = (
+        '==PROF== Connected to process 1\n"ID","Kernel Name","a.sum"\n'
+        '"","","sector"\n"0","multiply","1,234"\n"1","multiply","n/a"\n'
+    )
+    rows = truth.table(log)
+    assert [row["Kernel Name"] for row in rows] == ["multiply", "multiply"]
+    assert [truth.number(row["a.sum"]) for row in rows] == [1234, 0]
+    with pytest.raises(SystemExit, match="no table"):
+        truth.table("==ERROR== nothing")
+
+
+def test_launches_find_their_runs(truth):
+    row = {
+        "Kernel Name": "multiply(const float*)",
+        **{n: "2" for c in truth.COUNTERS.values() for n in c},
+    }
+    found = truth.by_run([("a", "multiply"), ("b", "multiply"), ("b", "multiply")], [row] * 3)
+    assert found["a"]["multiply"]["global_load_sectors"] == 2
+    assert found["b"]["multiply"]["bank_conflicts"] == 8  # of loads and of stores
+    with pytest.raises(SystemExit, match="ncu saw 1 launches"):
+        truth.by_run([], [row])
+    with pytest.raises(SystemExit, match="launched scan"):
+        truth.by_run([("a", "scan")], [row])
+
+
+def counts(truth, lines=None, **changed):
+    lines = {"accesses": [], "branches": [], **(lines or {})}
+    return {**dict.fromkeys(truth.COUNTERS, 100), "lines": lines, **changed}
+
+
+def instruction(opcode, line=7, **counted):
+    return {
+        "file": "k.cu",
+        "line": line,
+        "opcode": opcode,
+        "copies": 1,
+        **dict.fromkeys(ncu.BY_INSTRUCTION, 0),
+        **counted,
+    }
+
+
+def test_what_is_near_needs_no_cause(truth):
+    near = counts(truth, shared_wavefronts=101)
+    row = truth.row_of(("r", "k", "shared_wavefronts"), counts(truth), near, [])
+    assert truth.within(row)
+    assert "cause" not in row
+
+
+@pytest.mark.parametrize(
+    ("quantity", "access", "there", "code", "cause", "evidence"),
+    [
+        (
+            "shared_wavefronts",
+            ["k.cu", 7, "shared", "load", 4, 64],
+            {"shared_load_wavefronts": 40},
+            [("LDS.128", 16, 40)],
+            "merged",
+            "shared loads: 64 of 4 bytes by the source; 16 of 16 bytes on the GPU",
+        ),
+        (
+            "shared_wavefronts",
+            ["k.cu", 7, "shared", "load", 4, 64],
+            {"shared_load_wavefronts": 50},
+            [("LDS", 32, 50)],
+            "kept",
+            "shared loads: 64 of 4 bytes by the source; 32 of 4 bytes on the GPU",
+        ),
+        (
+            "shared_wavefronts",
+            ["k.cu", 7, "shared", "store", 4, 64],
+            {"shared_store_wavefronts": 0},
+            [("LDGSTS.E", 64, 0)],
+            "asynchronous",
+            "shared stores: 64 of 4 bytes by the source; none on the GPU, 64 LDGSTS",
+        ),
+        (
+            "bank_conflicts",
+            ["k.cu", 7, "shared", "store", 4, 64],
+            {"shared_store_wavefronts": 109},
+            [("@STS", 64, 164)],
+            "other traffic",
+            "100 conflicts by instruction",
+        ),
+    ],
+)
+def test_causes_of_other_accesses(truth, quantity, access, there, code, cause, evidence):
+    here = counts(truth, {"accesses": [access]})
+    executed = [
+        instruction(
+            opcode,
+            **{ncu.EXECUTED: count, ncu.WAVEFRONTS: wavefronts, ncu.IDEAL_WAVEFRONTS: count},
+        )
+        for opcode, count, wavefronts in code
+    ]
+    counted = counts(truth, **{quantity: 10, **there})
+    row = truth.row_of(("r", "k", quantity), here, counted, executed)
+    assert (row["cause"], row["evidence"]) == (cause, evidence)
+
+
+def test_causes_of_other_branches(truth):
+    here = counts(truth, {"branches": [["k.cu", 7, 200, 60], ["k.cu", 9, 200, 40]]})
+    there = counts(truth, divergent_branches=40)
+    at_9 = instruction("@BRA", 9, **{ncu.EXECUTED: 200, ncu.DIVERGENT: 40})
+    row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_9])
+    assert (row["cause"], row["evidence"]) == (
+        "predicated",
+        "k.cu:7: 60 by the source, no branch on the GPU",
+    )
+    at_7 = instruction("@BRA", 7, **{ncu.EXECUTED: 50, ncu.DIVERGENT: 15})
+    row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_7, at_9])
+    assert (row["cause"], row["evidence"]) == (
+        "partly predicated",
+        "k.cu:7: 60 by the source, 15 on the GPU",
+    )
+
+
+def test_what_nothing_explains_stays_open(truth):
+    row = truth.row_of(
+        ("r", "k", "bank_conflicts"), counts(truth), counts(truth, bank_conflicts=0), []
+    )
+    assert row["deviation"] is None
+    assert "cause" not in row
+    assert not truth.within(row)
+
+
+def test_the_comparison_is_stored(truth, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(truth, "ROOT", tmp_path)
+    run = "transpose/tiled/256"
+    cpu = {"counts": {run: {"transpose": counts(truth)}}}
+    there = counts(truth, bank_conflicts=0)
+    cuda = {"device": "A GPU", "ncu": "Version 1", "counts": {run: {"transpose": there}}}
+    truth.compare(cpu, cuda, {"columns": [], "code": {run: {"transpose": []}}})
+    printed = capsys.readouterr().out
+    assert "UNKNOWN" in printed
+    assert "docs/results/counters/a-gpu.json" in printed
+    path = tmp_path / "docs" / "results" / "counters" / "a-gpu.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    assert len(stored["rows"]) == len(truth.COUNTERS)
+    assert stored["counters"] == truth.COUNTERS
+
+
+# What is stored ----------------------------------------------------------------------------------
+
+STORED = sorted((ROOT / "docs" / "results" / "counters").glob("*.json"))
+# What the lecture shows with them stands or falls with these counts.
+LADDERS = {
+    "reduce/interleaved_strided/65536",
+    "reduce/sequential/65536",
+    "matmul/aat_conflict/128",
+    "matmul/aat_padded/128",
+    "transpose/naive/256",
+    "transpose/tiled/256",
+    "transpose/tiled_padded/256",
+    "histogram/per_thread_64_linear/65536",
+    "histogram/per_thread_64/65536",
+}
+
+
+@pytest.fixture(params=STORED, ids=lambda path: path.stem)
+def stored(request):
+    return json.loads(request.param.read_text(encoding="utf-8"))
+
+
+def test_there_is_a_comparison():
+    assert STORED
+
+
+def test_every_deviation_has_a_cause(truth, stored):
+    rows = [row for row in stored["rows"] if row["quantity"] in truth.JUDGED]
+    assert {row["quantity"] for row in rows} == set(truth.JUDGED)
+    assert [row for row in rows if not truth.within(row) and "cause" not in row] == []
+    assert stored["causes"] == truth.causes.CAUSES
+    assert {row["cause"] for row in rows if "cause" in row} <= set(stored["causes"])
+
+
+def test_the_stored_counts_are_those_of_this_instrument(truth, stored):
+    kept = {(row["run"], row["kernel"], row["quantity"]): row["cpu"] for row in stored["rows"]}
+    for lab, variant, case, size in truth.work():
+        run = truth.key(lab, variant, size)
+        if run in LADDERS:
+            for kernel, found in truth.cpu_run(lab, variant, case, size).items():
+                same = {what: count for what, count in kept.items() if what[:2] == (run, kernel)}
+                assert same == {what: found[what[2]] for what in same}
+                assert same
