@@ -27,10 +27,10 @@ sys.path.insert(0, str(ROOT))  # the checkout that is measured
 
 from cudalab import labs  # noqa: E402
 from cudalab.backends import open_backend  # noqa: E402
-from cudalab.backends.cpu.device import usable_cores  # noqa: E402
 from cudalab.backends.cuda import nvcc  # noqa: E402
 from cudalab.labs import registry  # noqa: E402
 from cudalab.language import source  # noqa: E402
+from cudalab.system.machine import usable_cores  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

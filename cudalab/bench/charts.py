@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 
 from cudalab.bench import grids
 from cudalab.bench.results import heading
-from cudalab.output.plots import Ladder, Line, OverSizes, Rung
+from cudalab.output.plots import Ladder, Line, OverSizes, Rung, write_charts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from cudalab.bench.results import Json
     from cudalab.output.plots import Chart
+
+
+def draw(document: Json, path: Path) -> None:
+    """Draw the results of bench into a file: time over n, and a ladder for each lab and case."""
+    write_charts(charts(document), path)
 
 
 def charts(document: Json) -> list[Chart]:

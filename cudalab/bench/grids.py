@@ -12,38 +12,17 @@ import io
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cudalab.bench import stats
 from cudalab.bench.measure import COLD, HOT
 from cudalab.bench.results import BROKEN, EMULATED, FASTER, SAME, SLOWER, STATISTICS, heading
+from cudalab.output.grid import Column, Grid, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from cudalab.bench.results import Comparison, Json
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table; of the least `keep` are left out first where there is no room."""
-
-    title: str
-    keep: int = 9
-    right: bool = True
-
-
-@dataclass
-class Grid:
-    """A table of text, for a terminal or a file."""
-
-    title: str
-    columns: list[Column]
-    rows: list[list[str]]
-    notes: list[str] = field(default_factory=list)
-    faint: set[int] = field(default_factory=set)  # rows without a time
-    best: set[tuple[int, int]] = field(default_factory=set)  # cells worth a mark
 
 
 COURSE = (
@@ -72,13 +51,6 @@ def rate_for(items_per_s: Iterable[float]) -> tuple[float, str]:
         if highest >= factor:
             return factor, name
     return RATES[-1]
-
-
-def percent(part: float | None) -> str:
-    """A digit after the point below ten."""
-    if part is None:
-        return ""
-    return f"{100 * part:.0f}" if part >= 0.0995 else f"{100 * part:.1f}"
 
 
 def figure(value: float) -> str:

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cudalab import runner
-from cudalab.backends.cpu.device import usable_cores
 from cudalab.bench import stats
 from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError, UsageError
 from cudalab.formats import InputStream, as_bytes, write_all
 from cudalab.labs import registry
 from cudalab.labs.base import Inputs, Job
 from cudalab.language import source
+from cudalab.system.machine import usable_cores
 from cudalab.verify import in_memory
 
 if TYPE_CHECKING:

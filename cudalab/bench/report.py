@@ -27,6 +27,7 @@ from cudalab.labs import registry
 from cudalab.labs.base import Inputs
 from cudalab.microscope.annotate import summary_grid
 from cudalab.microscope.profile import SCHEMA as PROFILE
+from cudalab.output.grid import Column, Grid
 from cudalab.output.plots import chart_bytes, check_target
 from cudalab.verify import in_memory
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from cudalab.bench.grids import Grid
     from cudalab.bench.results import Json
     from cudalab.labs.base import Array, Case, Lab, Size
     from cudalab.labs.registry import Variant
@@ -216,8 +216,8 @@ def _differing(found: dict[str, str], document: Json) -> dict[str, str]:
 
 
 def _pairs(title: str, found: Mapping[str, str], notes: list[str]) -> Grid:
-    columns = [grids.Column("property", right=False), grids.Column("value", right=False)]
-    return grids.Grid(title, columns, [[*pair] for pair in found.items()], notes)
+    columns = [Column("property", right=False), Column("value", right=False)]
+    return Grid(title, columns, [[*pair] for pair in found.items()], notes)
 
 
 def _value(value: str | float) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
+from cudalab.cli.failures import in_words
 from cudalab.cli.options import (
     ALL,
     EXISTING,
@@ -221,7 +222,6 @@ def bench(
     )
     if kill_after is None:
         return work()
-    from cudalab.cli.app import in_words
     from cudalab.system.supervise import supervise
 
     return supervise(partial(in_words, work), kill_after)
@@ -264,10 +264,9 @@ class Files:
         """Draw the picture. A failure is told and returned, for the results matter more."""
         if not self.plot:
             return ExitCode.OK
-        from cudalab.cli.app import in_words
-        from cudalab.output.plots import bench_picture
+        from cudalab.bench.charts import draw
 
-        return in_words(partial(bench_picture, document, self.plot))
+        return in_words(partial(draw, document, self.plot))
 
 
 def run(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cudalab import labs
+from cudalab.checker.options import JudgingOptions
 from cudalab.cli.options import (
     CASE_HELP,
     CASE_OF,
@@ -33,10 +33,7 @@ from cudalab.errors import ExitCode, HeaderError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudalab.checker.cases import Plan
-    from cudalab.checker.judge import Settings
-    from cudalab.checker.sandbox.sandbox import Limits, Sandbox
-    from cudalab.checker.submit.submission import Submission
+    from cudalab.checker.sandbox.sandbox import Sandbox
     from cudalab.cli.options import Decorator
     from cudalab.labs.base import Lab
 
@@ -123,79 +120,6 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The options that `check` and `grade` share."""
-
-    tests: Path | None
-    seed: int | None
-    quick: bool
-    strict: bool
-    device: str
-    threads: int | None
-    sandbox: str
-    kill_after: float
-    memory: str
-    no_sanitize: bool
-    no_time: bool
-    reference: str | None
-    speed_points: float | None
-    time_limit: float
-
-    def limits(self) -> Limits:
-        """Of each test."""
-        from cudalab.checker.sandbox.sandbox import Limits
-        from cudalab.cli.options import size
-
-        try:
-            memory = size(self.memory) if not self.memory.endswith("Gi") else _gib(self.memory)
-        except click.BadParameter as error:
-            raise UsageError(f"--memory {self.memory}: {error.message}") from None
-        return Limits(seconds=self.kill_after, cpu_seconds=8 * self.kill_after, memory_bytes=memory)
-
-    def settings(self, **rest: Any) -> Settings:
-        """How to judge."""
-        from cudalab.checker.cases import fresh_seed
-        from cudalab.checker.judge import Settings
-
-        return Settings(
-            seed=fresh_seed() if self.seed is None else self.seed,
-            limits=self.limits(),
-            sanitize=not self.no_sanitize,
-            timing=not self.no_time,
-            time_limit_s=self.time_limit,
-            **rest,
-        )
-
-    def plan(self, lab: Lab, submission: Submission, given: dict[str, Any]) -> Plan:
-        """What to judge on."""
-        from cudalab.checker import cases
-        from cudalab.labs import registry
-
-        wanted = cases.case_for(lab, given, submission.variant)
-        if self.tests:
-            plan = cases.load(self.tests, lab, wanted)
-        else:
-            plan = cases.public(lab, wanted, submission.variant, quick=self.quick)
-        if self.strict:
-            plan = cases.strict(plan)
-        speed = plan.speed
-        if self.reference:
-            registry.find(lab, self.reference)  # or say so before anything runs
-            speed = replace(speed, reference=self.reference)
-        if self.speed_points is not None:
-            speed = replace(speed, points=self.speed_points)
-        return replace(plan, speed=speed)
-
-
-def _gib(text: str) -> int:
-    """Memory is the one size here that may be 2^31 or more."""
-    number = text.removesuffix("Gi")
-    if not number.replace(".", "", 1).isdecimal():
-        raise click.BadParameter(f"{text!r} is no size")
-    return int(float(number) * 2**30)
 
 
 @click.command(
@@ -344,7 +268,7 @@ def check(
 
 def make_submission(
     lab: Lab,
-    asked: Asked,
+    asked: JudgingOptions,
     walls: Sandbox | None,
     *,
     kernel: Path | None = None,
@@ -419,10 +343,10 @@ def _device(wanted: str) -> str:
     return choose_device() if wanted == "auto" else wanted
 
 
-def _split(options: dict[str, Any]) -> tuple[Asked, dict[str, Any]]:
+def _split(options: dict[str, Any]) -> tuple[JudgingOptions, dict[str, Any]]:
     """The options that `judging` adds, and the lab's own."""
-    own = {name: options.pop(name) for name in Asked.__dataclass_fields__}
-    return Asked(**own), options
+    own = {name: options.pop(name) for name in JudgingOptions.__dataclass_fields__}
+    return JudgingOptions(**own), options
 
 
 def _tell(what: str) -> None:
@@ -546,10 +470,10 @@ def selftest(*, names: tuple[str, ...], device: str, walls: str) -> int:
     sandbox that was found has no walls.
     """
     from cudalab.backends import open_backend
-    from cudalab.backends.cpu.device import usable_cores
     from cudalab.checker import selftest as tests
     from cudalab.checker.sandbox import sandbox
     from cudalab.output import terminal
+    from cudalab.system.machine import usable_cores
 
     device = _device(device)
     chosen = names or labs.names()

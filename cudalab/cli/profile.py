@@ -19,6 +19,7 @@ import click
 
 from cudalab import labs
 from cudalab.backends import DEVICES
+from cudalab.cli.failures import in_words
 from cudalab.cli.options import (
     CASE_HELP,
     EXISTING,
@@ -174,7 +175,6 @@ def profile(
     work = partial(run_profile, labs.get(lab), kernel, variants, int(banks), **options)
     if kill_after is None:
         return work()
-    from cudalab.cli.app import in_words
     from cudalab.system.supervise import supervise
 
     return supervise(partial(in_words, work), kill_after)
@@ -222,6 +222,7 @@ def run_profile(
     from cudalab.bench.suite import case_of, exit_code
     from cudalab.microscope import compare, ncu
     from cudalab.microscope import profile as profiles
+    from cudalab.microscope.show import show
     from cudalab.output import terminal
 
     on_gpu = device == "cuda" or compare_devices
@@ -248,7 +249,7 @@ def run_profile(
     found[-1].notes += notes
     if str(json_path) != "-":
         for one in found:
-            terminal.profile(one)
+            show(one)
         if compare_devices:
             terminal.grid(compare.grid(*found))
     document = profiles.document(found[0])
@@ -308,9 +309,9 @@ def distribution(lab: Lab, dist: str | None) -> str:
 def on_cpu(asked: Chosen, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
     """Every variant under the instrument."""
     from cudalab.backends.cpu.check import CheckBackend
-    from cudalab.backends.cpu.device import processor_name
     from cudalab.bench import suite
     from cudalab.microscope import profile as profiles
+    from cudalab.system.machine import processor_name
 
     found = profiles.Profile(
         "cpu",
@@ -454,7 +455,6 @@ def watched(
     asked: Chosen, sizes: tuple[Size, ...], orders: int, kill_after: float
 ) -> tuple[int, Json]:
     """Do it in a child process that may crash or hang; its exit status, and what it found."""
-    from cudalab.cli.app import in_words
     from cudalab.microscope import sanitize as sanitizer
     from cudalab.system.supervise import supervise
 

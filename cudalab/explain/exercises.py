@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.bench import grids, measure, stats
-from cudalab.bench.grids import Column, Grid
 from cudalab.bench.measure import HOT, Entry, Judge, Meter, Plan, Row, Status
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.labs.reduce import lab as reduce
+from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

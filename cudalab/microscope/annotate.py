@@ -1,18 +1,19 @@
 """A profile laid out for a terminal: tables, and the source with numbers beside its lines.
 
-No printing here: display.py prints what this module lays out.
+No printing here: show.py prints what this module lays out.
 """
 # ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from cudalab.bench.grids import Column, Grid, percent
 from cudalab.language import source
 from cudalab.microscope.profile import BANKS, access_row, ideal_passes, passes
+from cudalab.output.grid import Column, Grid, percent
+from cudalab.output.listing import BAD, GOOD, QUIET, Cell, Listing, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +27,6 @@ NEEDED, WASTED = "█", "░"
 STEPS_SHOWN = 16
 DEEP = 25  # columns of indentation that no block has
 OFTEN = 0.05  # of the warps at a branch: what splits fewer is nothing to look at
-GOOD, BAD, QUIET = "good", "bad", "quiet"
 
 
 # Numbers in words --------------------------------------------------------------------------------
@@ -186,32 +186,6 @@ def _without_empty(grid: Grid) -> Grid:
 
 
 # Annotated source --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Text of the margin, and how it looks: GOOD, BAD, QUIET or plain."""
-
-    text: str
-    style: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the listing: the margin and a line of the source, or a remark."""
-
-    margin: tuple[Cell, ...] = ()
-    line: int = 0
-    remark: str = ""
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The parts of one source file that a kernel runs through."""
-
-    label: str
-    head: str  # above the margin's columns
-    rows: list[Row] = field(default_factory=list)
 
 
 def listings(variant: VariantProfile, kernel: KernelProfile, width: int = 100) -> list[Listing]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from cudalab.bench.grids import Column, Grid
 from cudalab.microscope import causes
 from cudalab.microscope.profile import passes
+from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
     from cudalab.backends.trace import Access, Kind, Place, Space

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cudalab.backends.trace import Access
-    from cudalab.bench.grids import Grid
     from cudalab.microscope.profile import KernelProfile, Line, Profile, VariantProfile
+    from cudalab.output.grid import Grid
 
 STEPS_DRAWN = 64
 HOT = 0.1  # share of a kernel's passes from which on a line with waste is marked

@@ -152,13 +152,6 @@ TITLE_CHARACTERS = 90  # of a line that fits the width
 LEGEND_LINES = 14  # that fit beside a chart of the usual height
 
 
-def bench_picture(document: dict[str, Any], path: Path) -> None:
-    """Draw the results of bench into a file: time over n, and a ladder for each lab and case."""
-    from cudalab.bench.charts import charts  # noqa: PLC0415 - a lab that only draws bars has no results
-
-    write_charts(charts(document), path)
-
-
 def write_charts(charts: list[Chart], path: Path) -> None:
     """All charts in one picture, one below the other; the suffix of `path` chooses the format."""
     picture = chart_bytes(charts, path.suffix.lower().removeprefix("."))

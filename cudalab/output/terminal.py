@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from cudalab.bench.grids import Grid
-    from cudalab.microscope.annotate import Listing
-    from cudalab.microscope.profile import Profile
+    from cudalab.output.grid import Grid
+    from cudalab.output.listing import Listing
     from cudalab.output.page import Part
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
@@ -235,23 +234,6 @@ def columns_that_fit(found: Grid, width: int) -> tuple[list[int], list[str]]:
 # profile, sanitize -------------------------------------------------------------------------------
 
 _LOOKS = {"good": "green", "bad": "red", "quiet": "dim", "": ""}
-
-
-def profile(found: Profile) -> None:
-    """Print the table of all kernels, the answer about conflicts, then each kernel line by line."""
-    from cudalab.microscope import annotate  # noqa: PLC0415 - brings NumPy, which most reports do without
-    from cudalab.microscope.profile import document  # noqa: PLC0415 - as above
-
-    grid(annotate.summary_grid(document(found)))
-    lines([*(f"{variant.name}: {variant.verdict}" for variant in found.variants), ""])
-    width = console().width
-    for variant in found.variants:
-        if variant.kernels:
-            lines([f"{variant.name}: {variant.summary}", ""])
-        for kernel in variant.kernels:
-            grid(annotate.access_grid(variant, kernel))
-            for one in annotate.listings(variant, kernel, width):
-                listing(one, annotate.shallow(variant.texts[one.label]))
 
 
 def listing(found: Listing, text: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cudalab.microscope.annotate import number, share
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.sanitize import KINDS, finding_row
+from cudalab.microscope.show import show
 from cudalab.output import terminal
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _failures(seen: Observed) -> None:
 
 def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
     """Print each launch in a row, then each kernel, its launches put together, line by line."""
-    from cudalab.backends.cpu.device import processor_name  # noqa: PLC0415 - as display is late
+    from cudalab.system.machine import processor_name  # noqa: PLC0415 - as display is late
 
     launches = []
     for i, trace in enumerate(seen.traces[:LAUNCHES_SHOWN], 1):
@@ -86,7 +87,7 @@ def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
     program = VariantProfile(name, "", files[0].label, kernels=merged(seen.traces))
     program.texts = {file.label: file.text for file in files}
     found = Profile("cpu", processor_name(), 32, "program", {}, name, [program])
-    terminal.profile(found)
+    show(found)
     _failures(seen)
     return True
 

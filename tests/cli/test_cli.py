@@ -682,7 +682,7 @@ def test_a_report_onto_a_full_disk_is_an_error_in_words(words):
 def supervised(work, kill_after=None):
     program = (
         "import os, signal, sys\n"
-        "from cudalab.cli.app import in_words\n"
+        "from cudalab.cli.failures import in_words\n"
         "from cudalab.system.supervise import supervise\n"
         f"sys.exit(in_words(lambda: supervise(lambda: {work}, {kill_after})))\n"
     )

@@ -10,8 +10,8 @@ import pytest
 from test_variants import POISON, read
 
 from cudalab import labs, runner
-from cudalab.backends.cpu.device import available_memory
 from cudalab.labs import registry
+from cudalab.system.machine import available_memory
 
 WORDS = 2**29 + 3  # of 4 bytes
 NEEDED_BYTES = 14 << 30  # input, copies on the device, the reference's

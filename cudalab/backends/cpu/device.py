@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import re
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -24,6 +23,13 @@ from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language import nvcc_rules
 from cudalab.language import source as sources
+from cudalab.system.machine import (
+    available_memory,
+    last_level_cache,
+    processor_name,
+    total_memory,
+    usable_cores,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -507,56 +513,3 @@ def start_pool(runtime: ctypes.CDLL, threads: int) -> None:
     if error:
         raise CudalabError(f"cannot start {threads} OS threads: {os.strerror(error)}")
     _started[handle] = threads
-
-
-def usable_cores() -> int:
-    """The cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def total_memory() -> int:
-    """The machine's memory in bytes."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def available_memory() -> int:
-    """About how many bytes can still be allocated without swapping."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as meminfo:  # noqa: PTH123 - read on each alloc
-            for line in meminfo:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return total_memory()
-
-
-def last_level_cache() -> int:
-    """The bytes of the last caches of all cores that this process may run on; 64 MiB if unknown."""
-    caches: dict[str, int] = {}
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
-    for core in cores:
-        levels = Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")
-        try:
-            found = {int((path / "level").read_text()): path for path in levels}
-            last = found[max(found)]
-            size = (last / "size").read_text().strip()  # such as 32768K
-            shared = (last / "shared_cpu_list").read_text()
-            caches[shared] = int(size.removesuffix("K")) << 10
-        except (OSError, ValueError):
-            continue
-    return sum(caches.values()) or 64 << 20
-
-
-def processor_name() -> str:
-    """The processor as the system names it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as cpuinfo:  # noqa: PTH123
-            for line in cpuinfo:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

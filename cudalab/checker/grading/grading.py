@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.checker.grading.store import Store
-    from cudalab.cli.check import Asked
+    from cudalab.checker.options import JudgingOptions
     from cudalab.labs.base import Lab
 
 
@@ -36,11 +36,16 @@ class Wanted:
 
 
 def grade(
-    lab: Lab, submissions: Path, out: Path, wanted: Wanted, asked: Asked, given: dict[str, Any]
+    lab: Lab,
+    submissions: Path,
+    out: Path,
+    wanted: Wanted,
+    asked: JudgingOptions,
+    given: dict[str, Any],
 ) -> int:
     """Judge what is waiting, then write the summary. 0 when all have been judged."""
-    from cudalab.backends.cpu.device import usable_cores  # noqa: PLC0415 - loads NumPy
     from cudalab.output import terminal  # noqa: PLC0415 - rich takes its time
+    from cudalab.system.machine import usable_cores  # noqa: PLC0415 - loads NumPy
 
     entries = {entry.name: entry for entry in unpack.entries(submissions)}
     if not entries:
@@ -69,7 +74,9 @@ def grade(
         return _sum_up(lab, kept, out, walls, changed)
 
 
-def _task(lab: Lab, wanted: Wanted, asked: Asked, given: dict[str, Any], kept: Store) -> batch.Task:
+def _task(
+    lab: Lab, wanted: Wanted, asked: JudgingOptions, given: dict[str, Any], kept: Store
+) -> batch.Task:
     """What is the same for all. The seed is that of the first call, so all have the same inputs."""
     text = None
     if asked.tests:  # the instructor's mistakes are found now, and not in every submission

@@ -1,0 +1,91 @@
+"""The options that `check` and `grade` share, and what follows from them."""
+# ruff: noqa: PLC0415 - the command line reads this before it knows what it needs
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cudalab.errors import UsageError
+from cudalab.labs.sizes import size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cudalab.checker.cases import Plan
+    from cudalab.checker.judge import Settings
+    from cudalab.checker.sandbox.sandbox import Limits
+    from cudalab.checker.submit.submission import Submission
+    from cudalab.labs.base import Lab
+
+
+@dataclass(frozen=True)
+class JudgingOptions:
+    """The options that `check` and `grade` share."""
+
+    tests: Path | None
+    seed: int | None
+    quick: bool
+    strict: bool
+    device: str
+    threads: int | None
+    sandbox: str
+    kill_after: float
+    memory: str
+    no_sanitize: bool
+    no_time: bool
+    reference: str | None
+    speed_points: float | None
+    time_limit: float
+
+    def limits(self) -> Limits:
+        """Of each test."""
+        from cudalab.checker.sandbox.sandbox import Limits
+
+        try:
+            memory = size(self.memory) if not self.memory.endswith("Gi") else _gib(self.memory)
+        except ValueError as error:
+            raise UsageError(f"--memory {self.memory}: {error}") from None
+        return Limits(seconds=self.kill_after, cpu_seconds=8 * self.kill_after, memory_bytes=memory)
+
+    def settings(self, **rest: Any) -> Settings:
+        """How to judge."""
+        from cudalab.checker.cases import fresh_seed
+        from cudalab.checker.judge import Settings
+
+        return Settings(
+            seed=fresh_seed() if self.seed is None else self.seed,
+            limits=self.limits(),
+            sanitize=not self.no_sanitize,
+            timing=not self.no_time,
+            time_limit_s=self.time_limit,
+            **rest,
+        )
+
+    def plan(self, lab: Lab, submission: Submission, given: dict[str, Any]) -> Plan:
+        """What to judge on."""
+        from cudalab.checker import cases
+        from cudalab.labs import registry
+
+        wanted = cases.case_for(lab, given, submission.variant)
+        if self.tests:
+            plan = cases.load(self.tests, lab, wanted)
+        else:
+            plan = cases.public(lab, wanted, submission.variant, quick=self.quick)
+        if self.strict:
+            plan = cases.strict(plan)
+        speed = plan.speed
+        if self.reference:
+            registry.find(lab, self.reference)  # or say so before anything runs
+            speed = replace(speed, reference=self.reference)
+        if self.speed_points is not None:
+            speed = replace(speed, points=self.speed_points)
+        return replace(plan, speed=speed)
+
+
+def _gib(text: str) -> int:
+    """Memory is the one size here that may be 2^31 or more."""
+    number = text.removesuffix("Gi")
+    if not number.replace(".", "", 1).isdecimal():
+        raise ValueError(f"{text!r} is no size")
+    return int(float(number) * 2**30)

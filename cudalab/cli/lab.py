@@ -1,0 +1,403 @@
+"""The commands that each lab has: run it, generate an input, verify an answer."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.cli.failures import in_words
+from cudalab.cli.options import (
+    DEVICE,
+    SECONDS,
+    Distribution,
+    case_options,
+    exclude,
+    lines,
+    shape,
+    variant_names,
+)
+from cudalab.errors import CudalabError, ExitCode, InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.registry import Variant
+    from cudalab.runner import Stopwatch
+
+OWN_KERNEL_KILL_AFTER_S = 300.0
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+
+
+class LabGroup(click.Group):
+    """A group with a subcommand for each lab, made when it is asked for."""
+
+    def __init__(
+        self,
+        *args: Any,
+        make: Callable[[Lab], click.Command],
+        prepare: Callable[[Sequence[str]], None] = lambda _: None,
+        **options: Any,
+    ) -> None:
+        """`make` turns a lab into its command; `prepare` has its arguments before it is made."""
+        super().__init__(*args, **options)
+        self.make, self.prepare = make, prepare
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The labs, then the group's own commands."""
+        return [*labs.names(), *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the lab only now: it brings NumPy."""
+        if cmd_name in labs.names():
+            return self.make(labs.get(cmd_name))
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest names where click would only say no."""
+        known = self.list_commands(ctx)
+        if not args[0].startswith("-") and args[0] not in known:
+            from difflib import get_close_matches
+
+            close = " or ".join(get_close_matches(args[0], known, cutoff=0.5))
+            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean {close}?" if close else ""))
+        if args[0] in labs.names() and not ctx.resilient_parsing:
+            self.prepare(args[1:])
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Two sections; the labs' summaries are read without importing them."""
+        del ctx
+        with formatter.section("Labs"):
+            formatter.write_dl([(name, labs.summary(name)) for name in labs.names()])
+        own = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
+        if own:
+            with formatter.section("Commands"):
+                formatter.write_dl(own)
+
+
+# One lab ---------------------------------------------------------------------------------------
+
+INPUT = click.Option(
+    ["-i", "--input"], type=FILE_OR_STDIN, help="Read this file instead of stdin.", metavar="FILE"
+)
+OUTPUT = click.Option(
+    ["-o", "--output"],
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write this file instead of stdout; it is replaced only when the answer is complete.",
+)
+RUN_OPTIONS: list[click.Parameter] = [
+    click.Option(
+        ["--variant"],
+        metavar="NAME",
+        shell_complete=variant_names,
+        help="How to compute it: see `cudalab list`.",
+    ),
+    click.Option(
+        ["--device"],
+        type=DEVICE,
+        default="auto",
+        show_default=True,
+        help="auto takes the GPU where there is one.",
+    ),
+    click.Option(
+        ["--kernel"],
+        type=EXISTING_FILE,
+        metavar="FILE.cu",
+        help="Run your own file: start from what `cudalab show` prints.",
+    ),
+    INPUT,
+    OUTPUT,
+    click.Option(["--time"], is_flag=True, help="Tell on stderr how long each stage took."),
+    click.Option(
+        ["--threads"],
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads of the CPU device; all cores by default.",
+    ),
+    click.Option(
+        ["--kill-after"],
+        type=SECONDS,
+        metavar="SECONDS",
+        help="End a run that takes longer, as an error. With --kernel 300 by default.",
+    ),
+]
+
+
+class LabCommand(click.Command):
+    """A command whose input is a stream, and no argument."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Say how a file is named, where click would only say that it was not expected."""
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            ctx.fail(
+                f"Got unexpected extra argument ({rest[0]}). "
+                f"An input file is named with -i: {ctx.command_path} -i {rest[0]}"
+            )
+        return rest
+
+
+def lab_command(lab: Lab) -> click.Command:
+    """`cudalab LAB`: run it."""
+    from inspect import getdoc
+
+    return LabCommand(
+        lab.name,
+        callback=partial(run_lab, lab),
+        params=[*case_options(lab, runs=True), *RUN_OPTIONS],
+        short_help=labs.summary(lab.name),
+        help=f"{labs.summary(lab.name)}.\n\n{getdoc(type(lab))}",
+        epilog=lines(
+            "Example",
+            f"cudalab gen {lab.name} --n 1000 > in.bin",
+            f"cudalab {lab.name} < in.bin > out.bin",
+            f"cudalab {lab.name} --kernel my.cu --device cpu -i in.bin -o out.bin --time",
+        ),
+    )
+
+
+def open_gpu_early(arguments: Sequence[str]) -> None:
+    """Unless the CPU device is to compute, or a child process, or nothing."""
+    from cudalab.backends.cuda import early
+
+    if {"cpu", "--device=cpu", "-h", "--help"}.isdisjoint(arguments) and not any(
+        word.startswith(("--kernel", "--kill-after")) for word in arguments
+    ):
+        early.begin_to_open_gpu()
+
+
+def run_lab(
+    lab: Lab,
+    *,
+    variant: str | None,
+    device: str,
+    kernel: Path | None,
+    input: Path | None,  # noqa: A002 - the option's name
+    output: Path | None,
+    time: bool,
+    threads: int | None,
+    kill_after: float | None,
+    **given: Any,
+) -> int:
+    """Read, compute, write; in a watched child process where the kernel may misbehave."""
+    from cudalab.labs import registry
+
+    case = lab.complete(given)
+    if variant and kernel:
+        exclude("--variant", "--kernel")
+    chosen = registry.find(lab, variant) if variant else None
+    if kernel:
+        chosen = registry.read_header(kernel, lab, str(kernel))
+        kill_after = kill_after or OWN_KERNEL_KILL_AFTER_S
+    if chosen:
+        registry.check_applies(chosen, lab, case)
+    usage = f"redirect it: cudalab {lab.name} < in.bin > out.bin, or name files with -i and -o"
+    with open_input(input, usage) as source, open_output(output, usage) as target:
+        work = partial(
+            compute, lab, chosen, case, device, threads, source=source, target=target, time=time
+        )
+        if kill_after is None:
+            work()
+            return ExitCode.OK
+        from cudalab.system.supervise import supervise
+
+        status = supervise(partial(in_words, work), kill_after)
+        if status:
+            raise click.exceptions.Exit(status)  # so that open_output drops what was begun
+        return status
+
+
+def compute(
+    lab: Lab,
+    variant: Variant | None,
+    case: Case,
+    device: str,
+    threads: int | None,
+    *,
+    source: tuple[int, str],
+    target: tuple[int, str],
+    time: bool,
+) -> None:
+    """Run `variant`, or the device's default, from one file descriptor to another."""
+    from cudalab.backends import open_backend
+    from cudalab.formats import InputStream, write_all
+    from cudalab.labs import registry
+    from cudalab.runner import Stopwatch, TimedBackend, run
+
+    watch = Stopwatch()
+    stream = InputStream(*source)
+    inputs = lab.read(stream, case)
+    with ExitStack() as stack:
+        with watch("open device"):
+            backend = stack.enter_context(open_backend(device, threads))
+        if device == "auto" and backend.name == "cpu":
+            click.echo("note: no GPU here: running on the CPU device", err=True)
+        if variant is None:
+            chosen = lab.choose(inputs, case, backend.name)
+            names = [chosen] if isinstance(chosen, str) else chosen or ()
+            found = [registry.find(lab, name) for name in names]
+            able = (one for one in found if not one.missing(backend.features))
+            variant = next(able, None) or registry.default(
+                lab, case, backend.name, backend.features
+            )
+        registry.check_features(variant, backend.name, backend.features)
+        timed = TimedBackend(backend)
+        used = timed.as_backend() if time else backend
+        answer = run(lab, variant, used, inputs, case, watch=watch)
+        for note in answer.notes:
+            click.echo(note, err=True)
+        with watch("write"):
+            write_all(target[0], watch.pieces(answer.pieces(), "to host"), target[1])
+        lab.finish(answer.array, case)
+        if stream.trailing_bytes():
+            click.echo(
+                f"warning: {stream.name}: ignored the bytes after the {stream.offset:,} "
+                "that the header announces",
+                err=True,
+            )
+        if time:
+            watch.take("write", "to host", watch.stages["to host"])
+            print_times(watch, timed)
+
+
+def print_times(watch: Stopwatch, timed: Any) -> None:
+    """One line a stage, on stderr."""
+    for stage, ms in watch.rows(timed.launches):
+        click.echo(f"{stage:<32}{ms:>14,.3f} ms", err=True)
+
+
+@contextmanager
+def open_input(path: Path | None, usage: str | None = None) -> Iterator[tuple[int, str]]:
+    """A file descriptor and its name: of `path`, or of stdin if that is no terminal."""
+    if path is None or str(path) == "-":
+        if sys.stdin is None:
+            raise InputError("stdin is closed", hint=usage)
+        if sys.stdin.isatty():
+            raise UsageError("stdin is a terminal, the input is binary", hint=usage)
+        yield 0, "stdin"
+        return
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        yield fd, str(path)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
+    """A file descriptor and its name: of `path`, or of stdout if that is no terminal."""
+    if path is not None and str(path) != "-":
+        from cudalab.formats import output_file
+
+        with output_file(path) as fd:
+            yield fd, str(path)
+        return
+    if sys.stdout is None:
+        raise CudalabError("stdout is closed", hint=usage)
+    if sys.stdout.isatty():
+        raise UsageError("stdout is a terminal, the output is binary", hint=usage)
+    answer = os.dup(1)
+    os.dup2(2, 1)  # what a kernel prints goes to stderr, on either device
+    try:
+        yield answer, "stdout"
+    finally:
+        os.dup2(answer, 1)
+        os.close(answer)
+
+
+def gen_command(lab: Lab) -> click.Command:
+    """`cudalab gen LAB`: its input."""
+    params: list[click.Parameter] = [
+        click.Option(
+            ["--n"],
+            type=shape,
+            required=True,
+            metavar="SIZE",
+            help="1000, 1e6, 2^20, 1Mi, 128M are sizes; 300x200 where the data have a shape.",
+        ),
+        click.Option(
+            ["--dist"],
+            type=Distribution(lab.distributions),
+            default=lab.distributions[0],
+            show_default=True,
+            help="What the data look like.",
+        ),
+        click.Option(
+            ["--seed"],
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="The same seed gives the same bytes everywhere.",
+        ),
+        OUTPUT,
+    ]
+    return click.Command(
+        lab.name,
+        callback=partial(generate, lab),
+        params=[*case_options(lab), *params],
+        short_help=labs.summary(lab.name),
+        help=f"Write an input for {lab.name}, drawn at random.",
+        epilog=lines(
+            "Example",
+            f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} "
+            "--seed 7 > in.bin",
+        ),
+    )
+
+
+def generate(lab: Lab, *, n: Size, dist: str, seed: int, output: Path | None, **case: Any) -> None:
+    """Draw first, then write: a failure leaves no partial file."""
+    from cudalab.formats import write_all
+
+    called = shlex.join(["cudalab", *sys.argv[1:]])
+    usage = f"redirect it: {called} > in.bin, or name a file with -o"
+    with open_output(output, usage) as (fd, name):
+        write_all(fd, lab.generate(lab.complete(case), n, dist, seed), name)
+
+
+def verify_command(lab: Lab) -> click.Command:
+    """`cudalab verify LAB IN OUT`: is it right?"""
+    return click.Command(
+        lab.name,
+        callback=partial(verify_answer, lab),
+        params=[
+            *case_options(lab),
+            click.Argument(["input"], type=EXISTING_FILE, metavar="IN"),
+            click.Argument(["answer"], type=FILE_OR_STDIN, metavar="OUT"),
+        ],
+        short_help=labs.summary(lab.name),
+        help='Judge the answer OUT ("-": stdin) to the input IN by a reference on the host.',
+        epilog=lines(
+            "Example",
+            f"cudalab verify {lab.name} in.bin out.bin",
+            f"cudalab {lab.name} < in.bin | cudalab verify {lab.name} in.bin -",
+        ),
+    )
+
+
+def verify_answer(lab: Lab, *, input: Path, answer: Path, **case: Any) -> None:  # noqa: A002
+    """Say "correct" on stdout, or what is wrong."""
+    from cudalab.formats import InputStream
+    from cudalab.verify import verify
+
+    with open_input(input) as source, open_input(answer) as given:
+        right = verify(lab, InputStream(*source), InputStream(*given), lab.complete(case))
+    click.echo(f"correct: {right.size:,} element" + ("s" if right.size != 1 else ""))

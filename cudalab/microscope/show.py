@@ -1,0 +1,26 @@
+"""A profile on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.microscope import annotate
+from cudalab.microscope.profile import document
+from cudalab.output import terminal
+
+if TYPE_CHECKING:
+    from cudalab.microscope.profile import Profile
+
+
+def show(found: Profile) -> None:
+    """Print the table of all kernels, the answer about conflicts, then each kernel line by line."""
+    terminal.grid(annotate.summary_grid(document(found)))
+    terminal.lines([*(f"{variant.name}: {variant.verdict}" for variant in found.variants), ""])
+    width = terminal.console().width
+    for variant in found.variants:
+        if variant.kernels:
+            terminal.lines([f"{variant.name}: {variant.summary}", ""])
+        for kernel in variant.kernels:
+            terminal.grid(annotate.access_grid(variant, kernel))
+            for one in annotate.listings(variant, kernel, width):
+                terminal.listing(one, annotate.shallow(variant.texts[one.label]))

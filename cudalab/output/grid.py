@@ -1,0 +1,33 @@
+"""A table of text: laid out by whoever has results, printed by terminal.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table; of the least `keep` are left out first where there is no room."""
+
+    title: str
+    keep: int = 9
+    right: bool = True
+
+
+@dataclass
+class Grid:
+    """A table of text, for a terminal or a file."""
+
+    title: str
+    columns: list[Column]
+    rows: list[list[str]]
+    notes: list[str] = field(default_factory=list)
+    faint: set[int] = field(default_factory=set)  # rows without a time
+    best: set[tuple[int, int]] = field(default_factory=set)  # cells worth a mark
+
+
+def percent(part: float | None) -> str:
+    """A digit after the point below ten."""
+    if part is None:
+        return ""
+    return f"{100 * part:.0f}" if part >= 0.0995 else f"{100 * part:.1f}"

@@ -1,0 +1,60 @@
+"""The host: its cores, its memory, its processor."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+
+def usable_cores() -> int:
+    """The cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def total_memory() -> int:
+    """The machine's memory in bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def available_memory() -> int:
+    """About how many bytes can still be allocated without swapping."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as meminfo:  # noqa: PTH123 - read on each alloc
+            for line in meminfo:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return total_memory()
+
+
+def last_level_cache() -> int:
+    """The bytes of the last caches of all cores that this process may run on; 64 MiB if unknown."""
+    caches: dict[str, int] = {}
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+    for core in cores:
+        levels = Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")
+        try:
+            found = {int((path / "level").read_text()): path for path in levels}
+            last = found[max(found)]
+            size = (last / "size").read_text().strip()  # such as 32768K
+            shared = (last / "shared_cpu_list").read_text()
+            caches[shared] = int(size.removesuffix("K")) << 10
+        except (OSError, ValueError):
+            continue
+    return sum(caches.values()) or 64 << 20
+
+
+def processor_name() -> str:
+    """The processor as the system names it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as cpuinfo:  # noqa: PTH123
+            for line in cpuinfo:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
