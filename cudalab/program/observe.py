@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cudalab.backends.cpu import check, check_rows, compiler
 from cudalab.backends.cpu.check_module import load_runtime
-from cudalab.backends.cpu.device import _Kernel
+from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
@@ -232,7 +232,7 @@ class _ObservedLaunch(ctypes.Structure):
     """cudalab::ObservedLaunch of observe.cpp."""
 
     _fields_ = (
-        ("kernel", ctypes.POINTER(_Kernel)),
+        ("kernel", ctypes.POINTER(KernelEntry)),
         ("args", ctypes.POINTER(ctypes.c_void_p)),
         ("grid", ctypes.c_uint * 3),
         ("block", ctypes.c_uint * 3),

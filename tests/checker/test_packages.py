@@ -18,7 +18,7 @@ ROOT = Path(packages.__file__).parents[3]
 JUDGE = """
 import json, sys
 from pathlib import Path
-from cudalab.checker import sandbox
+from cudalab.checker.sandbox import sandbox
 
 kind, secret = sys.argv[1:]
 walls = sandbox.choose(kind)

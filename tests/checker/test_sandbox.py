@@ -246,7 +246,7 @@ def test_two_graders_never_have_the_same_user(monkeypatch, tmp_path):
     monkeypatch.setattr(sandbox, "NUM_UIDS", 2)
     claim = (
         "from pathlib import Path\n"
-        "from cudalab.checker import sandbox\n"
+        "from cudalab.checker.sandbox import sandbox\n"
         f"sandbox.USERS, sandbox.NUM_UIDS = Path({str(tmp_path)!r}), 2\n"
         "print(sandbox.User.claim().uid, flush=True)\n"
         "input()\n"
@@ -271,7 +271,7 @@ def test_the_grader_ending_ends_the_run(tmp_path):
     program = (
         "import subprocess\n"
         "from pathlib import Path\n"
-        "from cudalab.checker import sandbox\n"
+        "from cudalab.checker.sandbox import sandbox\n"
         f"walls = sandbox.choose('none')\n"
         "with walls.box() as box:\n"
         f"    walls.run(['sleep', {nap!r}], box, sandbox.Limits(seconds=60),\n"

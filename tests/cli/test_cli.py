@@ -958,7 +958,7 @@ def test_other_commands_of_a_lab_open_no_gpu(monkeypatch):
 
 
 def test_a_thread_that_opens_the_gpu_is_silent_without_one():
-    code = "from cudalab.backends import early; early._retain_primary_context()"
+    code = "from cudalab.backends.cuda import early; early._retain_primary_context()"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},

@@ -61,7 +61,10 @@ def test_what_fits_is_one_table():
 
 
 def test_characters_that_stdout_lacks_are_written_in_others():
-    program = "from cudalab import display; display.lines(['12 µs ± 3 %, 10⁹/s, 1.5 × …, Größe'])"  # noqa: RUF001
+    program = (
+        "from cudalab.output import terminal;"
+        "terminal.lines(['12 µs ± 3 %, 10⁹/s, 1.5 × …, Größe'])"  # noqa: RUF001
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONIOENCODING": "ascii"},

@@ -138,15 +138,6 @@ def test_ci_runs_the_readme_s_test_line():
     assert script.count("$test_line") == 2  # shown and run
 
 
-def test_nothing_below_the_command_line_imports_it():
-    types = re.compile(r"^if TYPE_CHECKING:\n(?:    .*\n|\n)*", re.MULTILINE)
-    imports = re.compile(r"^\s*(from|import) cudalab\.cli", re.MULTILINE)
-    for path in (REPOSITORY / "cudalab").rglob("*.py"):
-        if not path.name.startswith(("cli", "__main__")):
-            text = types.sub("", path.read_text(encoding="utf-8"))
-            assert not imports.search(text), path
-
-
 def test_links_lead_somewhere():
     for document in REPOSITORY.glob("*.md"):
         for link in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):

@@ -7,7 +7,7 @@ import sys
 import pytest
 from bench_documents import document, row, table
 
-from cudalab.bench.charts import charts, ladder, over_shapes
+from cudalab.bench.charts import charts, draw, ladder, over_shapes
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.output import plots
 
@@ -155,7 +155,7 @@ def test_without_matplotlib(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(NoDeviceError, match="matplotlib"):
-        charts.draw(two_sizes(), tmp_path / "a.png")
+        draw(two_sizes(), tmp_path / "a.png")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -163,7 +163,7 @@ def test_without_matplotlib(monkeypatch, tmp_path):
 @pytest.mark.parametrize(("name", "starts"), [("a.png", b"\x89PNG"), ("b.SVG", b"<?xml")])
 def test_the_suffix_chooses_the_format(tmp_path, name, starts):
     path = tmp_path / name
-    charts.draw(two_sizes(), path)
+    draw(two_sizes(), path)
     assert path.read_bytes().startswith(starts)
 
 
@@ -177,7 +177,7 @@ def test_the_same_results_give_the_same_bytes(kind):
 @pytest.mark.usefixtures("matplotlib")
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(CudalabError, match="cannot be written"):
-        charts.draw(two_sizes(), tmp_path / "none" / "a.png")
+        draw(two_sizes(), tmp_path / "none" / "a.png")
 
 
 def drawn(chart, draw):

@@ -8,7 +8,13 @@ import re
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import check_rows, compiler
-from cudalab.backends.cpu.device import CpuKernel, CpuModule, _Kernel, _namespace_symbols, _Symbol
+from cudalab.backends.cpu.device import (
+    CpuKernel,
+    CpuModule,
+    KernelEntry,
+    _namespace_symbols,
+    _Symbol,
+)
 from cudalab.errors import CudalabError
 from cudalab.language import source as sources
 from cudalab.system import elf
@@ -58,7 +64,7 @@ class CheckModule(CpuModule):
         """The kernel called `name`, in both builds."""
         fast = super().__getitem__(name)
         if not isinstance(fast, CheckKernel):
-            handle = _Kernel.in_dll(self.library, f"cudalab_kernel_{name}")
+            handle = KernelEntry.in_dll(self.library, f"cudalab_kernel_{name}")
             fast = self._kernels[name] = CheckKernel(name, handle, self)
         return fast
 
@@ -66,11 +72,11 @@ class CheckModule(CpuModule):
 class CheckKernel(CpuKernel):
     """A kernel of a module that has it in both builds."""
 
-    def __init__(self, name: str, handle: _Kernel, module: CheckModule) -> None:
+    def __init__(self, name: str, handle: KernelEntry, module: CheckModule) -> None:
         """Look up the instrumented one too."""
         super().__init__(name, handle)
         self.module = module
-        self.checked = ctypes.pointer(_Kernel.in_dll(module.checked, f"cudalab_kernel_{name}"))
+        self.checked = ctypes.pointer(KernelEntry.in_dll(module.checked, f"cudalab_kernel_{name}"))
         self.parameters = module.parameters.get(name, [])
         self.was_traced = False
 

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from cudalab.backends.cpu import assembly
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, ToolchainError
+from cudalab.language import nvcc_rules
 from cudalab.system.cache import cache_dir, disk_full, disk_full_in_words
 
 # A command, or something to do between two of them. All of them turn source.cpp into library.so,
@@ -167,7 +168,12 @@ def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path
     `check` is given the library before it is kept.
     """
     flags, runtime = _flags(FLAGS), str(runtime_library())
-    depends = (*flags, runtime, _text("../nvcc_rules.py"), *_headers(text))
+    depends = (
+        *flags,
+        runtime,
+        Path(nvcc_rules.__file__).read_text(encoding="utf-8"),
+        *_headers(text),
+    )
     compile_and_link = _compile_and_link(flags, runtime)
 
     def steps(folder: Path) -> tuple[Step, ...]:

@@ -73,7 +73,7 @@ class CpuBuffer:
 class CpuKernel:
     """A kernel of a loaded library."""
 
-    def __init__(self, name: str, handle: _Kernel) -> None:
+    def __init__(self, name: str, handle: KernelEntry) -> None:
         """Read the parameters' sizes from the library's own table."""
         self.name = name
         self.handle = ctypes.pointer(handle)
@@ -101,7 +101,7 @@ class CpuModule:
                     f'{self.source.label}: kernel {name} is not extern "C": a GPU does not find it',
                     hint=f'begin it with extern "C" __global__ void {name}(',
                 )
-            handle = _Kernel.in_dll(self.library, f"cudalab_kernel_{name}")
+            handle = KernelEntry.in_dll(self.library, f"cudalab_kernel_{name}")
             self._kernels[name] = CpuKernel(name, handle)
         return self._kernels[name]
 
@@ -372,7 +372,7 @@ class CpuBackend:
             raise KernelError(message, hint=_explain(message))
 
 
-class _Kernel(ctypes.Structure):
+class KernelEntry(ctypes.Structure):
     """cudalab::Kernel of cudalab_cpu.h."""
 
     _fields_ = (

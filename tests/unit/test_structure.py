@@ -1,0 +1,39 @@
+"""The floor plan: what lies where, and who may use what of whom."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import cudalab
+
+PACKAGE = Path(cudalab.__file__).parent
+MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if "cheats" not in path.parts]
+
+
+def package_of(module: str) -> str:
+    """The package right below cudalab in which a module lies: cudalab.bench.suite -> bench."""
+    return module.removeprefix("cudalab").removeprefix(".").partition(".")[0]
+
+
+def test_few_modules_lie_at_the_top():
+    top = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
+    assert len(top) <= 6
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_module_uses_a_private_name_of_another_package(path):
+    own = path.relative_to(PACKAGE).parts[0]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    foreign = set()  # modules of other packages, by their names here
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cudalab"):
+            if package_of(node.module) == own:
+                continue
+            private = [name.name for name in node.names if name.name.startswith("_")]
+            assert [name for name in private if not name.startswith("__")] == []
+            foreign |= {name.asname or name.name for name in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            private = node.attr.startswith("_") and not node.attr.startswith("__")
+            assert not (private and node.value.id in foreign), f"line {node.lineno}: {node.attr}"
