@@ -17,8 +17,8 @@ from cudalab.errors import UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.base import Inputs
-from cudalab.language import source
 from cudalab.labs.scan.lab import PIECE_ITEMS, identity
+from cudalab.language import source
 
 LAB = labs.get("scan")
 VARIANTS = [variant.name for variant in registry.variants(LAB)]
