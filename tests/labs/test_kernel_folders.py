@@ -4,7 +4,9 @@ from collections import defaultdict
 
 import pytest
 
-from cudalab import labs, registry, source
+from cudalab import labs
+from cudalab.labs import registry
+from cudalab.language import source
 
 SCOPES = {"thread", "warp", "block", "device"}  # who calls a shared header's functions together
 
