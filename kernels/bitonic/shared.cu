@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Steps within a block in shared memory, one launch for all of them"
-// order    = 2
+// order    = 3
 // dispatch = "blocks"
 // default  = ["cuda"]
 // defines  = { THREADS_PER_BLOCK = 512, ITEMS_PER_BLOCK = 1024 }
@@ -13,6 +13,8 @@
 // Keys are held as unsigned numbers in their order, so that they are translated once, not in each
 // comparison. Two keys a thread, one comparator.
 // Limits: strides below 32 make 2-way bank conflicts; the wide steps still read and write all keys.
+//
+// Macros from outside: T (element type), THREADS_PER_BLOCK, ITEMS_PER_BLOCK.
 #include "bitonic/parts/bitonic_network.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a comparator for each thread");
@@ -37,10 +39,10 @@ __device__ inline void store_block(const Bits* staged, T* keys, unsigned items) 
         mine[i] = from_ordered_bits<T>(staged[i]);
 }
 
-// B_2*stride, ..., B_2. Every step reads what other threads wrote in the step before.
+// B_2*stride, ..., B_2.
 __device__ inline void clean_down(Bits* staged, unsigned items, unsigned stride) {
     for (; stride > 0; stride /= 2) {
-        __syncthreads();
+        __syncthreads();  // a step reads what other threads wrote in the step before
         compare_exchange(staged, items, half_cleaner(threadIdx.x, stride));
     }
 }

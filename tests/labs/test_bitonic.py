@@ -17,7 +17,11 @@ from cudalab.labs.base import Inputs
 LAB = labs.get("bitonic")
 VARIANTS = registry.variants(LAB)
 # Small blocks, so that few keys reach the steps between blocks.
-SMALL_BLOCKS = {"global": {}, "shared": {"THREADS_PER_BLOCK": 4, "ITEMS_PER_BLOCK": 8}}
+SMALL_BLOCKS = {
+    "alternating": {},
+    "global": {},
+    "shared": {"THREADS_PER_BLOCK": 4, "ITEMS_PER_BLOCK": 8},
+}
 
 
 def case(dtype: str = "int32") -> dict[str, str]:

@@ -36,6 +36,25 @@ class Bitonic(KeySort):
     # Comparator t of a step: t runs through the groups of the array in order; what reaches past n
     # is left out, as if the array were padded with greatest keys to a power of two.
 
+    def dispatch_alternating(self, job: Job) -> Step:
+        """A launch for each step; groups of `size` = 2, 4, 8, ... keys sorted up and down by turns.
+
+        clean_alternating(T *keys, unsigned n, unsigned size, unsigned stride)
+            comparator of key k and key k + stride of each group of 2 * stride keys, for
+            stride = size / 2, ..., 2, 1; upwards where bit `size` of k is that of n, and in the
+            last merge, where size >= n; downwards elsewhere
+        Blocks of THREADS_PER_BLOCK threads, a comparator each.
+        """
+        keys = job.backend.empty(job.params["n"], job.buffers["keys"].dtype)
+
+        def run() -> None:
+            job.backend.copy(job.buffers["keys"], keys)
+            for size in _powers_of_two(2, _padded_size(job)):
+                for stride in reversed(_powers_of_two(1, size // 2)):
+                    _launch(job, "clean_alternating", keys, size, stride, group=2 * stride)
+
+        return Step(run, keys)
+
     def dispatch_steps(self, job: Job) -> Step:
         """A launch for each step of each merge; groups of 2, 4, 8, ... keys up to all of them.
 
@@ -99,9 +118,9 @@ def _padded_size(job: Job) -> int:
     return 1 << (int(job.params["n"]) - 1).bit_length()
 
 
-def _launch(job: Job, kernel: str, keys: Buffer, number: int, *, group: int) -> None:
+def _launch(job: Job, kernel: str, keys: Buffer, *numbers: int, group: int) -> None:
     """A step: half as many comparators as the groups of `group` keys that n keys begin."""
     n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(blocks_for(n, group) * group // 2, threads)
-    args = (keys, np.uint32(n), np.uint32(number))
-    job.backend.launch(job.kernels[kernel], blocks, threads, *args)
+    args = [np.uint32(number) for number in (n, *numbers)]
+    job.backend.launch(job.kernels[kernel], blocks, threads, keys, *args)
