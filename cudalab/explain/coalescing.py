@@ -95,9 +95,9 @@ def page() -> Iterator[Part]:
     yield commands(
         "cudalab show transpose naive     # reads along rows, writes down columns",
         "cudalab profile transpose --variants naive,tiled_padded",
-        "cudalab profile matmul --variants naive,coalesced --n 128",
+        "cudalab profile matmul --variants naive,uncoalesced --n 128",
         "cudalab bench transpose --variants naive,tiled,tiled_padded",
-        "cudalab bench matmul --variants naive,coalesced",
+        "cudalab bench matmul --variants naive,uncoalesced",
         "cudalab bench reduce --rows --variants rows_global,rows_shared_padded",
         "cudalab bench reduce --cols --variants cols_global",
     )

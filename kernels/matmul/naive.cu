@@ -1,22 +1,27 @@
 // /// cudalab
-// summary  = "One thread an element, neighbours below each other"
+// summary  = "One thread an element of C: neighbours read neighbours of B"
 // order    = 1
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // ///
 //
-// c[row][col] is the product of a row of A and a column of B: a thread computes one element and
-// reads 2k numbers from global memory for 2k operations, so memory decides the time.
+// The course's first kernel. c[row][col] is the product of a row of A and a column of B: a thread
+// computes one element and reads 2k numbers from global memory for 2k operations, so memory decides
+// the time.
 //
-// Here threadIdx.x counts rows. The lanes of a warp read a[row * k + p] for 16 different rows: 16
-// places far from each other, of which each fetch brings 32 bytes and uses 4. They write c in the
-// same way. `coalesced` swaps the two indices and nothing else.
-// Limits: the caches save most of the repeated reads today; on the course's GPUs nothing did.
+// threadIdx.x counts columns: the lanes of a warp read neighbouring elements of a row of B and
+// write neighbours of C, one transaction for 16 lanes; of A they read one element a row, which all
+// lanes of the row get in one broadcast. `uncoalesced` swaps the two indices and nothing else.
+// Limits: each row of A is read by n threads, each column of B by m: the `tiled` variant reads them
+// once a block instead. A transposed B is read in strides.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), TILE.
 
 extern "C" __global__ void multiply(const float* a, const float* b, float* c, unsigned m,
                                     unsigned k, unsigned n) {
+    // gridDim.y is at most 65 535: further rows of tiles are counted in z.
     const unsigned tile_row = blockIdx.z * gridDim.y + blockIdx.y;
-    const unsigned row = tile_row * TILE + threadIdx.x, col = blockIdx.x * TILE + threadIdx.y;
+    const unsigned row = tile_row * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
     if (row >= m || col >= n) return;
 
     float sum = 0;

@@ -574,6 +574,7 @@ def test_every_lab_has_sizes_and_every_course_time_a_variant():
 def test_the_course_s_times_are_of_its_own_case():
     assert str(bounds.course_time("matmul", "naive", {"product": "ab"})) == "2484.06 / 2578"
     assert bounds.course_time("matmul", "naive", {"product": "aat"}) is None
+    assert bounds.course_time("matmul", "uncoalesced", {"product": "ab"}) is None
     assert str(bounds.course_time("reduce", "sequential", CASE)) == "10.62"
     assert bounds.course_time("reduce", "sequential", CASE | {"op": "max"}) is None
 

@@ -483,7 +483,7 @@ def test_small_tiles_are_those_with_the_least_work_in_a_multiprocessor():
 
 def test_every_row_of_the_ladder_is_there():
     ladder = [
-        "naive", "coalesced", "tiled", "aat_conflict", "aat_padded", "aat_padded_32",
+        "naive", "uncoalesced", "tiled", "aat_conflict", "aat_padded", "aat_padded_32",
         "abt_conflict", "abt_padded", "register_tiled_1d", "register_tiled_2d", "vectorized",
     ]  # fmt: skip
     assert [variant.name for variant in VARIANTS[: len(ladder)]] == ladder
