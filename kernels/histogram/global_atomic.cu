@@ -10,6 +10,8 @@
 // after another where the counter is the same.
 // Limits: every element costs a trip to the L2 cache, and few classes, or one that holds most of
 // the data, make all threads wait for a few counters.
+//
+// Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, ITEMS_PER_THREAD.
 #include "histogram/parts/clear_counts.cuh"
 
 static_assert(ITEMS_PER_THREAD == 1, "a thread for each element");

@@ -14,6 +14,9 @@
 // Limits: that was the rule of 16 banks and half-warps. With 32 banks the bank is
 // 16 * (class & 1) + (t & 15), and threads t and t + 16 of a warp meet in it whenever their classes
 // differ by an even number: up to 2-way.
+//
+// Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, WORDS_PER_THREAD,
+// MERGE_THREADS.
 #include "histogram/parts/byte_counters.cuh"
 
 static_assert(THREADS_PER_BLOCK == 64, "each of 64 threads has a slot of its own");

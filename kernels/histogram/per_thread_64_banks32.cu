@@ -12,6 +12,9 @@
 // have a bank each, whatever the data are.
 // Limits: 8 KB of counters for 128 threads bound the number of warps that hide a counter's
 // read-add-write; 256 classes would need four times as much.
+//
+// Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, WORDS_PER_THREAD,
+// MERGE_THREADS.
 #include "histogram/parts/byte_counters.cuh"
 
 static_assert(THREADS_PER_BLOCK == 128, "each of 128 threads has a slot of its own");

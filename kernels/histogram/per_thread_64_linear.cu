@@ -14,6 +14,9 @@
 // 16 * (t % 2) + class / 4. The data decide the bank: if all are equal, the 32 threads of a warp
 // meet in two banks and are served one after another, 16 deep.
 // Limits: that; and 64 threads with 4 KB of counters, each waiting for its own last write.
+//
+// Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, WORDS_PER_THREAD,
+// MERGE_THREADS.
 #include "histogram/parts/byte_counters.cuh"
 
 struct Layout {

@@ -19,6 +19,8 @@
 //
 // Limits: 32 copies of 383 counters fill 48 KB. With more classes lanes share a copy, down to one
 // for all at 12 286 classes, and the data decide again.
+//
+// Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, LOADS.
 #include "histogram/parts/private_tables.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* data, unsigned n,

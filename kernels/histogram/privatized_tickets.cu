@@ -21,6 +21,8 @@
 // Fewer and larger blocks than privatized's: fewer tables to clear and to add to the counts, which
 // is time in which nothing is loaded.
 // Limits: the memory. Additions alone would take two thirds of the time (measured for bytes).
+//
+// Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, LOADS.
 #include "histogram/parts/private_tables.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* data, unsigned n,

@@ -19,6 +19,8 @@
 // multiprocessor: they do not suffer when much of the data falls into one class, as those to
 // global memory do.
 // Limits: each range is a pass over the data; beyond a few ranges sorting is cheaper.
+//
+// Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, RANGE_BINS, LOADS.
 #include "histogram/parts/clear_counts.cuh"
 
 constexpr unsigned BATCH = THREADS_PER_BLOCK * LOADS;  // vectors that a block takes at once

@@ -18,6 +18,8 @@
 // On a CPU a thread is a core's loop and its table stays in the core's caches. On a GPU it is slow
 // for the same reasons: at most MAX_RUNS threads, one a warp, and every addition a round trip to
 // memory.
+//
+// Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, MERGE_THREADS.
 #include "histogram/parts/histogram_classes.cuh"
 
 // Run r has the elements from r * run_items on (run_items: a multiple of 16, so that loads are

@@ -14,6 +14,8 @@
 // all 16 threads of a half-warp. On 32 banks 16 lanes use two banks, 8 lanes each, and the two
 // rows of a warp read the same words: 8 wavefronts a read instead of one. Stores are clean.
 // `aat_padded` cures it with one unused word a row.
+//
+// Macros from outside: TILE.
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a, const float* b,
                                                                   float* c, unsigned m, unsigned k,
@@ -21,6 +23,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a
     __shared__ float As[TILE][TILE];  // rows of A that belong to the tile's rows
     __shared__ float Ts[TILE][TILE];  // rows of A that belong to the tile's columns
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
+    // gridDim.y is at most 65 535: further rows of tiles are counted in z.
     const unsigned tile_row = blockIdx.z * gridDim.y + blockIdx.y;
     const unsigned row = tile_row * TILE + ty, col = blockIdx.x * TILE + tx;
     const unsigned row_of_b = blockIdx.x * TILE + ty;  // loaded by this thread: coalesced along k

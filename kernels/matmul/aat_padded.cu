@@ -13,6 +13,8 @@
 // The price on 32 banks: a warp stores two rows, 17 words apart, so the last word of the second
 // meets the bank of the first word of the first: a 2-way conflict a store. There is one store for
 // 16 reads. `aat_padded_32` has neither: there a warp is one row.
+//
+// Macros from outside: TILE.
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a, const float* b,
                                                                   float* c, unsigned m, unsigned k,
@@ -20,6 +22,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a
     __shared__ float As[TILE][TILE];      // rows of A that belong to the tile's rows
     __shared__ float Ts[TILE][TILE + 1];  // rows of A that belong to the tile's columns
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
+    // gridDim.y is at most 65 535: further rows of tiles are counted in z.
     const unsigned tile_row = blockIdx.z * gridDim.y + blockIdx.y;
     const unsigned row = tile_row * TILE + ty, col = blockIdx.x * TILE + tx;
     const unsigned row_of_b = blockIdx.x * TILE + ty;  // loaded by this thread: coalesced along k

@@ -11,6 +11,8 @@
 // lanes in 32 banks: no conflict anywhere. Tiles twice as wide also halve the reads from global
 // memory. Limits: blocks of 1024 threads; the edge tiles of a matrix that is no multiple of 32
 // waste more.
+//
+// Macros from outside: TILE.
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a, const float* b,
                                                                   float* c, unsigned m, unsigned k,
@@ -18,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a
     __shared__ float As[TILE][TILE];      // rows of A that belong to the tile's rows
     __shared__ float Ts[TILE][TILE + 1];  // rows of A that belong to the tile's columns
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
+    // gridDim.y is at most 65 535: further rows of tiles are counted in z.
     const unsigned tile_row = blockIdx.z * gridDim.y + blockIdx.y;
     const unsigned row = tile_row * TILE + ty, col = blockIdx.x * TILE + tx;
     const unsigned row_of_b = blockIdx.x * TILE + ty;  // loaded by this thread: coalesced along k

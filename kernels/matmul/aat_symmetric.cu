@@ -29,6 +29,9 @@
 // A warp mirrors its 64 x 64 elements 16 columns at a time in shared memory that the tiles no
 // longer need; the rows that it then stores are 64 neighbours of C.
 // Limits: k is not split; few squares leave multiprocessors idle.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
+// THREADS_PER_BLOCK, SHARED_BYTES.
 #include "matmul/async_copy.cu"
 
 constexpr unsigned SQUARE = 128;

@@ -19,4 +19,7 @@
 //
 // `aat_symmetric` with the stages of `async_copy_deep`: a barrier for 64 steps.
 // Limits: 196 KB of shared memory a block, which GPUs of data centres have from 9.0 on.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
+// THREADS_PER_BLOCK, SHARED_BYTES.
 #include "matmul/aat_symmetric.cu"

@@ -19,6 +19,9 @@
 // `tensor_cores_bf16x6` for the tiles on the diagonal and on one side of it, which are dealt out as
 // in `aat_symmetric`. A tile is stored, then turned in shared memory and stored a second time. A's
 // parts are both factors.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_A_TILE,
+// THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "matmul/tensor_cores_bf16x6.cu"
 
 // tiles: tile row and tile column for each block.

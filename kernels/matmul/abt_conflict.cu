@@ -11,6 +11,8 @@
 //
 // Banks: consecutive tx are 16 words apart: one bank for a half-warp on the 16 banks of the course;
 // on 32 banks two banks, 8 lanes each: 8 wavefronts a read. The stores are clean.
+//
+// Macros from outside: TILE.
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a, const float* b,
                                                                   float* c, unsigned m, unsigned k,
@@ -18,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a
     __shared__ float As[TILE][TILE];  // rows of A
     __shared__ float Ts[TILE][TILE];  // rows of B: the columns of its transpose
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
+    // gridDim.y is at most 65 535: further rows of tiles are counted in z.
     const unsigned tile_row = blockIdx.z * gridDim.y + blockIdx.y;
     const unsigned row = tile_row * TILE + ty, col = blockIdx.x * TILE + tx;
     const unsigned row_of_b = blockIdx.x * TILE + ty;  // loaded by this thread: coalesced along k

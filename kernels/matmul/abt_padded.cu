@@ -9,6 +9,8 @@
 // As `abt_conflict`, with rows of 17 words: the 16 lanes that read a column, Ts[tx][p], are in
 // banks (17 tx + p) mod 32, all different. The store of two rows a warp, 17 words apart, has a
 // 2-way conflict on 32 banks; it happens once for 16 reads.
+//
+// Macros from outside: TILE.
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a, const float* b,
                                                                   float* c, unsigned m, unsigned k,
@@ -16,6 +18,7 @@ extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a
     __shared__ float As[TILE][TILE];      // rows of A
     __shared__ float Ts[TILE][TILE + 1];  // rows of B: the columns of its transpose
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
+    // gridDim.y is at most 65 535: further rows of tiles are counted in z.
     const unsigned tile_row = blockIdx.z * gridDim.y + blockIdx.y;
     const unsigned row = tile_row * TILE + ty, col = blockIdx.x * TILE + tx;
     const unsigned row_of_b = blockIdx.x * TILE + ty;  // loaded by this thread: coalesced along k

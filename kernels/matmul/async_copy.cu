@@ -28,6 +28,9 @@
 // than a tile has: 4-byte copies along k (8 values of p, 4 lines a warp) then write 32 banks.
 // The numbers of step p + 1 are read from shared memory while step p is multiplied.
 // Limits: few tiles: a matrix of order 1024 has 32 of them. Blocks take 61 KB of shared memory.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
+// THREADS_PER_BLOCK, SHARED_BYTES.
 #include "common/thread/async_copy.cuh"
 
 constexpr unsigned SLICE = 8;                   // along k: what the loop body copies and multiplies

@@ -18,4 +18,7 @@
 // `async_copy` with two stages of 64 numbers along k instead of five of 8: a barrier comes after 64
 // steps instead of 8, and while a stage is multiplied, slice by slice, the other is filled.
 // Limits: 196 KB of shared memory a block, which GPUs of data centres have from 9.0 on.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
+// THREADS_PER_BLOCK, SHARED_BYTES.
 #include "matmul/async_copy.cu"

@@ -32,7 +32,11 @@
 // columns that are shifted, and its sums are put right when they are added up. The columns that the
 // shift leaves out at one end of the tile are copied one by one to its other end.
 //
-// Limits: a block has all of k, so that long sums of few elements leave multiprocessors idle.
+// Limits: a block has all of k, so that long sums of few elements leave multiprocessors idle. Small
+// tiles read more: at n = 2048 it takes 0.439 ms on an H100, `split_k` 0.415, `async_copy` 0.365.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN, GROUPS,
+// THREADS_PER_BLOCK, COPY_STEP, SHARED_BYTES.
 #include "common/thread/async_copy.cuh"
 
 constexpr unsigned BAND = 16;                           // tile rows

@@ -20,5 +20,9 @@
 // `group_split_k` with tiles of which a product of 777 x 777 elements has 130, for 132
 // multiprocessors; of 64 x 64 it has 169, of 64 x 128 91. 18 reads from shared memory serve 80
 // products instead of 12 for 32.
+// It fits few other sizes: at n = 2048 it takes 0.475 ms on an H100, `group_split_k` 0.439.
 // Limits: 114 KB of shared memory a block, which GPUs of data centres have from 8.0 on.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN, GROUPS,
+// THREADS_PER_BLOCK, COPY_STEP, SHARED_BYTES.
 #include "matmul/group_split_k.cu"

@@ -13,6 +13,8 @@
 // are 32 neighbours. A transposed B is loaded along k and stored down a column of Bs: lanes with p
 // = 0..7 and 4 columns; rows of BN + 4 words put them in banks 4p + column, all different.
 // Limits: still more than one read a product. `register_tiled_2d` reuses both factors.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, THREADS_PER_BLOCK.
 
 static_assert(BM * BN == TM * THREADS_PER_BLOCK, "a thread has TM elements");
 static_assert(BM * BK == THREADS_PER_BLOCK && BN * BK == THREADS_PER_BLOCK, "a load each");

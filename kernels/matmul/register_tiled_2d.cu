@@ -14,6 +14,8 @@
 // all in different banks. As is kept transposed, As[p][row], to be read in the same way as Bs; rows
 // of 132 words put a store along k (8 values of p, 4 rows) in banks 4p + row: no conflict.
 // Limits: 4-byte loads, and while the tiles are loaded nothing is multiplied: `vectorized`.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, TN, THREADS_PER_BLOCK.
 
 constexpr unsigned TX = BN / TN, TY = BM / TM;  // threads across and down the tile
 static_assert(TX * TY == THREADS_PER_BLOCK, "one thread for each TM x TN elements");

@@ -15,6 +15,8 @@
 // cache, and there are two barriers, of 8 threads, for BK steps along k.
 // On a GPU it is slow for the same reasons: TM * BN sums do not fit into registers and lie in local
 // memory, each lane of a warp works in another row of C, and a block is a quarter of a warp.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, THREADS_PER_BLOCK.
 
 static_assert(BM == TM * THREADS_PER_BLOCK, "a thread has TM rows");
 static_assert(TM % 2 == 0 && BK % 4 == 0, "two rows, four products at a time");

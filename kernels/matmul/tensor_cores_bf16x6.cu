@@ -36,6 +36,9 @@
 // It improves on `async_copy_deep`, which the rate of float multiplications limits.
 // Limits: the parts take 1.5 times the memory of the matrices, and time to write, which small
 // matrices do not repay; sums are made in another order, so that the last bits differ.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_A_TILE,
+// THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "matmul/parts/cluster.cuh"
 #include "matmul/parts/wgmma.cuh"
 

@@ -14,12 +14,15 @@
 // Bs[p][tx], 16 neighbours that both rows share: no conflicts. The stores are 32 neighbours.
 // Limits: two reads from shared memory for each multiplication: the register tiles further up the
 // ladder use a word more often.
+//
+// Macros from outside: TILE.
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE) multiply(const float* a, const float* b,
                                                                   float* c, unsigned m, unsigned k,
                                                                   unsigned n) {
     __shared__ float As[TILE][TILE], Bs[TILE][TILE];
     const unsigned tx = threadIdx.x, ty = threadIdx.y;
+    // gridDim.y is at most 65 535: further rows of tiles are counted in z.
     const unsigned tile_row = blockIdx.z * gridDim.y + blockIdx.y;
     const unsigned row = tile_row * TILE + ty, col = blockIdx.x * TILE + tx;
 

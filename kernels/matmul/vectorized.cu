@@ -16,6 +16,8 @@
 // Limits: a row of A starts at a multiple of 16 bytes only if k % 4 == 0, a row of B and C only if
 // n % 4 == 0: other matrices are loaded 4 bytes at a time. A tile of C is as large as a block's
 // registers allow; small matrices have few tiles and leave multiprocessors idle.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, TN, THREADS_PER_BLOCK.
 
 static_assert(TM == 8 && TN == 8 && BK == 8, "two pieces of 4 x 4 in each direction");
 static_assert(BM == 128 && BN == 128 && THREADS_PER_BLOCK == 256, "16 bytes of each tile a thread");

@@ -28,6 +28,9 @@
 // Where the rows of B do not start at multiples of 16 bytes, align_rows copies B into rows that do:
 // then 16 bytes a copy are right for all matrices. (Rows of A run along k, 4 bytes a copy anyway.)
 // Limits: the sums of a piece take 128 KB of memory, written and read once.
+//
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
+// THREADS_PER_BLOCK, SHARED_BYTES.
 #include "matmul/async_copy.cu"
 
 constexpr unsigned TILE = BM * BN;

@@ -21,6 +21,9 @@
 // memory first, so that the writes to global memory are runs of neighbours.
 // Limits: 16 counters a thread fit into shared memory, 256 would not: longer digits need counters
 // shared by a warp.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// TILE_ITEMS, RADIX_BITS, SCAN_THREADS, ITEMS_PER_BLOCK.
 #include "common/thread/radix_keys.cuh"
 #include "common/warp/warp_scan.cuh"
 #include "radixsort/parts/scan_blocks.cuh"

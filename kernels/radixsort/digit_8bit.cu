@@ -26,6 +26,10 @@
 // KEYS_PER_THREAD keys of 4 bytes for each thread, or half as many of 8 bytes: 32 KB of
 // the 48 KB of shared memory that a block has without asking for more.
 // Limits: every pass reads the keys twice, once to count and once to scatter.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// BLOCKS_PER_SM, KEYS_PER_THREAD, PAIRS_PER_THREAD, TILE_ITEMS, RADIX_BITS, SCAN_THREADS,
+// ITEMS_PER_BLOCK.
 #include "radixsort/parts/scan_blocks.cuh"
 #include "radixsort/parts/scatter_digits.cuh"
 

@@ -23,6 +23,9 @@
 // On a GPU it is slow for the same reasons: the 32 lanes of a warp read and write 32 places far
 // apart, a transaction each, private counters lie in local memory, and n / TILE_ITEMS threads are
 // too few to hide any of it.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// TILES_PER_BLOCK, TILE_ITEMS, RADIX_BITS, SCAN_THREADS, ITEMS_PER_BLOCK.
 
 #include "common/thread/radix_keys.cuh"
 

@@ -58,6 +58,10 @@
 //
 // Limits: an array with full bins is sorted twice, and one of more than 2^28 keys by sweeps, or of
 // 2^27 where a block has no 128 KB of shared memory to count in.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// BLOCKS_PER_SM, KEYS_PER_THREAD, SHORT_KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD,
+// BUCKETS_PER_SM, COUNT_THREADS, RADIX_BITS, TILES_AHEAD.
 #include "radixsort/parts/bucket_cells.cuh"
 #include "radixsort/parts/bucket_slots.cuh"
 #include "radixsort/parts/split_tile.cuh"

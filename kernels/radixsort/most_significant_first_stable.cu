@@ -38,6 +38,10 @@
 //
 // Limits: buckets too large for a block and not of equal keys: all is sorted by sweeps then. The
 // places of a bucket take 13 bits, so that short arrays are split into far too many buckets.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// BLOCKS_PER_SM, PAIRS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD, BUCKETS_PER_SM,
+// COUNT_THREADS, RADIX_BITS, TILES_AHEAD.
 #include "common/thread/async_copy.cuh"
 #include "radixsort/parts/buckets.cuh"
 
@@ -243,6 +247,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
         }
         write(place, word);
     }
+    // One full bin is enough; and all have read the words, which are overwritten below.
     if (!__syncthreads_or(full)) return;
 
     // Once more, from the order in which the pairs came.

@@ -29,4 +29,7 @@
 //
 // Limits: a tile's look-back is a chain of dependent reads. Tiles of 64 KB make few hops of it, but
 // a short array has too few of them to keep the device busy.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// BLOCKS_PER_SM, KEYS_PER_THREAD, PAIRS_PER_THREAD, RADIX_BITS, TILES_AHEAD.
 #include "radixsort/parts/sweep_digit.cuh"

@@ -20,7 +20,11 @@
 // begins when all tiles of the one before are done. Tiles are small, so that there are enough of
 // them for all multiprocessors.
 //
-// Limits: a block that waits keeps its place on a multiprocessor.
+// Limits: a block that waits keeps its place on a multiprocessor. A long array gains nothing and
+// has too many small tiles: 0.621 ms for 2^24 keys on an H100, `onesweep` 0.390.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// BLOCKS_PER_SM, KEYS_PER_THREAD, PAIRS_PER_THREAD, RADIX_BITS, TILES_AHEAD.
 #include "radixsort/parts/sweep_all_passes.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep_all(

@@ -13,6 +13,9 @@
 // keys, the same for the block sums, level by level, then the sums are added back.
 // Limits: a pass for every bit reads and writes all keys and s, 32 times for 32-bit keys; writes
 // are coalesced only as far as neighbours have equal bits.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// SCAN_THREADS, ITEMS_PER_BLOCK.
 #include "common/block/blelloch.cuh"
 #include "common/thread/radix_keys.cuh"
 

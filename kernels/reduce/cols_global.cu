@@ -11,6 +11,8 @@
 //
 // Limits: no more threads than columns, 1000 columns are four blocks. A column is one chain of
 // additions: rounding errors of floats grow with its length.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_cols(const T* x, T* out,

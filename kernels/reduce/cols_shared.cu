@@ -20,6 +20,9 @@
 // for a GPU. Shared memory needs no padding: the threads that combine are neighbours, whatever
 // the width of the strip, and read neighbouring words.
 // Limits: a load a thread is a word, not 16 bytes.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 static_assert((THREADS_PER_BLOCK & (THREADS_PER_BLOCK - 1)) == 0, "a tree halves a power of two");

@@ -13,6 +13,9 @@
 // On a CPU that is what cache lines and vector registers want: each row of the strip is read whole,
 // and the values of its columns are independent chains. A column at a time would fetch a cache line
 // for every item. On a GPU one lane of 32 works, and its neighbours' strips come from other warps.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned STRIP = 32;  // the widest strip the launch plan asks for

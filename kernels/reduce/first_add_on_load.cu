@@ -11,6 +11,9 @@
 // blocks run the tree.
 //
 // Limits: the last six levels need one warp, yet all warps of the block go to their barriers.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a thread loads two items");

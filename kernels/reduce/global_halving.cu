@@ -13,6 +13,8 @@
 // The point of comparison for all that follows: every level reads its values from global memory and
 // writes them back, about 2 n reads and n writes in all, where the sum needs n reads; and there are
 // log2(n) launches, most of them for a handful of values.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 // out[i] = x[i] combined with x[i + half]; in place after the first level (out = x): item i is read

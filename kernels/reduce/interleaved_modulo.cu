@@ -13,6 +13,9 @@
 // Against the halving in global memory: n reads instead of 2 n, and a launch takes 8 levels.
 // Limits: the threads that work are spread over all warps, so at every level each warp runs the
 // branch with half as many of its lanes, down to one; and the modulo is slow itself.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");

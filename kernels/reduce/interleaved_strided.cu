@@ -12,7 +12,11 @@
 //
 // Limits: neighbouring threads read 2 s words apart. With 32 banks that is a 2-way conflict at
 // s = 1, 4-way at s = 2 and 8-way at s = 4; from there on fewer threads work, on fewer banks: 8-way
-// until s = 16.
+// until s = 16. On today's GPUs that costs more than divergence did: on an H100 this rung is slower
+// than interleaved_modulo, 0.377 ms against 0.305 for 2^26 ints.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");

@@ -12,6 +12,8 @@
 // transactions of 32 bytes, of which each uses one word; the next steps find the other words in L1
 // only while those of all rows fit. There are no more threads than rows; and a row is one chain of
 // additions, so that rounding errors of floats grow with its length.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_rows(

@@ -15,6 +15,9 @@
 // Limits: lanes that go along rows read the tile by columns. A row is 32 words long, so all 32
 // lanes hit one bank: a 32-way conflict at every read (16-way, twice as many words, for 8-byte
 // items).
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ROWS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned TILE = 32;                         // rows and columns of a tile

@@ -11,6 +11,9 @@
 //
 // Limits: the tile costs two barriers for every 32 columns, and with a block for 32 rows a matrix
 // needs thousands of rows to fill a GPU.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ROWS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned TILE = 32;                         // rows and columns of a tile

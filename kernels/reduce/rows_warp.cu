@@ -20,6 +20,9 @@
 //
 // Limits: rows start at a multiple of 16 bytes only if their length is one; others are read a word
 // at a time.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_SEGMENT, LOADS_PER_THREAD.
 #include "reduce/parts/reduce_block.cuh"
 #include "reduce/parts/reduce_vectors.cuh"
 

@@ -11,6 +11,9 @@
 // threads that work are whole warps until s < 32.
 //
 // Limits: half the threads only load an item and never combine anything.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == THREADS_PER_BLOCK, "a thread loads one item");

@@ -18,6 +18,9 @@
 // On a CPU a thread is a core's loop: it reads along cache lines, and CHAINS independent values
 // become the compiler's vector registers. On a GPU the 32 lanes of a warp read 32 places far
 // apart, a transaction each, and n / ITEMS_PER_SEGMENT threads are too few to hide any of it.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_SEGMENT.
 #include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned CHAINS = 64 / sizeof(T);  // a cache line of values

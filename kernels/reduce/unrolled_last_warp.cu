@@ -16,6 +16,9 @@
 // a lane may still write before another has read. Both are races.
 //
 // Limits: values travel from lane to lane by way of shared memory, with two barriers each time.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a thread loads two items");

@@ -7,18 +7,22 @@
 // [defines]
 // THREADS_PER_BLOCK = 256
 // ITEMS_PER_BLOCK   = 4096   # what a block should at least have to do
-// MAX_BLOCKS        = 1056   # 8 for each of 132 multiprocessors: all are resident at once
+// MAX_BLOCKS        = 1056   # 8 for each of 132 multiprocessors of 2048 threads
 // LOADS_PER_THREAD  = 4      # 16-byte loads under way
 // ///
 //
-// A grid-stride loop: as many blocks as the device holds at a time share the array, thread t of all
-// threads takes the vectors t, t + stride, ... of 16 bytes and combines them in registers. Shuffles
-// reduce the threads' values once, after the loop.
+// A grid-stride loop: about as many blocks as a large device holds at a time share the array
+// (a smaller one takes them in turns), thread t of all threads takes the vectors t, t + stride, ...
+// of 16 bytes and combines them in registers. Shuffles reduce the threads' values once, after the
+// loop.
 //
 // Against warp_shuffle: a load brings four words (two of 8 bytes) and four loads are under way; a
 // block's costs are paid once for n / MAX_BLOCKS items; one further launch of a single block
 // reduces the partial results (n / ITEMS_PER_BLOCK of them, MAX_BLOCKS at most).
 // Limits: that second launch, which costs as much as a small array.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// LOADS_PER_THREAD.
 #include "reduce/parts/reduce_block.cuh"
 #include "reduce/parts/reduce_vectors.cuh"
 

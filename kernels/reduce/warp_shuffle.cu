@@ -15,6 +15,9 @@
 // needs no warp barriers; one block barrier is left of three, one word a warp of one a thread.
 // Limits: two loads of one word a thread keep too few bytes under way to saturate the memory, and
 // every 512 items pay for a block: its start, its barrier, its partial result.
+//
+// Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
+// ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_block.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 2 * THREADS_PER_BLOCK, "a thread loads two items");

@@ -13,6 +13,9 @@
 // Items of 8 bytes are read half a warp at a time, and there are 16 banks of their width: a place
 // after every 16 of them, and, as 16 * 16 < 1024, another after every 256.
 // Limits: a barrier a level, 20 of them for 1024 items, and half of the threads idle more at each.
+//
+// Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
+// ITEMS_PER_THREAD.
 
 // The argument and the whole stand in parentheses: `i + i >> 5` would mean (i + i) >> 5.
 #define CONFLICT_FREE_OFFSET(i) (sizeof(T) == 8 ? ((i) >> 4) + ((i) >> 8) : ((i) >> 5))

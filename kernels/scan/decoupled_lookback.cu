@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "One pass: a block publishes its tile's sum and looks back at those of earlier tiles"
+// summary  = "One pass: a tile looks back at the sums of earlier ones, in fixed groups of tiles"
 // order    = 6
 // dispatch = "look_back"
 // default  = ["cuda"]
@@ -9,9 +9,17 @@
 // The rungs below read every item twice: once for the sums of the tiles, once for the scan. Here a
 // block keeps its tile in registers until the sum of all tiles before it is known, so that every
 // item is read once and written once. scan/parts/look_back.cuh says how blocks tell each other.
+//
+// The known decoupled look-back stops at the first tile whose prefix is complete, which depends on
+// timing, and so does the rounding of its floats. Here tiles form groups of 32 and of 1024, and a
+// tile always adds the same sums in the same order: the same bits in every run.
+//
 // A thread has WORDS_PER_THREAD words of 4 bytes, so half as many items of 8.
 //
 // Limits: while a block waits for those before it, it moves no data.
+//
+// Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
+// WORDS_PER_THREAD.
 #define ITEMS_PER_THREAD (WORDS_PER_THREAD * 4 / sizeof(T))
 #include "scan/parts/look_back.cuh"
 

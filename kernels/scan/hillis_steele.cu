@@ -14,6 +14,9 @@
 // Limits: a block of B items takes B log2 B additions where B - 1 would do; neighbours read
 // neighbours, so there are no bank conflicts, but every step moves every item through shared
 // memory.
+//
+// Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
+// ITEMS_PER_THREAD.
 #include "common/thread/operators.cuh"
 
 constexpr unsigned ITEMS_PER_BLOCK = THREADS_PER_BLOCK * ITEMS_PER_THREAD;

@@ -12,6 +12,9 @@
 // leave the cache before they are used.
 //
 // Limits: a short array has fewer tiles than the device has multiprocessors.
+//
+// Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
+// WORDS_PER_THREAD, TILES_AHEAD.
 #define ITEMS_PER_THREAD (WORDS_PER_THREAD * 4 / sizeof(T))
 #include "common/thread/prefetch.cuh"
 #include "scan/parts/look_back.cuh"

@@ -12,6 +12,9 @@
 //
 // reduce_chunks needs no order within a tile, so a thread combines its items freely.
 // Limits: the second read comes from global memory again once the items outgrow the L2 cache.
+//
+// Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
+// ITEMS_PER_THREAD, MAX_CHUNKS.
 #include "scan/parts/scan_tile.cuh"
 
 static_assert(MAX_CHUNKS <= TILE_ITEMS, "one block scans the sums of all chunks");

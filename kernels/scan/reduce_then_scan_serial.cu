@@ -14,6 +14,9 @@
 // On a CPU a thread is a core's loop that reads and writes along cache lines.
 // On a GPU it is slow: the 32 lanes of a warp would read 32 places far apart, here each warp even
 // has one thread only, and MAX_CHUNKS threads are too few to hide any latency.
+//
+// Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
+// ITEMS_PER_THREAD.
 #include "common/thread/operators.cuh"
 
 constexpr unsigned TILE_ITEMS = ITEMS_PER_THREAD;

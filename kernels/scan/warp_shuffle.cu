@@ -14,6 +14,9 @@
 // The block sums are scanned in the same way, level by level, and added back.
 // Limits: adding back reads and writes everything a second time, so an item costs two reads and two
 // writes of global memory.
+//
+// Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
+// ITEMS_PER_THREAD.
 #include "scan/parts/scan_tile.cuh"
 
 constexpr unsigned ITEMS_PER_BLOCK = TILE_ITEMS;

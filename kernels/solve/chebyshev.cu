@@ -14,6 +14,8 @@
 // blocks, as those of `conjugate_gradient` have to. One warp a row.
 // Limits: refuses matrices that are not symmetric or have eigenvalues on both sides of zero; an
 // interval that is much too wide costs iterations, one that is too narrow costs convergence.
+//
+// Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK.
 #include "solve/parts/residual.cuh"
 #include "solve/parts/spectrum.cuh"
 

@@ -14,6 +14,8 @@
 // and prepares the step, eliminate makes it. The other methods turn to this one when refinement
 // cannot bring their error down.
 // Limits: the search reads the whole matrix once more in every step.
+//
+// Macros from outside: T (element type), SEARCH_THREADS.
 #include "solve/parts/gauss_jordan.cuh"
 #include "solve/parts/residual.cuh"
 #include "solve/parts/scaled_rows.cuh"

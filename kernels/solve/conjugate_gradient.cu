@@ -18,6 +18,8 @@
 //   turn_direction       p = r + p (new r.r / old r.r)
 // Limits: refuses matrices that are not symmetric; p.q of the wrong sign shows that A is not
 // definite and ends the iteration.
+//
+// Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK.
 #include "solve/parts/residual.cuh"
 #include "solve/parts/spectrum.cuh"
 

@@ -22,6 +22,8 @@
 // conditioned by themselves, cost nothing then. It needs z = r / diagonal, and r.z in place of r.r.
 // Limits: refuses matrices that are not symmetric and definite, as `conjugate_gradient` does. A
 // matrix whose diagonal is all the same takes as many iterations as there.
+//
+// Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK, START_THREADS.
 #include "common/device/last_block.cuh"
 #include "solve/parts/residual.cuh"
 #include "solve/parts/row_product.cuh"

@@ -16,6 +16,8 @@
 // three times those of LU factors, and every step reads and writes the whole matrix:
 // `lu_partial_pivot` does it once for 32 columns. An inverse is less exact than factors; the
 // solution is refined with residuals in double.
+//
+// Macros from outside: T (element type), SEARCH_THREADS.
 #include "solve/parts/gauss_jordan.cuh"
 #include "solve/parts/residual.cuh"
 #include "solve/parts/scaled_rows.cuh"

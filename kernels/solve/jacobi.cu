@@ -12,6 +12,8 @@
 // row: the greatest quotient of the two is the factor by which the error shrinks, at least, in each
 // iteration. One warp a row, as in `richardson_coalesced`.
 // Limits: refuses matrices that are not diagonally dominant; close to the limit it is slow.
+//
+// Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK.
 #include "solve/parts/residual.cuh"
 #include "solve/parts/spectrum.cuh"
 

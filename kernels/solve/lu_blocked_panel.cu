@@ -34,6 +34,8 @@
 //
 // Matrices are padded as in `lu_partial_pivot`, so the kernels have no special cases at the edges.
 // Limits: 32 columns in a block's registers; while a panel is eliminated most of the GPU is idle.
+//
+// Macros from outside: T (element type), PANEL, BLOCK, MOST_THREADS, ROWS_OF_THREAD, TILE.
 #include "common/warp/warp_sum.cuh"
 #include "solve/parts/elect_rows.cuh"
 #include "solve/parts/exchange_rows.cuh"

@@ -32,6 +32,8 @@
 // whole tiles, so the kernels have no special cases at the edges.
 // Limits: partial pivoting cannot stop the growth that a few matrices are known for: the residual
 // tells, and `complete_pivot` solves them.
+//
+// Macros from outside: T (element type), PANEL, PANEL_THREADS, ROWS_PER_WARP, TILE.
 #include "common/warp/warp_sum.cuh"
 #include "solve/parts/four.cuh"
 #include "solve/parts/residual.cuh"

@@ -9,6 +9,8 @@
 // of x0, whole cache lines, and add up their partial sums by shuffles. Each element of A is read
 // once an iteration and used once, so the time is that of reading A from memory.
 // Limits: those of the iteration itself, see `richardson`.
+//
+// Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK.
 #include "solve/parts/residual.cuh"
 #include "solve/parts/spectrum.cuh"
 

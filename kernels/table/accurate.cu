@@ -16,6 +16,8 @@
 //
 // Limits: what is left is the rounding of i, i * step and the root, which grows with the argument;
 // large arguments take sinf's slow path.
+//
+// Macros from outside: THREADS_PER_BLOCK.
 
 __constant__ float step;
 

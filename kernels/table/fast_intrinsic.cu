@@ -18,6 +18,8 @@
 //
 // Limits: writing y takes longer than computing it, so on a large GPU the intrinsic gains little.
 // On the CPU device __sinf is the host's sinf.
+//
+// Macros from outside: THREADS_PER_BLOCK.
 
 __constant__ float step;
 

@@ -10,6 +10,8 @@
 // writes them into a column: 32 places a whole row of `out` apart, a transaction each.
 // Limits: each of these transactions moves 32 bytes for the sake of one element; whether the rest
 // is used depends on the L2 cache keeping the line until its neighbours are written.
+//
+// Macros from outside: T (element type), TILE_DIM, BLOCK_ROWS.
 
 // Tiles are numbered row by row: a grid of one dimension may have 2^31 - 1 blocks, the others only
 // 65 535. size_t: a matrix may have more than 2^32 elements.

@@ -12,6 +12,8 @@
 // Limits: the tile is [32][32]; elements of a column lie 32 words apart, all in one bank, so that a
 // warp's read of a column is a 32-way bank conflict (16-way where elements have 8 bytes, twice).
 // tiled_padded differs in TILE_WIDTH alone.
+//
+// Macros from outside: T (element type), TILE_DIM, BLOCK_ROWS.
 
 constexpr unsigned TILE_WIDTH = TILE_DIM;
 

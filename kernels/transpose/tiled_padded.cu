@@ -9,6 +9,8 @@
 // column lie 33 words apart, one bank on at each step, so a column takes 32 different banks, as a
 // row does. (Elements of 8 bytes: half a warp at a time, 16 banks of their width, 33 % 16 = 1.)
 // Limits: a thread has four elements under way; with 16-byte loads it could have more.
+//
+// Macros from outside: T (element type), TILE_DIM, BLOCK_ROWS.
 
 constexpr unsigned TILE_WIDTH = TILE_DIM + 1;  // the last column is padding
 

@@ -16,6 +16,8 @@
 // Loads are single elements, so no row needs to be aligned. A thread requests all of its elements
 // before it uses the first: 10 loads of 4 bytes under way instead of tiled_padded's four.
 // Limits: where all rows begin at multiples of 16 bytes, tiled_vectorized needs no second reads.
+//
+// Macros from outside: T (element type), TILE_WORDS, TILE_ROWS, WARPS.
 
 constexpr unsigned SECTOR_ITEMS = 32 / sizeof(T);
 constexpr unsigned TILE_COLS = TILE_WORDS * 4 / sizeof(T);

@@ -18,6 +18,8 @@
 //
 // Rows that do not begin at a multiple of 16 bytes (the number of columns, or of rows for `out`, is
 // no multiple of V), and tiles at the edge, move element by element.
+//
+// Macros from outside: T (element type), THREADS_ACROSS, MIN_BLOCKS.
 
 constexpr unsigned V = 16 / sizeof(T);
 constexpr unsigned TILE_DIM = THREADS_ACROSS * V;

@@ -14,6 +14,8 @@
 // came back to the first.
 // On a GPU it is slow: the lanes of a warp would work on 32 tiles far apart, and here a block even
 // has one thread only.
+//
+// Macros from outside: T (element type), TILE_DIM.
 
 extern "C" __global__ void transpose(const T* in, T* out, unsigned rows, unsigned cols) {
     const unsigned tiles_across = (cols + TILE_DIM - 1) / TILE_DIM;

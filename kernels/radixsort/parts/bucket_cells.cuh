@@ -209,7 +209,7 @@ __device__ inline bool is_uneven(const Bits (&sample)[SAMPLES], unsigned* words,
         if (sample[s] != keys[seat] && bucket_of(keys[seat]) == bucket)
             is_full |= atomicAdd(&unlike[seat], 1u) >= most;
     }
-    return __syncthreads_or(is_full);
+    return __syncthreads_or(is_full);  // one thread that saw a full bucket speaks for all
 }
 
 // Draws a sample of SAMPLES keys for each thread; the last block to finish says what is to be done,

@@ -184,7 +184,7 @@ __device__ __noinline__ bool copy_if_alike(const Key* in, T* out, unsigned items
     bool alike = true;
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS)
         alike &= ordered_bits(in[i]) == bits;
-    if (!__syncthreads_and(alike)) return false;
+    if (!__syncthreads_and(alike)) return false;  // one key that differs is enough
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) {
         out[i] = from_ordered_bits<T>(bits);
         if constexpr (PAIRS) out[n + i] = in[n + i];

@@ -60,7 +60,7 @@ __device__ inline void rank_rows(const Bits (&bits)[ROWS], int shift, unsigned* 
                                  unsigned (&ranks)[(ROWS + 1) / 2]) {
     const unsigned lane = threadIdx.x % 32, lanes_below = (1u << lane) - 1;
     for (unsigned digit = lane; digit < 1u << WIDTH; digit += 32) counters[digit] = 0;
-    __syncwarp();
+    __syncwarp();  // all counters are zero before any lane counts
     // The counter says how many came in earlier rows, the lanes below come before this one, the
     // lowest lane moves the counter on for all.
 #pragma unroll
