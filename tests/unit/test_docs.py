@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tools import generate, results
 
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -19,6 +20,7 @@ TEXTS = sorted(
         "*.md",
         "*.toml",
         "docs/**/*",
+        "tools/**/*",
         "samples/**/*.md",
         "cudalab/**/*",
         "kernels/**/*",
@@ -32,33 +34,25 @@ ONE_MACHINE = re.compile(
 )
 
 
-@pytest.fixture
-def generate():
-    spec = importlib.util.spec_from_file_location("generate", REPOSITORY / "docs" / "generate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_generated_parts_are_fresh():
-    command = [sys.executable, str(REPOSITORY / "docs" / "generate.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tools.generate", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert done.returncode == 0, done.stderr
 
 
-def test_every_part_stands_in_one_document_once(generate):
+def test_every_part_stands_in_one_document_once():
     texts = [document.read_text(encoding="utf-8") for document in generate.DOCUMENTS]
     found = [name for text in texts for name in re.findall(r"<!-- generated: ([a-z-]+) -->", text)]
     assert sorted(generate.PARTS) == sorted(found)
 
 
-def test_a_stale_part_is_named(generate):
+def test_a_stale_part_is_named():
     text = README.replace("| 130 |", "| 131 |")
     assert generate.stale_parts(text, generate.generated(text)) == ["exit-codes"]
 
 
-def test_no_results_yet(generate, tmp_path, monkeypatch):
-    monkeypatch.setattr(generate, "RESULTS", tmp_path)
+def test_no_results_yet(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
     assert generate.figures() == "No measurement is stored yet.\n"
 
 
@@ -77,8 +71,8 @@ STORED = {
 }
 
 
-def test_results_of_several_machines(generate, tmp_path, monkeypatch):
-    monkeypatch.setattr(generate, "RESULTS", tmp_path)
+def test_results_of_several_machines(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
     (tmp_path / "a.json").write_text(json.dumps(STORED), encoding="utf-8")
     (tmp_path / "b.json").write_text(json.dumps({**STORED, "driver": "", "figures": []}))
     (tmp_path / "tests.txt").write_text("not a measurement")
@@ -107,8 +101,8 @@ def test_results_of_several_machines(generate, tmp_path, monkeypatch):
         ({**STORED, "figures": [{**FIGURE, "unit": None}]}, "unit"),
     ],
 )
-def test_malformed_results_are_refused(generate, tmp_path, monkeypatch, stored, wrong):
-    monkeypatch.setattr(generate, "RESULTS", tmp_path)
+def test_malformed_results_are_refused(tmp_path, monkeypatch, stored, wrong):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
     path = tmp_path / "a.json"
     path.write_text(json.dumps(stored))
     with pytest.raises(SystemExit) as caught:

@@ -1,28 +1,17 @@
-"""docs/truth.py: what it runs, how it reads ncu's table, and how it judges a deviation."""
+"""tools/truth.py: what it runs, how it reads ncu's table, and how it judges a deviation."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 
 from cudalab.backends.trace import LaunchTrace
 from cudalab.microscope import ncu, profile
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def truth():
-    spec = importlib.util.spec_from_file_location("truth", ROOT / "docs" / "truth.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tools import causes, results, truth
 
 
-def test_all_variants_of_the_five_labs_at_two_sizes(truth):
+def test_all_variants_of_the_five_labs_at_two_sizes():
     runs = list(truth.work())
     keys = [truth.key(lab, variant, size) for lab, variant, _, size in runs]
     assert len(set(keys)) == len(keys) == 2 * len({key.rpartition("/")[0] for key in keys})
@@ -32,26 +21,26 @@ def test_all_variants_of_the_five_labs_at_two_sizes(truth):
     assert "reduce/rows_shared/300x200" in keys
 
 
-def test_some_runs_are_added_to_those_before(truth, tmp_path):
+def test_some_runs_are_added_to_those_before(tmp_path):
     some = [
         truth.key(lab, one, size) for lab, one, _, size in truth.work(["reduce/serial", "scan"])
     ]
     assert some[:2] == ["reduce/serial/65536", "reduce/serial/100003"]
     assert {name.partition("/")[0] for name in some[2:]} == {"scan"}
     path = tmp_path / "counts.json"
-    truth.add(str(path), {"device": "a", "counts": {"x": 1, "y": 1}}, "counts")
-    truth.add(str(path), {"device": "b", "counts": {"y": 2}}, "counts")
+    truth.add(path, {"device": "a", "counts": {"x": 1, "y": 1}}, "counts")
+    truth.add(path, {"device": "b", "counts": {"y": 2}}, "counts")
     found = json.loads(path.read_text(encoding="utf-8"))
     assert found == {"device": "b", "counts": {"x": 1, "y": 2}}
 
 
-def test_whatever_is_compared_is_counted_here(truth):
+def test_whatever_is_compared_is_counted_here():
     empty = LaunchTrace("k", (1, 1, 1), (32, 1, 1), 1, 1, 1, ())
     assert set(truth.COUNTERS) <= set(profile.totals(empty))
     assert set(truth.JUDGED) <= set(truth.COUNTERS)
 
 
-def test_the_table_of_ncu(truth):
+def test_the_table_of_ncu():
     log = (
         '==PROF== Connected to process 1\n"ID","Kernel Name","a.sum"\n'
         '"","","sector"\n"0","multiply","1,234"\n"1","multiply","n/a"\n'
@@ -63,7 +52,7 @@ def test_the_table_of_ncu(truth):
         truth.table("==ERROR== nothing")
 
 
-def test_launches_find_their_runs(truth):
+def test_launches_find_their_runs():
     row = {
         "Kernel Name": "multiply(const float*)",
         **{n: "2" for c in truth.COUNTERS.values() for n in c},
@@ -77,7 +66,7 @@ def test_launches_find_their_runs(truth):
         truth.by_run([("a", "scan")], [row])
 
 
-def counts(truth, lines=None, **changed):
+def counts(lines=None, **changed):
     lines = {"accesses": [], "branches": [], **(lines or {})}
     return {**dict.fromkeys(truth.COUNTERS, 100), "lines": lines, **changed}
 
@@ -93,9 +82,9 @@ def instruction(opcode, line=7, **counted):
     }
 
 
-def test_what_is_near_needs_no_cause(truth):
-    near = counts(truth, shared_wavefronts=101)
-    row = truth.row_of(("r", "k", "shared_wavefronts"), counts(truth), near, [])
+def test_what_is_near_needs_no_cause():
+    near = counts(shared_wavefronts=101)
+    row = truth.row_of(("r", "k", "shared_wavefronts"), counts(), near, [])
     assert truth.within(row)
     assert "cause" not in row
 
@@ -137,8 +126,8 @@ def test_what_is_near_needs_no_cause(truth):
         ),
     ],
 )
-def test_causes_of_other_accesses(truth, quantity, access, there, code, cause, evidence):
-    here = counts(truth, {"accesses": [access]})
+def test_causes_of_other_accesses(quantity, access, there, code, cause, evidence):
+    here = counts({"accesses": [access]})
     executed = [
         instruction(
             opcode,
@@ -146,14 +135,14 @@ def test_causes_of_other_accesses(truth, quantity, access, there, code, cause, e
         )
         for opcode, count, wavefronts in code
     ]
-    counted = counts(truth, **{quantity: 10, **there})
+    counted = counts(**{quantity: 10, **there})
     row = truth.row_of(("r", "k", quantity), here, counted, executed)
     assert (row["cause"], row["evidence"]) == (cause, evidence)
 
 
-def test_causes_of_other_branches(truth):
-    here = counts(truth, {"branches": [["k.cu", 7, 200, 60], ["k.cu", 9, 200, 40]]})
-    there = counts(truth, divergent_branches=40)
+def test_causes_of_other_branches():
+    here = counts({"branches": [["k.cu", 7, 200, 60], ["k.cu", 9, 200, 40]]})
+    there = counts(divergent_branches=40)
     at_9 = instruction("@BRA", 9, **{ncu.EXECUTED: 200, ncu.DIVERGENT: 40})
     row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_9])
     assert (row["cause"], row["evidence"]) == (
@@ -168,20 +157,19 @@ def test_causes_of_other_branches(truth):
     )
 
 
-def test_what_nothing_explains_stays_open(truth):
-    row = truth.row_of(
-        ("r", "k", "bank_conflicts"), counts(truth), counts(truth, bank_conflicts=0), []
-    )
+def test_what_nothing_explains_stays_open():
+    row = truth.row_of(("r", "k", "bank_conflicts"), counts(), counts(bank_conflicts=0), [])
     assert row["deviation"] is None
     assert "cause" not in row
     assert not truth.within(row)
 
 
-def test_the_comparison_is_stored(truth, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(truth, "ROOT", tmp_path)
+def test_the_comparison_is_stored(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "docs" / "results")
     run = "transpose/tiled/256"
-    cpu = {"counts": {run: {"transpose": counts(truth)}}}
-    there = counts(truth, bank_conflicts=0)
+    cpu = {"counts": {run: {"transpose": counts()}}}
+    there = counts(bank_conflicts=0)
     cuda = {"device": "A GPU", "ncu": "Version 1", "counts": {run: {"transpose": there}}}
     truth.compare(cpu, cuda, {"columns": [], "code": {run: {"transpose": []}}})
     printed = capsys.readouterr().out
@@ -195,7 +183,7 @@ def test_the_comparison_is_stored(truth, tmp_path, monkeypatch, capsys):
 
 # What is stored ----------------------------------------------------------------------------------
 
-STORED = sorted((ROOT / "docs" / "results" / "counters").glob("*.json"))
+STORED = sorted((results.FOLDER / "counters").glob("*.json"))
 # What the lecture shows with them stands or falls with these counts.
 LADDERS = {
     "reduce/interleaved_strided/65536",
@@ -219,15 +207,15 @@ def test_there_is_a_comparison():
     assert STORED
 
 
-def test_every_deviation_has_a_cause(truth, stored):
+def test_every_deviation_has_a_cause(stored):
     rows = [row for row in stored["rows"] if row["quantity"] in truth.JUDGED]
     assert {row["quantity"] for row in rows} == set(truth.JUDGED)
     assert [row for row in rows if not truth.within(row) and "cause" not in row] == []
-    assert stored["causes"] == truth.causes.CAUSES
+    assert stored["causes"] == causes.CAUSES
     assert {row["cause"] for row in rows if "cause" in row} <= set(stored["causes"])
 
 
-def test_the_stored_counts_are_those_of_this_instrument(truth, stored):
+def test_the_stored_counts_are_those_of_this_instrument(stored):
     kept = {(row["run"], row["kernel"], row["quantity"]): row["cpu"] for row in stored["rows"]}
     for lab, variant, case, size in truth.work():
         run = truth.key(lab, variant, size)

@@ -1,14 +1,12 @@
 """Measures the figures of README.md on this machine and stores them in docs/results.
 
-python docs/measure.py cpu      the CPU device; about five minutes
-python docs/measure.py cuda     the GPU
+python -m tools.measure cpu      the CPU device; about five minutes
+python -m tools.measure cuda     the GPU
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import importlib.util
-import json
 import os
 import re
 import shlex
@@ -18,19 +16,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the checkout that is measured
-
-from cudalab import labs  # noqa: E402
-from cudalab.backends import open_backend  # noqa: E402
-from cudalab.backends.cuda import nvcc  # noqa: E402
-from cudalab.labs import registry  # noqa: E402
-from cudalab.language import source  # noqa: E402
-from cudalab.system.machine import usable_cores  # noqa: E402
+from cudalab import labs
+from cudalab.backends.cuda import nvcc
+from cudalab.labs import registry
+from cudalab.language import source
+from tools import results
+from tools.results import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,41 +47,12 @@ def main(device: str) -> None:
     """Measure, print and store everything that concerns `device`."""
     figures = []
     for figure, target, measured, unit, how in FIGURES[device]():
-        print(f"{figure}: {measured} {unit}  ({target or 'no target'})", flush=True)  # noqa: T201
+        print(f"{figure}: {measured} {unit}  ({target or 'no target'})", flush=True)
         figures.append(
             {"figure": figure, "target": target, "measured": measured, "unit": unit, "how": how}
         )
-    stored = {**machine(device), "figures": figures}
-    path = ROOT / "docs" / "results" / f"{slug(stored['device'])}.json"
-    path.write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def machine(device: str) -> dict[str, Any]:
-    """What was measured, on what and when."""
-    with open_backend(device) as backend:
-        table = backend.properties()
-    described = {
-        "cpu": f"{table.get('Name')}, {usable_cores()} cores",
-        "cuda": str(table.get("name")),
-    }
-    commit = git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain") else "")
-    return {
-        "device": described[device],
-        "driver": str(table.get("driver", "")),
-        "date": dt.datetime.now(dt.UTC).date().isoformat(),
-        "commit": os.environ.get("CUDALAB_COMMIT") or commit,
-    }
-
-
-def git(*args: str) -> str:
-    """Ask git; empty where there is no repository."""
-    done = subprocess.run(["git", *args], capture_output=True, text=True, check=False, cwd=ROOT)
-    return done.stdout.strip()
-
-
-def slug(text: str) -> str:
-    """A file name."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    stored = {**results.machine(device), "figures": figures}
+    results.write(results.FOLDER / f"{results.slug(str(stored['device']))}.json", stored, indent=2)
 
 
 Figure = tuple[str, str, float, str, str]  # name, target, measured, unit, how
@@ -106,7 +72,7 @@ def cpu_figures() -> Iterator[Figure]:
                 "≤ 8",
                 barrier_ns(threads),
                 "ns",
-                f"docs/barrier_loop.cu, per thread and barrier, median of {RUNS}",
+                f"tools/barrier_loop.cu, per thread and barrier, median of {RUNS}",
             )
         for n, limit in ((1_000_000, 0.8), (10_000_000, 4), (128_000_000, 45)):
             keys = generated(folder, "radixsort", n)
@@ -272,7 +238,7 @@ def kernel_ms(args: list[str], data: Path) -> float:
 
 def barrier_ns(threads: int) -> float:
     """Nanoseconds for each thread and barrier on one core, in a process of its own."""
-    program = f"from docs.measure import time_barriers; print(time_barriers({threads}))"
+    program = f"from tools.measure import time_barriers; print(time_barriers({threads}))"
     runs = [
         subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
@@ -283,11 +249,11 @@ def barrier_ns(threads: int) -> float:
 
 
 def time_barriers(threads: int, blocks: int = 64, barriers: int = 1000) -> float:
-    """Run docs/barrier_loop.cu on one OS thread."""
+    """Run tools/barrier_loop.cu on one OS thread."""
     from cudalab.backends.cpu.device import CpuBackend  # noqa: PLC0415 - in the measured process only
 
     with CpuBackend(1) as backend:
-        module = backend.compile(source.load(ROOT / "docs" / "barrier_loop.cu"), {})
+        module = backend.compile(source.load(ROOT / "tools" / "barrier_loop.cu"), {})
         out = backend.empty(blocks * threads, np.int32)
         backend.launch(module["barrier_loop"], 1, threads, out, np.int32(1))
         timer = backend.timer()

@@ -1,15 +1,14 @@
 """Runs the programs of samples/programs and tests/programs and stores a hash of what each writes.
 
-python docs/programs.py cpu     on the CPU device
-python docs/programs.py cuda    compiled by nvcc, on the GPU
+python -m tools.programs cpu     on the CPU device
+python -m tools.programs cuda    compiled by nvcc, on the GPU
 
-The files of docs/results/programs are compared by docs/generate.py.
+The files of docs/results/programs are compared by tools/generate.py.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -17,12 +16,11 @@ import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
-
-import measure  # noqa: E402 - beside this file
+from tools import results
+from tools.measure import COMMAND
+from tools.results import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,12 +49,10 @@ def main(device: str, to: Path) -> None:
         first = {name: (name, *rest) for name, *rest in reversed(found)}
         list(pool.map(lambda run: outcome(device, *run), first.values()))  # compiles each once
         rows = list(pool.map(lambda run: outcome(device, *run), found))
-    stored = {**measure.machine(device), "runs": rows}
-    path = to / f"{measure.slug(stored['device'])}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    stored = {**results.machine(device), "runs": rows}
+    results.write(to / f"{results.slug(str(stored['device']))}.json", stored)
     for row in rows:
-        print(row["status"], row["sha256"][:12], row["program"], row["input"])  # noqa: T201
+        print(row["status"], row["sha256"][:12], row["program"], row["input"])
 
 
 def runs(folder: Path) -> Iterator[tuple[str, list[Path], str, Path | None]]:
@@ -70,7 +66,7 @@ def runs(folder: Path) -> Iterator[tuple[str, list[Path], str, Path | None]]:
         typed = [] if lab == "table" else ["--dtype", dtype]
         drawn = folder / f"{name}.in.bin"
         with drawn.open("wb") as file:
-            command = [*measure.COMMAND, "gen", lab, *typed, "--n", LARGER[lab], "--seed", SEED]
+            command = [*COMMAND, "gen", lab, *typed, "--n", LARGER[lab], "--seed", SEED]
             subprocess.run(list(map(str, command)), stdout=file, check=True, cwd=ROOT)
         yield name, files, f"n = {LARGER[lab]}, seed {SEED}", drawn
     for name in PRINTS:
@@ -79,10 +75,10 @@ def runs(folder: Path) -> Iterator[tuple[str, list[Path], str, Path | None]]:
 
 def outcome(
     device: str, name: str, files: list[Path], label: str, given: Path | None
-) -> dict[str, Any]:
+) -> results.Json:
     """Run one; how it ended and what it wrote."""
     data = given.read_bytes() if given else b""
-    command = [*measure.COMMAND, "run", "--device", device, *map(str, files)]
+    command = [*COMMAND, "run", "--device", device, *map(str, files)]
     done = subprocess.run(command, input=data, capture_output=True, check=False, cwd=ROOT)
     return {
         "program": name,
@@ -97,5 +93,5 @@ def outcome(
 if __name__ == "__main__":
     if sys.argv[1:2] not in (["cpu"], ["cuda"]):
         sys.exit(str(__doc__))
-    stored_in = sys.argv[2] if len(sys.argv) > 2 else ROOT / "docs" / "results" / "programs"
+    stored_in = sys.argv[2] if len(sys.argv) > 2 else results.FOLDER / "programs"
     main(sys.argv[1], Path(stored_in))

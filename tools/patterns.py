@@ -1,17 +1,14 @@
 """What loads and stores of 4, 8 and 16 bytes cost in shared memory: a GPU's counters, our model.
 
-python docs/patterns.py cuda COUNTS.json     on a machine with a GPU, PyCUDA and ncu
-python docs/patterns.py compare COUNTS.json  the CPU device's rule against them
+python -m tools.patterns cuda COUNTS.json     on a machine with a GPU, PyCUDA and ncu
+python -m tools.patterns compare COUNTS.json  the CPU device's rule against them
 
 A warp makes one access in each of many patterns that tell rules apart. What a GPU has counted is
 kept under docs/results/patterns/; the model (shared_cost in check_count.h) has to give the same.
 """
-# ruff: noqa: T201 - a script that prints
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 import random
 import subprocess
 import sys
@@ -20,15 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "docs")]  # the checkout that is looked at
-
-import truth  # noqa: E402
-
-from cudalab.backends import open_backend  # noqa: E402
-from cudalab.backends.cpu.check import CheckBackend  # noqa: E402
-from cudalab.language import source  # noqa: E402
-from cudalab.microscope import ncu  # noqa: E402
+from cudalab.backends import open_backend
+from cudalab.backends.cpu.check import CheckBackend
+from cudalab.language import source
+from cudalab.microscope import ncu
+from tools import results, truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +31,7 @@ if TYPE_CHECKING:
     Pattern = list[int | None]  # the item of each lane; None: it takes no part
     Row = dict[str, Any]
 
-KERNELS = ROOT / "docs" / "shared_patterns.cu"
+KERNELS = results.ROOT / "tools" / "shared_patterns.cu"
 TYPES = {4: "unsigned", 8: "uint2", 16: "uint4"}
 ACCESSES = ("load", "store")
 ITEMS = 1024
@@ -125,7 +118,7 @@ def rows() -> Iterator[Row]:
 
 def launch(device: Backend, wanted: list[Row]) -> Iterator[Row]:
     """Launch the kernel of each row; its row again once it has run."""
-    text = source.load(KERNELS, "docs/shared_patterns.cu")
+    text = source.load(KERNELS, "tools/shared_patterns.cu")
     modules = {
         size: device.compile(text, {"T": name, "ITEMS": ITEMS}) for size, name in TYPES.items()
     }
@@ -160,7 +153,7 @@ def cuda(path: Path) -> None:
     words = [
         *(str(tool), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
         *("--cache-control", "none", "--log-file", str(log), "--metrics", ",".join(names)),
-        *(sys.executable, str(Path(__file__).resolve()), "child"),
+        *(sys.executable, "-m", "tools.patterns", "child"),
     ]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
     wanted = list(rows())
@@ -173,10 +166,10 @@ def cuda(path: Path) -> None:
     head = {
         "device": done.stdout.strip(),
         "ncu": truth.version(tool),
-        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "date": results.today(),
         "counters": COUNTERS,
     }
-    truth.store_rows(path, head, wanted)
+    results.write_rows(path, head, wanted)
 
 
 def child() -> None:
@@ -189,7 +182,7 @@ def child() -> None:
 
 def compare(path: Path) -> None:
     """Print where the model gives other wavefronts than the GPU has counted."""
-    stored = json.loads(path.read_text(encoding="utf-8"))
+    stored = results.read(path)
     found = stored["rows"]
     wrong = 0
     for row, wavefronts in zip(found, model(found), strict=True):

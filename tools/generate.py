@@ -1,42 +1,35 @@
 """Writes the generated parts of the documents: what the code knows is not typed a second time.
 
-python docs/generate.py          rewrite them
-python docs/generate.py --check  exit 1 and name the parts that are stale
+python -m tools.generate          rewrite them
+python -m tools.generate --check  exit 1 and name the parts that are stale
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = str(ROOT), str(ROOT / "docs")  # the checkout that these documents belong to
-
-import accuracy as errors_of_answers  # noqa: E402
-import sanitizers  # noqa: E402
-import targets  # noqa: E402
-
-from cudalab import labs  # noqa: E402
-from cudalab.backends.cpu.device import CpuBackend  # noqa: E402
-from cudalab.bench import results as results_of_bench  # noqa: E402
-from cudalab.errors import ExitCode  # noqa: E402
-from cudalab.labs import registry  # noqa: E402
+from cudalab import labs
+from cudalab.backends.cpu.device import CpuBackend
+from cudalab.bench.results import load
+from cudalab.errors import ExitCode
+from cudalab.labs import registry
+from tools import accuracy as errors_of_answers
+from tools import results, sanitizers, targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 DOCUMENTS = (
-    ROOT / "README.md",
-    ROOT / "docs" / "performance" / "README.md",
-    ROOT / "docs" / "profile.md",
-    ROOT / "docs" / "run.md",
+    results.ROOT / "README.md",
+    results.ROOT / "docs" / "performance" / "README.md",
+    results.ROOT / "docs" / "profile.md",
+    results.ROOT / "docs" / "run.md",
 )
-RESULTS = ROOT / "docs" / "results"
 
-# The counts of docs/truth.py that are judged, in words.
+# The counts of tools/truth.py that are judged, in words.
 JUDGED = {
     "global_load_sectors": "sectors, loads",
     "global_store_sectors": "sectors, stores",
@@ -90,13 +83,13 @@ def exit_codes() -> str:
 
 def figures() -> str:
     """One table for each JSON file of docs/results."""
-    found = [results(path) for path in sorted(RESULTS.glob("*.json"))]
+    found = [measurements(path) for path in sorted(results.FOLDER.glob("*.json"))]
     return "\n".join(found) or "No measurement is stored yet.\n"
 
 
-def results(path: Path) -> str:
+def measurements(path: Path) -> str:
     """What one file holds; its form is described in docs/results/README.md."""
-    stored = checked(path, json.loads(path.read_text(encoding="utf-8")), FILE_KEYS)
+    stored = checked(path, results.read(path), FILE_KEYS)
     rows = [row(checked(path, figure, FIGURE_KEYS)) for figure in stored["figures"]]
     driver = f", driver {stored['driver']}" if stored["driver"] else ""
     return f"{stored['device']}{driver}, {stored['date']}, commit `{stored['commit']}`\n\n" + table(
@@ -133,7 +126,7 @@ def row(figure: dict[str, Any]) -> list[str]:
 
 def bench() -> str:
     """From each ladder of docs/results/bench/*.json: the first rung, the fastest, the baselines."""
-    found = [ladders(results_of_bench.load(path)) for path in sorted(RESULTS.glob("bench/*.json"))]
+    found = [ladders(load(path)) for path in sorted(results.FOLDER.glob("bench/*.json"))]
     return "\n".join(found) or "No measurement is stored yet.\n"
 
 
@@ -187,16 +180,14 @@ def goals() -> str:
     columns = ["work", "n", "variant", "times the peer's speed", "goal", "measured"]
     return "\n".join(
         f"{stored['device']}:\n\n" + table(columns, targets.lines(stored))
-        for path in sorted(RESULTS.glob("targets/*.json"))
-        for stored in [json.loads(path.read_text(encoding="utf-8"))]
+        for stored in results.read_all("targets")
     )
 
 
 def accuracy() -> str:
     """The errors of matmul's and solve's variants, from docs/results/accuracy/*.json."""
     found = []
-    for path in sorted(RESULTS.glob("accuracy/*.json")):
-        stored = json.loads(path.read_text(encoding="utf-8"))
+    for stored in results.read_all("accuracy"):
         found.append(f"{stored['device']}, {stored['date']}, commit `{stored['commit']}`:\n")
         found += (table(*errors_of_answers.lines(stored, lab)) for lab in stored["errors"])
     return "\n".join(found)
@@ -205,8 +196,7 @@ def accuracy() -> str:
 def sanitized() -> str:
     """What NVIDIA's checkers say of each lab's variants, from docs/results/sanitizers/*.json."""
     found = []
-    for path in sorted(RESULTS.glob("sanitizers/*.json")):
-        stored = json.loads(path.read_text(encoding="utf-8"))
+    for stored in results.read_all("sanitizers"):
         found.append(f"{stored['device']}:\n")
         found.append(table(["lab", "n", *sanitizers.TOOLS, "run"], sanitizers.lines(stored)))
     return "\n".join(found) or "Nothing is stored yet.\n"
@@ -214,13 +204,12 @@ def sanitized() -> str:
 
 def counters() -> str:
     """How the CPU's instrument compares with each GPU of docs/results/counters/*.json."""
-    found = [comparison(path) for path in sorted(RESULTS.glob("counters/*.json"))]
+    found = [comparison(stored) for stored in results.read_all("counters")]
     return "\n".join(found) or "No comparison is stored yet.\n"
 
 
-def comparison(path: Path) -> str:
+def comparison(stored: dict[str, Any]) -> str:
     """How many counts agree, and the causes of those that do not."""
-    stored = json.loads(path.read_text(encoding="utf-8"))
     rows = stored["rows"]
     judged = {name: [row for row in rows if row["quantity"] == name] for name in JUDGED}
     head = (
@@ -281,7 +270,7 @@ def percent(deviation: float) -> str:
 
 def programs() -> str:
     """What whole programs write on the machines of docs/results/programs, compared."""
-    stored = [json.loads(p.read_text("utf-8")) for p in sorted(RESULTS.glob("programs/*.json"))]
+    stored = results.read_all("programs")
     if not stored:
         return "No run is stored yet.\n"
     made = "; ".join(f"{one['device']} ({one['date']}, commit `{one['commit']}`)" for one in stored)
@@ -341,7 +330,7 @@ def main(arguments: list[str]) -> int:
         new = generated(old)
         stale = stale_parts(old, new)
         if stale and arguments:
-            sys.exit(f"{document.name}: stale: {', '.join(stale)}: run `python docs/generate.py`")
+            sys.exit(f"{document.name}: stale: {', '.join(stale)}: run `python -m tools.generate`")
         document.write_text(new, encoding="utf-8")
     return 0
 

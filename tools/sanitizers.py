@@ -1,9 +1,9 @@
 """Every variant under NVIDIA's compute-sanitizer, on a GPU.
 
-python docs/sanitizers.py run [LAB[/VARIANT]...]    all, or these
-python docs/sanitizers.py compute LAB VARIANT...    what is run under it, answers compared
+python -m tools.sanitizers run [LAB[/VARIANT]...]    all, or these
+python -m tools.sanitizers compute LAB VARIANT...    what is run under it, answers compared
 
-The first stores docs/results/sanitizers; docs/generate.py makes the table of
+The first stores docs/results/sanitizers; tools/generate.py makes the table of
 docs/performance/README.md from it.
 """
 
@@ -23,18 +23,14 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
-
-import measure  # noqa: E402 - beside this file
-import targets  # noqa: E402
-
-from cudalab import labs, runner  # noqa: E402
-from cudalab.backends import open_backend  # noqa: E402
-from cudalab.bench import measure as bench  # noqa: E402
-from cudalab.errors import UsageError  # noqa: E402
-from cudalab.labs import registry  # noqa: E402
-from cudalab.labs.solve.spectrum import RefusalError  # noqa: E402
+from cudalab import labs, runner
+from cudalab.backends import open_backend
+from cudalab.bench import measure as bench
+from cudalab.errors import UsageError
+from cudalab.labs import registry
+from cudalab.labs.solve.spectrum import RefusalError
+from tools import results, targets
+from tools.results import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.labs.registry import Variant
 
-STORED = ROOT / "docs" / "results" / "sanitizers"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LENGTHS: tuple[Size, ...] = (1, 1000, 65_537, 1_000_003)
 SIZES: dict[str, tuple[Size, ...]] = {
@@ -61,7 +56,7 @@ ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed witho
 }
 DISTS = {"solve": ("dominant", "spd", "random")}  # what iterations are made for, and what is left
 # What a variant does with some distributions only: defines, a size, these distributions.
-BESIDES: dict[str, tuple[tuple[dict[str, int], Size, tuple[str, ...]], ...]] = {
+BESIDES: dict[str, tuple[tuple[dict[str, int | str], Size, tuple[str, ...]], ...]] = {
     "most_significant_first": (
         ({}, 65_537, ("equal", "half-equal")),  # slots that have no room
         ({"LEAST_SAMPLED": 1}, 2_200_003, ("half-equal", "entropy-0.544", "bounded", "top-byte")),
@@ -69,8 +64,8 @@ BESIDES: dict[str, tuple[tuple[dict[str, int], Size, tuple[str, ...]], ...]] = {
 }
 LIMIT_S = 150  # for one process
 CHUNK = 2  # variants in a process
-COMPUTE = [sys.executable, __file__, "compute"]
-MACHINE = cache(partial(measure.machine, "cuda"))
+COMPUTE = [sys.executable, "-m", "tools.sanitizers", "compute"]
+MACHINE = cache(partial(results.machine, "cuda"))
 REPORT = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 SHOWN_LINES = 30
 
@@ -188,7 +183,7 @@ def run(*wanted: str) -> None:
             store(rows, found)
     for row in rows:
         if row["reports"] != 0:
-            print(row["tool"], row["lab"], row["variant"], *row["says"], sep="\n  ")  # noqa: T201
+            print(row["tool"], row["lab"], row["variant"], *row["says"], sep="\n  ")
 
 
 def when() -> dict[str, str]:
@@ -199,13 +194,11 @@ def when() -> dict[str, str]:
 def store(rows: list[dict[str, Any]], running: Collection[tuple[str, str]]) -> None:
     """What has been found so far, beside what is stored of variants that are not run now."""
     device = {key: MACHINE()[key] for key in ("device", "driver")}
-    path = STORED / f"{measure.slug(device['device'])}.json"
-    before = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    path = results.FOLDER / "sanitizers" / f"{results.slug(device['device'])}.json"
+    before = results.read(path)["runs"] if path.exists() else []
     kept = [row for row in before if (row["lab"], row["variant"]) not in running]
     runs = sorted(kept + rows, key=lambda row: (row["lab"], row["variant"], row["tool"]))
-    stored = {**device, "runs": runs}
-    STORED.mkdir(exist_ok=True)
-    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    results.write(path, {**device, "runs": runs})
 
 
 def lines(stored: dict[str, Any]) -> Iterable[list[str]]:

@@ -1,31 +1,26 @@
 """How exact each variant of matmul and solve is, over scalings and condition numbers.
 
-python docs/accuracy.py cpu      the variants that the CPU device runs
-python docs/accuracy.py cuda     those that the GPU runs, beside cuBLAS and cuSOLVER
+python -m tools.accuracy cpu      the variants that the CPU device runs
+python -m tools.accuracy cuda     those that the GPU runs, beside cuBLAS and cuSOLVER
 
-Stores docs/results/accuracy/; docs/generate.py makes the tables of docs/performance/README.md.
+Stores docs/results/accuracy/; tools/generate.py makes the tables of docs/performance/README.md.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import importlib.util
-import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the checkout that is looked at
-
-from cudalab import labs, runner  # noqa: E402
-from cudalab.backends import open_backend  # noqa: E402
-from cudalab.bench import results  # noqa: E402
-from cudalab.errors import CudalabError  # noqa: E402
-from cudalab.labs import registry  # noqa: E402
-from cudalab.labs.base import Inputs  # noqa: E402
+from cudalab import labs, runner
+from cudalab.backends import open_backend
+from cudalab.bench.results import environment
+from cudalab.errors import CudalabError
+from cudalab.labs import registry
+from cudalab.labs.base import Inputs
+from tools import results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +32,6 @@ if TYPE_CHECKING:
     Rng = np.random.Generator
     Errors = tuple[float, float]
 
-STORED = ROOT / "docs" / "results" / "accuracy"
 SIZES = {"cpu": 256, "cuda": 1024}  # of products
 UNKNOWNS = 200
 UNIT = 2.0**-24  # half of the last bit of a float in [1, 2)
@@ -140,23 +134,20 @@ SYSTEMS: dict[str, Callable[[Rng, int], Array]] = {
 def main(device: str) -> None:
     """Measure both labs on one device and store what was found."""
     with open_backend(device) as backend:
-        environment = results.environment(device, backend.properties(), 0, ())
+        described = environment(device, backend.properties(), 0, ())
         tables = {
             "matmul": dict(of_products(backend, SIZES[device])),
             "solve": dict(of_systems(backend)),
         }
-    name = environment["device_name"]
+    name = described["device_name"]
     stored = {
         "device": name,
-        "date": f"{dt.datetime.now(dt.UTC):%F}",
-        "commit": environment["commit"],
+        "date": results.today(),
+        "commit": described["commit"],
         "n": {"matmul": SIZES[device], "solve": UNKNOWNS},
         "errors": tables,
     }
-    STORED.mkdir(exist_ok=True)
-    slug = "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
-    text = json.dumps(stored, indent=1, ensure_ascii=False)
-    (STORED / f"{slug}.json").write_text(text + "\n", encoding="utf-8")
+    results.write(results.FOLDER / "accuracy" / f"{results.slug(name)}.json", stored)
 
 
 def of_products(backend: Backend, n: int) -> Iterator[tuple[str, dict[str, Errors | str]]]:

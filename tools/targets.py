@@ -1,15 +1,14 @@
 """Each lab's best beside the vendor's libraries on a GPU, at the sizes that count.
 
-python docs/targets.py run [LAB...]         measure all lines below, or those of these labs
-python docs/targets.py add BENCH.json...    take them from what `cudalab bench --json` has written
+python -m tools.targets run [LAB...]         measure all lines below, or those of these labs
+python -m tools.targets add BENCH.json...    take them from what `cudalab bench --json` has written
 
 Both add to docs/results/targets/, with all samples, and leave the latest runs of each line there;
-docs/generate.py makes the table of docs/performance/README.md from them.
+tools/generate.py makes the table of docs/performance/README.md from them.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 import sys
@@ -18,18 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # the checkout that is measured
-
-from cudalab import labs  # noqa: E402
-from cudalab.bench import results  # noqa: E402
+from cudalab import labs
+from cudalab.bench.results import load
+from tools import results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from cudalab.labs.base import Size
 
-STORED = ROOT / "docs" / "results" / "targets"
 SECONDS = "1"  # of sampling for a table
 RUNS_SHOWN = 3
 PEERS = {"cub": "CUB", "cupy": "CuPy"}
@@ -151,15 +147,13 @@ def main(command: str, *words: str) -> None:
     if command == "run":
         documents = (measured(t) for t in TARGETS if not words or t.lab in words)
     elif command == "add" and words:
-        documents = (results.load(Path(word)) for word in words)
+        documents = (load(Path(word)) for word in words)
     else:
         sys.exit(__doc__)
     for document in documents:  # each is stored before the next is measured
         environment = document["environment"]
-        name = "".join(c if c.isalnum() else "-" for c in environment["device_name"].lower())
-        path = STORED / f"{name}.json"
-        path.parent.mkdir(exist_ok=True)
-        stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"tables": []}
+        path = results.FOLDER / "targets" / f"{results.slug(environment['device_name'])}.json"
+        stored = results.read(path) if path.exists() else {"tables": []}
         stored["device"] = environment["device_name"]
         for row in (row for table in document["tables"] for row in table["rows"]):
             row["samples_ms"] = [round(ms, 6) for ms in row["samples_ms"]]  # no clock tells more
@@ -170,8 +164,7 @@ def main(command: str, *words: str) -> None:
             if any(belongs(table, target, size) for target in TARGETS for size in target.sizes)
         ]
         stored["tables"] = latest(stored["tables"])
-        text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
-        path.write_text(text + "\n", encoding="utf-8")
+        results.write(path, stored, indent=None)
 
 
 def latest(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -199,8 +192,8 @@ def measured(target: Target) -> dict[str, Any]:
             "--baseline", target.peer, "--time-limit", SECONDS, "--json", str(path),
             *dist, *target.options,
         ]  # fmt: skip
-        subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-        return results.load(path)
+        subprocess.run(command, check=True, cwd=results.ROOT, stdout=subprocess.DEVNULL)
+        return load(path)
 
 
 def shown(size: Size, comma: str = ",") -> str:

@@ -1,23 +1,20 @@
 """Compares what the CPU device's instrument counts with a GPU's own counters.
 
-python docs/truth.py cpu COUNTS.json        on any machine: every block traced, no GPU
-python docs/truth.py cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
-python docs/truth.py sass CODE.json         there as well: the instructions behind the counts
+python -m tools.truth cpu COUNTS.json        on any machine: every block traced, no GPU
+python -m tools.truth cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
+python -m tools.truth sass CODE.json         there as well: the instructions behind the counts
     with names behind it, of labs or such as reduce/sequential: only those, added to the file
-python docs/truth.py compare CPU.json CUDA.json CODE.json
+python -m tools.truth compare CPU.json CUDA.json CODE.json
     prints the deviations and stores them, with their causes, under docs/results/counters/
 
 One process computes all variants of the labs, at two sizes; ncu watches it and reads a few
 counters of each launch. Kernels are compiled before, by many processes.
 """
-# ruff: noqa: T201 - a script that prints
 
 from __future__ import annotations
 
 import csv
-import datetime as dt
 import io
-import json
 import os
 import re
 import subprocess
@@ -28,18 +25,14 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "docs")]  # the checkout that is looked at
-
-import causes  # noqa: E402
-
-from cudalab import labs, runner  # noqa: E402
-from cudalab.backends import open_backend  # noqa: E402
-from cudalab.backends.cpu.device import CpuBackend  # noqa: E402
-from cudalab.errors import CudalabError, UsageError  # noqa: E402
-from cudalab.labs import registry  # noqa: E402
-from cudalab.language import source  # noqa: E402
-from cudalab.microscope import ncu, profile  # noqa: E402
+from cudalab import labs, runner
+from cudalab.backends import open_backend
+from cudalab.backends.cpu.device import CpuBackend
+from cudalab.errors import CudalabError, UsageError
+from cudalab.labs import registry
+from cudalab.language import source
+from cudalab.microscope import ncu, profile
+from tools import causes, results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,6 +61,7 @@ JUDGED = (
     "bank_conflicts",
     "divergent_branches",
 )
+CHILD = [sys.executable, "-m", "tools.truth", "child"]  # what ncu watches
 EXPLAINED = 0.02  # a greater deviation needs a cause
 
 # Our quantity -> the counters whose sum it is. Those that a GPU does not have are left out.
@@ -98,30 +92,25 @@ COUNTERS = {
 def main(command: str, *paths: str) -> None:
     """One of the commands above, or `child`, which ncu runs."""
     if command == "cpu":
-        store(paths[0], {"device": "cpu", "counts": cpu_counts()})
+        results.write(Path(paths[0]), {"device": "cpu", "counts": cpu_counts()})
     elif command == "cuda":
-        add(paths[0], cuda_counts(Path(paths[0]), paths[1:]), "counts")
+        add(Path(paths[0]), cuda_counts(Path(paths[0]), paths[1:]), "counts")
     elif command == "sass":
-        add(paths[0], executed_code(Path(paths[0]), paths[1:]), "code")
+        add(Path(paths[0]), executed_code(Path(paths[0]), paths[1:]), "code")
     elif command == "child":
         launches_on_gpu(Path(paths[0]), paths[1:])
     elif command == "compare":
-        compare(*(json.loads(Path(path).read_text(encoding="utf-8")) for path in paths))
+        compare(*(results.read(Path(path)) for path in paths))
     else:
         sys.exit(__doc__)
 
 
-def store(path: str, found: Counts) -> None:
-    """Write JSON."""
-    Path(path).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-
-
-def add(path: str, found: Counts, what: str) -> None:
+def add(path: Path, found: Counts, what: str) -> None:
     """Write JSON; runs that it does not have are kept as they are in the file."""
-    if Path(path).exists():
-        known = json.loads(Path(path).read_text(encoding="utf-8"))
+    if path.exists():
+        known = results.read(path)
         found = {**found, what: {**known[what], **found[what]}}
-    store(path, found)
+    results.write(path, found)
 
 
 # What is run -------------------------------------------------------------------------------------
@@ -236,13 +225,13 @@ def cuda_counts(path: Path, names: Sequence[str]) -> Counts:
         *(str(tool), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"),
         *("--cache-control", "none", "--print-kernel-base", "function", "--log-file", str(log)),
         *("--metrics", ",".join(counters)),
-        *(sys.executable, str(Path(__file__).resolve()), "child", str(launches), *names),
+        *(*CHILD, str(launches), *names),
     ]
     status = subprocess.run(words, check=False).returncode
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if status:
         sys.exit(f"ncu ended with {status}:\n{text[-3000:]}")
-    order = json.loads(launches.read_text(encoding="utf-8"))
+    order = results.read(launches)
     counts = by_run(order["launches"], table(text))
     for run in order["wrong"]:
         print(f"left out: {run}", flush=True)
@@ -279,9 +268,9 @@ def executed_code(path: Path, names: Sequence[str]) -> Counts:
     for lab in dict.fromkeys(lab.name for lab, *_ in work(names)):
         report, launches = path.with_suffix(f".{lab}.ncu-rep"), path.with_suffix(f".{lab}.json")
         wanted = [f"{lab}/{one.name}" for of, one, *_ in work(names) if of.name == lab]
-        command = [sys.executable, str(Path(__file__).resolve()), "child", str(launches), *wanted]
+        command = [*CHILD, str(launches), *wanted]
         ncu.run(tool, ncu.BY_INSTRUCTION, report, command)
-        order = json.loads(launches.read_text(encoding="utf-8"))["launches"]
+        order = results.read(launches)["launches"]
         actions = list(ncu.actions(reader.load_report(str(report))))
         if len(actions) != len(order):
             sys.exit(f"ncu saw {len(actions)} launches, the process made {len(order)}")
@@ -385,7 +374,7 @@ def launches_on_gpu(path: Path, names: Sequence[str]) -> None:
             except CudalabError as error:
                 wrong.append(f"{current}: {error.message}")
         name = str(device.properties()["name"])
-    store(str(path), {"device": name, "launches": launches, "wrong": wrong})
+    results.write(path, {"device": name, "launches": launches, "wrong": wrong})
 
 
 def table(log: str) -> list[dict[str, str]]:
@@ -445,25 +434,17 @@ def compare(cpu: Counts, cuda: Counts, executed: Counts) -> None:
             f"{quantity:<20} {len(of):>4} compared, {exact:>4} equal, {near:>4} within 2 %, "
             f"{caused:>4} with a cause, {len(of) - near - caused:>4} without"
         )
-    path = ROOT / "docs" / "results" / "counters" / f"{slug(cuda['device'])}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = results.FOLDER / "counters" / f"{results.slug(cuda['device'])}.json"
     head = {
         "device": cuda["device"],
         "ncu": cuda["ncu"],
-        "date": dt.datetime.now(dt.UTC).date().isoformat(),
-        "commit": git("rev-parse", "--short", "HEAD"),
+        "date": results.today(),
+        "commit": results.commit(),
         "counters": COUNTERS,
         "causes": causes.CAUSES,
     }
-    store_rows(path, head, rows)
-    print(f"stored: {path.relative_to(ROOT).as_posix()}")
-
-
-def store_rows(path: Path, head: Counts, rows: list[Counts]) -> None:
-    """Write JSON whose last key is `rows`, a line for each of them."""
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    text = json.dumps({**head, "rows": []}, indent=1)
-    path.write_text(text.replace('"rows": []', f'"rows": [\n{lines}\n ]') + "\n", encoding="utf-8")
+    results.write_rows(path, head, rows)
+    print(f"stored: {path.relative_to(results.ROOT).as_posix()}")
 
 
 def within(row: Counts) -> bool:
@@ -491,17 +472,6 @@ def row_of(what: tuple[str, str, str], here: Counts, there: Counts, code: list[C
         return row
     cause, evidence = causes.cause(quantity, here, there, code)
     return {**row, "cause": cause, "evidence": evidence} if cause else row
-
-
-def slug(name: str) -> str:
-    """A file's name from a device's."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
-def git(*words: str) -> str:
-    """What git says."""
-    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=ROOT)
-    return done.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,84 @@
+"""Reading and writing docs/results: the files, their names, and what they are measurements of."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from cudalab.backends import open_backend
+from cudalab.system.machine import usable_cores
+
+Json = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "results"
+
+
+def read(path: Path) -> Json:
+    """The document in a file."""
+    document: Json = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+def read_all(kind: str) -> list[Json]:
+    """The documents of one folder of docs/results, in the order of their names."""
+    return [read(path) for path in sorted((FOLDER / kind).glob("*.json"))]
+
+
+def write(path: Path, document: Json, *, indent: int | None = 1) -> None:
+    """Replace a file; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(document, indent=indent, ensure_ascii=False, separators=separators)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def write_rows(path: Path, head: Json, rows: list[Json]) -> None:
+    """Replace a file by `head` and, under the key `rows`, a line for each of them."""
+    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    text = json.dumps({**head, "rows": []}, indent=1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.replace('"rows": []', f'"rows": [\n{lines}\n ]') + "\n", encoding="utf-8")
+
+
+def slug(name: str) -> str:
+    """The name of a device's file, without its ending."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def machine(device: str) -> dict[str, str]:
+    """The device that is measured, its driver, the date and the commit."""
+    with open_backend(device) as backend:
+        table = backend.properties()
+    described = {
+        "cpu": f"{table.get('Name')}, {usable_cores()} cores",
+        "cuda": str(table.get("name")),
+    }
+    return {
+        "device": described[device],
+        "driver": str(table.get("driver", "")),
+        "date": today(),
+        "commit": commit(),
+    }
+
+
+def today() -> str:
+    """The date, such as 2026-01-31."""
+    return dt.datetime.now(dt.UTC).date().isoformat()
+
+
+def commit() -> str:
+    """The commit that is checked out, with a + where files differ from it."""
+    changed = "+" if _git("status", "--porcelain") else ""
+    return os.environ.get("CUDALAB_COMMIT") or _git("rev-parse", "--short", "HEAD") + changed
+
+
+def _git(*words: str) -> str:
+    """The output of git; empty where there is no repository."""
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=ROOT)
+    return done.stdout.strip()
