@@ -103,24 +103,35 @@ def list_variants(lab: str | None) -> None:
 @cli.command(
     short_help="Print a variant's source.",
     epilog=lines(
-        "Example", "cudalab show radixsort split_1bit", "cudalab show radixsort split_1bit > my.cu"
+        "Example",
+        "cudalab show radixsort split_1bit",
+        "cudalab show radixsort split_1bit > my.cu",
+        "cudalab show --whole scan decoupled_lookback",
     ),
 )
 @click.argument("lab", type=click.Choice(labs.names()))
 @click.argument("variant", shell_complete=variant_names)
-def show(lab: str, variant: str) -> None:
-    """Print a variant's source: highlighted on a terminal, the file's bytes otherwise."""
-    from cudalab.labs import registry
+@click.option("--whole", is_flag=True, help="With its headers in place: one file that compiles.")
+def show(lab: str, variant: str, whole: bool) -> None:
+    """Print a variant's source: highlighted on a terminal, the file's bytes otherwise.
 
-    source = registry.find(labs.get(lab), variant).path.read_bytes()
+    A terminal also shows which headers the variant includes; --whole prints their text, each in
+    the place of its #include.
+    """
+    from cudalab.labs import registry
+    from cudalab.language import source
+
+    found = registry.find(labs.get(lab), variant)
     if sys.stdout is None:
         raise CudalabError("stdout is closed")
+    loaded = source.load(found.path, found.label)
+    text = source.whole(loaded).encode() if whole else found.path.read_bytes()
     if sys.stdout.isatty():
         from cudalab.output import terminal
 
-        terminal.cuda_source(source.decode())
+        terminal.cuda_source(text.decode(), [] if whole else source.headers(loaded))
     else:
-        sys.stdout.buffer.write(source)
+        sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
 
 

@@ -36,7 +36,6 @@ FEATURES = (
     "clusters",
 )  # fmt: skip
 
-_BLOCK = re.compile(r"^// /// cudalab[ \t]*\n(?P<toml>(?://[^\n]*\n)*?)// ///[ \t]*$", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _ARCHITECTURE = re.compile(r"sm_(\d+)a?")
 
@@ -157,7 +156,7 @@ class _Header:
             text = source.read(path, label)
         except CudalabError as error:
             raise HeaderError(error.message, error.hint) from None
-        block = _BLOCK.search(text)
+        block = source.HEADER.search(text)
         if block is None:
             raise HeaderError(
                 f"{label}:1: no header: expected a comment block from `// /// cudalab` to `// ///`",

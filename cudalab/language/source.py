@@ -28,6 +28,8 @@ _NOT_CODE = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+# A variant's header: TOML in a comment block.
+HEADER = re.compile(r"^// /// cudalab[ \t]*\n(?P<toml>(?://[^\n]*\n)*?)// ///[ \t]*$", re.MULTILINE)
 _LINE = re.compile(r'^#line (\d+) "([^"]*)"$', re.MULTILINE)
 _GLOBAL = re.compile(
     r"\b__global__\b(?P<attributes>(?:[^;{(]|\((?:[^()]|\([^()]*\))*\))*?)"
@@ -94,6 +96,32 @@ def load(path: Path, label: str | None = None) -> Source:
     files: list[Path] = []
     text = _inline(path, label, files)
     return Source(path, label, text, find_kernels(text), tuple(files))
+
+
+def headers(loaded: Source) -> list[str]:
+    """The labels of the files that `loaded` includes, in the order in which they begin."""
+    opened = [match[2] for match in _LINE.finditer(loaded.text) if match[1] == "1"]
+    return [label for label in opened if label != loaded.label]
+
+
+def whole(loaded: Source) -> str:
+    """`loaded` as one file to read: comments, not #line, say where a header begins and ends."""
+    lines: list[str] = []
+    inside: list[str] = []
+    for line in loaded.text.splitlines():
+        mark = _LINE.fullmatch(line)
+        if mark is None:
+            lines.append(line)
+        elif mark[1] == "1":
+            inside.append(mark[2])
+            lines += ["", f"// begin {mark[2]}", ""]
+        elif inside[-1] != mark[2]:  # back in the file that includes; a header comes only once
+            lines += ["", f"// end {inside.pop()}", ""]
+    text = "\n".join(lines[3:])
+    header = HEADER.search(text)
+    if header:  # an included variant's header declares nothing here
+        text = text[: header.end()] + HEADER.sub("", text[header.end() :])
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 
 def read(path: Path, label: str) -> str:

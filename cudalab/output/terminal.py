@@ -108,9 +108,13 @@ def properties(title: str, values: Mapping[str, str | int | float]) -> None:
     console().print(grid)
 
 
-def cuda_source(text: str) -> None:
-    """Print highlighted CUDA C++, with line numbers."""
+def cuda_source(text: str, headers: Sequence[str]) -> None:
+    """Print highlighted CUDA C++ with line numbers, and below it the headers that it includes."""
     console().print(Syntax(text, "cuda", line_numbers=True, word_wrap=True))
+    if headers:
+        console().print("\nIncluded (--whole prints them in their places):", style="bold")
+    for header in headers:
+        console().print(f"  {header}", markup=False, highlight=False)
 
 
 # explain -----------------------------------------------------------------------------------------

@@ -488,6 +488,13 @@ def test_shown_source_runs(tmp_path, device_name):
     expect(sort("--kernel", path, device=device_name), 0, stdout=ANSWER)
 
 
+def test_shown_source_runs_as_one_file(tmp_path, device_name):
+    path = tmp_path / "my.cu"
+    path.write_bytes(run("show", "--whole", "radixsort", "digit_4bit").stdout)
+    assert b'#include "' not in path.read_bytes()
+    expect(sort("--kernel", path, device=device_name), 0, stdout=ANSWER)
+
+
 def test_endless_kernel_is_ended(own, device_name):
     began = time.monotonic()
     done = sort("--kernel", own(SPIN), "--kill-after", "2.5", device=device_name)
@@ -919,6 +926,17 @@ def test_source_is_highlighted_on_a_terminal():
     assert b"\x1b[" in on_terminal("show", "radixsort", "split_1bit")
     no_color = {"NO_COLOR": "1"}
     assert b"\x1b[3" not in on_terminal("show", "radixsort", "split_1bit", env=no_color)
+
+
+def test_a_terminal_shows_which_headers_are_included():
+    header = b"kernels/radixsort/parts/sweep_digit.cuh\r\n"
+    output = on_terminal("show", "radixsort", "onesweep", env={"NO_COLOR": "1"})
+    assert b"(--whole prints them in their places):" in output
+    assert b"\r\n  " + header in output
+    assert b"\r\n  kernels/common/warp/warp_scan.cuh\r\n" in output
+    output = on_terminal("show", "--whole", "radixsort", "onesweep", env={"NO_COLOR": "1"})
+    assert b"(--whole" not in output
+    assert b"// begin " + header.strip() in output
 
 
 def test_broken_report_pipe_ends_quietly():

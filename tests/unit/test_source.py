@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from cudalab import labs
 from cudalab.errors import CudalabError
+from cudalab.labs import registry
 from cudalab.language import source
 
 if TYPE_CHECKING:
@@ -189,3 +192,59 @@ def test_labels_are_quoted(tmp_path):
 
 def test_the_installed_kernels_are_found():
     assert (source.kernels_dir() / "radixsort").is_dir()
+
+
+# One file ----------------------------------------------------------------------------------------
+
+
+def test_a_whole_file_has_each_header_once_where_it_is_included_first(kernels):
+    (kernels / "common" / "ops.cuh").write_text("#pragma once\nint ops;\n")
+    (kernels / "scan" / "part.cuh").write_text('#include "common/ops.cuh"\n\nint part;\n')
+    path = kernels / "scan" / "a.cu"
+    path.write_text(
+        '// /// cudalab\n// order = 1\n// ///\n// One.\n#include "scan/part.cuh"\n'
+        '#include "common/ops.cuh"\n#include <math.h>\n\nint a;\n'
+    )
+    loaded = source.load(path, "kernels/scan/a.cu")
+    assert source.headers(loaded) == ["kernels/scan/part.cuh", "kernels/common/ops.cuh"]
+    assert source.whole(loaded) == (
+        "// /// cudalab\n// order = 1\n// ///\n// One.\n\n"
+        "// begin kernels/scan/part.cuh\n\n"
+        "// begin kernels/common/ops.cuh\n\nint ops;\n\n// end kernels/common/ops.cuh\n\n"
+        "int part;\n\n// end kernels/scan/part.cuh\n\n"
+        "#include <math.h>\n\nint a;\n"
+    )
+
+
+def test_a_whole_file_has_one_variant_s_header(kernels):
+    (kernels / "scan" / "a.cu").write_text("// /// cudalab\n// order = 1\n// ///\nint a;\n")
+    path = kernels / "scan" / "b.cu"
+    path.write_text('// /// cudalab\n// order = 2\n// ///\n#include "scan/a.cu"\n')
+    assert source.whole(source.load(path, "kernels/scan/b.cu")) == (
+        "// /// cudalab\n// order = 2\n// ///\n\n"
+        "// begin kernels/scan/a.cu\n\nint a;\n\n// end kernels/scan/a.cu\n"
+    )
+
+
+def test_a_file_without_includes_is_whole_as_it_is(tmp_path):
+    path = tmp_path / "x.cu"
+    path.write_text("// idea\nint x;\n")
+    assert source.whole(source.load(path, "x.cu")) == "// idea\nint x;\n"
+
+
+@pytest.mark.parametrize("lab", labs.names())
+def test_a_whole_variant_is_the_code_that_is_compiled(lab, tmp_path):
+    def code(text):
+        lines = source.blank_comments(text, literals=False).splitlines()
+        return [line.strip() for line in lines if line.strip() and not line.startswith("#line ")]
+
+    for variant in registry.variants(labs.get(lab)):
+        loaded = source.load(variant.path, variant.label)
+        one_file = tmp_path / f"{variant.name}.cu"
+        one_file.write_text(source.whole(loaded))
+        again = source.load(one_file)
+        assert len(again.files) == 1
+        assert "#line" not in source.whole(loaded)
+        assert code(again.text) == code(loaded.text)
+        declared = registry.read_header(one_file, labs.get(lab))
+        assert replace(declared, path=variant.path, label=variant.label) == variant
