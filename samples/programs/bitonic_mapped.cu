@@ -14,15 +14,15 @@ typedef int32_t Key;
 
 enum { THREADS = 512, TILE = 2 * THREADS };
 
-#define TRY(call)                                                                   \
-    if (cudaError_t status = (call)) {                                              \
-        fprintf(stderr, "%s failed: %s\n", #call, cudaGetErrorString(status));      \
-        return 1;                                                                   \
+#define TRY(call)                                                              \
+    if (cudaError_t status = (call)) {                                         \
+        fprintf(stderr, "%s failed: %s\n", #call, cudaGetErrorString(status)); \
+        return 1;                                                              \
     }
 
 // One comparator a thread. The first step of a merge compares mirror images, so that all
 // comparators point the same way; `reach` is the distance, or the size of the part to mirror.
-__device__ void compare(Key *keys, long long n, long long comparator, int reach, bool mirrored) {
+__device__ void compare(Key* keys, long long n, long long comparator, int reach, bool mirrored) {
     const long long within = comparator % reach;
     const long long low = 2 * (comparator - within) + within;
     const long long high =
@@ -35,7 +35,7 @@ __device__ void compare(Key *keys, long long n, long long comparator, int reach,
 }
 
 // One step of the network in global memory.
-__global__ void step(Key *keys, long long n, int reach, bool mirrored) {
+__global__ void step(Key* keys, long long n, int reach, bool mirrored) {
     compare(keys, n, blockIdx.x * (long long)blockDim.x + threadIdx.x, reach, mirrored);
 }
 
@@ -49,18 +49,18 @@ __device__ void finish_merge(int count, int reach) {
         __syncthreads();
     }
 }
-__device__ int load_tile(const Key *keys, long long n) {
+__device__ int load_tile(const Key* keys, long long n) {
     const long long begin = blockIdx.x * (long long)TILE;
     const int count = n - begin < TILE ? (int)(n - begin) : TILE;
     for (int i = threadIdx.x; i < count; i += THREADS) tile[i] = keys[begin + i];
     __syncthreads();
     return count;
 }
-__device__ void store_tile(Key *keys, int count) {
+__device__ void store_tile(Key* keys, int count) {
     for (int i = threadIdx.x; i < count; i += THREADS)
         keys[blockIdx.x * (long long)TILE + i] = tile[i];
 }
-__global__ void sort_tiles(Key *keys, long long n) {
+__global__ void sort_tiles(Key* keys, long long n) {
     const int count = load_tile(keys, n);
     for (int reach = 1; reach < TILE; reach *= 2) {
         compare(tile, count, threadIdx.x, reach, true);
@@ -69,7 +69,7 @@ __global__ void sort_tiles(Key *keys, long long n) {
     }
     store_tile(keys, count);
 }
-__global__ void finish_tiles(Key *keys, long long n) {
+__global__ void finish_tiles(Key* keys, long long n) {
     const int count = load_tile(keys, n);
     finish_merge(count, TILE / 2);
     store_tile(keys, count);
@@ -92,7 +92,7 @@ int main() {
         // A key near the end may have its mirror image far in front: all of the last part's
         // comparators, however few keys it has.
         const int parts = (int)((n + 2 * size - 1) / (2 * size));
-        step<<<parts * (int)(size / THREADS), THREADS>>>(on_device, n, (int)size, true);
+        step<<<parts*(int)(size / THREADS), THREADS>>>(on_device, n, (int)size, true);
         for (long long reach = size / 2; reach >= TILE; reach /= 2)
             step<<<tiles, THREADS>>>(on_device, n, (int)reach, false);
         finish_tiles<<<tiles, THREADS>>>(on_device, n);

@@ -15,7 +15,7 @@ static const size_t CHUNK = 1 << 20;
 
 __device__ unsigned counts[CLASSES];
 
-__global__ void count(const unsigned char *bytes, size_t n) {
+__global__ void count(const unsigned char* bytes, size_t n) {
     __shared__ unsigned own[CLASSES];
     for (int c = threadIdx.x; c < CLASSES; c += blockDim.x) own[c] = 0;
     __syncthreads();
@@ -35,10 +35,10 @@ static void or_die(cudaError_t status) {
 }
 
 // read() may give less than asked for, from a pipe above all.
-static size_t read_fully(void *buffer, size_t size) {
+static size_t read_fully(void* buffer, size_t size) {
     size_t done = 0;
     while (done < size) {
-        const ssize_t got = read(STDIN_FILENO, (char *)buffer + done, size - done);
+        const ssize_t got = read(STDIN_FILENO, (char*)buffer + done, size - done);
         if (got <= 0) break;
         done += got;
     }
@@ -56,7 +56,7 @@ int main() {
         cudaEvent_t copied;
         unsigned char *pinned, *on_device;
     } lanes[STREAMS];
-    for (auto &lane : lanes) {
+    for (auto& lane : lanes) {
         or_die(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking));
         or_die(cudaEventCreateWithFlags(&lane.copied, cudaEventDisableTiming));
         or_die(cudaMallocHost(&lane.pinned, CHUNK));
@@ -64,7 +64,7 @@ int main() {
     }
     size_t left = n;
     for (int turn = 0; left > 0; ++turn) {
-        auto &lane = lanes[turn % STREAMS];
+        auto& lane = lanes[turn % STREAMS];
         const size_t size = left < CHUNK ? left : CHUNK;
         or_die(cudaEventSynchronize(lane.copied));  // its buffer is free again
         if (read_fully(lane.pinned, size) != size) {
@@ -78,11 +78,11 @@ int main() {
         or_die(cudaGetLastError());
         left -= size;
     }
-    for (auto &lane : lanes) or_die(cudaStreamSynchronize(lane.stream));
+    for (auto& lane : lanes) or_die(cudaStreamSynchronize(lane.stream));
 
     unsigned answer[CLASSES];
     or_die(cudaMemcpyFromSymbol(answer, counts, sizeof answer));
-    for (auto &lane : lanes) {
+    for (auto& lane : lanes) {
         or_die(cudaFree(lane.on_device));
         or_die(cudaFreeHost(lane.pinned));
         or_die(cudaEventDestroy(lane.copied));

@@ -12,11 +12,11 @@
 const int TILE = 16;
 
 struct Matrix {
-    float *elements;
+    float* elements;
     size_t pitch;  // bytes from one row to the next
 
-    __device__ float &at(int row, int column) const {
-        return ((float *)((char *)elements + row * pitch))[column];
+    __device__ float& at(int row, int column) const {
+        return ((float*)((char*)elements + row * pitch))[column];
     }
 };
 
@@ -36,17 +36,17 @@ __global__ void multiply(Matrix a, Matrix b, Matrix c, int n) {
     if (row < n && column < n) c.at(row, column) = sum;
 }
 
-static bool ok(cudaError_t status, const char *what) {
+static bool ok(cudaError_t status, const char* what) {
     if (status != cudaSuccess)
         std::cerr << "error: " << what << ": " << cudaGetErrorString(status) << std::endl;
     return status == cudaSuccess;
 }
 
-static bool multiply_on_device(const float *a, const float *b, float *c, int n) {
+static bool multiply_on_device(const float* a, const float* b, float* c, int n) {
     const size_t width = n * sizeof(float);
     Matrix matrices[3] = {};
     bool good = true;
-    for (Matrix &matrix : matrices)
+    for (Matrix& matrix : matrices)
         good = good && ok(cudaMallocPitch(&matrix.elements, &matrix.pitch, width, n), "no memory");
     good = good && ok(cudaMemcpy2D(matrices[0].elements, matrices[0].pitch, a, width, width, n,
                                    cudaMemcpyHostToDevice),
@@ -57,19 +57,19 @@ static bool multiply_on_device(const float *a, const float *b, float *c, int n) 
     if (good) {
         dim3 blockDim(TILE, TILE);
         dim3 gridDim((n + TILE - 1) / TILE, (n + TILE - 1) / TILE);
-        multiply <<< gridDim, blockDim >>> (matrices[0], matrices[1], matrices[2], n);
+        multiply<<<gridDim, blockDim>>>(matrices[0], matrices[1], matrices[2], n);
         good = ok(cudaGetLastError(), "launching") && ok(cudaDeviceSynchronize(), "multiplying");
     }
     good = good && ok(cudaMemcpy2D(c, width, matrices[2].elements, matrices[2].pitch, width, n,
                                    cudaMemcpyDeviceToHost),
                       "copying C");
-    for (Matrix &matrix : matrices) cudaFree(matrix.elements);
+    for (Matrix& matrix : matrices) cudaFree(matrix.elements);
     return good;
 }
 
 int main() {
     int n = 0;
-    std::cin.read(reinterpret_cast<char *>(&n), sizeof n);
+    std::cin.read(reinterpret_cast<char*>(&n), sizeof n);
     if (!std::cin || n < 0) {
         std::cerr << "error: no order of the matrices" << std::endl;
         return 1;
@@ -81,12 +81,12 @@ int main() {
         return 1;
     }
     std::vector<float> a(elements), b(elements), c(elements);
-    for (std::vector<float> *matrix : {&a, &b})
-        if (!std::cin.read(reinterpret_cast<char *>(matrix->data()), elements * sizeof(float))) {
+    for (std::vector<float>* matrix : {&a, &b})
+        if (!std::cin.read(reinterpret_cast<char*>(matrix->data()), elements * sizeof(float))) {
             std::cerr << "error: the input is too short for order " << n << std::endl;
             return 1;
         }
     if (n > 0 && !multiply_on_device(a.data(), b.data(), c.data(), n)) return 1;
-    std::cout.write(reinterpret_cast<const char *>(c.data()), elements * sizeof(float));
+    std::cout.write(reinterpret_cast<const char*>(c.data()), elements * sizeof(float));
     return std::cout.flush() ? 0 : 1;
 }

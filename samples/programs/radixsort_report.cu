@@ -9,11 +9,10 @@
 //
 // stdin: int32 n, n uint32 keys. stdout: the sorted keys. Times go to stderr.
 
+#include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cuda_runtime.h>
 
 #define MAX_BLOCKS 1024
 #define THREADS 1024
@@ -22,23 +21,23 @@
 // One unused word behind every 32: without it the tree below has up to 32-way bank conflicts.
 #define PADDED(i) ((i) + ((i) >> 5))
 
-#define CHECK(call)                                                                 \
-    do {                                                                            \
-        cudaError_t error = (call);                                                 \
-        if (error != cudaSuccess) {                                                 \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,           \
-                    cudaGetErrorString(error));                                     \
-            exit(1);                                                                \
-        }                                                                           \
+#define CHECK(call)                                                       \
+    do {                                                                  \
+        cudaError_t error = (call);                                       \
+        if (error != cudaSuccess) {                                       \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                    cudaGetErrorString(error));                           \
+            exit(1);                                                      \
+        }                                                                 \
     } while (0)
 
-__global__ void extract_bit(const uint32_t *keys, uint32_t *bits, int n, int bit) {
+__global__ void extract_bit(const uint32_t* keys, uint32_t* bits, int n, int bit) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         bits[i] = (keys[i] >> bit) & 1;
 }
 
 // Blelloch's scan of each tile, exclusive and in place; the tile's sum goes to sums[tile].
-__global__ void scan_tiles(uint32_t *items, uint32_t *sums, int n) {
+__global__ void scan_tiles(uint32_t* items, uint32_t* sums, int n) {
     __shared__ uint32_t tree[PADDED(TILE)];
     const int t = threadIdx.x;
     for (int tile = blockIdx.x; tile * TILE < n; tile += gridDim.x) {
@@ -74,12 +73,12 @@ __global__ void scan_tiles(uint32_t *items, uint32_t *sums, int n) {
     }
 }
 
-__global__ void add_sums(uint32_t *items, const uint32_t *sums, int n) {
+__global__ void add_sums(uint32_t* items, const uint32_t* sums, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         items[i] += sums[i / TILE];
 }
 
-__global__ void split(const uint32_t *keys, uint32_t *sorted, const uint32_t *ones_before, int n,
+__global__ void split(const uint32_t* keys, uint32_t* sorted, const uint32_t* ones_before, int n,
                       int bit) {
     const uint32_t last_bit = (keys[n - 1] >> bit) & 1;
     const uint32_t zeros = n - ones_before[n - 1] - last_bit;
@@ -90,7 +89,7 @@ __global__ void split(const uint32_t *keys, uint32_t *sorted, const uint32_t *on
 }
 
 // Scans n items in place; `sums` has room for the sums of all levels.
-void scan(uint32_t *items, uint32_t *sums, int n) {
+void scan(uint32_t* items, uint32_t* sums, int n) {
     const int tiles = (n + TILE - 1) / TILE;
     const int blocks = tiles < MAX_BLOCKS ? tiles : MAX_BLOCKS;
     scan_tiles<<<blocks, THREADS>>>(items, sums, n);
@@ -114,7 +113,7 @@ int main(void) {
     }
     if (n == 0) return 0;
     const size_t bytes = (size_t)n * sizeof(uint32_t);
-    uint32_t *keys = (uint32_t *)malloc(bytes);
+    uint32_t* keys = (uint32_t*)malloc(bytes);
     if (keys == NULL || fread(keys, sizeof(uint32_t), n, stdin) != (size_t)n) {
         fprintf(stderr, "stdin ends before the %d keys that it announces\n", n);
         return 1;
@@ -126,10 +125,10 @@ int main(void) {
         num_sums += level;
     }
     uint32_t *d_keys, *d_sorted, *d_bits, *d_sums;
-    CHECK(cudaMalloc((void **)&d_keys, bytes));
-    CHECK(cudaMalloc((void **)&d_sorted, bytes));
-    CHECK(cudaMalloc((void **)&d_bits, bytes));
-    CHECK(cudaMalloc((void **)&d_sums, num_sums * sizeof(uint32_t)));
+    CHECK(cudaMalloc((void**)&d_keys, bytes));
+    CHECK(cudaMalloc((void**)&d_sorted, bytes));
+    CHECK(cudaMalloc((void**)&d_bits, bytes));
+    CHECK(cudaMalloc((void**)&d_sums, num_sums * sizeof(uint32_t)));
     CHECK(cudaMemcpy(d_keys, keys, bytes, cudaMemcpyHostToDevice));
 
     cudaEvent_t start, stop;
@@ -142,7 +141,7 @@ int main(void) {
         scan(d_bits, d_sums, n);
         split<<<MAX_BLOCKS, THREADS>>>(d_keys, d_sorted, d_bits, n, bit);
         CHECK(cudaGetLastError());
-        uint32_t *swap = d_keys;
+        uint32_t* swap = d_keys;
         d_keys = d_sorted;
         d_sorted = swap;
     }

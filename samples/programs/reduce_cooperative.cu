@@ -16,7 +16,7 @@ namespace cg = cooperative_groups;
 constexpr int THREADS = 256;
 
 // The block's sum, in thread 0. `warps` has a place for each warp.
-__device__ unsigned sum_block(const cg::thread_block &block, unsigned value, unsigned *warps) {
+__device__ unsigned sum_block(const cg::thread_block& block, unsigned value, unsigned* warps) {
     const auto warp = cg::tiled_partition<32>(block);
     const unsigned sum = cg::reduce(warp, value, cg::plus<unsigned>());
     if (warp.thread_rank() == 0) warps[warp.meta_group_rank()] = sum;
@@ -27,8 +27,8 @@ __device__ unsigned sum_block(const cg::thread_block &block, unsigned value, uns
     return cg::reduce(warp, part, cg::plus<unsigned>());
 }
 
-__global__ void __launch_bounds__(THREADS)
-    reduce_all(const unsigned *items, unsigned *sums, unsigned *total, unsigned n) {
+__global__ void __launch_bounds__(THREADS) reduce_all(const unsigned* items, unsigned* sums,
+                                                      unsigned* total, unsigned n) {
     __shared__ unsigned warps[THREADS / 32];
     const cg::grid_group grid = cg::this_grid();
     const cg::thread_block block = cg::this_thread_block();
@@ -59,7 +59,7 @@ int main() {
         return 1;
     }
     unsigned *items = nullptr, *d_items = nullptr, *d_sums = nullptr, *d_total = nullptr;
-    if (n > 0) items = static_cast<unsigned *>(std::malloc(sizeof(unsigned) * n));
+    if (n > 0) items = static_cast<unsigned*>(std::malloc(sizeof(unsigned) * n));
     if (n > 0 && (!items || std::fread(items, sizeof(unsigned), n, stdin) != size_t(n))) {
         std::fprintf(stderr, "less than %d numbers\n", n);
         return 1;
@@ -84,8 +84,8 @@ int main() {
     CHECK(cudaMalloc(&d_sums, sizeof(unsigned) * blocks));
     CHECK(cudaMalloc(&d_total, sizeof(unsigned)));
     unsigned count = n;
-    void *arguments[] = {&d_items, &d_sums, &d_total, &count};
-    CHECK(cudaLaunchCooperativeKernel((void *)reduce_all, blocks, THREADS, arguments, 0, 0));
+    void* arguments[] = {&d_items, &d_sums, &d_total, &count};
+    CHECK(cudaLaunchCooperativeKernel((void*)reduce_all, blocks, THREADS, arguments, 0, 0));
     unsigned total;
     CHECK(cudaMemcpy(&total, d_total, sizeof total, cudaMemcpyDeviceToHost));
     CHECK(cudaFree(d_items));

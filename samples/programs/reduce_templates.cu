@@ -3,13 +3,13 @@
 //
 // stdin: int32 n, n int32. stdout: one int32. An argument is the number of threads a block.
 
+#include <cuda_runtime.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <utility>
-
-#include <cuda_runtime.h>
 
 #define FATAL(...)                    \
     {                                 \
@@ -17,15 +17,15 @@
         fputc('\n', stderr);          \
         exit(1);                      \
     }
-#define CUDA(function, ...)                                                               \
-    {                                                                                     \
-        const cudaError_t status = cuda##function(__VA_ARGS__);                           \
+#define CUDA(function, ...)                                                                     \
+    {                                                                                           \
+        const cudaError_t status = cuda##function(__VA_ARGS__);                                 \
         if (status) FATAL("cuda" #function ": %s: line %d", cudaGetErrorName(status), __LINE__) \
     }
 
 // Two items a thread while loading, a tree in shared memory, the last six levels in one warp.
 template <unsigned THREADS>
-__global__ void reduce(const unsigned *items, unsigned *sums, unsigned n) {
+__global__ void reduce(const unsigned* items, unsigned* sums, unsigned n) {
     __shared__ unsigned s[THREADS];
     const unsigned t = threadIdx.x;
     const unsigned i = blockIdx.x * (2 * THREADS) + t;
@@ -49,7 +49,7 @@ __global__ void reduce(const unsigned *items, unsigned *sums, unsigned n) {
     }
 }
 
-typedef void (*Kernel)(const unsigned *, unsigned *, unsigned);
+typedef void (*Kernel)(const unsigned*, unsigned*, unsigned);
 static const struct {
     unsigned threads;
     Kernel kernel;
@@ -58,10 +58,10 @@ static const struct {
     {256, reduce<256>}, {512, reduce<512>}, {1024, reduce<1024>},
 };
 
-int main(int argc, char *argv[]) {
+int main(int argc, char* argv[]) {
     const unsigned threads = argc > 1 ? atoi(argv[1]) : 256;
     Kernel kernel = nullptr;
-    for (const auto &each : table)
+    for (const auto& each : table)
         if (each.threads == threads) kernel = each.kernel;
     if (!kernel) FATAL("blocks of 32, 64, 128, 256, 512 or 1024 threads, not %s", argv[1])
 
@@ -69,7 +69,7 @@ int main(int argc, char *argv[]) {
     if (fread(&n, 4, 1, stdin) != 1) FATAL("the input is shorter than its header")
     if (n < 0) FATAL("n is %d", n)
     std::unique_ptr<unsigned[], decltype(&free)> items(
-        static_cast<unsigned *>(malloc(n ? size_t{4} * n : 4)), &free);
+        static_cast<unsigned*>(malloc(n ? size_t{4} * n : 4)), &free);
     if (!items || fread(items.get(), 4, n, stdin) != static_cast<size_t>(n))
         FATAL("fewer than %d numbers", n)
 

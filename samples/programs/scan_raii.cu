@@ -3,23 +3,23 @@
 //
 // stdin: int32 n, n float32. stdout: n float32: 0, a0, a0 + a1, ...
 
+#include <cuda_runtime.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <cuda_runtime.h>
-
 namespace device {
 
 class Error : public std::runtime_error {
   public:
-    Error(const std::string &what, cudaError_t status)
+    Error(const std::string& what, cudaError_t status)
         : std::runtime_error(what + ": " + cudaGetErrorString(status)) {}
 };
 
-inline void check(cudaError_t status, const char *what) {
+inline void check(cudaError_t status, const char* what) {
     if (status != cudaSuccess) throw Error(what, status);
 }
 
@@ -30,22 +30,16 @@ class Array {
     explicit Array(size_t size) : size_(size) {
         check(cudaMalloc(&data_, size * sizeof(T)), "cudaMalloc");
     }
-    explicit Array(const std::vector<T> &host) : Array(host.size()) {
+    explicit Array(const std::vector<T>& host) : Array(host.size()) {
         check(cudaMemcpy(data_, host.data(), size_ * sizeof(T), cudaMemcpyHostToDevice),
               "copy to the device");
     }
-    ~Array() {
-        cudaFree(data_);
-    }
-    Array(const Array &) = delete;
-    Array &operator=(const Array &) = delete;
+    ~Array() { cudaFree(data_); }
+    Array(const Array&) = delete;
+    Array& operator=(const Array&) = delete;
 
-    T *data() {
-        return data_;
-    }
-    size_t size() const {
-        return size_;
-    }
+    T* data() { return data_; }
+    size_t size() const { return size_; }
     std::vector<T> to_host() const {
         std::vector<T> host(size_);
         check(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost),
@@ -54,7 +48,7 @@ class Array {
     }
 
   private:
-    T *data_ = nullptr;
+    T* data_ = nullptr;
     size_t size_;
 };
 
@@ -77,7 +71,7 @@ __device__ T scan_warp(T value) {
 
 // Exclusive scan of one item a thread; the block's sum goes to sums[block].
 template <typename T>
-__global__ void scan_blocks(T *items, T *sums, size_t n) {
+__global__ void scan_blocks(T* items, T* sums, size_t n) {
     __shared__ T warps[WARP];
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -98,7 +92,7 @@ __global__ void scan_blocks(T *items, T *sums, size_t n) {
 }
 
 template <typename T>
-__global__ void add_offsets(T *items, const T *offsets, size_t n) {
+__global__ void add_offsets(T* items, const T* offsets, size_t n) {
     const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) items[i] += offsets[blockIdx.x];
 }
@@ -106,11 +100,11 @@ __global__ void add_offsets(T *items, const T *offsets, size_t n) {
 }  // namespace kernels
 
 template <typename T>
-void exclusive_scan(device::Array<T> &items) {
+void exclusive_scan(device::Array<T>& items) {
     const size_t n = items.size();
     const unsigned blocks = (unsigned)((n + kernels::THREADS - 1) / kernels::THREADS);
     device::Array<T> sums(blocks);
-    kernels::scan_blocks<T> <<<blocks, kernels::THREADS>>> (items.data(), sums.data(), n);
+    kernels::scan_blocks<T><<<blocks, kernels::THREADS>>>(items.data(), sums.data(), n);
     device::check(cudaGetLastError(), "scan_blocks");
     if (blocks == 1) return;
     exclusive_scan(sums);
@@ -139,7 +133,7 @@ int main() try {
     exclusive_scan(on_device);
     const std::vector<float> answer = on_device.to_host();
     return std::fwrite(answer.data(), sizeof(float), answer.size(), stdout) != answer.size();
-} catch (const std::exception &error) {
+} catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;
 }

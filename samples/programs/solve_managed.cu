@@ -4,13 +4,13 @@
 //
 // stdin: int32 n, A n x n float32, f n float32. stdout: x, n float32.
 
+#include <cuda_runtime.h>
+
 #include <cfloat>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
-
-#include <cuda_runtime.h>
 
 struct Pivot {
     double size;
@@ -24,11 +24,11 @@ constexpr int THREADS = 256;
 
 // The system as the kernels see it: [A | f] row by row, and what was used as a pivot already.
 struct System {
-    double *elements;
+    double* elements;
     bool *used_row, *used_column;
     int n;
 
-    __host__ __device__ double &at(int row, int column) const {
+    __host__ __device__ double& at(int row, int column) const {
         return elements[(size_t)row * (n + 1) + column];
     }
 };
@@ -57,14 +57,14 @@ __global__ void find_pivot(System s) {
 }
 
 // Each row keeps what it must be multiplied with, before the pivot's column is changed.
-__global__ void keep_factors(System s, double *factors) {
+__global__ void keep_factors(System s, double* factors) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row < s.n)
         factors[row] =
             row == pivot.row ? 0 : s.at(row, pivot.column) / s.at(pivot.row, pivot.column);
 }
 
-__global__ void eliminate(System s, const double *factors) {
+__global__ void eliminate(System s, const double* factors) {
     const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
     if (column <= s.n && row != pivot.row)
         s.at(row, column) -= factors[row] * s.at(pivot.row, column);
@@ -90,7 +90,7 @@ int main() {
     }
 
     System s = {nullptr, nullptr, nullptr, n};
-    double *factors;
+    double* factors;
     check(cudaMallocManaged(&s.elements, (size_t)n * (n + 1) * sizeof(double)));
     check(cudaMallocManaged(&s.used_row, n * sizeof(bool)));
     check(cudaMallocManaged(&s.used_column, n * sizeof(bool)));
@@ -125,7 +125,7 @@ int main() {
     }
 
     std::vector<float> x(n);
-    for (const Pivot &p : pivots) x[p.column] = (float)(s.at(p.row, n) / s.at(p.row, p.column));
+    for (const Pivot& p : pivots) x[p.column] = (float)(s.at(p.row, n) / s.at(p.row, p.column));
     check(cudaFree(s.elements));
     check(cudaFree(s.used_row));
     check(cudaFree(s.used_column));

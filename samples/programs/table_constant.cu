@@ -19,7 +19,7 @@ struct Header {
 __constant__ Header header;
 
 template <typename Function>
-__global__ void tabulate(float *y, Function function) {
+__global__ void tabulate(float* y, Function function) {
     const int n = header.n, stride = gridDim.x * blockDim.x;
     for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
         y[i] = function(i * header.step);
@@ -34,7 +34,7 @@ int main() {
     }
     if (read.n == 0) return 0;
     std::vector<float> y(read.n);
-    float *on_device = nullptr;
+    float* on_device = nullptr;
 
     int grid = 0, threads = 0;
     auto function = [] __device__(float x) { return sinf(sqrtf(x)); };

@@ -11,7 +11,7 @@
 
 #include "sort.cuh"
 
-static void check(cudaError_t error, const char *what) {
+static void check(cudaError_t error, const char* what) {
     if (error == cudaSuccess) return;
     std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
     std::exit(EXIT_FAILURE);
@@ -37,7 +37,7 @@ int main() {
     }
 
     const std::size_t bytes = keys.size() * sizeof(std::uint32_t);
-    std::uint32_t *d_keys;
+    std::uint32_t* d_keys;
     Workspace workspace;
     check(cudaMalloc(&d_keys, bytes), "memory for the keys");
     check(cudaMalloc(&workspace.other, bytes), "memory for a copy");

@@ -17,7 +17,7 @@ __device__ __forceinline__ int digit_of(std::uint32_t key, int shift) {
 }
 
 // Exclusive scan of one value a thread over the block. All threads call it.
-__device__ int scan_block(int value, int *total) {
+__device__ int scan_block(int value, int* total) {
     __shared__ int sums[THREADS];
     const int t = threadIdx.x;
     sums[t] = value;
@@ -34,8 +34,8 @@ __device__ int scan_block(int value, int *total) {
     return before;
 }
 
-__global__ void __launch_bounds__(THREADS)
-    count_digits(const std::uint32_t *keys, std::uint32_t *counts, int n, int shift) {
+__global__ void __launch_bounds__(THREADS) count_digits(const std::uint32_t* keys,
+                                                        std::uint32_t* counts, int n, int shift) {
     __shared__ int histogram[RADIX];
     if (threadIdx.x < RADIX) histogram[threadIdx.x] = 0;
     __syncthreads();
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 // One block walks over all counts.
-__global__ void __launch_bounds__(THREADS) scan_counts(std::uint32_t *counts, int num) {
+__global__ void __launch_bounds__(THREADS) scan_counts(std::uint32_t* counts, int num) {
     std::uint32_t carry = 0;
     for (int begin = 0; begin < num; begin += THREADS) {
         const int i = begin + threadIdx.x;
@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(THREADS) scan_counts(std::uint32_t *counts, in
     }
 }
 
-__global__ void __launch_bounds__(THREADS) scatter(const std::uint32_t *keys, std::uint32_t *sorted,
-                                                   const std::uint32_t *offsets, int n, int shift) {
+__global__ void __launch_bounds__(THREADS) scatter(const std::uint32_t* keys, std::uint32_t* sorted,
+                                                   const std::uint32_t* offsets, int n, int shift) {
     const int begin = blockIdx.x * TILE + threadIdx.x * ITEMS;
     const int count = max(0, min(ITEMS, n - begin));
     std::uint32_t own[ITEMS];
@@ -83,7 +83,7 @@ std::size_t num_counts(int n) {
     return static_cast<std::size_t>(RADIX) * num_blocks(n);
 }
 
-cudaError_t sort(std::uint32_t *keys, int n, const Workspace &workspace) {
+cudaError_t sort(std::uint32_t* keys, int n, const Workspace& workspace) {
     const int blocks = num_blocks(n);
     std::uint32_t *from = keys, *to = workspace.other;
     static_assert(32 / RADIX_BITS % 2 == 0, "the sorted keys end up where they came from");
@@ -91,7 +91,7 @@ cudaError_t sort(std::uint32_t *keys, int n, const Workspace &workspace) {
         count_digits<<<blocks, THREADS>>>(from, workspace.counts, n, shift);
         scan_counts<<<1, THREADS>>>(workspace.counts, static_cast<int>(num_counts(n)));
         scatter<<<blocks, THREADS>>>(from, to, workspace.counts, n, shift);
-        std::uint32_t *const swap = from;
+        std::uint32_t* const swap = from;
         from = to;
         to = swap;
     }

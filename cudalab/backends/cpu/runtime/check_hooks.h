@@ -125,7 +125,9 @@ extern "C" void cudalab_wait_for_copies(unsigned under_way) {
     }
 HOOKS(1)
 HOOKS(2)
-HOOKS(4) HOOKS(8) HOOKS(16)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
 
     EXPORT void __tsan_read_range(void* p, size_t bytes) {
     access(p, bytes, LOAD, false, CALLER);

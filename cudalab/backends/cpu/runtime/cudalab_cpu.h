@@ -21,7 +21,8 @@
 
 // ------------------------------------------------------------------ qualifiers
 
-// g++ would guard the initialization of shared arrays of structs that have functions, in check mode.
+// g++ would guard the initialization of shared arrays of structs that have functions, in check
+// mode.
 #if defined(CUDALAB_CHECK) && !defined(__clang__)
 #define CUDALAB_NO_GUARD __constinit
 #else
@@ -43,52 +44,52 @@
 
 // ------------------------------------------------------------------ vector types
 
-// In check mode a copy is a function that says what it does, once: compilers copy structs in pieces,
-// or where no hook sees it.
+// In check mode a copy is a function that says what it does, once: compilers copy structs in
+// pieces, or where no hook sees it.
 #if defined(CUDALAB_CHECK) && !defined(CUDALAB_RUNTIME)
 extern "C" void cudalab_copied(void* to, const void* from, size_t bytes);
-#define CUDALAB_COPIES(type, parameters, ...)        \
-    type() = default;                                \
-    constexpr type parameters : __VA_ARGS__ {}       \
-    type(const type& from) {                         \
-        cudalab_copied(this, &from, sizeof(type));   \
-    }                                                \
-    type& operator=(const type& from) {              \
-        cudalab_copied(this, &from, sizeof(type));   \
-        return *this;                                \
+#define CUDALAB_COPIES(type, parameters, ...)      \
+    type() = default;                              \
+    constexpr type parameters : __VA_ARGS__ {}     \
+    type(const type& from) {                       \
+        cudalab_copied(this, &from, sizeof(type)); \
+    }                                              \
+    type& operator=(const type& from) {            \
+        cudalab_copied(this, &from, sizeof(type)); \
+        return *this;                              \
     }
 #else
 #define CUDALAB_COPIES(...)
 #endif
 
-#define CUDALAB_VECTOR(T, name, bytes1, bytes2, bytes3, bytes4)                      \
-    struct alignas(bytes1) name##1 {                                                 \
-        T x;                                                                         \
-        CUDALAB_COPIES(name##1, (T a), x(a))                                         \
-    };                                                                               \
-    struct alignas(bytes2) name##2 {                                                 \
-        T x, y;                                                                      \
-        CUDALAB_COPIES(name##2, (T a, T b = 0), x(a), y(b))                          \
-    };                                                                               \
-    struct alignas(bytes3) name##3 {                                                 \
-        T x, y, z;                                                                   \
-        CUDALAB_COPIES(name##3, (T a, T b = 0, T c = 0), x(a), y(b), z(c))           \
-    };                                                                               \
-    struct alignas(bytes4) name##4 {                                                 \
-        T x, y, z, w;                                                                \
+#define CUDALAB_VECTOR(T, name, bytes1, bytes2, bytes3, bytes4)                           \
+    struct alignas(bytes1) name##1 {                                                      \
+        T x;                                                                              \
+        CUDALAB_COPIES(name##1, (T a), x(a))                                              \
+    };                                                                                    \
+    struct alignas(bytes2) name##2 {                                                      \
+        T x, y;                                                                           \
+        CUDALAB_COPIES(name##2, (T a, T b = 0), x(a), y(b))                               \
+    };                                                                                    \
+    struct alignas(bytes3) name##3 {                                                      \
+        T x, y, z;                                                                        \
+        CUDALAB_COPIES(name##3, (T a, T b = 0, T c = 0), x(a), y(b), z(c))                \
+    };                                                                                    \
+    struct alignas(bytes4) name##4 {                                                      \
+        T x, y, z, w;                                                                     \
         CUDALAB_COPIES(name##4, (T a, T b = 0, T c = 0, T d = 0), x(a), y(b), z(c), w(d)) \
-    };                                                                               \
-    static inline name##1 make_##name##1(T x) {                 \
-        return {x};                                             \
-    }                                                           \
-    static inline name##2 make_##name##2(T x, T y) {            \
-        return {x, y};                                          \
-    }                                                           \
-    static inline name##3 make_##name##3(T x, T y, T z) {       \
-        return {x, y, z};                                       \
-    }                                                           \
-    static inline name##4 make_##name##4(T x, T y, T z, T w) {  \
-        return {x, y, z, w};                                    \
+    };                                                                                    \
+    static inline name##1 make_##name##1(T x) {                                           \
+        return {x};                                                                       \
+    }                                                                                     \
+    static inline name##2 make_##name##2(T x, T y) {                                      \
+        return {x, y};                                                                    \
+    }                                                                                     \
+    static inline name##3 make_##name##3(T x, T y, T z) {                                 \
+        return {x, y, z};                                                                 \
+    }                                                                                     \
+    static inline name##4 make_##name##4(T x, T y, T z, T w) {                            \
+        return {x, y, z, w};                                                              \
     }
 CUDALAB_VECTOR(signed char, char, 1, 2, 1, 4)
 CUDALAB_VECTOR(unsigned char, uchar, 1, 2, 1, 4)
@@ -229,9 +230,13 @@ template <class T>
 struct DynamicShared {
     operator T*() const { return (T*)current.dynamic_shared; }
     template <class U>
-    explicit operator U*() const { return (U*)current.dynamic_shared; }
+    explicit operator U*() const {
+        return (U*)current.dynamic_shared;
+    }
     template <class I>
-    T& operator[](I i) const { return ((T*)current.dynamic_shared)[i]; }
+    T& operator[](I i) const {
+        return ((T*)current.dynamic_shared)[i];
+    }
 };
 
 template <size_t... I>

@@ -115,8 +115,7 @@ class grid_group {
     static bool is_valid() { return cudalab::in_cooperative_launch(); }
     static void sync(CUDALAB_HERE) { cudalab::sync_grid(file, line); }
     static unsigned long long block_rank() {
-        return ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x +
-               blockIdx.x;
+        return ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     }
     static unsigned long long num_blocks() {
         return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;

@@ -172,10 +172,11 @@ static cudaError_t check_limits(Call& call, const Config& config, Function* func
                          "allowed",
                          g.x, g.y, g.z);
     if (function && static_shared(*function) > SHARED_DEFAULT)
-        return call.fail(cudaErrorInvalidValue,
-                         "%zu bytes of __shared__ variables: nvcc compiles no kernel with more than "
-                         "%zu",
-                         static_shared(*function), SHARED_DEFAULT);
+        return call.fail(
+            cudaErrorInvalidValue,
+            "%zu bytes of __shared__ variables: nvcc compiles no kernel with more than "
+            "%zu",
+            static_shared(*function), SHARED_DEFAULT);
     size_t limit = SHARED_DEFAULT;  // of a kernel that nobody knows: that of any
     if (function && config.shared) limit = most_dynamic_shared(*function);
     for (Function* each = functions; each && !function; each = (Function*)each->next)

@@ -35,7 +35,7 @@ namespace cudalab {
 unsigned converged_lanes(const char* file, int line);
 bool in_cooperative_launch();
 void sync_grid(const char* file, int line);
-}
+}  // namespace cudalab
 #ifndef CUDALAB_CHECK
 #define __activemask() ::cudalab::converged_lanes(__FILE__, __LINE__)
 #endif
