@@ -75,13 +75,12 @@ def prepare(
     waited = sum(data.seconds for data in inputs.arrays.values() if isinstance(data, Payload))
     watch.take("to device", "read", 1e3 * waited)
     job = Job(backend, kernels, variant, buffers, inputs.params, case)
-    step: Step = getattr(lab, f"dispatch_{variant.dispatch}")(job)
-    return step
+    return lab.plan(variant.dispatch)(job)
 
 
 def contract(lab: Lab, variant: Variant) -> str:
     """What the variant's launch plan expects of its kernels: the plan's own description."""
-    plan = inspect.getdoc(getattr(lab, f"dispatch_{variant.dispatch}")) or "(not described)"
+    plan = inspect.getdoc(lab.plan(variant.dispatch)) or "(not described)"
     return f"dispatch '{variant.dispatch}' of {lab.name} launches:\n{plan}"
 
 

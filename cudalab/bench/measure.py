@@ -527,8 +527,7 @@ def _plan_step(lab: Lab, variant: Variant, backend: Backend, data: Data, case: C
         arch=registry.architecture(variant.requires),
     )
     job = Job(backend, kernels, variant, data.buffers, data.inputs.params, case)
-    step: Step = getattr(lab, f"dispatch_{variant.dispatch}")(job)
-    return step
+    return lab.plan(variant.dispatch)(job)
 
 
 STAGES: Mapping[str, str] = {

@@ -1,7 +1,7 @@
 """What a lab is: its stream, its data, its reference and its launch plans.
 
-A lab knows nothing of click, rich or a concrete device. Adding one is adding one module with a
-`LAB` object, and a folder of kernels.
+A lab knows nothing of click, rich or a concrete device. Adding one is adding its folder here, with
+a `LAB` object in lab.py and launch plans in plans.py, and its folder of kernels.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from cudalab.backends.base import C_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import ModuleType
 
     from cudalab.backends.base import Backend, Buffer, Module
     from cudalab.formats import InputStream, Payload
     from cudalab.labs.compare import Mismatches
     from cudalab.labs.registry import Variant
 
+PLAN = "dispatch_"  # before the names of launch plans
 Array = np.ndarray[Any, Any]
 Case = dict[str, Any]  # the options that choose what is computed: {"dtype": "uint32"}
 Size = int | tuple[int, ...]  # n, or the dimensions of a lab whose data have a shape
@@ -107,6 +109,7 @@ class Lab:
     """A lab of the course. Subclasses fill in the class variables and the methods."""
 
     name: ClassVar[str]
+    plans: ClassVar[ModuleType]  # its functions dispatch_*: how variants are launched
     # The options that choose a case; the first value is the default.
     axes: ClassVar[dict[str, tuple[str, ...]]]
     # Axes whose values are flags of their own, with their help: {"product": {"aat": ...}}: --aat.
@@ -119,8 +122,13 @@ class Lab:
 
     def dispatches(self) -> list[str]:
         """The launch plans a variant's header may name."""
-        prefix = "dispatch_"
-        return sorted(name.removeprefix(prefix) for name in dir(self) if name.startswith(prefix))
+        names = [name for name in vars(self.plans) if name.startswith(PLAN)]
+        return sorted(name.removeprefix(PLAN) for name in names)
+
+    def plan(self, dispatch: str) -> Callable[[Job], Step]:
+        """The launch plan called `dispatch`, one of `dispatches()`: it allocates what it needs."""
+        plan: Callable[[Job], Step] = getattr(self.plans, PLAN + dispatch)
+        return plan
 
     def complete(self, given: Case) -> Case:
         """A whole case from the options that were given (None: not given).

@@ -50,7 +50,7 @@ class Variant:
     label: str  # how messages name the file
     summary: str
     order: float  # place in the teaching ladder
-    dispatch: str  # the lab's method dispatch_<dispatch> plans the launches
+    dispatch: str  # the lab's plan: dispatch_<dispatch> in its plans.py
     defines: dict[str, int | str] = field(default_factory=dict)  # -D flags, read by the host too
     requires: tuple[str, ...] = ()  # features a device must have
     applies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the cases it computes

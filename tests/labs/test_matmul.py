@@ -16,15 +16,8 @@ from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.base import Inputs
-from cudalab.labs.matmul.lab import (
-    UNIT,
-    deal_squares,
-    draw,
-    factors,
-    on_tensor_cores,
-    small_tiles,
-    whole_waves,
-)
+from cudalab.labs.matmul.lab import UNIT, draw, factors, on_tensor_cores, small_tiles
+from cudalab.labs.matmul.plans import deal_squares, whole_waves
 
 LAB = labs.get("matmul")
 PRODUCTS = LAB.axes["product"]

@@ -626,7 +626,7 @@ def test_a_launch_plan_never_returns_its_input(backend):
                 {**LAB.kernel_defines(chosen), **variant.defines},
             )
             job = Job(backend, kernels, variant, buffers, {"n": 1}, chosen)
-            step = getattr(LAB, f"dispatch_{variant.dispatch}")(job)
+            step = LAB.plan(variant.dispatch)(job)
             step()
             assert step.out is not buffers["x"]
             assert backend.to_host(step.out).tolist() == [49]

@@ -18,7 +18,8 @@ from cudalab.labs import registry
 from cudalab.labs.base import Inputs, Job
 from cudalab.labs.solve import spectrum, systems
 from cudalab.labs.solve.factors import UNIT, BlockedFactors, Factors
-from cudalab.labs.solve.lab import chebyshev_coefficients, quick_iteration
+from cudalab.labs.solve.lab import quick_iteration
+from cudalab.labs.solve.plans import chebyshev_coefficients
 from cudalab.language import source
 
 LAB = labs.get("solve")

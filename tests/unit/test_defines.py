@@ -67,7 +67,7 @@ def planned(lab, variant, dtype=None):
     buffers = {name: backend.to_device(array) for name, array in arrays.items()}
     kernels = Kernels(source.load(variant.path, variant.label))
     job = Job(backend, kernels, variant, buffers, inputs.params, case)
-    return getattr(lab, f"dispatch_{variant.dispatch}")(job)
+    return lab.plan(variant.dispatch)(job)
 
 
 def dtypes_of(lab, variant):

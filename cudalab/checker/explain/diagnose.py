@@ -21,7 +21,8 @@ from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.base import Inputs
 from cudalab.labs.compare import SHOWN
-from cudalab.labs.solve.lab import allowed, backward_error
+from cudalab.labs.solve.lab import allowed
+from cudalab.labs.solve.plans import backward_error
 from cudalab.verify import in_memory
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ def skeleton(lab: Lab, title: str) -> str:
     """The text of a file called `title`."""
     base, includes = _BASES.get(lab.name, (registry.variants(lab)[0].name, ()))
     variant = registry.find(lab, base)
-    plan = inspect.getdoc(getattr(lab, f"dispatch_{variant.dispatch}")) or ""
+    plan = inspect.getdoc(lab.plan(variant.dispatch)) or ""
     given = {name for path in includes for name in _kernels_of(path)}
     wanted = [one for one in signatures(plan) if one.name not in given]
     defines = ", ".join(f"{name} = {value!r}" for name, value in variant.defines.items())

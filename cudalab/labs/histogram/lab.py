@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from cudalab.errors import InputError, UsageError
+from cudalab.errors import UsageError
 from cudalab.formats import as_bytes, why_unwritable
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Option, Size, Step, blocks_for
+from cudalab.labs.base import Array, Case, Inputs, Lab, Option, Size
 from cudalab.labs.compare import Mismatches, compare_exact
+from cudalab.labs.histogram import plans
+from cudalab.labs.histogram.plans import bad_element
 from cudalab.output import plots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
 
 BYTE_VALUES = 256
 MAX_BINS = {"uint8": BYTE_VALUES, "uint32": 65_536}
 # Counters of 4 bytes in the 48 KB of shared memory that every block has, less two for other words.
 SHARED_BINS = 12_286
-CLEAR_THREADS = 256
-NO_BAD_ELEMENT = 2**64 - 1
 CHUNK = 1 << 20  # elements drawn or counted at a time on the host
 
 
@@ -37,6 +35,7 @@ class Histogram(Lab):
     """
 
     name = "histogram"
+    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("uint8", "uint32"), "classes": ("256", "64", "few", "many")}
     derived: ClassVar = frozenset({"classes"})
     options = (
@@ -176,119 +175,8 @@ class Histogram(Lab):
     # n < 2^31. FirstBad is unsigned long long: index << 32 | value of the first element that is no
     # class, all ones where there is none (always, for bytes).
 
-    def dispatch_one_pass(self, job: Job) -> Step:
-        """Blocks add to the counts.
-
-        clear_counts(unsigned *counts, FirstBad *first_bad)
-            all zero, all ones; blocks of 256 threads, one thread a class
-        count(const T *data, unsigned n, unsigned *counts, FirstBad *first_bad)
-            adds to counts; the least index << 32 | value of what is no class to first_bad
-        count runs in blocks of THREADS_PER_BLOCK threads: enough for ITEMS_PER_THREAD elements a
-        thread, but no more than MAX_BLOCKS where the header has it. With RANGE_BINS the grid has
-        a row of such blocks for each RANGE_BINS classes.
-        """
-        return _one_pass(job)
-
-    def dispatch_tickets(self, job: Job) -> Step:
-        """As `one_pass`; blocks draw the numbers of what they count next.
-
-        count(const T *data, unsigned n, unsigned *counts, FirstBad *first_bad, unsigned *ticket)
-            *ticket is 0 before the first launch and must be 0 again after each
-        """
-        return _one_pass(job, job.backend.to_device(np.zeros(1, np.uint32)))
-
-    def dispatch_partials(self, job: Job) -> Step:
-        """Every block counts for itself, then every class is summed over the blocks. Bytes only.
-
-        count_partials(const T *data, unsigned n, unsigned *partials)
-            partials[bin * num_partials + block]; a block has THREADS_PER_BLOCK * WORDS_PER_THREAD
-            words of four bytes
-        merge_partials(const unsigned *partials, unsigned *counts, unsigned num_partials)
-            counts[bin] = their sum over the blocks; a block of MERGE_THREADS threads a class
-        """
-        backend, data = job.backend, job.buffers["elements"]
-        n, bins = job.params["n"], job.case["bins"]
-        threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
-        blocks = blocks_for(n, 4 * threads * job.define("WORDS_PER_THREAD"))
-        count, merge = job.kernels["count_partials"], job.kernels["merge_partials"]
-        counts = backend.empty(bins, np.uint32)
-        partials = backend.empty(bins * blocks, np.uint32)
-
-        def run() -> None:
-            backend.launch(count, blocks, threads, data, np.uint32(n), partials)
-            backend.launch(merge, bins, merge_threads, partials, counts, np.uint32(blocks))
-
-        return Step(run, counts)
-
-    def dispatch_runs(self, job: Job) -> Step:
-        """Every thread counts a run of elements in a table of its own, then the tables are added.
-
-        count_runs(const T *data, unsigned n, unsigned run_items, unsigned *tables,
-                   FirstBad *first_bad)
-            run r, a thread, sets tables[r * NUM_BINS + bin] to the counts of the run_items
-            elements from r * run_items on, and first_bad[r] to index << 32 | value of the first
-            of them that is no class; blocks of THREADS_PER_BLOCK threads
-        merge_tables(const unsigned *tables, unsigned *counts, unsigned num_runs)
-            counts[bin] = the sum over all tables; blocks of MERGE_THREADS threads, one a class
-        run_items is a multiple of 16, at least MIN_RUN_ITEMS, and as many as MAX_RUNS runs need.
-        """
-        backend, data = job.backend, job.buffers["elements"]
-        n, bins = job.params["n"], job.case["bins"]
-        threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
-        run_items = max(blocks_for(n, job.define("MAX_RUNS")), job.define("MIN_RUN_ITEMS"))
-        run_items = 16 * blocks_for(run_items, 16)
-        runs = blocks_for(n, run_items)
-        count, merge = job.kernels["count_runs"], job.kernels["merge_tables"]
-        counts, first_bad = backend.empty(bins, np.uint32), backend.empty(runs, np.uint64)
-        tables = backend.empty(runs * bins, np.uint32)
-
-        def run() -> None:
-            args = (data, np.uint32(n), np.uint32(run_items), tables, first_bad)
-            backend.launch(count, blocks_for(runs, threads), threads, *args)
-            blocks = blocks_for(bins, merge_threads)
-            backend.launch(merge, blocks, merge_threads, tables, counts, np.uint32(runs))
-
-        return Step(run, counts, check=partial(_check_elements, job, first_bad))
-
 
 LAB = Histogram()
-
-
-def _one_pass(job: Job, *more: Buffer) -> Step:
-    """The plan `one_pass`; count gets `more` behind its other parameters."""
-    backend, data = job.backend, job.buffers["elements"]
-    n, bins = job.params["n"], job.case["bins"]
-    threads = job.define("THREADS_PER_BLOCK")
-    blocks = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
-    blocks = min(blocks, job.define("MAX_BLOCKS", blocks))
-    grid = (blocks, blocks_for(bins, job.define("RANGE_BINS", bins)))
-    clear, count = job.kernels["clear_counts"], job.kernels["count"]
-    counts, first_bad = backend.empty(bins, np.uint32), backend.empty(1, np.uint64)
-
-    def run() -> None:
-        backend.launch(clear, blocks_for(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
-        backend.launch(count, grid, threads, data, np.uint32(n), counts, first_bad, *more)
-
-    return Step(run, counts, check=partial(_check_elements, job, first_bad))
-
-
-def _check_elements(job: Job, first_bad: Buffer) -> None:
-    """InputError when a kernel found an element that is no class: of bytes each has one."""
-    if job.case["dtype"] == "uint8":
-        return
-    first = int(job.backend.to_host(first_bad).min())
-    if first != NO_BAD_ELEMENT:
-        inputs = Inputs({}, job.params)
-        raise bad_element(inputs, first >> 32, first & 0xFFFFFFFF, job.case["bins"])
-
-
-def bad_element(inputs: Inputs, index: int, value: int, bins: int) -> InputError:
-    """Describe an element that is no class."""
-    return InputError(
-        f"{inputs.params.get('stream', 'stdin')}: element {index:,} (byte {4 + 4 * index:,}) is "
-        f"{value:,}: not below the number of classes, {bins:,}",
-        hint="--bins K sets the number of classes, --dtype uint8 reads bytes",
-    )
 
 
 # Data. A distribution is a table of thresholds: a random 32-bit number below the first gives value

@@ -9,13 +9,13 @@ import numpy as np
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
+from cudalab.labs.base import Array, Case, Inputs, Lab, Size, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.scan import plans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.backends.base import Buffer
     from cudalab.formats import InputStream
 
 LONG_BYTES = 16 << 20  # about three tiles of `lookback_prefetch` for each of 132 multiprocessors
@@ -23,7 +23,6 @@ OPERATORS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 PIECE_ITEMS = 1 << 20  # drawn and compared at a time, so that large n needs little memory
 ROW_ITEMS = 1 << 10  # the reference's own chains of additions are at most this long
 HEAD_ITEMS = 4096  # enough to tell an inclusive scan from an exclusive one
-GROUP = 32  # nodes that look-back reads at once; see kernels/scan/decoupled_lookback.cu
 
 
 class Scan(Lab):
@@ -35,6 +34,7 @@ class Scan(Lab):
     """
 
     name = "scan"
+    plans: ClassVar = plans
     axes: ClassVar = {
         "dtype": ("float32", "int32", "uint32", "int64", "float64"),
         "op": ("sum", "min", "max"),
@@ -134,100 +134,6 @@ class Scan(Lab):
     # Launch plans. `items` is the input, T its element type; n < 2^31. OP<T> is the operator of
     # common/thread/operators.cuh; INCLUSIVE is 1 or 0.
 
-    def dispatch_recursive(self, job: Job) -> Step:
-        """Scan blocks, scan the block sums in the same way, level by level, and add them back.
-
-        scan_blocks(const T *in, T *out, T *block_sums, unsigned n)
-            the scan of each block of items to out, inclusive or exclusive; their sums to block_sums
-        scan_block_sums(T *sums, T *sums_above, unsigned n)
-            the same in place, and always exclusive, for the block sums of the level below
-        add_block_sums(T *data, const T *block_sums, unsigned n)
-            data[i] = op(block_sums[i / items per block], data[i])
-        Blocks of THREADS_PER_BLOCK threads, one for each THREADS_PER_BLOCK * ITEMS_PER_THREAD
-        items.
-        """
-        backend, items, n = job.backend, job.buffers["items"], job.params["n"]
-        items_each = job.define("ITEMS_PER_THREAD")
-        threads = job.define("THREADS_PER_BLOCK", least=1 if items_each > 1 else 2)
-        per_block = threads * items_each
-        out = backend.empty(n, items.dtype)
-        sizes = [blocks_for(n, per_block)]  # of each level's block sums
-        while sizes[-1] > 1:
-            sizes.append(blocks_for(sizes[-1], per_block))
-        sums = [backend.empty(size, items.dtype) for size in sizes]
-        kernels = job.kernels
-        scan_blocks, scan_sums = kernels["scan_blocks"], kernels["scan_block_sums"]
-        add_sums = kernels["add_block_sums"]
-
-        def run() -> None:
-            backend.launch(scan_blocks, sizes[0], threads, items, out, sums[0], np.uint32(n))
-            for level in range(1, len(sizes)):
-                args = (sums[level - 1], sums[level], np.uint32(sizes[level - 1]))
-                backend.launch(scan_sums, sizes[level], threads, *args)
-            for level in reversed(range(len(sizes) - 1)):
-                data, size = (sums[level - 1], sizes[level - 1]) if level else (out, n)
-                args = (data, sums[level], np.uint32(size))
-                backend.launch(add_sums, sizes[level], threads, *args)
-
-        return Step(run, out)
-
-    def dispatch_chunks(self, job: Job) -> Step:
-        """Sum all chunks, scan the sums, scan all chunks.
-
-        reduce_chunks(const T *in, T *chunk_sums, unsigned n, unsigned tiles_per_chunk)
-            chunk_sums[c] = sum of chunk c
-        scan_sums(T *chunk_sums, unsigned num_chunks)
-            in place, exclusive; one block
-        scan_chunks(const T *in, const T *chunk_sums, T *out, unsigned n, unsigned tiles_per_chunk)
-            the scan of each chunk, starting from chunk_sums[c]
-        A tile is THREADS_PER_BLOCK * ITEMS_PER_THREAD items, a chunk tiles_per_chunk tiles; there
-        are at most MAX_CHUNKS chunks, a block of THREADS_PER_BLOCK threads for each.
-        """
-        backend, items, n = job.backend, job.buffers["items"], job.params["n"]
-        threads, tiles = job.define("THREADS_PER_BLOCK"), blocks_for(n, _tile_items(job))
-        tiles_per_chunk = blocks_for(tiles, job.define("MAX_CHUNKS"))
-        chunks = blocks_for(tiles, tiles_per_chunk)
-        out = backend.empty(n, items.dtype)
-        sums = backend.empty(chunks, items.dtype)
-        kernels = job.kernels
-        reduce_chunks, scan_chunks = kernels["reduce_chunks"], kernels["scan_chunks"]
-        scan_sums = kernels["scan_sums"]
-        sizes = (np.uint32(n), np.uint32(tiles_per_chunk))
-
-        def run() -> None:
-            backend.launch(reduce_chunks, chunks, threads, items, sums, *sizes)
-            backend.launch(scan_sums, 1, threads, sums, np.uint32(chunks))
-            backend.launch(scan_chunks, chunks, threads, items, sums, out, *sizes)
-
-        return Step(run, out)
-
-    def dispatch_look_back(self, job: Job) -> Step:
-        """One launch; blocks pass their sums on through status words.
-
-        scan_tiles(const T *in, T *out, unsigned long long *words, unsigned long long *ticket,
-                   unsigned n)
-            blocks take tiles by *ticket. words: one for each tile, then one for each 32 tiles, then
-            one for each 1024; as many again where T has 8 bytes. Both are zero before the first
-            launch, and whatever a launch leaves there before the next.
-        A tile is WORDS_PER_THREAD words of 4 bytes for each of the THREADS_PER_BLOCK threads of
-        its block.
-        """
-        backend, items, n = job.backend, job.buffers["items"], job.params["n"]
-        item_words, kernel = items.dtype.itemsize // 4, job.kernels["scan_tiles"]
-        threads = job.define("THREADS_PER_BLOCK")
-        words_each = job.define("WORDS_PER_THREAD", least=item_words)
-        tiles = blocks_for(n, threads * words_each // item_words)
-        nodes = tiles + blocks_for(tiles, GROUP) + blocks_for(tiles, GROUP * GROUP)
-        out = backend.empty(n, items.dtype)
-        words = _zeros(job, nodes * item_words)
-        ticket = _zeros(job, 1)
-        args = (items, out, words, ticket, np.uint32(n))
-
-        def run() -> None:
-            backend.launch(kernel, tiles, threads, *args)
-
-        return Step(run, out)
-
 
 LAB = Scan()
 
@@ -236,16 +142,6 @@ def _array(inputs: Inputs) -> Array:
     items = inputs.arrays["items"]
     assert isinstance(items, np.ndarray)
     return items
-
-
-def _tile_items(job: Job) -> int:
-    return job.define("THREADS_PER_BLOCK") * job.define("ITEMS_PER_THREAD")
-
-
-def _zeros(job: Job, words: int) -> Buffer:
-    buffer = job.backend.empty(words, np.uint64)
-    job.backend.copy(np.zeros(words, np.uint64), buffer)
-    return buffer
 
 
 # The reference and its bound -------------------------------------------------------------------

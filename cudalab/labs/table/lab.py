@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cudalab.errors import InputError, UsageError
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
+from cudalab.labs.base import Array, Case, Inputs, Lab, Size
 from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.table import plans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ class Table(Lab):
     """Stream: int32 n, float32 step. Answer: n x float32, element i = sin(sqrt(i * step))."""
 
     name = "table"
+    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32",), "accuracy": ("accurate", "fast")}
     flags: ClassVar = {"accuracy": {"fast": "Intrinsics: sooner there, and fewer digits."}}
     distributions = ("step", "random")
@@ -108,26 +110,6 @@ class Table(Lab):
         return np.asarray(np.sin(roots)), np.broadcast_to(tolerance(roots, case), roots.shape)
 
     # Launch plans.
-
-    def dispatch_one_per_item(self, job: Job) -> Step:
-        """One launch, a thread for each element, in blocks of THREADS_PER_BLOCK threads.
-
-        __constant__ float step
-            set before the launch
-        tabulate(float *y, unsigned n)
-            y[i] = sin(sqrt(i * step))
-        """
-        backend, n = job.backend, job.params["n"]
-        threads = job.define("THREADS_PER_BLOCK")
-        y, blocks = backend.empty(n, np.float32), blocks_for(n, threads)
-        step, constant = job.buffers["step"], backend.constant(job.kernels, "step")
-
-        def run() -> None:
-            # Each time: another table of the same module may have another step.
-            backend.copy(step, constant)
-            backend.launch(job.kernels["tabulate"], blocks, threads, y, np.uint32(n))
-
-        return Step(run, y)
 
 
 LAB = Table()

@@ -8,8 +8,9 @@ import numpy as np
 
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Job, Lab, Size, Step, blocks_for
+from cudalab.labs.base import Array, Case, Inputs, Lab, Size
 from cudalab.labs.compare import Mismatches, compare_exact
+from cudalab.labs.transpose import plans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ class Transpose(Lab):
     """
 
     name = "transpose"
+    plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32", "int32", "float64")}
     example_size = "500"
     distributions = ("uniform", "index")
@@ -100,55 +102,8 @@ class Transpose(Lab):
 
     # Launch plans. `matrix` is the input, T its element type; rows and cols < 2^31.
 
-    def dispatch_vector_tiles(self, job: Job) -> Step:
-        """One launch of transpose, as in the plan `tiles`, by THREADS_ACROSS^2 threads a tile.
-
-        A tile is square; each of THREADS_ACROSS threads has 16 bytes of its row.
-        """
-        across = job.define("THREADS_ACROSS")
-        itemsize = job.buffers["matrix"].dtype.itemsize
-        dim = across * 16 // itemsize
-        return _tiled(job, (dim, dim), (across, across))
-
-    def dispatch_sector_tiles(self, job: Job) -> Step:
-        """One launch of transpose, as in the plan `tiles`, by 32 x WARPS threads a tile.
-
-        A tile has TILE_WORDS words of 4 bytes of TILE_ROWS rows of `in`, and of each column as many
-        sectors of 32 bytes of `out` as these rows fill: from up to a sector before the first row.
-        """
-        itemsize = job.buffers["matrix"].dtype.itemsize
-        words = job.define("TILE_WORDS", least=max(itemsize // 4, 1))
-        tile = job.define("TILE_ROWS"), words * 4 // itemsize
-        return _tiled(job, tile, (32, job.define("WARPS")), 32 // itemsize - 1)
-
-    def dispatch_tiles(self, job: Job) -> Step:
-        """One launch, a block for each tile of TILE_DIM x TILE_DIM elements.
-
-        transpose(const T *in, T *out, unsigned rows, unsigned cols)
-            out[c * rows + r] = in[r * cols + c]
-        Tiles are numbered row by row of `in` by blockIdx.x. A block has THREADS_ACROSS x BLOCK_ROWS
-        threads (TILE_DIM x BLOCK_ROWS where the header names no THREADS_ACROSS).
-        """
-        dim = job.define("TILE_DIM")
-        across = job.define("THREADS_ACROSS", dim)
-        return _tiled(job, (dim, dim), (across, job.define("BLOCK_ROWS")))
-
 
 LAB = Transpose()
-
-
-def _tiled(job: Job, tile: tuple[int, int], block: tuple[int, int], rows_before: int = 0) -> Step:
-    """One launch, a block for each tile of rows x columns; all may begin `rows_before` earlier."""
-    backend, matrix = job.backend, job.buffers["matrix"]
-    rows, cols = job.params["rows"], job.params["cols"]
-    tiles = blocks_for(rows + rows_before, tile[0]) * blocks_for(cols, tile[1])
-    out = backend.empty((cols, rows), matrix.dtype)
-    args = (matrix, out, np.uint32(rows), np.uint32(cols))
-
-    def run() -> None:
-        backend.launch(job.kernels["transpose"], tiles, block, *args)
-
-    return Step(run, out)
 
 
 def _uniform(dtype: np.dtype[Any], raw: Array) -> Array:

@@ -1,0 +1,105 @@
+"""The launch plans of bitonic: which kernels run, in what order, on which memory.
+
+Comparator t of a step: t runs through the groups of the array in order; what reaches past n is left
+out, as if the array were padded with greatest keys to a power of two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudalab.labs.base import Job, Step, blocks_for
+
+if TYPE_CHECKING:
+    from cudalab.backends.base import Buffer
+
+
+def dispatch_alternating(job: Job) -> Step:
+    """A launch for each step; groups of `size` = 2, 4, 8, ... keys sorted up and down by turns.
+
+    clean_alternating(T *keys, unsigned n, unsigned size, unsigned stride)
+        comparator of key k and key k + stride of each group of 2 * stride keys, for
+        stride = size / 2, ..., 2, 1; upwards where bit `size` of k is that of n, and in the
+        last merge, where size >= n; downwards elsewhere
+    Blocks of THREADS_PER_BLOCK threads, a comparator each.
+    """
+    keys = job.backend.empty(job.params["n"], job.buffers["keys"].dtype)
+
+    def run() -> None:
+        job.backend.copy(job.buffers["keys"], keys)
+        for size in _powers_of_two(2, _padded_size(job)):
+            for stride in reversed(_powers_of_two(1, size // 2)):
+                _launch(job, "clean_alternating", keys, size, stride, group=2 * stride)
+
+    return Step(run, keys)
+
+
+def dispatch_steps(job: Job) -> Step:
+    """A launch for each step of each merge; groups of 2, 4, 8, ... keys up to all of them.
+
+    begin_merge(T *keys, unsigned n, unsigned size)
+        comparator of key k and key size - 1 - k of each group of `size` keys
+    clean_halves(T *keys, unsigned n, unsigned stride)
+        comparator of key k and key k + stride of each group of 2 * stride keys, for
+        stride = size / 4, ..., 2, 1
+    Blocks of THREADS_PER_BLOCK threads, a comparator each.
+    """
+    keys = job.backend.empty(job.params["n"], job.buffers["keys"].dtype)
+
+    def run() -> None:
+        job.backend.copy(job.buffers["keys"], keys)
+        for size in _powers_of_two(2, _padded_size(job)):
+            _launch(job, "begin_merge", keys, size, group=size)
+            for stride in reversed(_powers_of_two(1, size // 4)):
+                _launch(job, "clean_halves", keys, stride, group=2 * stride)
+
+    return Step(run, keys)
+
+
+def dispatch_blocks(job: Job) -> Step:
+    """Steps whose groups have at most ITEMS_PER_BLOCK keys are done by a block, all in one.
+
+    sort_blocks(T *keys, unsigned n)
+        sorts each ITEMS_PER_BLOCK keys
+    begin_merge, clean_halves: as in the plan `steps`, for greater groups
+    merge_blocks(T *keys, unsigned n)
+        the half-cleaners of strides ITEMS_PER_BLOCK / 2, ..., 2, 1, after those
+    sort_blocks and merge_blocks have one block for each ITEMS_PER_BLOCK keys; all blocks have
+    THREADS_PER_BLOCK threads.
+    """
+    backend, n = job.backend, job.params["n"]
+    items, threads = job.define("ITEMS_PER_BLOCK"), job.define("THREADS_PER_BLOCK")
+    blocks = blocks_for(n, items)
+    keys = backend.empty(n, job.buffers["keys"].dtype)
+    sort_blocks, merge_blocks = job.kernels["sort_blocks"], job.kernels["merge_blocks"]
+
+    def run() -> None:
+        backend.copy(job.buffers["keys"], keys)
+        backend.launch(sort_blocks, blocks, threads, keys, np.uint32(n))
+        for size in _powers_of_two(2 * items, _padded_size(job)):
+            _launch(job, "begin_merge", keys, size, group=size)
+            for stride in reversed(_powers_of_two(items, size // 4)):
+                _launch(job, "clean_halves", keys, stride, group=2 * stride)
+            backend.launch(merge_blocks, blocks, threads, keys, np.uint32(n))
+
+    return Step(run, keys)
+
+
+def _powers_of_two(first: int, last: int) -> list[int]:
+    """`first` (a power of two), twice that, and so on up to `last`."""
+    return [first << k for k in range((last // first).bit_length())]
+
+
+def _padded_size(job: Job) -> int:
+    """The least power of two that is not below n."""
+    return 1 << (int(job.params["n"]) - 1).bit_length()
+
+
+def _launch(job: Job, kernel: str, keys: Buffer, number: int, *, group: int) -> None:
+    """A step: half as many comparators as the groups of `group` keys that n keys begin."""
+    n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
+    blocks = blocks_for(blocks_for(n, group) * group // 2, threads)
+    args = (keys, np.uint32(n), np.uint32(number))
+    job.backend.launch(job.kernels[kernel], blocks, threads, *args)

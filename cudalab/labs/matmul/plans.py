@@ -1,0 +1,316 @@
+"""The launch plans of matmul: which kernels run, in what order, on which memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudalab.labs.base import Array, Job, Step, blocks_for
+
+if TYPE_CHECKING:
+    from cudalab.backends.base import Buffer
+
+MAX_GRID_Y = 65_535
+BAND = 16  # rows of tiles that run together
+NO_SQUARE = 0xFFFFFFFF
+
+
+def dispatch_elements(job: Job) -> Step:
+    """One thread an element of C, in blocks of TILE x TILE threads.
+
+    multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
+        c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1)
+    blockIdx.x counts tiles along a row of C, blockIdx.y down a column; where there are more
+    than 65,535 rows of tiles, blockIdx.z goes on: tile row = blockIdx.z * gridDim.y +
+    blockIdx.y. Threads outside of C must do nothing.
+    """
+    tile = job.define("TILE")
+    rows = blocks_for(job.params["m"], tile)
+    slices = blocks_for(rows, MAX_GRID_Y)
+    grid = (blocks_for(job.params["n"], tile), blocks_for(rows, slices), slices)
+    return _multiply(job, grid, (tile, tile))
+
+
+def dispatch_tiles(job: Job) -> Step:
+    """A tile of BM x BN elements of C a block of THREADS_PER_BLOCK threads.
+
+    multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
+        c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1)
+    blockIdx.x counts the tiles row by row. Dynamic shared memory: SHARED_BYTES, where the
+    header defines it.
+    """
+    grid = blocks_for(job.params["m"], job.define("BM")) * blocks_for(
+        job.params["n"], job.define("BN")
+    )
+    shared = job.define("SHARED_BYTES", 0, least=0)
+    return _multiply(job, grid, job.define("THREADS_PER_BLOCK"), shared)
+
+
+def dispatch_split_k(job: Job) -> Step:
+    """Several blocks a tile of C, each a piece of the sums; then the pieces are added.
+
+    multiply_piece(const float *a, const float *b, float *partials,
+                   unsigned m, unsigned k, unsigned n, unsigned piece_k)
+        partials[piece] (m x n) = columns piece * piece_k, … of a times those rows of b (its
+        columns where B_TRANSPOSED is 1); blockIdx.x counts the tiles of BM x BN elements row by
+        row, blockIdx.y the pieces; piece_k is a multiple of BK
+    add_partials(const float *partials, float *c, unsigned long long num_elements,
+                 unsigned pieces)
+        c = the sum over the pieces; any number of blocks
+    Blocks have THREADS_PER_BLOCK threads. There are about BLOCKS blocks, but no piece below
+    MIN_PIECE numbers along k.
+    """
+    backend, a = job.backend, job.buffers["a"]
+    b = job.buffers.get("b", a)
+    m, k, n = (job.params[name] for name in "mkn")
+    threads = job.define("THREADS_PER_BLOCK")
+    tiles = blocks_for(m, job.define("BM")) * blocks_for(n, job.define("BN"))
+    wanted = max(1, min(job.define("BLOCKS") // tiles, k // job.define("MIN_PIECE")))
+    bk = job.define("BK")
+    piece_k = blocks_for(blocks_for(k, wanted), bk) * bk
+    pieces = blocks_for(k, piece_k)
+    partials = backend.empty((pieces, m, n), np.float32)
+    c = backend.empty((m, n), np.float32)
+    multiply, add = job.kernels["multiply_piece"], job.kernels["add_partials"]
+    sizes = (np.uint32(m), np.uint32(k), np.uint32(n), np.uint32(piece_k))
+    add_blocks = min(blocks_for(m * n, threads), 8 * job.define("BLOCKS"))
+
+    def run() -> None:
+        backend.launch(multiply, (tiles, pieces), threads, a, b, partials, *sizes)
+        count = np.uint64(m * n)
+        backend.launch(add, add_blocks, threads, partials, c, count, np.uint32(pieces))
+
+    return Step(run, c)
+
+
+def dispatch_whole_waves(job: Job) -> Step:
+    """Tiles in waves of MULTIPROCESSORS blocks; those of the last wave split along k.
+
+    align_rows(const float *b, float *aligned, unsigned k, unsigned n, unsigned stride)
+        b (k x n) into rows of `stride` numbers, a multiple of 4; any number of blocks
+    multiply_waves(const float *a, const float *b, float *c, float *partials, unsigned m,
+                   unsigned k, unsigned n, unsigned stride, unsigned whole, unsigned pieces,
+                   unsigned piece_k)
+        c (m x n) = a (m x k) times b (k rows of `stride` numbers, n of them b's; n x k where
+        B_TRANSPOSED is 1), in tiles of BM x BN elements. Blocks below `whole` compute one
+        each; of those behind, `pieces` in a row share one, each piece_k numbers along k, a
+        multiple of BK. If pieces > 1 their sums go to partials, BM x BN numbers a block
+    add_pieces(const float *partials, float *c, unsigned m, unsigned n, unsigned whole,
+               unsigned pieces)
+        the tiles from `whole` on; blockIdx.y counts them, and a thread has four elements
+    Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory of multiply_waves:
+    SHARED_BYTES. align_rows runs where n is no multiple of 4 and k and n are at least
+    ALIGN_FROM; add_pieces where there is more than one piece. Where nothing is to be aligned
+    or split, `multiply` runs instead, as in the plan `tiles`.
+    """
+    backend, a = job.backend, job.buffers["a"]
+    b = job.buffers.get("b", a)
+    m, k, n = (job.params[name] for name in "mkn")
+    bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
+    threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", least=0)
+    tiles = blocks_for(m, bm) * blocks_for(n, bn)
+    whole, pieces, piece_k = whole_waves(
+        tiles, k, bk, job.define("MULTIPROCESSORS"), job.define("PIECE_COST", least=0)
+    )
+    split = tiles - whole
+    align = job.case["product"] == "ab" and n % 4 and min(k, n) >= job.define("ALIGN_FROM", least=0)
+    if pieces == 1 and not align:
+        return dispatch_tiles(job)
+    partials = backend.empty((split * pieces if pieces > 1 else 1, bm, bn), np.float32)
+    c = backend.empty((m, n), np.float32)
+    u = np.uint32
+    stride, aligned = n, b
+    if align:
+        stride = blocks_for(n, 4) * 4
+        aligned = backend.empty((k, stride), np.float32)
+    align_blocks = min(blocks_for(k * stride, 4 * threads), 16 * job.define("MULTIPROCESSORS"))
+    multiply, add = job.kernels["multiply_waves"], job.kernels["add_pieces"]
+    plan = (u(m), u(k), u(n), u(stride), u(whole), u(pieces), u(piece_k))
+    add_grid = (blocks_for(bm * bn, 4 * threads), split)
+
+    def run() -> None:
+        if align:
+            kernel = job.kernels["align_rows"]
+            backend.launch(kernel, align_blocks, threads, b, aligned, u(k), u(n), u(stride))
+        grid = whole + split * pieces
+        backend.launch(multiply, grid, threads, a, aligned, c, partials, *plan, shared_bytes=shared)
+        if pieces > 1:
+            sizes = (u(m), u(n), u(whole), u(pieces))
+            backend.launch(add, add_grid, threads, partials, c, *sizes)
+
+    return Step(run, c)
+
+
+def dispatch_symmetric(job: Job) -> Step:
+    """The squares of BM x BM elements on one side of the diagonal, two a block.
+
+    multiply_symmetric(const float *a, float *c, const unsigned *squares, unsigned k,
+                       unsigned n)
+        c (n x n) = a (n x k) times its transpose; block i computes the squares that start in
+        row squares[3 i] and in the columns squares[3 i + 1] and squares[3 i + 2] (2^32 - 1: no
+        second square), and stores each also on the other side of the diagonal
+    Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES.
+    """
+    backend, a = job.backend, job.buffers["a"]
+    n, k = np.uint32(job.params["n"]), np.uint32(job.params["k"])
+    pairs = deal_squares(blocks_for(job.params["n"], job.define("BM")))
+    squares = backend.to_device(
+        np.where(pairs < 0, NO_SQUARE, pairs * job.define("BM")).astype(np.uint32)
+    )
+    c = backend.empty((job.params["n"], job.params["n"]), np.float32)
+    kernel, threads = job.kernels["multiply_symmetric"], job.define("THREADS_PER_BLOCK")
+    shared = job.define("SHARED_BYTES", least=0)
+
+    def run() -> None:
+        blocks = len(pairs)
+        backend.launch(kernel, blocks, threads, a, c, squares, k, n, shared_bytes=shared)
+
+    return Step(run, c)
+
+
+def dispatch_symmetric_bf16(job: Job) -> Step:
+    """Parts of a in scratch memory, then the tiles of BM x BM elements on one side.
+
+    split_factors: as in the plan `split_bf16`
+    multiply_parts_symmetric(const uint4 *parts, const uint2 *ranges, const float *a, float *c,
+                             const uint2 *tiles, unsigned k, unsigned n)
+        c (n x n) = a (n x k) times its transpose, from the parts, or from a where parts would
+        not do; block i, of THREADS_PER_BLOCK threads, computes the tile in tile row tiles[i].x
+        and tile column tiles[i].y, and stores it also on the other side of the diagonal.
+        Dynamic shared memory: SHARED_BYTES
+    """
+    backend, a = job.backend, job.buffers["a"]
+    k, n = job.params["k"], job.params["n"]
+    bm, bk = job.define("BM"), job.define("BK")
+    split_blocks = blocks_for(n, bm) * blocks_for(k, bk)
+    parts = backend.empty((split_blocks, 3, bm, bk), np.uint16)
+    ranges = backend.empty((split_blocks, 2), np.uint32)
+    pairs = deal_squares(blocks_for(n, bm))
+    squares = np.concatenate([pairs[:, [0, 1]], pairs[:, [0, 2]]], axis=1).reshape(-1, 2)
+    squares = squares[squares[:, 1] >= 0]
+    tiles = backend.to_device(squares.astype(np.uint32))
+    c = backend.empty((n, n), np.float32)
+    split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts_symmetric"]
+    split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
+    shared = job.define("SHARED_BYTES", least=0)
+    sizes = (np.uint32(k), np.uint32(n))
+
+    def run() -> None:
+        scratch = (parts, parts, ranges, ranges)
+        backend.launch(split, split_blocks, split_threads, a, a, *scratch, sizes[1], *sizes)
+        arguments = (parts, ranges, a, c, tiles, *sizes)
+        backend.launch(multiply, len(squares), threads, *arguments, shared_bytes=shared)
+
+    return Step(run, c, notes=policy_notes(job))
+
+
+def dispatch_split_bf16(job: Job) -> Step:
+    """Parts of the factors in scratch memory, then sums of products of parts.
+
+    Lines are the rows of a and the columns of b. A block covers BM of them (BN of b's) and BK
+    numbers along k, the last ones less; blocks are counted tile row by tile row, along k
+    inside. A block of parts has three times BM x BK (BN x BK) bfloat16.
+
+    split_factors(const float *a, const float *b, uint4 *a_parts, uint4 *b_parts,
+                  uint2 *a_ranges, uint2 *b_ranges, unsigned m, unsigned k, unsigned n)
+        writes each block's parts, and what multiply_parts has to know of its numbers' range;
+        blockIdx.x counts the blocks of a, then those of b, of SPLIT_THREADS threads. With
+        --aat and BM = BN there are only those of a, and b's pointers are a's
+    multiply_parts(const uint4 *a_parts, const uint4 *b_parts, const uint2 *a_ranges,
+                   const uint2 *b_ranges, const float *a, const float *b, float *c,
+                   unsigned m, unsigned k, unsigned n)
+        c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1), from the parts, or
+        from a and b where parts would not do; a block of THREADS_PER_BLOCK threads a tile of
+        BM x BN elements. Dynamic shared memory: SHARED_BYTES
+    """
+    backend, a = job.backend, job.buffers["a"]
+    b = job.buffers.get("b", a)
+    m, k, n = (job.params[name] for name in "mkn")
+    bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
+    k_blocks = blocks_for(k, bk)
+    a_blocks, b_blocks = blocks_for(m, bm) * k_blocks, blocks_for(n, bn) * k_blocks
+    a_parts = b_parts = backend.empty((a_blocks, 3, bm, bk), np.uint16)
+    a_ranges = b_ranges = backend.empty((a_blocks, 2), np.uint32)
+    blocks = a_blocks
+    if b is not a or bm != bn:
+        b_parts = backend.empty((b_blocks, 3, bn, bk), np.uint16)
+        b_ranges = backend.empty((b_blocks, 2), np.uint32)
+        blocks += b_blocks
+    c = backend.empty((m, n), np.float32)
+    split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts"]
+    split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
+    grid = (blocks_for(m, bm) * blocks_for(n, bn), job.define("BLOCKS_A_TILE"))
+    shared = job.define("SHARED_BYTES", least=0)
+    scratch = (a_parts, b_parts, a_ranges, b_ranges)
+    sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
+
+    def run() -> None:
+        backend.launch(split, blocks, split_threads, a, b, *scratch, *sizes)
+        backend.launch(multiply, grid, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
+
+    return Step(run, c, notes=policy_notes(job))
+
+
+def _multiply(
+    job: Job,
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    shared_bytes: int = 0,
+) -> Step:
+    backend, a = job.backend, job.buffers["a"]
+    b = job.buffers.get("b", a)
+    m, k, n = (job.params[name] for name in "mkn")
+    c: Buffer = backend.empty((m, n), np.float32)
+    kernel = job.kernels["multiply"]
+    sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
+
+    def run() -> None:
+        backend.launch(kernel, grid, block, a, b, c, *sizes, shared_bytes=shared_bytes)
+
+    return Step(run, c)
+
+
+def policy_notes(job: Job) -> list[str]:
+    """What the user is told where `choose` has taken tensor cores."""
+    policy = job.params.get("policy")
+    return [policy] if policy else []
+
+
+def whole_waves(tiles: int, k: int, bk: int, at_once: int, piece_cost: int) -> tuple[int, int, int]:
+    """How many tiles fill waves of `at_once` blocks, how many pieces each other one is split into,
+    and how many numbers along k a piece has, a multiple of bk.
+
+    A piece costs its numbers along k and `piece_cost`; the number of pieces is the cheapest.
+    """
+    whole = tiles // at_once * at_once
+    rest = tiles - whole
+    best = (k, 1, k)
+    for wanted in range(2, min(blocks_for(k, bk), at_once) + 1):
+        piece_k = blocks_for(blocks_for(k, wanted), bk) * bk
+        pieces = blocks_for(k, piece_k)
+        cost = blocks_for(rest * pieces, at_once) * (piece_k + piece_cost)
+        best = min(best, (cost, pieces, piece_k))
+    return whole, *best[1:]
+
+
+def deal_squares(size: int) -> Array:
+    """Every pair of numbers below `size` once, as (row, column, another column), int64.
+
+    A pair is a square of a symmetric matrix, and may stand in the row of either of its numbers: two
+    rows with an odd number of squares exchange one, so that in each row they come in twos; in one
+    row at most a square is left alone (another column: -1). The rows are in bands, within a band
+    column by column: neighbours in the list read the same rows of the factors.
+    """
+    rows = [list(range(row, size)) for row in range(size)]
+    odd = [row for row in range(size) if len(rows[row]) % 2]
+    for one, other in zip(odd[::2], odd[1::2], strict=False):
+        rows[one].remove(other)
+        rows[other].insert(0, one)
+    pairs = [
+        (row, columns[i], columns[i + 1] if i + 1 < len(columns) else -1)
+        for row, columns in enumerate(rows)
+        for i in range(0, len(columns), 2)
+    ]
+    pairs.sort(key=lambda pair: (pair[0] // BAND, pair[1], pair[0]))
+    return np.array(pairs, np.int64).reshape(-1, 3)

@@ -1,0 +1,198 @@
+"""The launch plans of reduce: which kernels run, in what order, on which memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudalab.labs.base import Job, Step, blocks_for
+
+if TYPE_CHECKING:
+    from cudalab.backends.base import Buffer
+
+
+def dispatch_multi_pass(job: Job) -> Step:
+    """Blocks reduce their items to one value each, these are reduced again until one is left.
+
+    reduce_blocks(const T *x, const T *y, T *out, unsigned n, int level, unsigned count)
+        out[block] = the block's items combined. At level 0 x (and y) are the inputs: sumsq
+        squares, dot multiplies them; at later levels x is what the level before wrote. count
+        is the number of inputs at the last level, where a mean divides by it, else 0.
+    Blocks of THREADS_PER_BLOCK threads, one for each ITEMS_PER_BLOCK items, but at most
+    MAX_BLOCKS where the header says so. A sum of n <= ITEMS_PER_BLOCK items needs only x,
+    out and n.
+    """
+    n, per_block = job.params["n"], job.define("ITEMS_PER_BLOCK", least=2)
+    most = job.define("MAX_BLOCKS", n)
+    grids = [min(blocks_for(n, per_block), most)]
+    while grids[-1] > 1:
+        grids.append(min(blocks_for(grids[-1], per_block), most))
+    results = [job.backend.empty(grid, job.buffers["x"].dtype) for grid in grids]
+    kernel, threads = job.kernels["reduce_blocks"], job.define("THREADS_PER_BLOCK")
+
+    def run() -> None:
+        (x, y), items = _inputs(job), n
+        for level, (grid, out) in enumerate(zip(grids, results, strict=True)):
+            numbers = np.uint32(items), np.int32(level), np.uint32(n if grid == 1 else 0)
+            job.backend.launch(kernel, grid, threads, x, y, out, *numbers)
+            x, y, items = out, out, grid
+
+    return Step(run, results[-1])
+
+
+def dispatch_halving(job: Job) -> Step:
+    """Pairs are combined level by level in global memory: half as many items at each.
+
+    combine_halves(const T *x, const T *y, T *out, unsigned n, int level, unsigned count)
+        out[i] = x[i] combined with x[i + half] (where there is one), half = n - n / 2; from
+        level 1 on in place. level and count as in the plan `multi_pass`.
+    Blocks of THREADS_PER_BLOCK threads, one thread for each of the `half` pairs.
+    """
+    n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
+    kernel, dtype = job.kernels["combine_halves"], job.buffers["x"].dtype
+    scratch, out = job.backend.empty(n - n // 2, dtype), job.backend.empty(1, dtype)
+
+    def run() -> None:
+        (x, y), items, level = _inputs(job), n, 0
+        while level == 0 or items > 1:
+            half = items - items // 2
+            target = scratch if half > 1 else out
+            numbers = np.uint32(items), np.int32(level), np.uint32(n if half == 1 else 0)
+            grid = blocks_for(half, threads)
+            job.backend.launch(kernel, grid, threads, x, y, target, *numbers)
+            x, y, items, level = target, target, half, level + 1
+
+    return Step(run, out)
+
+
+def dispatch_single_pass(job: Job) -> Step:
+    """One launch: each block writes a partial result, the last one to finish reduces them.
+
+    reduce_array(const T *x, const T *y, T *partials, unsigned *ticket, T *out, unsigned n)
+        *out = the n items combined, by as many blocks as partials has elements. *ticket is 0
+        before the first run and must be 0 again after each.
+    Blocks of THREADS_PER_BLOCK threads: one for each ITEMS_PER_BLOCK items, MAX_BLOCKS at most.
+    """
+    n, dtype = job.params["n"], job.buffers["x"].dtype
+    grid = min(blocks_for(n, job.define("ITEMS_PER_BLOCK")), job.define("MAX_BLOCKS"))
+    kernel, threads = job.kernels["reduce_array"], job.define("THREADS_PER_BLOCK")
+    partials, out = job.backend.empty(grid, dtype), job.backend.empty(1, dtype)
+    ticket = job.backend.to_device(np.zeros(1, np.uint32))
+    x, y = _inputs(job)
+
+    def run() -> None:
+        job.backend.launch(kernel, grid, threads, x, y, partials, ticket, out, np.uint32(n))
+
+    return Step(run, out)
+
+
+def dispatch_rows(job: Job) -> Step:
+    """Rows are cut into segments, whose results are rows again, until one segment is left.
+
+    reduce_rows(const T *x, const T *y, T *out, unsigned rows, unsigned cols, unsigned lanes,
+                int level, unsigned count)
+        out[row * segments + s] = items s * ITEMS_PER_SEGMENT to (s + 1) * ITEMS_PER_SEGMENT - 1
+        of the row combined, segments = ceil(cols / ITEMS_PER_SEGMENT). level and count as in
+        the plan `multi_pass`. Without --rows the array is one row.
+    Blocks of THREADS_PER_BLOCK threads, `lanes` of them for each segment: the least power of
+    two that is not less than cols, MAX_LANES at most. Where the header has no
+    ITEMS_PER_SEGMENT, a segment is a row.
+    """
+    rows, cols = job.params.get("rows", 1), job.params.get("cols", job.params.get("n", 0))
+    per_segment = job.define("ITEMS_PER_SEGMENT", cols, least=2)
+    kernel, most_lanes = job.kernels["reduce_rows"], job.define("MAX_LANES")
+    threads = job.define("THREADS_PER_BLOCK", least=most_lanes)
+    widths = [cols, blocks_for(cols, per_segment)]
+    while widths[-1] > 1:
+        widths.append(blocks_for(widths[-1], per_segment))
+    dtype = job.buffers["x"].dtype
+    results = [job.backend.empty(rows * segments, dtype) for segments in widths[1:]]
+
+    def run() -> None:
+        x, y = _inputs(job)
+        for level, out in enumerate(results):
+            width, segments = widths[level : level + 2]
+            lanes = _power_of_two(width, most_lanes)
+            grid = blocks_for(rows * segments, threads // lanes)
+            sizes = np.uint32(rows), np.uint32(width), np.uint32(lanes)
+            last = np.int32(level), np.uint32(cols if segments == 1 else 0)
+            job.backend.launch(kernel, grid, threads, x, y, out, *sizes, *last)
+            x, y = out, out
+
+    return Step(run, results[-1])
+
+
+def dispatch_tiled_rows(job: Job) -> Step:
+    """One launch, a block for each ROWS_PER_BLOCK rows.
+
+    reduce_rows(const T *x, T *out, unsigned rows, unsigned cols, unsigned count)
+        out[row] = the row's items combined; count = cols, by which a mean divides
+    Blocks of THREADS_PER_BLOCK threads.
+    """
+    return _one_launch(job, "reduce_rows", job.params["rows"], job.define("ROWS_PER_BLOCK"))
+
+
+def dispatch_cols(job: Job) -> Step:
+    """One launch, a thread for each column.
+
+    reduce_cols(const T *x, T *out, unsigned rows, unsigned cols, unsigned count)
+        out[col] = the column's items combined; count = rows, by which a mean divides
+    Blocks of THREADS_PER_BLOCK threads.
+    """
+    threads = job.define("THREADS_PER_BLOCK")
+    return _one_launch(job, "reduce_cols", job.params["cols"], threads)
+
+
+def dispatch_col_segments(job: Job) -> Step:
+    """Rows are grouped into segments, whose results are rows again, until one row is left.
+
+    reduce_cols(const T *x, T *out, unsigned rows, unsigned cols, unsigned width, int level,
+                unsigned count)
+        Block b takes strip b % strips, `width` columns, and segment b / strips,
+        ITEMS_PER_BLOCK / width rows, strips = ceil(cols / width):
+        out[segment * cols + col] = the column's items of the segment combined. level and
+        count as in the plan `multi_pass`.
+    Blocks of THREADS_PER_BLOCK threads; width is the least power of two that is not less than
+    cols, 32 at most.
+    """
+    rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
+    width = _power_of_two(cols, 32)
+    strips = blocks_for(cols, width)
+    per_segment = job.define("ITEMS_PER_BLOCK", least=2 * width) // width
+    heights = [rows, blocks_for(rows, per_segment)]
+    while heights[-1] > 1:
+        heights.append(blocks_for(heights[-1], per_segment))
+    results = [job.backend.empty(segments * cols, x.dtype) for segments in heights[1:]]
+    kernel, threads = job.kernels["reduce_cols"], job.define("THREADS_PER_BLOCK")
+
+    def run() -> None:
+        source = x
+        for level, out in enumerate(results):
+            height, segments = heights[level : level + 2]
+            sizes = np.uint32(height), np.uint32(cols), np.uint32(width)
+            last = np.int32(level), np.uint32(rows if segments == 1 else 0)
+            job.backend.launch(kernel, strips * segments, threads, source, out, *sizes, *last)
+            source = out
+
+    return Step(run, results[-1])
+
+
+def _power_of_two(at_least: int, most: int) -> int:
+    """The least power of two that is not less than `at_least`, `most` (a power of two) at most."""
+    return min(1 << (at_least - 1).bit_length(), most)
+
+
+def _inputs(job: Job) -> tuple[Buffer, Buffer]:
+    x = job.buffers["x"]
+    return x, job.buffers.get("y", x)
+
+
+def _one_launch(job: Job, name: str, results: int, per_block: int) -> Step:
+    """A launch that reduces the matrix to `results` values, `per_block` by each block."""
+    rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
+    kernel, threads = job.kernels[name], job.define("THREADS_PER_BLOCK")
+    out = job.backend.empty(results, x.dtype)
+    numbers = [np.uint32(value) for value in (rows, cols, rows * cols // results)]
+    grid = blocks_for(results, per_block)
+    return Step(lambda: job.backend.launch(kernel, grid, threads, x, out, *numbers), out)

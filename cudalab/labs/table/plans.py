@@ -1,0 +1,28 @@
+"""The launch plans of table: which kernels run, in what order, on which memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cudalab.labs.base import Job, Step, blocks_for
+
+
+def dispatch_one_per_item(job: Job) -> Step:
+    """One launch, a thread for each element, in blocks of THREADS_PER_BLOCK threads.
+
+    __constant__ float step
+        set before the launch
+    tabulate(float *y, unsigned n)
+        y[i] = sin(sqrt(i * step))
+    """
+    backend, n = job.backend, job.params["n"]
+    threads = job.define("THREADS_PER_BLOCK")
+    y, blocks = backend.empty(n, np.float32), blocks_for(n, threads)
+    step, constant = job.buffers["step"], backend.constant(job.kernels, "step")
+
+    def run() -> None:
+        # Each time: another table of the same module may have another step.
+        backend.copy(step, constant)
+        backend.launch(job.kernels["tabulate"], blocks, threads, y, np.uint32(n))
+
+    return Step(run, y)
