@@ -33,6 +33,5 @@ class Bitonic(KeySort):
         else:
             yield from super().generate(case, n, dist, seed)
 
-    # Launch plans. `keys` is a copy of the input, sorted in place; T its element type; n < 2^31.
 
 LAB = Bitonic()

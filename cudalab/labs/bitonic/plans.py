@@ -1,5 +1,7 @@
 """The launch plans of bitonic: which kernels run, in what order, on which memory.
 
+`keys` is a copy of the input, sorted in place; T its element type; n < 2^31.
+
 Comparator t of a step: t runs through the groups of the array in order; what reaches past n is left
 out, as if the array were padded with greatest keys to a power of two.
 """
@@ -97,9 +99,9 @@ def _padded_size(job: Job) -> int:
     return 1 << (int(job.params["n"]) - 1).bit_length()
 
 
-def _launch(job: Job, kernel: str, keys: Buffer, number: int, *, group: int) -> None:
+def _launch(job: Job, kernel: str, keys: Buffer, *numbers: int, group: int) -> None:
     """A step: half as many comparators as the groups of `group` keys that n keys begin."""
     n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(blocks_for(n, group) * group // 2, threads)
-    args = (keys, np.uint32(n), np.uint32(number))
-    job.backend.launch(job.kernels[kernel], blocks, threads, *args)
+    args = [np.uint32(number) for number in (n, *numbers)]
+    job.backend.launch(job.kernels[kernel], blocks, threads, keys, *args)

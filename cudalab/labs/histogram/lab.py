@@ -171,10 +171,6 @@ class Histogram(Lab):
         title = f"{total:,} elements in {bins:,} class" + ("es" if bins > 1 else "")
         return plots.Bars(title, "byte" if case["dtype"] == "uint8" else "class", counts, firsts)
 
-    # Launch plans. `data` are the elements, T is their type, NUM_BINS the number of classes;
-    # n < 2^31. FirstBad is unsigned long long: index << 32 | value of the first element that is no
-    # class, all ones where there is none (always, for bytes).
-
 
 LAB = Histogram()
 

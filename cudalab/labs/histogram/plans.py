@@ -1,4 +1,9 @@
-"""The launch plans of histogram: which kernels run, in what order, on which memory."""
+"""The launch plans of histogram: which kernels run, in what order, on which memory.
+
+`data` are the elements, T is their type, NUM_BINS the number of classes; n < 2^31. FirstBad is
+unsigned long long: index << 32 | value of the first element that is no class, all ones where
+there is none (always, for bytes).
+"""
 
 from __future__ import annotations
 

@@ -174,11 +174,6 @@ class MatMul(Lab):
         expected, _, allowed = _within(inputs, case)
         return expected, allowed
 
-    # Launch plans. Both launch one kernel,
-    #     multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
-    # c, m x n, is the product of a, m x k, and b: k x n, or n x k where B_TRANSPOSED is 1. With
-    # --aat b is a. All matrices are stored row by row.
-
 
 LAB = MatMul()
 

@@ -1,4 +1,12 @@
-"""The launch plans of matmul: which kernels run, in what order, on which memory."""
+"""The launch plans of matmul: which kernels run, in what order, on which memory.
+
+Most launch one kernel:
+
+    multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
+
+c, m x n, is the product of a, m x k, and b: k x n, or n x k where B_TRANSPOSED is 1. With --aat b
+is a. All matrices are stored row by row.
+"""
 
 from __future__ import annotations
 

@@ -185,9 +185,6 @@ class RadixSort(KeySort):
         )
         return found
 
-    # Launch plans. `keys` is the input, T its element type; n < 2^31. With PAIRS 1 the values
-    # follow the keys, in[n] to in[2n - 1], and so in `out`; a T is a value's 4 bytes then.
-
 
 LAB = RadixSort()
 

@@ -1,4 +1,8 @@
-"""The launch plans of radixsort: which kernels run, in what order, on which memory."""
+"""The launch plans of radixsort: which kernels run, in what order, on which memory.
+
+`keys` is the input, T its element type; n < 2^31. With PAIRS 1 the values follow the keys, in[n]
+to in[2n - 1], and so in `out`; a T is a value's 4 bytes then.
+"""
 
 from __future__ import annotations
 

@@ -181,10 +181,6 @@ class Reduce(Lab):
             for title, op, along, variants in tasks
         ]
 
-    # Launch plans. T is the element type; one of the defines OP_SUM, OP_PROD, OP_MIN, OP_MAX,
-    # OP_SUMSQ, OP_MEAN, OP_DOT says what to compute. x holds the items, y is the second vector of
-    # a dot product (else x again). n, rows, cols < 2^31.
-
 
 LAB = Reduce()
 

@@ -1,4 +1,9 @@
-"""The launch plans of reduce: which kernels run, in what order, on which memory."""
+"""The launch plans of reduce: which kernels run, in what order, on which memory.
+
+T is the element type; one of the defines OP_SUM, OP_PROD, OP_MIN, OP_MAX, OP_SUMSQ, OP_MEAN,
+OP_DOT says what to compute. x holds the items, y is the second vector of a dot product (else x
+again). n, rows, cols < 2^31.
+"""
 
 from __future__ import annotations
 

@@ -131,9 +131,6 @@ class Scan(Lab):
             return None
         return np.concatenate([expected for _, expected, _ in pieces]), np.concatenate(tolerances)
 
-    # Launch plans. `items` is the input, T its element type; n < 2^31. OP<T> is the operator of
-    # common/thread/operators.cuh; INCLUSIVE is 1 or 0.
-
 
 LAB = Scan()
 

@@ -1,4 +1,8 @@
-"""The launch plans of scan: which kernels run, in what order, on which memory."""
+"""The launch plans of scan: which kernels run, in what order, on which memory.
+
+`items` is the input, T its element type; n < 2^31. OP<T> is the operator of
+common/thread/operators.cuh; INCLUSIVE is 1 or 0.
+"""
 
 from __future__ import annotations
 

@@ -109,8 +109,6 @@ class Table(Lab):
         roots = _roots(inputs, 0, inputs.params["n"])
         return np.asarray(np.sin(roots)), np.broadcast_to(tolerance(roots, case), roots.shape)
 
-    # Launch plans.
-
 
 LAB = Table()
 

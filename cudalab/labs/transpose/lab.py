@@ -100,8 +100,6 @@ class Transpose(Lab):
         found.findings.append(f"first in row {row}, column {col} of the answer")
         return found
 
-    # Launch plans. `matrix` is the input, T its element type; rows and cols < 2^31.
-
 
 LAB = Transpose()
 

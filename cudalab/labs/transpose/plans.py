@@ -1,4 +1,7 @@
-"""The launch plans of transpose: which kernels run, in what order, on which memory."""
+"""The launch plans of transpose: which kernels run, in what order, on which memory.
+
+`matrix` is the input, T its element type; rows and cols < 2^31.
+"""
 
 from __future__ import annotations
 
