@@ -129,7 +129,7 @@ HOOKS(4)
 HOOKS(8)
 HOOKS(16)
 
-    EXPORT void __tsan_read_range(void* p, size_t bytes) {
+EXPORT void __tsan_read_range(void* p, size_t bytes) {
     access(p, bytes, LOAD, false, CALLER);
 }
 EXPORT void __tsan_write_range(void* p, size_t bytes) {
