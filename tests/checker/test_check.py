@@ -20,13 +20,14 @@ from cudalab.bench import measure as bench
 from cudalab.checker import cases, judge, outputs, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.sandbox import sandbox
-from cudalab.checker.submit import elf, speed
+from cudalab.checker.submit import host_code, speed
 from cudalab.checker.submit.submission import Command, Kernel, copy_runtimes
 from cudalab.checker.submit.worker import LoadsOnce, measure
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry
 from cudalab.language import source
+from cudalab.system import elf
 
 ROOT = Path(labs.__file__).parents[2]
 CHEATS = ROOT / "cudalab" / "checker" / "cheats"
@@ -661,18 +662,18 @@ def test_an_import_of_the_system_is_seen(tmp_path):
     )
     library = tmp_path / "x.so"
     subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library], check=True)
-    found = elf.read(library.read_bytes())
-    assert found.foreign() == ["rand", "system"]
-    assert found.constructors > elf.COMPILERS_OWN
-    assert found.destructors == elf.COMPILERS_OWN
+    found = elf.demands(library.read_bytes())
+    assert host_code.foreign(found) == ["rand", "system"]
+    assert found.constructors > host_code.COMPILERS_OWN
+    assert found.destructors == host_code.COMPILERS_OWN
     source.write_text("__attribute__((destructor)) static void late() {}\n")
     subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library], check=True)
-    found = elf.read(library.read_bytes())
+    found = elf.demands(library.read_bytes())
     assert (found.constructors, found.destructors) == (1, 2)
     with pytest.raises(ValueError, match="library"):
-        elf.read(library.read_bytes()[:400])
+        elf.demands(library.read_bytes()[:400])
     with pytest.raises(ValueError, match="library"):
-        elf.read(b"no library")
+        elf.demands(b"no library")
 
 
 # Formats -----------------------------------------------------------------------------------------

@@ -352,6 +352,23 @@ class Sandbox:
             outcome = replace(outcome, reason=outcome.reason or "cpu")
         return replace(outcome, stderr=without_boxes(said), stdout_bytes=written)
 
+    def capture(
+        self,
+        command: Sequence[str],
+        box: Box,
+        limits: Limits,
+        *,
+        stdin: int | IO[bytes] = subprocess.DEVNULL,
+    ) -> tuple[Outcome, bytes]:
+        """Run `command` to its end: how it ended and, if that was well, what it wrote to stdout."""
+        # Beside the box, not in it: the program has the open file, and no name for it.
+        out = Path(f"{box.path}.out")
+        try:
+            outcome = self.run(command, box, limits, stdin=stdin, stdout=out)
+            return outcome, out.read_bytes() if outcome.ok else b""
+        finally:
+            out.unlink(missing_ok=True)
+
     def _walled(self, command: Sequence[str], box: Box) -> list[str]:
         if not self.bwrap:
             return list(command)

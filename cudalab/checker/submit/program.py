@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
-    HEADERS,
     CompileFailure,
     blame,
     copy_runtimes,
+    copy_sources,
     failure,
     protect,
     said_in,
@@ -63,30 +61,15 @@ class Program:
         """Compile inside the sandbox."""
         del cases
         box = self._stack.enter_context(self.sandbox.box(gpu=self.device == "cuda"))
-        folder = box.path / "source"
-        folder.mkdir()
-        for path in self.files:
-            shutil.copyfile(path, folder / path.name)
-            for beside in sorted(path.parent.iterdir()):
-                if beside.suffix in HEADERS and beside.is_file() and not beside.is_symlink():
-                    shutil.copyfile(beside, folder / beside.name)
+        copy_sources(self.files, box.path / "source")
         cache = box.path / "cache"
         if self.device == "cpu":
             copy_runtimes(cache, programs=True)
         imports = self.sandbox.imports
         box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
         sources = [path.name for path in self.files]
-        out = Path(str(box.path) + ".out")
-        try:
-            outcome = self.sandbox.run(
-                [imports.python, "-m", "cudalab.checker.submit.builder", self.device, *sources],
-                box,
-                COMPILE_LIMITS,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-            )
-        finally:
-            out.unlink(missing_ok=True)
+        command = [imports.python, "-m", "cudalab.checker.submit.builder", self.device, *sources]
+        outcome, _ = self.sandbox.capture(command, box, COMPILE_LIMITS)
         if said_in(box.path, "compiled.json") is None:
             self._not_compiled(said_in(box.path, "failed.json"), worker_failure(outcome))
         protect(box.path)
@@ -113,13 +96,9 @@ class Program:
             given = path.open("rb")  # the stack closes it
             stack.callback(given.close)
             stdin = stack.enter_context(slow_pipe(path)) if pipe else given.fileno()
-            out = Path(str(box.path) + ".out")
-            stack.callback(out.unlink, missing_ok=True)
             command = [str(self._made / "program")]
-            outcome = self.sandbox.run(command, box, limits, stdin=stdin, stdout=out)
-            broken = failure(outcome)
-            answer = b"" if broken.why else out.read_bytes()
-        return replace(broken, answers=[answer])
+            outcome, answer = self.sandbox.capture(command, box, limits, stdin=stdin)
+        return replace(failure(outcome), answers=[answer])
 
     def sanitized(self, path: Path, limits: Limits) -> Outcome:
         """`cudalab run --sanitize` on an input; its report is on stderr."""
@@ -131,11 +110,7 @@ class Program:
             box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
             sources = [str(self._made / "source" / one.name) for one in self.files]
             command = [imports.python, "-m", "cudalab", "run", "--device", "cpu", "--sanitize"]
-            out = Path(str(box.path) + ".out")
-            try:
-                return self.sandbox.run([*command, *sources], box, limits, stdin=given, stdout=out)
-            finally:
-                out.unlink(missing_ok=True)
+            return self.sandbox.capture([*command, *sources], box, limits, stdin=given)[0]
 
     def close(self) -> None:
         """Remove what was compiled."""

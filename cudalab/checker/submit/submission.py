@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from contextlib import ExitStack, suppress
@@ -23,17 +22,18 @@ import numpy as np
 
 from cudalab.checker.explain.evidence import Launches
 from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, read_regular
-from cudalab.checker.submit import elf
+from cudalab.checker.submit import host_code
 from cudalab.checker.submit.guard import LAUNCHING
 from cudalab.checker.verdicts import Why
 from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.program.files import is_kernel_file, is_program
+from cudalab.system import elf
 from cudalab.system.cache import READ_ONLY, cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from cudalab.checker.sandbox.sandbox import Running, Sandbox
@@ -190,13 +190,8 @@ class Command:
                 shutil.copytree(self.folder, box.path, symlinks=True, dirs_exist_ok=True)
             source_file = stack.enter_context(path.open("rb"))
             stdin: Any = stack.enter_context(slow_pipe(path)) if pipe else source_file
-            # Beside the box, not in it: the program has the open file, and no name for it.
-            out = Path(str(box.path) + ".out")
-            stack.callback(out.unlink, missing_ok=True)
-            outcome = self.sandbox.run(self._placed(box), box, limits, stdin=stdin, stdout=out)
-            broken = failure(outcome)
-            answer = out.read_bytes() if not broken.why else b""
-        return replace(broken, answers=[answer])
+            outcome, answer = self.sandbox.capture(self._placed(box), box, limits, stdin=stdin)
+        return replace(failure(outcome), answers=[answer])
 
     def _environment(self) -> dict[str, str]:
         """A script that the judge's own Python runs can import what the judge can."""
@@ -402,17 +397,8 @@ class Kernel:
                 box.extra_env["XDG_CACHE_HOME"] = str(cache)
                 del box.extra_env[READ_ONLY]
                 copy_runtimes(cache)
-            said = Path(str(box.path) + ".out")
-            try:
-                outcome = self.sandbox.run(
-                    [*command, *data, "--kernel", str(self._source)],
-                    box,
-                    limits,
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                )
-            finally:
-                said.unlink(missing_ok=True)
+            words = [*command, *data, "--kernel", str(self._source)]
+            outcome, _ = self.sandbox.capture(words, box, limits)
             with suppress(CudalabError):
                 return read_regular(box.path / result, 1 << 24), ""
         lines = outcome.stderr.strip().splitlines()
@@ -437,12 +423,7 @@ class Kernel:
     def _fill(self, box: Box) -> None:
         """Copy the file and what may lie beside it; give it the runtime that the grader built."""
         if not self.trusted:
-            folder = box.path / "source"
-            folder.mkdir()
-            shutil.copyfile(self.path, folder / self.path.name)
-            for beside in sorted(self.path.parent.iterdir()):
-                if beside.suffix in HEADERS and beside.is_file() and not beside.is_symlink():
-                    shutil.copyfile(beside, folder / beside.name)
+            copy_sources([self.path], box.path / "source")
         if self.device == "cpu" and not self.trusted:
             from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
 
@@ -483,13 +464,7 @@ class Kernel:
 
     def _work(self, box: Box, spec: dict[str, Any], limits: Limits) -> Outcome:
         (box.path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        said = Path(str(box.path) + ".out")
-        try:
-            return self.sandbox.run(
-                self._command(), box, limits, stdin=subprocess.DEVNULL, stdout=said
-            )
-        finally:
-            said.unlink(missing_ok=True)
+        return self.sandbox.capture(self._command(), box, limits)[0]
 
     def _compile_failed(self, folder: Path, outcome: Outcome) -> None:
         failed = said_in(folder, "failed.json")
@@ -590,6 +565,16 @@ def protect(folder: Path) -> None:
     folder.chmod(0o755)
 
 
+def copy_sources(files: Iterable[Path], folder: Path) -> None:
+    """Copy what was handed in, and the headers that lie beside it, into a new folder."""
+    folder.mkdir()
+    for path in files:
+        shutil.copyfile(path, folder / path.name)
+        for near in sorted(path.parent.iterdir()):
+            if near.suffix in HEADERS and near.is_file() and not near.is_symlink():
+                shutil.copyfile(near, folder / near.name)
+
+
 def copy_runtimes(cache: Path, *, programs: bool = False) -> None:
     """What cudalab has compiled of its own, so that no box must compile it again."""
     from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
@@ -617,19 +602,19 @@ def _look_into(library: Path, box: Path) -> None:
     """CompileFailure for a library that holds more than kernels."""
     inside = library.resolve().is_relative_to(box.resolve())
     try:
-        found = elf.read(read_regular(library, 64 << 20)) if inside else None
+        found = elf.demands(read_regular(library, 64 << 20)) if inside else None
     except (CudalabError, ValueError):
         found = None
     if found is None:
         raise CompileFailure(Why.FOREIGN, "what was compiled is no library that can be inspected")
-    foreign = found.foreign()
+    foreign = host_code.foreign(found)
     if foreign:
         raise CompileFailure(
             Why.FOREIGN,
             f"it uses what no kernel can call on a GPU: {', '.join(foreign[:5])}",
             "a kernel file holds __global__ and __device__ functions and constants, nothing else",
         )
-    if max(found.constructors, found.destructors) > elf.COMPILERS_OWN:
+    if max(found.constructors, found.destructors) > host_code.COMPILERS_OWN:
         raise CompileFailure(
             Why.FOREIGN,
             "it has code that runs when the file is loaded or the process ends: a constructor or "

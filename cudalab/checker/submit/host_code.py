@@ -1,0 +1,48 @@
+"""What a compiled kernel may ask of the system.
+
+A kernel that is compiled for the host could hold any host code. On a GPU it could not, so two
+things are refused: functions that no kernel can call, and code that runs when the file is loaded.
+Both are read from the library's own tables (system/elf.py), not from its source.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cudalab.system.elf import Demands
+
+COMPILERS_OWN = 1  # entry of .init_array, and of .fini_array, that start files bring
+
+# What a kernel may call: functions that CUDA has on the device, and what compilers turn into calls.
+_LIBM = frozenset(
+    """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10
+    exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma
+    llrint llround log log10 log1p log2 logb lrint lround modf nearbyint nextafter pow
+    remainder remquo rint round roundeven scalbln scalbn sin sincos sinh sqrt tan tanh
+    tgamma trunc y0 y1 yn
+    """.split()  # noqa: SIM905 - a list of strings is no easier to read
+)
+_ALLOWED = re.compile(
+    r"cudalab_\w+ | _ZNK?7cudalab\w+"
+    r"| mem(?:cpy|set|move|cmp) | str(?:len|cmp) | malloc | calloc | free"
+    r"| (?:v|f|vf)?printf | puts | putchar | fflush | stdout | stderr | abort | __assert_fail"
+    r"| __(?:mem\w+|\w*printf)_chk | __stack_chk_fail | __cxa_(?:finalize|guard_\w+)"
+    r"| __gmon_start__ | _ITM_\w+ | __tls_get_addr | _Zn[wa]m | _Zd[la]Pvm? | __errno_location"
+    r"| __(?:u?(?:div|mod)|mul|pow|extend|trunc|fix|float)\w*[dtsx][ifc]\w*  # the compiler's own",
+    re.VERBOSE,
+)
+
+
+def foreign(demands: Demands) -> list[str]:
+    """Imported functions that no kernel can call."""
+    return [name for name in demands.imports if not allowed(name)]
+
+
+def allowed(name: str) -> bool:
+    """Whether a kernel may call the function."""
+    plain = name.removeprefix("__").removesuffix("_finite")
+    in_libm = plain in _LIBM or (plain[-1:] in ("f", "l") and plain[:-1] in _LIBM)
+    return in_libm or _ALLOWED.fullmatch(name) is not None
