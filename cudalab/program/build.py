@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
-import shlex
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.flags import HOST, PROGRAM, RUNTIME, processor, with_users
 from cudalab.errors import NoDeviceError
 from cudalab.program.files import gather
 from cudalab.system.cache import cache_dir, disk_full_in_words
@@ -25,24 +24,6 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.compiler import Compiler
     from cudalab.program.files import File
 
-RUNTIME = Path(__file__).parent.parent / "backends" / "cpu" / "runtime"
-HOST = RUNTIME / "host"
-
-FLAGS = (
-    "-std=c++17",
-    "-O3",
-    "-march=native" if platform.machine() == "x86_64" else "-mcpu=native",
-    "-g1",  # the line of a crash
-    "-fno-math-errno",  # CUDA's math functions set no errno
-    "-fno-trapping-math",
-    "-fwrapv",  # kernels count on wrapping integers and on type punning, as nvcc compiles them
-    "-fno-strict-aliasing",
-    "-fno-delete-null-pointer-checks",  # following a null pointer is a fault, not a licence
-    "-fno-sanitize=undefined",  # on by default in some compilers, as is NDEBUG
-    "-UNDEBUG",
-    "-pthread",
-    "-w",  # nvcc, which graders run, has other warnings
-)
 NVCC_FLAGS = (
     "-std=c++17",
     "-O3",
@@ -110,24 +91,8 @@ def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Pa
     if device == "cuda":
         parts += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
     else:
-        parts += [*host_flags(), os.environ.get("CXX", ""), _processor(), *runtime_sources()]
+        parts += [*with_users(PROGRAM), os.environ.get("CXX", ""), processor(), *runtime_sources()]
     return cache_dir("programs") / f"{Path(files[0].path).stem}-{digest(*parts)}"
-
-
-def host_flags() -> list[str]:
-    return [*FLAGS, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", ""))]
-
-
-def _processor() -> bytes:
-    """What -march=native depends on: the first processor that the system describes."""
-    try:
-        with open("/proc/cpuinfo", "rb") as cpuinfo:  # noqa: PTH123 - read at each start
-            text = cpuinfo.read(8192).partition(b"\n\n")[0]
-    except OSError:
-        return platform.machine().encode()
-    return b"\n".join(
-        line for line in text.splitlines() if line.startswith((b"model name", b"flags", b"Feature"))
-    )
 
 
 def runtime_sources() -> list[bytes]:
@@ -167,7 +132,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
         for name, text in zip(names, texts, strict=True):
             Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
-        flags = [*host_flags(), *options, "-I", str(HOST), "-include", "cuda_runtime.h"]
+        flags = [*with_users(PROGRAM), *options, "-I", str(HOST), "-include", "cuda_runtime.h"]
         runtime = _start_runtime(compiler)
         objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
         commands = [
@@ -226,7 +191,7 @@ def runtime_objects() -> Path:
 
 def _start_runtime(compiler: Compiler) -> _Runtime:
     """Begin to compile what is missing of the runtime."""
-    key = digest(*runtime_sources(), *host_flags(), compiler.identity, _processor())
+    key = digest(*runtime_sources(), *with_users(PROGRAM), compiler.identity, processor())
     kept = cache_dir("programs") / f"runtime-{key}"
     kept.mkdir(exist_ok=True)
     commands = []
@@ -234,7 +199,7 @@ def _start_runtime(compiler: Compiler) -> _Runtime:
         if not (kept / f"{part}.o").exists():
             building = kept / f"{part}.{os.getpid()}"
             source = str(HOST / f"{part}.cpp")
-            compile_part = [*compiler.compile, *host_flags(), "-I", str(HOST)]
+            compile_part = [*compiler.compile, *with_users(PROGRAM), "-I", str(HOST)]
             commands.append([*compile_part, "-c", source, "-o", str(building)])
     return _Runtime(kept, commands)
 

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cudalab.backends.cpu import check, check_rows, compiler
 from cudalab.backends.cpu.check_module import load_runtime
 from cudalab.backends.cpu.device import KernelEntry
+from cudalab.backends.cpu.flags import HOST, PROGRAM, with_users
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
-from cudalab.program.build import HOST, digest, host_flags, runtime_sources
+from cudalab.program.build import digest, runtime_sources
 from cudalab.program.messages import explain
 from cudalab.program.rewrite import rewrite
 from cudalab.system import elf
@@ -136,7 +137,7 @@ def host_library() -> Path:
     The library finds check mode's runtime by name when it is loaded, wherever that lies.
     """
     found = compiler.find_compiler()
-    flags = [*host_flags(), "-fPIC", "-I", str(HOST)]
+    flags = [*with_users(PROGRAM), "-fPIC", "-I", str(HOST)]
     runtime = compiler.check_runtime_library().name  # says what the processor can do, too
     folder = cache_dir("programs") / f"observed-{digest(*runtime_sources(), *flags, runtime)}"
     if (folder / HOST_LIBRARY).exists():  # what is made last

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import re
 import shlex
 import shutil
@@ -16,13 +15,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from cudalab.backends.cpu import assembly
+from cudalab.backends.cpu.flags import HOST, KERNEL, RUNTIME, processor, with_users
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, ToolchainError
 from cudalab.language import nvcc_rules
 from cudalab.system.cache import cache_dir, disk_full, disk_full_in_words
@@ -32,34 +31,14 @@ from cudalab.system.cache import cache_dir, disk_full, disk_full_in_words
 Step = tuple[str, ...] | Callable[[], None]
 Steps = Callable[[Path], tuple[Step, ...]]
 
-RUNTIME = Path(__file__).parent / "runtime"
-HEADERS = RUNTIME / "host"  # CUDA's own, such as cooperative_groups.h
-_SEARCHED = ("-I", str(RUNTIME), "-I", str(HEADERS))
+_SEARCHED = ("-I", str(RUNTIME), "-I", str(HOST))
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
-
-FLAGS = (
-    "-std=c++17",
-    "-O3",
-    "-march=native" if platform.machine() == "x86_64" else "-mcpu=native",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-fno-math-errno",  # CUDA's math functions set no errno
-    "-fno-trapping-math",
-    "-fwrapv",  # kernels count on wrapping integers and on type punning, as nvcc compiles them
-    "-fno-strict-aliasing",
-    "-fno-delete-null-pointer-checks",  # following a null pointer is a fault, not a licence
-    "-fno-sanitize=undefined",  # on by default in some compilers
-    "-fno-threadsafe-statics",
-    "-Werror=vla",  # as for nvcc; other warnings are left out of what is shown
-)
 
 # For check mode every access of the source must be there once, in the order of the source: nothing
 # is optimized, and compilers report the same.
 _CHECK = ("-DCUDALAB_CHECK",)
 _NOT_OPTIMIZED = (
-    *(flag for flag in FLAGS if flag != "-O3"),
+    *(flag for flag in KERNEL if flag != "-O3"),
     "-O0",
     "-g1",
     "-fno-omit-frame-pointer",
@@ -128,28 +107,18 @@ def _identity(path: Path) -> str:
     return f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
 
 
-@cache
-def _processor() -> str:
-    """What -march=native depends on."""
-    with suppress(OSError):
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-        found = re.findall(r"^(?:model name|flags|Features)\s*:.*$", text, re.MULTILINE)
-        return "\n".join(found[:2])
-    return f"{platform.machine()} {platform.processor()}"
-
-
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
-    return _runtime("runtime", "runtime.cpp", FLAGS)
+    return _runtime("runtime", "runtime.cpp", KERNEL)
 
 
 def check_runtime_library() -> Path:
     """The compiled scheduler of check mode (check.cpp), with its instruments."""
-    return _runtime("check-runtime", "check.cpp", (*FLAGS, "-fno-omit-frame-pointer", *_CHECK))
+    return _runtime("check-runtime", "check.cpp", (*KERNEL, "-fno-omit-frame-pointer", *_CHECK))
 
 
 def _runtime(stem: str, name: str, flags: tuple[str, ...]) -> Path:
-    flags = _flags(flags)
+    flags = with_users(flags)
     included = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
     texts, found = [_text(name)], set[str]()
     for text in texts:  # grows while it is read
@@ -167,7 +136,7 @@ def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path
 
     `check` is given the library before it is kept.
     """
-    flags, runtime = _flags(FLAGS), str(runtime_library())
+    flags, runtime = with_users(KERNEL), str(runtime_library())
     depends = (
         *flags,
         runtime,
@@ -189,7 +158,7 @@ def check_library(
 
     Whole programs have `more` flags, and `libraries` beside the runtime.
     """
-    flags = _flags((*_NOT_OPTIMIZED, *_hooks(), *more))
+    flags = with_users((*_NOT_OPTIMIZED, *_hooks(), *more))
     runtime = str(check_runtime_library())
     sources = set(re.findall(r'^#line \d+ "([^"]*)"', text, re.MULTILINE))
     compiler = find_compiler()
@@ -230,8 +199,8 @@ def _hooks() -> tuple[str, ...]:
 
 def _headers(text: str) -> list[str]:
     """What a kernel file is compiled with: cudalab_cpu.h, and CUDA's headers if it has any."""
-    has_any = any((HEADERS / name).is_file() for name in _INCLUDE.findall(text))
-    more = sorted(HEADERS.rglob("*.h")) if has_any else []
+    has_any = any((HOST / name).is_file() for name in _INCLUDE.findall(text))
+    more = sorted(HOST.rglob("*.h")) if has_any else []
     return [_text("cudalab_cpu.h"), *(path.read_text(encoding="utf-8") for path in more)]
 
 
@@ -239,14 +208,10 @@ def _text(name: str) -> str:
     return (RUNTIME / name).read_text(encoding="utf-8")
 
 
-def _flags(flags: tuple[str, ...]) -> tuple[str, ...]:
-    return (*flags, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
-
-
 def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path:
     """The cached library for `text`, made by `steps` when there is none."""
     compiler = find_compiler()
-    parts = (text, compiler.identity, _processor(), *depends)
+    parts = (text, compiler.identity, processor(), *depends)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     library = cache_dir("cpu") / f"{stem}-{key}.so"
     if not library.exists():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.checker.submit.submission import (
@@ -25,6 +24,7 @@ from cudalab.program.build import has_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from cudalab.checker.sandbox.sandbox import Limits, Outcome, Sandbox
     from cudalab.checker.submit.submission import Attempt

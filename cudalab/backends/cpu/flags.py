@@ -1,0 +1,55 @@
+"""How the host's compiler is called, for kernels and for whole programs. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+from pathlib import Path
+
+RUNTIME = Path(__file__).parent / "runtime"
+HOST = RUNTIME / "host"  # CUDA's own headers, such as cooperative_groups.h
+
+_COMMON = (
+    "-std=c++17",
+    "-O3",
+    "-march=native" if platform.machine() == "x86_64" else "-mcpu=native",
+    "-fno-math-errno",  # CUDA's math functions set no errno
+    "-fno-trapping-math",
+    "-fwrapv",  # kernels count on wrapping integers and on type punning, as nvcc compiles them
+    "-fno-strict-aliasing",
+    "-fno-delete-null-pointer-checks",  # following a null pointer is a fault, not a licence
+    "-fno-sanitize=undefined",  # on by default in some compilers
+)
+KERNEL = (
+    *_COMMON,
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-threadsafe-statics",
+    "-Werror=vla",  # as for nvcc; other warnings are left out of what is shown
+)
+PROGRAM = (
+    *_COMMON,
+    "-g1",  # the line of a crash
+    "-UNDEBUG",  # NDEBUG is on by default in some compilers
+    "-pthread",
+    "-w",  # nvcc, which graders run, has other warnings
+)
+
+
+def with_users(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags, and those of the environment variable CUDALAB_CXXFLAGS."""
+    return (*flags, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
+
+
+def processor() -> str:
+    """The value that -march=native depends on: the first processor that the system describes."""
+    try:
+        with open("/proc/cpuinfo", "rb") as cpuinfo:  # noqa: PTH123 - read at each start
+            text = cpuinfo.read(8192).partition(b"\n\n")[0]
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    lines = text.decode(errors="replace").splitlines()
+    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Feature")))
