@@ -269,8 +269,8 @@ def start_python(code, environment=None):
         import sys
         from pathlib import Path
         import numpy as np
-        from cudalab import source
-        from cudalab.backends.cpu import CpuBackend
+        from cudalab.language import source
+        from cudalab.backends.cpu.device import CpuBackend
         KERNELS = Path({str(KERNELS)!r})
         """
     program = textwrap.dedent(prelude) + textwrap.dedent(code)
@@ -303,8 +303,8 @@ def test_a_constant_null_pointer_is_followed(tmp_path):
     program = textwrap.dedent(f"""
         import numpy as np
         from pathlib import Path
-        from cudalab import source
-        from cudalab.backends.cpu import CpuBackend
+        from cudalab.language import source
+        from cudalab.backends.cpu.device import CpuBackend
         device = CpuBackend(1)
         module = device.compile(source.load(Path({str(path)!r}), "null.cu"), {{}})
         device.launch(module["f"], 1, 1, device.empty(1, np.int32))

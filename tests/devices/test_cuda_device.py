@@ -90,7 +90,7 @@ CRASH = """
     from pathlib import Path
     import numpy as np
     from cudalab import labs, registry, source
-    from cudalab.backends.cuda import CudaBackend
+    from cudalab.backends.cuda.device import CudaBackend
     from cudalab.errors import KernelError
 
     try:
@@ -133,7 +133,7 @@ def test_crash_in_a_kernel(then):
 def test_every_way_out_pops_the_context(leave, status):
     done = python(f"""
         import numpy as np
-        from cudalab.backends.cuda import CudaBackend
+        from cudalab.backends.cuda.device import CudaBackend
         with CudaBackend() as backend:
             large = backend.to_device(np.zeros(30_000_000, np.uint8))
             pieces = backend.chunks(large)
@@ -147,7 +147,7 @@ def test_every_way_out_pops_the_context(leave, status):
 @pytest.mark.cuda
 def test_process_that_never_leaves():
     done = python("""
-        from cudalab.backends.cuda import CudaBackend
+        from cudalab.backends.cuda.device import CudaBackend
         backend = CudaBackend().__enter__()
         buffer = backend.empty(1000, "f4")
     """)
