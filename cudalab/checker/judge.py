@@ -10,8 +10,8 @@ import hashlib
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,11 +36,11 @@ from cudalab.program.build import has_gpu
 from cudalab.system import exclusive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator, Sequence
 
     from cudalab.checker.cases import Plan, Test
     from cudalab.checker.sandbox.sandbox import Sandbox
+    from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Attempt, Submission
     from cudalab.labs.base import Case, Lab
 
@@ -49,24 +49,6 @@ INSTRUMENTED = 1100  # elements: a block and more
 EXPLAINED = (Why.WRONG, Why.OVERRUN, Why.INPUT_CHANGED, Why.CRASH, Why.EXIT)  # by the sanitizer
 TURN_S = 0.2  # between two looks whether the GPU is free
 OUTPUT_SLACK = 1 * MiB
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to judge."""
-
-    seed: int
-    limits: Limits = field(default_factory=Limits)
-    jobs: int = 2  # tests at a time, on the CPU
-    sanitize: bool = True
-    timing: bool = True
-    time_limit_s: float = 2.0  # of sampling
-    has_turn: bool = False  # whoever asks holds the GPU already, for several checks
-    keep: Path | None = None  # where the inputs of failed tests are left
-    tell: Callable[[str], None] = field(default=lambda _what: None)
-    # Beside other checks: what may run together, and what must have the machine for itself.
-    together: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
-    alone: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
 
 
 def check(

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.checker.cases import Plan
-    from cudalab.checker.judge import Settings
     from cudalab.checker.sandbox.sandbox import Limits
+    from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
 
@@ -51,7 +51,7 @@ class JudgingOptions:
     def settings(self, **rest: Any) -> Settings:
         """How to judge."""
         from cudalab.checker.cases import fresh_seed
-        from cudalab.checker.judge import Settings
+        from cudalab.checker.settings import Settings
 
         return Settings(
             seed=fresh_seed() if self.seed is None else self.seed,

@@ -19,6 +19,7 @@ from cudalab import labs
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
 from cudalab.checker.sandbox.sandbox import Limits, MiB
+from cudalab.checker.settings import Settings
 from cudalab.checker.submit.speed import OURS
 from cudalab.checker.submit.submission import Command, Kernel
 from cudalab.checker.verdicts import Status
@@ -173,7 +174,7 @@ def _check(job: Job, walls: Sandbox, device: str) -> Report:
     lab, timing = labs.get(job.lab), job.needs == "timing" or job.name == "only_once"
     with ExitStack() as stack:
         submission = _submission(job, lab, walls, device, stack)
-        settings = judge.Settings(
+        settings = Settings(
             cases.fresh_seed(),
             GPU_LIMITS if submission.device == "cuda" else LIMITS,
             jobs=4 if job.needs == "alone" else 1,

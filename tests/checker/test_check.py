@@ -20,6 +20,7 @@ from cudalab.bench import measure as bench
 from cudalab.checker import cases, judge, outputs, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.sandbox import sandbox
+from cudalab.checker.settings import Settings
 from cudalab.checker.submit import host_code, speed
 from cudalab.checker.submit.submission import Command, Kernel, copy_runtimes
 from cudalab.checker.submit.worker import LoadsOnce, measure
@@ -574,7 +575,7 @@ def test_a_mistake_of_the_worker_is_the_graders(tmp_path, monkeypatch, mode):
 
     monkeypatch.setattr(Kernel, "_spec", spec)
     plan = cases.public(lab, {}, mine.variant, quick=True)
-    report = judge.check(lab, mine, plan, mine.sandbox, judge.Settings(seed=3))
+    report = judge.check(lab, mine, plan, mine.sandbox, Settings(seed=3))
     assert report.exit_code is ExitCode.ERROR
     broken = next(stage for stage in report.stages if stage.status is Status.BROKEN)
     assert broken.name == {"compile": "compile", "cases": "correct"}[mode]
@@ -859,7 +860,7 @@ def test_who_is_to_blame_when_there_are_no_times(tmp_path, monkeypatch, ours, th
     rows = [{"status": status, "reason": "because", "ms": {}} for status in (ours, theirs)]
     monkeypatch.setattr(mine, "work", lambda *_, **__: ({"rows": rows}, ""))
     with pytest.raises(error, match="because"):
-        speed._by_bench(lab, mine, mine, {}, 100, judge.Settings(1))
+        speed._by_bench(lab, mine, mine, {}, 100, Settings(1))
 
 
 def test_points_for_speed_that_nobody_can_reach():
@@ -884,7 +885,7 @@ def test_both_in_one_loop(tmp_path):
     mine = Kernel(lab, path, walls, "cpu", "my.cu")
     reference = registry.find(lab, "sequential")
     twin = Kernel(lab, reference.path, speed.OURS, "cpu", reference.label, trusted=True)
-    settings = judge.Settings(seed=3, time_limit_s=0.5)
+    settings = Settings(seed=3, time_limit_s=0.5)
     try:
         for one in (mine, twin):
             one.compile([lab.complete({})])
@@ -910,7 +911,7 @@ def test_a_wrong_kernel_has_no_time():
     mine = Kernel(lab, CHEATS / "only_once.cu", walls, "cpu", "only_once.cu")
     reference = registry.find(lab, "sequential")
     twin = Kernel(lab, reference.path, speed.OURS, "cpu", reference.label, trusted=True)
-    settings = judge.Settings(seed=3, time_limit_s=0.2)
+    settings = Settings(seed=3, time_limit_s=0.2)
     try:
         mine.compile([lab.complete({})])
         twin.compile([lab.complete({})])

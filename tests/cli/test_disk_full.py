@@ -21,6 +21,7 @@ from cudalab.backends.cuda import nvcc
 from cudalab.checker import cases, judge
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.sandbox import Outcome
+from cudalab.checker.settings import Settings
 from cudalab.checker.submit.submission import CompileFailure, Kernel
 from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import ExitCode, ToolchainError
@@ -145,7 +146,7 @@ def test_what_the_checker_cannot_write_is_its_own_fault(kernel, monkeypatch):
 
     monkeypatch.setattr(kernel, "_fill", write)
     plan = cases.public(kernel.lab, {}, kernel.variant, quick=True)
-    report = judge.check(kernel.lab, kernel, plan, kernel.sandbox, judge.Settings(1))
+    report = judge.check(kernel.lab, kernel, plan, kernel.sandbox, Settings(1))
     assert report.exit_code == ExitCode.ERROR
     assert report.stages[-1].status is Status.BROKEN
     assert "No space left on device" in report.stages[-1].details[0]

@@ -17,6 +17,7 @@ from cudalab import labs
 from cudalab.checker import cases, judge
 from cudalab.checker.grading import similar, unpack
 from cudalab.checker.sandbox import sandbox
+from cudalab.checker.settings import Settings
 from cudalab.checker.submit.program import Program, device_for
 from cudalab.checker.submit.submission import Command, Kernel
 from cudalab.checker.verdicts import Status
@@ -116,7 +117,7 @@ def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Repor
             plan = _plan(lab, task, submission, folder)
         except (unpack.BadSubmissionError, HeaderError) as error:
             return refuse(task, error)
-        settings = judge.Settings(
+        settings = Settings(
             task.seed,
             task.limits,
             jobs=1,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from cudalab.checker.cases import Plan
-    from cudalab.checker.judge import Settings
+    from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Case, Lab, Size
 
