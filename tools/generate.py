@@ -16,7 +16,7 @@ from cudalab.bench.results import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
-from tools import results, sanitizers, targets
+from tools import ladders, results, sanitizers, targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,53 +126,12 @@ def row(figure: dict[str, Any]) -> list[str]:
 
 def bench() -> str:
     """From each ladder of docs/results/bench/*.json: the first rung, the fastest, the baselines."""
-    found = [ladders(load(path)) for path in sorted(results.FOLDER.glob("bench/*.json"))]
-    return "\n".join(found) or "No measurement is stored yet.\n"
-
-
-def ladders(stored: dict[str, Any]) -> str:
-    """One line for each table of a run of `cudalab bench`."""
-    environment = stored["environment"]
-    head = (
-        f"{environment['device_name']}, driver {environment['driver']}, "
-        f"{environment['date'][:10]}, commit `{environment['commit']}`; "
-        f"copy {environment['copy_gb_per_s']:,.0f} GB/s\n\n"
-    )
-    columns = ["lab", "n", "first rung, ms", "fastest, ms", "times as fast", "reaches"]
-    return head + table([*columns, "against CuPy", "against CUB"], map(ladder, stored["tables"]))
-
-
-def ladder(measured: dict[str, Any]) -> list[str]:
-    """The first rung and the fastest variant of one table."""
-    right = [r for r in measured["rows"] if r["kind"] == "variant" and r["status"] == "ok"]
-    first = right[0]
-    best = min(right, key=lambda r: r["statistics"]["median_ms"])
-    figures = best["statistics"]
-    rate = (
-        f"{figures['gflop_per_s'] / 1e3:,.1f} TFLOP/s"
-        if figures["gflop_per_s"]
-        else f"{figures['gb_per_s']:,.0f} GB/s"
-    )
-    case = " ".join(v for v in measured["case"].values() if isinstance(v, str))
-    return [
-        f"`{measured['lab']}` {case}",
-        measured["size"],
-        f"`{first['name']}` {first['statistics']['median_ms']:.3g}",
-        f"`{best['name']}` {figures['median_ms']:.3g}",
-        f"{first['statistics']['median_ms'] / figures['median_ms']:.3g}",
-        rate,
-        against(best, "cupy"),
-        against(best, "cub"),
+    found = [
+        ladders.heading(stored["environment"])
+        + table(ladders.COLUMNS, map(ladders.line, stored["tables"]))
+        for stored in map(load, sorted(results.FOLDER.glob("bench/*.json")))
     ]
-
-
-def against(best: dict[str, Any], baseline: str) -> str:
-    """How many times as fast as the fastest form of a baseline, with its confidence interval."""
-    ratios = [r for name, r in best["baselines"].items() if name.split(" ")[0] == baseline]
-    if not ratios:
-        return ""
-    least = min(ratios, key=lambda r: r["ratio"])
-    return f"{least['ratio']:.2f} ({least['low']:.2f} to {least['high']:.2f})"
+    return "\n".join(found) or "No measurement is stored yet.\n"
 
 
 def goals() -> str:

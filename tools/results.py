@@ -30,20 +30,19 @@ def read_all(kind: str) -> list[Json]:
     return [read(path) for path in sorted((FOLDER / kind).glob("*.json"))]
 
 
-def write(path: Path, document: Json, *, indent: int | None = 1) -> None:
+def write(path: Path, document: Json, *, indent: int = 1) -> None:
     """Replace a file; its folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    separators = (",", ":") if indent is None else None
-    text = json.dumps(document, indent=indent, ensure_ascii=False, separators=separators)
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def write_rows(path: Path, head: Json, rows: list[Json]) -> None:
-    """Replace a file by `head` and, under the key `rows`, a line for each of them."""
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    text = json.dumps({**head, "rows": []}, indent=1)
+def write_rows(path: Path, head: Json, rows: list[Json], key: str = "rows") -> None:
+    """Replace a file by `head` and, under `key`, a line for each of `rows`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.replace('"rows": []', f'"rows": [\n{lines}\n ]') + "\n", encoding="utf-8")
+    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    text = json.dumps({**head, key: []}, indent=1)
+    path.write_text(text.replace(f'"{key}": []', f'"{key}": [\n{lines}\n ]') + "\n", "utf-8")
 
 
 def slug(name: str) -> str:

@@ -3,7 +3,7 @@
 python -m tools.targets run [LAB...]         measure all lines below, or those of these labs
 python -m tools.targets add BENCH.json...    take them from what `cudalab bench --json` has written
 
-Both add to docs/results/targets/, with all samples, and leave the latest runs of each line there;
+Both add the statistics to docs/results/targets/ and leave the latest runs of each line there;
 tools/generate.py makes the table of docs/performance/README.md from them.
 """
 
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.bench.results import load
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from cudalab.labs.base import Size
+    from tools.results import Json
 
 SECONDS = "1"  # of sampling for a table
 RUNS_SHOWN = 3
+ROW = ("name", "kind", "cache", "status", "statistics", "baselines")  # what is stored of each
 PEERS = {"cub": "CUB", "cupy": "CuPy"}
 
 
@@ -155,19 +157,23 @@ def main(command: str, *words: str) -> None:
         path = results.FOLDER / "targets" / f"{results.slug(environment['device_name'])}.json"
         stored = results.read(path) if path.exists() else {"tables": []}
         stored["device"] = environment["device_name"]
-        for row in (row for table in document["tables"] for row in table["rows"]):
-            row["samples_ms"] = [round(ms, 6) for ms in row["samples_ms"]]  # no clock tells more
-            row["clocks_mhz"] = [mhz and round(mhz) for mhz in row["clocks_mhz"]]
+        run = {key: environment[key] for key in ("date", "commit", "driver")}
         stored["tables"] += [
-            {"date": environment["date"], "commit": environment["commit"], **table}
+            {**run, **statistics_of(table)}
             for table in document["tables"]
             if any(belongs(table, target, size) for target in TARGETS for size in target.sizes)
         ]
         stored["tables"] = latest(stored["tables"])
-        results.write(path, stored, indent=None)
+        results.write_rows(path, {"device": stored["device"]}, stored["tables"], key="tables")
 
 
-def latest(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def statistics_of(table: Json) -> Json:
+    """What is stored of a table of bench: what was measured, its statistics, no samples."""
+    measured = {key: table[key] for key in ("lab", "case", "size", "dist")}
+    return {**measured, "rows": [{key: row[key] for key in ROW} for row in table["rows"]]}
+
+
+def latest(tables: list[Json]) -> list[Json]:
     """The tables of the last RUNS_SHOWN runs of each line's variants, which are all that counts."""
     needed = set()
     by_date = sorted(range(len(tables)), key=lambda i: str(tables[i]["date"]))
@@ -180,7 +186,7 @@ def latest(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [table for i, table in enumerate(tables) if i in needed]
 
 
-def measured(target: Target) -> dict[str, Any]:
+def measured(target: Target) -> Json:
     """The document of one `cudalab bench`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.json"
@@ -203,26 +209,26 @@ def shown(size: Size, comma: str = ",") -> str:
     )
 
 
-def belongs(table: dict[str, Any], target: Target, size: Size) -> bool:
+def belongs(table: Json, target: Target, size: Size) -> bool:
     """Whether `table` has measured `target` at `size`."""
     lab = labs.get(target.lab)
     return (
         table["lab"] == target.lab
         and table["size"] == shown(size)
         and table["dist"] == (target.dist or lab.distributions[0])
-        and not table["sweep"]
+        and not table.get("sweep")  # which is not stored
         and lab.complete(table["case"]) == lab.complete(dict(target.case))
         and ratio(table, target) is not None
     )
 
 
-def ratio(table: dict[str, Any], target: Target) -> tuple[float, str] | None:
+def ratio(table: Json, target: Target) -> tuple[float, str] | None:
     """By how much the best variant is faster than the fastest form of the peer, and its name."""
     found = ratios(table, target)
     return max(((times, name) for name, times in found.items()), default=None)
 
 
-def ratios(table: dict[str, Any], target: Target) -> dict[str, float]:
+def ratios(table: Json, target: Target) -> dict[str, float]:
     """The same of each variant."""
     return {
         row["name"]: min(of_peer)
@@ -232,11 +238,11 @@ def ratios(table: dict[str, Any], target: Target) -> dict[str, float]:
     }
 
 
-def is_of(baseline: dict[str, Any], peer: str) -> bool:
+def is_of(baseline: Json, peer: str) -> bool:
     return str(baseline["name"]).split(" ")[0] == peer
 
 
-def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
+def lines(stored: Json) -> Iterable[list[str]]:
     """The rows of the table: each target at each size, the last runs of the variant that was best.
 
     A target is missed where the median of these runs is below its goal.

@@ -1,0 +1,88 @@
+"""tools/: what is stored under docs/results."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from bench_documents import document, row, table
+
+from cudalab.bench.results import as_json, load
+from tools import ladders, results, targets
+
+STORED = sorted(results.FOLDER.rglob("*.json"))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A file of bench with a line of the targets: a sum beside CUB."""
+    cub = row("cub", 0.2, kind="baseline")
+    path = tmp_path / "bench.json"
+    sums = table([row("single_pass", 0.1), cub], n=1 << 16)
+    path.write_text(as_json(document(sums)), encoding="utf-8")
+    return path
+
+
+def samples(found):
+    """Every list of samples in a document."""
+    if isinstance(found, dict):
+        for key, value in found.items():
+            yield from [value] if key in ladders.SAMPLES else samples(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from samples(value)
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: str(path.relative_to(results.FOLDER)))
+def test_statistics_are_stored_and_samples_are_not(path):
+    assert not any(samples(results.read(path)))
+
+
+def test_a_ladder_is_stored_without_samples(folder, measured):
+    assert any(samples(results.read(measured)))
+    ladders.add(measured)
+    path = folder / "bench" / "test-gpu.json"
+    assert not any(samples(results.read(path)))
+    (before,), (after,) = (map(ladders.line, load(p)["tables"]) for p in (measured, path))
+    assert before == after
+    assert after[2:5] == ["`single_pass` 0.1", "`single_pass` 0.1", "1"]
+    assert after[-1].startswith("2.00 (")
+
+
+def test_a_target_is_stored_without_samples(folder, measured):
+    targets.main("add", str(measured))
+    stored = results.read(folder / "targets" / "test-gpu.json")
+    assert not any(samples(stored))
+    (kept,) = stored["tables"]
+    assert kept["rows"][0]["statistics"] == load(measured)["tables"][0]["rows"][0]["statistics"]
+    lines = [line for line in targets.lines(stored) if line[3] != "not measured"]
+    assert [line[:4] for line in lines] == [
+        ["`reduce` sum, int32", "65,536", "`single_pass`", "2.00"]
+    ]
+
+
+def test_the_last_runs_of_a_target_are_kept(folder, measured):
+    for day in range(1, 6):
+        run = results.read(measured)
+        run["environment"]["date"] = f"2026-01-0{day}T12:00:00+00:00"
+        measured.write_text(json.dumps(run), encoding="utf-8")
+        targets.main("add", str(measured))
+    stored = results.read(folder / "targets" / "test-gpu.json")
+    assert [each["date"][:10] for each in stored["tables"]] == [
+        f"2026-01-0{day}" for day in (3, 4, 5)
+    ]
+
+
+def test_a_line_for_each_row(tmp_path):
+    path = tmp_path / "new" / "a.json"
+    results.write_rows(path, {"device": "a GPU"}, [{"n": 1}, {"n": 2}], key="tables")
+    assert path.read_text(encoding="utf-8") == (
+        '{\n "device": "a GPU",\n "tables": [\n  {"n": 1},\n  {"n": 2}\n ]\n}\n'
+    )
+    assert results.read(path) == {"device": "a GPU", "tables": [{"n": 1}, {"n": 2}]}
