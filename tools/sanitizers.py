@@ -26,14 +26,13 @@ from typing import TYPE_CHECKING, Any
 from cudalab import labs, runner
 from cudalab.backends import open_backend
 from cudalab.bench import measure as bench
-from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.labs.solve.spectrum import RefusalError
-from tools import results, targets
+from tools import results, targets, truth
 from tools.results import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
     from cudalab.backends.base import Backend
     from cudalab.labs.base import Case, Lab, Size
@@ -71,20 +70,10 @@ SHOWN_LINES = 30
 
 
 def cases(lab: Lab, variant: Variant) -> list[Case]:
-    """Those of the lab's default and of ALSO that the variant computes, or its own first one."""
-    wanted = [lab.complete(options) for options in ({}, *ALSO.get(lab.name, ()))]
-    return [case for case in wanted if variant.computes(case)] or [next(own(lab, variant))]
-
-
-def own(lab: Lab, variant: Variant) -> Iterator[Case]:
-    """All cases of a variant."""
-    for values in product(*lab.axes.values()):
-        try:
-            case = lab.complete(dict(zip(lab.axes, values, strict=True)))
-        except UsageError:  # options that cannot be combined
-            continue
-        if variant.computes(case):
-            yield case
+    """The lab's default case and those of ALSO that the variant computes, or its own first one."""
+    usual = [lab.complete(options) for options in ({}, *ALSO.get(lab.name, ()))]
+    computed = [case for case in usual if variant.computes(case)]
+    return computed or [truth.first_case(lab, variant)]
 
 
 def sizes_of(lab_name: str, case: Case) -> tuple[Size, ...]:

@@ -7,11 +7,13 @@ a `LAB` object in lab.py and launch plans in plans.py, and its folder of kernels
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from cudalab.backends.base import C_TYPES
+from cudalab.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -138,6 +140,18 @@ class Lab:
         """
         defaults = {axis: values[0] for axis, values in self.axes.items()}
         return defaults | {name: value for name, value in given.items() if value is not None}
+
+    def cases(self) -> Iterator[Case]:
+        """Every whole case, the default one first: options that cannot be combined make none."""
+        seen = []
+        for values in product(*self.axes.values()):
+            try:
+                case = self.complete(dict(zip(self.axes, values, strict=True)))
+            except UsageError:
+                continue
+            if case not in seen:
+                seen.append(case)
+                yield case
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """What the case defines for every kernel of the lab: T, its element type in C."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,6 @@ from cudalab import labs
 from cudalab.backends.cpu import check, check_rows
 from cudalab.backends.cpu.device import CpuBackend
 from cudalab.backends.trace import Place, Thread
-from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
 from cudalab.microscope import profile, sanitize
@@ -269,20 +268,8 @@ def variants():
         lab = labs.get(name)
         for variant in registry.variants(lab):
             if not variant.missing(CpuBackend.features):
-                yield pytest.param(
-                    lab, variant, first_case(lab, variant), id=f"{name}-{variant.name}"
-                )
-
-
-def first_case(lab, variant):
-    for values in product(*lab.axes.values()):
-        try:
-            case = lab.complete(dict(zip(lab.axes, values, strict=True)))
-        except UsageError:
-            continue
-        if variant.computes(case):
-            return case
-    raise AssertionError(variant.name)
+                case = next(case for case in lab.cases() if variant.computes(case))
+                yield pytest.param(lab, variant, case, id=f"{name}-{variant.name}")
 
 
 # As it is, it has a block for each of 2^13 buckets, however short the array.
