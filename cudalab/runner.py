@@ -17,7 +17,7 @@ from cudalab.language import source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from cudalab.backends.base import Backend, Timer
+    from cudalab.backends.base import Device, Timer
     from cudalab.labs.base import Array, Case, Inputs, Lab, Step
     from cudalab.labs.registry import Variant
 
@@ -32,17 +32,17 @@ class Answer:
 
 
 def run(
-    lab: Lab, variant: Variant, backend: Backend, inputs: Inputs, case: Case, *, watch: Stopwatch
+    lab: Lab, variant: Variant, device: Device, inputs: Inputs, case: Case, *, watch: Stopwatch
 ) -> Answer:
     """Compute once; when this returns every kernel has succeeded."""
     empty = lab.empty_answer(inputs, case)
     if empty is not None:
         return Answer(lambda: iter([as_bytes(empty)]), lambda: empty, [])
     try:
-        step = prepare(lab, variant, backend, inputs, case, watch=watch)
+        step = prepare(lab, variant, device, inputs, case, watch=watch)
         with watch("kernels"):
             step()
-            backend.synchronize()
+            device.synchronize()
     except CudalabError as error:
         # A kernel is missing or has other parameters, or a define is.
         if type(error) in (CudalabError, HeaderError):
@@ -50,31 +50,31 @@ def run(
         raise
 
     def array() -> Array:
-        return backend.to_host(step.out)
+        return device.to_host(step.out)
 
     def pieces() -> Iterator[memoryview]:
         encoded = lab.encode(array, case)
-        return backend.chunks(step.out) if encoded is None else iter([memoryview(encoded)])
+        return device.chunks(step.out) if encoded is None else iter([memoryview(encoded)])
 
     return Answer(pieces, array, step.notes)
 
 
 def prepare(
-    lab: Lab, variant: Variant, backend: Backend, inputs: Inputs, case: Case, *, watch: Stopwatch
+    lab: Lab, variant: Variant, device: Device, inputs: Inputs, case: Case, *, watch: Stopwatch
 ) -> Step:
     """Compile the variant and bring the inputs to the device; the step can then be repeated."""
     defines = {**lab.kernel_defines(case), **variant.defines}
     with watch("compile"):
-        kernels = backend.compile(
+        kernels = device.compile(
             source.load(variant.path, variant.label),
             defines,
             arch=registry.architecture(variant.requires),
         )
     with watch("to device"):
-        buffers = {name: backend.to_device(data) for name, data in inputs.arrays.items()}
+        buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
     waited = sum(data.seconds for data in inputs.arrays.values() if isinstance(data, Payload))
     watch.take("to device", "read", 1e3 * waited)
-    job = Job(backend, kernels, variant, buffers, inputs.params, case)
+    job = Job(device, kernels, variant, buffers, inputs.params, case)
     return lab.plan(variant.dispatch)(job)
 
 
@@ -132,26 +132,26 @@ class Stopwatch:
         return [*rows, ("total", 1e3 * (time.perf_counter() - self.began))]
 
 
-class TimedBackend:
-    """A backend that also times each launch."""
+class TimedDevice:
+    """A device that also times each launch."""
 
-    def __init__(self, backend: Backend) -> None:
-        """Pass everything but launches on to `backend`."""
-        self._backend = backend
+    def __init__(self, device: Device) -> None:
+        """Pass everything but launches on to `device`."""
+        self._device = device
         self.launches: list[tuple[str, Timer]] = []  # kernel name, its time
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the backend has."""
-        return getattr(self._backend, name)
+        """Whatever the device has."""
+        return getattr(self._device, name)
 
     def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
         """Launch between the two ends of a timer."""
-        timer = self._backend.timer()
+        timer = self._device.timer()
         timer.start()
-        self._backend.launch(kernel, *args, **options)
+        self._device.launch(kernel, *args, **options)
         timer.stop()
         self.launches.append((kernel.name, timer))
 
-    def as_backend(self) -> Backend:
+    def as_device(self) -> Device:
         """Itself, as the type it stands for."""
-        return cast("Backend", self)
+        return cast("Device", self)

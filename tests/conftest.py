@@ -61,7 +61,7 @@ def device_name(request):
 
 
 @pytest.fixture(scope="session")
-def backend(device_name):
+def device(device_name):
     """The device itself, opened once for all tests."""
-    with backends.open_backend(device_name) as opened:
+    with backends.open_device(device_name) as opened:
         yield opened

@@ -11,7 +11,7 @@ import pytest
 
 from cudalab import labs, runner
 from cudalab.backends.cpu import compiler
-from cudalab.backends.cpu.check import CheckBackend
+from cudalab.backends.cpu.check import CheckDevice
 from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.base import Inputs
@@ -85,7 +85,7 @@ def profiled(lab_name, variant_name, n, **options):
         announced = lab.read(InputStream(file.fileno()), case)
         arrays = {name: np.array(in_memory(data)) for name, data in announced.arrays.items()}
     inputs = Inputs(arrays, announced.params)
-    with CheckBackend(**({"detect": False, "count": True} | options)) as device:
+    with CheckDevice(**({"detect": False, "count": True} | options)) as device:
         answer = runner.run(lab, variant, device, inputs, case, watch=runner.Stopwatch())
     assert lab.compare(answer.array(), inputs, case) is None
     return device

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab import labs, runner
-from cudalab.backends import open_backend
+from cudalab.backends import open_device
 from cudalab.bench.results import environment
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
@@ -25,7 +25,7 @@ from tools import results
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cudalab.backends.base import Backend
+    from cudalab.backends.base import Device
     from cudalab.labs.base import Array, Lab
     from cudalab.labs.registry import Variant
 
@@ -133,11 +133,11 @@ SYSTEMS: dict[str, Callable[[Rng, int], Array]] = {
 
 def main(device: str) -> None:
     """Measure both labs on one device and store what was found."""
-    with open_backend(device) as backend:
-        described = environment(device, backend.properties(), 0, ())
+    with open_device(device) as opened:
+        described = environment(device, opened.properties(), 0, ())
         tables = {
-            "matmul": dict(of_products(backend, SIZES[device])),
-            "solve": dict(of_systems(backend)),
+            "matmul": dict(of_products(opened, SIZES[device])),
+            "solve": dict(of_systems(opened)),
         }
     name = described["device_name"]
     stored = {
@@ -150,7 +150,7 @@ def main(device: str) -> None:
     results.write(results.FOLDER / "accuracy" / f"{results.slug(name)}.json", stored)
 
 
-def of_products(backend: Backend, n: int) -> Iterator[tuple[str, dict[str, Errors | str]]]:
+def of_products(device: Device, n: int) -> Iterator[tuple[str, dict[str, Errors | str]]]:
     """For each input: of each variant the norm of the error, and the greatest in UNIT |A| |B|."""
     lab = labs.get("matmul")
     for what, draw in PRODUCTS.items():
@@ -163,18 +163,18 @@ def of_products(backend: Backend, n: int) -> Iterator[tuple[str, dict[str, Error
             norm = np.linalg.norm(off) / np.linalg.norm(exact)
             return float(norm), float((np.abs(off) / terms).max() / UNIT)
 
-        found = answers(lab, backend, Inputs({"a": a, "b": b}, {"m": n, "k": n, "n": n}))
+        found = answers(lab, device, Inputs({"a": a, "b": b}, {"m": n, "k": n, "n": n}))
         row: dict[str, Errors | str] = {
             name: errors(c) if isinstance(c, np.ndarray) else c for name, c in found
         }
-        if backend.name == "cuda" and importlib.util.find_spec("cupy"):
+        if device.name == "cuda" and importlib.util.find_spec("cupy"):
             import cupy  # noqa: PLC0415 - a GPU's
 
             row["cuBLAS"] = errors(cupy.asnumpy(cupy.asarray(a) @ cupy.asarray(b)))
         yield what, row
 
 
-def of_systems(backend: Backend) -> Iterator[tuple[str, dict[str, Errors | str]]]:
+def of_systems(device: Device) -> Iterator[tuple[str, dict[str, Errors | str]]]:
     """For each system: of each variant the backward error, and the relative one of the answer."""
     lab = labs.get("solve")
     for what, draw in SYSTEMS.items():
@@ -190,12 +190,12 @@ def of_systems(backend: Backend) -> Iterator[tuple[str, dict[str, Errors | str]]
             off = np.abs(x - exact).max() / np.abs(exact).max()
             return float(np.abs(a @ x - f).max() / size), float(off)
 
-        found = answers(lab, backend, Inputs({"a": a, "f": f}, {"n": UNKNOWNS}))
+        found = answers(lab, device, Inputs({"a": a, "f": f}, {"n": UNKNOWNS}))
         row: dict[str, Errors | str] = {
             name: errors(x.astype(np.float64)) if isinstance(x, np.ndarray) else x
             for name, x in found
         }
-        if backend.name == "cuda" and importlib.util.find_spec("cupy"):
+        if device.name == "cuda" and importlib.util.find_spec("cupy"):
             import cupy  # noqa: PLC0415 - a GPU's
 
             x = cupy.linalg.solve(cupy.asarray(a), cupy.asarray(f))
@@ -203,22 +203,22 @@ def of_systems(backend: Backend) -> Iterator[tuple[str, dict[str, Errors | str]]
         yield what, row
 
 
-def answers(lab: Lab, backend: Backend, inputs: Inputs) -> Iterator[tuple[str, Array | str]]:
+def answers(lab: Lab, device: Device, inputs: Inputs) -> Iterator[tuple[str, Array | str]]:
     """Of each variant that the device runs: what it computes, or why it does not."""
     case = lab.complete({})
     for variant in registry.variants(lab):
-        if variant.computes(case) and not variant.missing(backend.features):
-            yield variant.name, answer(lab, backend, variant, inputs)
+        if variant.computes(case) and not variant.missing(device.features):
+            yield variant.name, answer(lab, device, variant, inputs)
 
 
-def answer(lab: Lab, backend: Backend, variant: Variant, inputs: Inputs) -> Array | str:
+def answer(lab: Lab, device: Device, variant: Variant, inputs: Inputs) -> Array | str:
     own = Inputs(dict(inputs.arrays), dict(inputs.params))  # a plan may leave notes in them
     case, watch = lab.complete({}), runner.Stopwatch()
     try:
-        step = runner.prepare(lab, variant, backend, own, case, watch=watch)
+        step = runner.prepare(lab, variant, device, own, case, watch=watch)
         step()
         turned = any("turning to" in note for note in step.notes)
-        return "left to another" if turned else backend.to_host(step.out)
+        return "left to another" if turned else device.to_host(step.out)
     except CudalabError as error:
         return f"refused: {error.message}"
 

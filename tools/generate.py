@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.results import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
@@ -60,7 +60,7 @@ def variants() -> str:
                 [
                     f"[`{variant.name}`]({variant.label})",
                     variant.summary + restrictions(variant),
-                    "cuda" if variant.missing(CpuBackend.features) else "cuda, cpu",
+                    "cuda" if variant.missing(CpuDevice.features) else "cuda, cpu",
                     ", ".join(variant.default),
                 ]
                 for variant in registry.variants(labs.get(lab))
@@ -198,7 +198,7 @@ def not_compared(rows: list[dict[str, Any]]) -> list[str]:
         f"{lab}/{variant.name}"
         for lab in dict.fromkeys(row["run"].partition("/")[0] for row in rows)
         for variant in registry.variants(labs.get(lab))
-        if not variant.missing(CpuBackend.features) and f"{lab}/{variant.name}" not in known
+        if not variant.missing(CpuDevice.features) and f"{lab}/{variant.name}" not in known
     ]
 
 

@@ -250,15 +250,15 @@ def barrier_ns(threads: int) -> float:
 
 def time_barriers(threads: int, blocks: int = 64, barriers: int = 1000) -> float:
     """Run tools/barrier_loop.cu on one OS thread."""
-    from cudalab.backends.cpu.device import CpuBackend  # noqa: PLC0415 - in the measured process only
+    from cudalab.backends.cpu.device import CpuDevice  # noqa: PLC0415 - in the measured process only
 
-    with CpuBackend(1) as backend:
-        module = backend.compile(source.load(ROOT / "tools" / "barrier_loop.cu"), {})
-        out = backend.empty(blocks * threads, np.int32)
-        backend.launch(module["barrier_loop"], 1, threads, out, np.int32(1))
-        timer = backend.timer()
+    with CpuDevice(1) as device:
+        module = device.compile(source.load(ROOT / "tools" / "barrier_loop.cu"), {})
+        out = device.empty(blocks * threads, np.int32)
+        device.launch(module["barrier_loop"], 1, threads, out, np.int32(1))
+        timer = device.timer()
         timer.start()
-        backend.launch(module["barrier_loop"], blocks, threads, out, np.int32(barriers))
+        device.launch(module["barrier_loop"], blocks, threads, out, np.int32(barriers))
         timer.stop()
     return 1e6 * timer.ms / (blocks * threads * barriers)
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends import open_backend
-from cudalab.backends.cpu.check import CheckBackend
+from cudalab.backends import open_device
+from cudalab.backends.cpu.check import CheckDevice
 from cudalab.language import source
 from cudalab.microscope import ncu
 from tools import results, truth
@@ -26,7 +26,7 @@ from tools import results, truth
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.backends.base import Backend
+    from cudalab.backends.base import Device
 
     Pattern = list[int | None]  # the item of each lane; None: it takes no part
     Row = dict[str, Any]
@@ -116,7 +116,7 @@ def rows() -> Iterator[Row]:
 # Running -----------------------------------------------------------------------------------------
 
 
-def launch(device: Backend, wanted: list[Row]) -> Iterator[Row]:
+def launch(device: Device, wanted: list[Row]) -> Iterator[Row]:
     """Launch the kernel of each row; its row again once it has run."""
     text = source.load(KERNELS, "tools/shared_patterns.cu")
     modules = {
@@ -135,7 +135,7 @@ def launch(device: Backend, wanted: list[Row]) -> Iterator[Row]:
 
 def model(wanted: list[Row]) -> list[int]:
     """The wavefronts of each row on the CPU device."""
-    with CheckBackend(detect=False, count=True) as device:
+    with CheckDevice(detect=False, count=True) as device:
         return [
             sum(
                 access.wavefronts
@@ -174,7 +174,7 @@ def cuda(path: Path) -> None:
 
 def child() -> None:
     """The process that ncu watches."""
-    with open_backend("cuda") as device:
+    with open_device("cuda") as device:
         for _ in launch(device, list(rows())):
             pass
         print(device.properties()["name"])

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from cudalab.backends import open_backend
+from cudalab.backends import open_device
 from cudalab.system.machine import usable_cores
 
 Json = dict[str, Any]
@@ -52,8 +52,8 @@ def slug(name: str) -> str:
 
 def machine(device: str) -> dict[str, str]:
     """The device that is measured, its driver, the date and the commit."""
-    with open_backend(device) as backend:
-        table = backend.properties()
+    with open_device(device) as opened:
+        table = opened.properties()
     described = {
         "cpu": f"{table.get('Name')}, {usable_cores()} cores",
         "cuda": str(table.get("name")),

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudalab import labs, runner
-from cudalab.backends import open_backend
+from cudalab.backends import open_device
 from cudalab.bench import measure as bench
 from cudalab.labs import registry
 from cudalab.labs.solve.spectrum import RefusalError
@@ -34,7 +34,7 @@ from tools.results import ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from cudalab.backends.base import Backend
+    from cudalab.backends.base import Device
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.labs.registry import Variant
 
@@ -88,31 +88,31 @@ def compute(lab_name: str, *names: str) -> None:
     dists = DISTS.get(lab_name, lab.distributions[:1])
     found = {name: registry.find(lab, name) for name in names}
     wanted = {name: cases(lab, variant) for name, variant in found.items()}
-    with open_backend("cuda") as backend, tempfile.TemporaryDirectory() as folder:
+    with open_device("cuda") as device, tempfile.TemporaryDirectory() as folder:
         for case in {json.dumps(case): case for of in wanted.values() for case in of}.values():
             sizes = sizes_of(lab_name, case)
             for size, dist in product(sizes, dists):
-                data = bench.make_data(lab, case, size, dist, 1, backend, Path(folder))
+                data = bench.make_data(lab, case, size, dist, 1, device, Path(folder))
                 for name in (name for name in names if case in wanted[name]):
                     if not isinstance(size, int) or size <= SLOW.get(name, size):
-                        compute_one(lab, found[name], backend, data, case)
+                        compute_one(lab, found[name], device, data, case)
             for name in (name for name in names if case in wanted[name]):
                 for defines, size, also in BESIDES.get(name, ()):
                     variant = replace(found[name], defines=found[name].defines | defines)
                     for dist in also:
-                        data = bench.make_data(lab, case, size, dist, 1, backend, Path(folder))
-                        compute_one(lab, variant, backend, data, case)
+                        data = bench.make_data(lab, case, size, dist, 1, device, Path(folder))
+                        compute_one(lab, variant, device, data, case)
 
 
-def compute_one(lab: Lab, variant: Variant, backend: Backend, data: bench.Data, case: Case) -> None:
+def compute_one(lab: Lab, variant: Variant, device: Device, data: bench.Data, case: Case) -> None:
     """One answer; a method may refuse a system that it is not made for."""
     watch = runner.Stopwatch()
-    step = runner.prepare(lab, variant, backend, data.inputs, case, watch=watch)
+    step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
     try:
         step()
     except RefusalError:
         return
-    wrong = lab.compare(backend.to_host(step.out), data.inputs, case)
+    wrong = lab.compare(device.to_host(step.out), data.inputs, case)
     if wrong is not None:
         sys.exit(f"{variant.name}: {data.inputs.params}, {case}: {wrong}")
 
@@ -138,8 +138,8 @@ def checked(tool: str, lab: str, *names: str) -> tuple[int | None, list[str]]:
 
 def run(*wanted: str) -> None:
     """All tools over all variants that the GPU has the features for; stored as they come."""
-    with open_backend("cuda") as backend:
-        features = backend.features
+    with open_device("cuda") as device:
+        features = device.features
     found = [
         (lab, variant.name)
         for lab in labs.names()

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudalab import labs, runner
-from cudalab.backends import open_backend
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends import open_device
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -124,7 +124,7 @@ def work(names: Sequence[str] = ()) -> Iterator[tuple[Lab, Variant, Case, Size]]
         lab = labs.get(name)
         for variant in registry.variants(lab):
             wanted = not names or name in names or f"{name}/{variant.name}" in names
-            if not wanted or variant.missing(CpuBackend.features):
+            if not wanted or variant.missing(CpuDevice.features):
                 continue
             case = first_case(lab, variant)
             shaped = MATRIX if case.get("along", "all") != "all" else sizes
@@ -165,9 +165,9 @@ def cpu_counts() -> dict[str, dict[str, Counts]]:
 
 def cpu_run(lab: Lab, variant: Variant, case: Case, size: Size) -> dict[str, Counts]:
     """The counts of each kernel of one run."""
-    from cudalab.backends.cpu.check import CheckBackend  # noqa: PLC0415 - the GPU's side needs none
+    from cudalab.backends.cpu.check import CheckDevice  # noqa: PLC0415 - the GPU's side needs none
 
-    with CheckBackend(detect=False, count=True) as device:
+    with CheckDevice(detect=False, count=True) as device:
         data = inputs(lab, case, size)
         one = profile.profile_variant(lab, variant, device, lambda: device.traces, data, case)
     if one.failed:
@@ -313,7 +313,7 @@ def compile_one(names: tuple[str, str]) -> int:
     """Fill the cache with one variant's machine code."""
     lab = labs.get(names[0])
     variant = registry.find(lab, names[1])
-    with open_backend("cuda") as device:
+    with open_device("cuda") as device:
         compiled(device, lab, variant, first_case(lab, variant))
     return 1
 
@@ -343,7 +343,7 @@ def launches_on_gpu(path: Path, names: Sequence[str]) -> None:
     """The process that ncu watches: every run once, and which launches belong to it."""
     launches: list[tuple[str, str]] = []
     wrong: list[str] = []
-    with open_backend("cuda") as device:
+    with open_device("cuda") as device:
         launch = device.launch
         current = ""
 

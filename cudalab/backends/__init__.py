@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cudalab.backends.base import Backend
+    from cudalab.backends.base import Device
 
 DEVICES = ("cuda", "cpu")
 
 
-def open_backend(device: str, threads: int | None = None) -> Backend:
+def open_device(device: str, threads: int | None = None) -> Device:
     """Open a device: "cuda", "cpu", or "auto" for the GPU where there is one, else the CPU.
 
     `threads` is the number of OS threads of the CPU device; None takes every core.
@@ -19,12 +19,12 @@ def open_backend(device: str, threads: int | None = None) -> Backend:
     if device == "auto":
         device = choose_device()
     if device == "cuda":
-        from cudalab.backends.cuda.device import CudaBackend  # noqa: PLC0415 - imports PyCUDA
+        from cudalab.backends.cuda.device import CudaDevice  # noqa: PLC0415 - imports PyCUDA
 
-        return CudaBackend()
-    from cudalab.backends.cpu.device import CpuBackend  # noqa: PLC0415 - not needed beside a GPU
+        return CudaDevice()
+    from cudalab.backends.cpu.device import CpuDevice  # noqa: PLC0415 - not needed beside a GPU
 
-    return CpuBackend(threads)
+    return CpuDevice(threads)
 
 
 def choose_device() -> str:

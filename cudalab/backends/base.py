@@ -1,7 +1,7 @@
 """What a device must offer to run a lab's kernels.
 
-A backend is a context manager: leaving it releases the device on every path. Everything a lab
-does with a device goes through the few methods of `Backend`; a lab never knows which one it has.
+A device is a context manager: leaving it releases the device on every path. Everything a lab
+does with a device goes through the few methods of `Device`; a lab never knows which one it has.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Hold(Protocol):
 
 
 @runtime_checkable
-class Backend(Protocol):
+class Device(Protocol):
     """A device. Launches are in order; `to_host` and `Timer.ms` wait for what was launched."""
 
     name: str  # "cuda" or "cpu"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from cudalab.backends.base import Backend, Buffer, Timer
+    from cudalab.backends.base import Buffer, Device, Timer
     from cudalab.bench.bounds import Bound
     from cudalab.labs.base import Array, Case, Lab, Size, Step
     from cudalab.labs.registry import Variant
@@ -160,16 +160,16 @@ class Plan:
 class Meter:
     """Takes samples on one device."""
 
-    def __init__(self, backend: Backend, now: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, device: Device, now: Callable[[], float] = time.perf_counter) -> None:
         """`now` is the host's clock in seconds."""
-        self.backend = backend
+        self.device = device
         self.now = now
         self.best_mhz = 0.0  # of the session
 
     def sample(self, candidate: Candidate, cache: str, number: int) -> Sample:
         """Time one computation: from flushed caches, or right after another one (hot)."""
-        if candidate.device != self.backend.name:
-            self.backend.synchronize()  # nothing else runs meanwhile
+        if candidate.device != self.device.name:
+            self.device.synchronize()  # nothing else runs meanwhile
             if cache == HOT:
                 candidate.run()
             ms = self._by_host(candidate)
@@ -177,14 +177,14 @@ class Meter:
             ms = self._timed(candidate, cache).ms
         else:
             ms = self._held(candidate, cache)
-        mhz = self.backend.clock_mhz()
+        mhz = self.device.clock_mhz()
         self.best_mhz = max(self.best_mhz, mhz or 0.0)
         return Sample(number, ms, mhz)
 
     def _held(self, candidate: Candidate, cache: str) -> float:
         """Begin when all is enqueued, as launches cost the host time; without, if no hold lasts."""
         for _ in range(HOLD_TRIES):
-            with self.backend.held() as hold:
+            with self.device.held() as hold:
                 timer = self._timed(candidate, cache)
             ms = timer.ms
             if not hold.expired:
@@ -198,18 +198,18 @@ class Meter:
         if cache == HOT:
             candidate.run()
         else:
-            self.backend.flush()
-        timer = self.backend.timer()
+            self.device.flush()
+        timer = self.device.timer()
         timer.start()
         candidate.run()
         timer.stop()
         return timer
 
     def _by_host(self, candidate: Candidate) -> float:
-        self.backend.synchronize()
+        self.device.synchronize()
         began = self.now()
         candidate.run()
-        self.backend.synchronize()
+        self.device.synchronize()
         return 1e3 * (self.now() - began)
 
 
@@ -217,11 +217,11 @@ class Judge:
     """Tells right answers from wrong ones, and whether the inputs are still what they were."""
 
     def __init__(
-        self, lab: Lab, inputs: Inputs, case: Case, backend: Backend, buffers: dict[str, Buffer]
+        self, lab: Lab, inputs: Inputs, case: Case, device: Device, buffers: dict[str, Buffer]
     ) -> None:
         """`buffers` hold `inputs` on the device."""
         self.lab, self.inputs, self.case = lab, inputs, case
-        self.backend, self.buffers = backend, buffers
+        self.device, self.buffers = device, buffers
         self._right: set[bytes] = set()  # digests: the same bytes need no second comparison
 
     def mistake(self, candidate: Candidate) -> str | None:
@@ -244,9 +244,9 @@ class Judge:
             original = self.inputs.arrays[name]
             assert isinstance(original, np.ndarray)
             original = np.ascontiguousarray(original)
-            if not _equal(self.backend.chunks(buffer), as_bytes(original)):
+            if not _equal(self.device.chunks(buffer), as_bytes(original)):
                 changed = changed or name
-                self.backend.copy(original, buffer)
+                self.device.copy(original, buffer)
         return changed
 
 
@@ -317,7 +317,7 @@ def _guarded(entry: Entry, meter: Meter, work: Callable[[], None]) -> None:
         work()
     except CudalabError as error:
         refuse_for(entry.row, error)
-        meter.backend.synchronize()
+        meter.device.synchronize()
 
 
 def refuse_for(row: Row, error: CudalabError) -> None:
@@ -391,7 +391,7 @@ def _take(entry: Entry, meter: Meter, number: int) -> None:
     began = meter.now()
     sample = meter.sample(entry.candidate, entry.row.cache, number)
     entry.row.samples.append(sample)
-    entry.row.clock = clock_of(entry.candidate, meter.backend.name)
+    entry.row.clock = clock_of(entry.candidate, meter.device.name)
     entry.spent_s += meter.now() - began
 
 
@@ -475,7 +475,7 @@ class Data:
 
 
 def make_data(
-    lab: Lab, case: Case, size: Size, dist: str, seed: int, backend: Backend, folder: Path
+    lab: Lab, case: Case, size: Size, dist: str, seed: int, device: Device, folder: Path
 ) -> Data:
     """Generate an input. UsageError where there would be nothing to measure."""
     path = folder / "input.bin"
@@ -487,16 +487,16 @@ def make_data(
     inputs = Inputs({**arrays}, announced.params)
     if lab.empty_answer(inputs, case) is not None:
         raise UsageError(f"{lab.name}: size {size}: there is nothing to compute, and to measure")
-    buffers = {name: backend.to_device(data) for name, data in arrays.items()}
+    buffers = {name: device.to_device(data) for name, data in arrays.items()}
     return Data(path, inputs, buffers)
 
 
 def variant_candidate(
-    lab: Lab, variant: Variant, backend: Backend, data: Data, case: Case
+    lab: Lab, variant: Variant, device: Device, data: Data, case: Case
 ) -> Candidate:
     """Compile the variant and plan its launches for the inputs that are on the device."""
     try:
-        step = _plan_step(lab, variant, backend, data, case)
+        step = _plan_step(lab, variant, device, data, case)
     except CudalabError as error:
         if type(error) is CudalabError:  # a kernel is missing
             raise KernelError(error.message, runner.contract(lab, variant)) from None
@@ -504,29 +504,29 @@ def variant_candidate(
 
     def answer() -> Array:
         step.check()
-        return backend.to_host(step.out)
+        return device.to_host(step.out)
 
     return Candidate(
         variant.name,
         "variant",
         step.run,
         answer,
-        lambda: backend.fill(step.out, POISON),
+        lambda: device.fill(step.out, POISON),
         step.reads_back,
-        backend.name,
+        device.name,
         step.out.nbytes,
         step.notes,
     )
 
 
-def _plan_step(lab: Lab, variant: Variant, backend: Backend, data: Data, case: Case) -> Step:
-    registry.check_features(variant, backend.name, backend.features)
-    kernels = backend.compile(
+def _plan_step(lab: Lab, variant: Variant, device: Device, data: Data, case: Case) -> Step:
+    registry.check_features(variant, device.name, device.features)
+    kernels = device.compile(
         source.load(variant.path, variant.label),
         {**lab.kernel_defines(case), **variant.defines},
         arch=registry.architecture(variant.requires),
     )
-    job = Job(backend, kernels, variant, data.buffers, data.inputs.params, case)
+    job = Job(device, kernels, variant, data.buffers, data.inputs.params, case)
     return lab.plan(variant.dispatch)(job)
 
 
@@ -540,7 +540,7 @@ STAGES: Mapping[str, str] = {
 
 
 def end_to_end(
-    lab: Lab, variant: Variant, backend: Backend, case: Case, path: Path
+    lab: Lab, variant: Variant, device: Device, case: Case, path: Path
 ) -> dict[str, float]:
     """Milliseconds of each stage from file to file, medians of a few runs; compiled before."""
     runs: list[dict[str, Any]] = []
@@ -548,7 +548,7 @@ def end_to_end(
         watch = runner.Stopwatch()
         with path.open("rb") as given, tempfile.TemporaryFile() as out:
             inputs = lab.read(InputStream(given.fileno(), path.name), case)
-            answer = runner.run(lab, variant, backend, inputs, case, watch=watch)
+            answer = runner.run(lab, variant, device, inputs, case, watch=watch)
             with watch("write"):
                 write_all(out.fileno(), watch.pieces(answer.pieces(), "to host"), "answer")
         watch.take("write", "to host", watch.stages["to host"])

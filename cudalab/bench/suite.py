@@ -18,7 +18,7 @@ from cudalab.labs import registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from cudalab.backends.base import Backend
+    from cudalab.backends.base import Device
     from cudalab.bench.measure import Data
     from cudalab.bench.results import Json
     from cudalab.labs.base import Case, Lab, Size
@@ -74,30 +74,30 @@ class Suite:
 
     def __init__(
         self,
-        backend: Backend,
+        device: Device,
         request: Request,
         progress: Progress,
         save: Callable[[Json], None],
         busy: Sequence[str] = (),
     ) -> None:
         """`save` is called with the document whenever there is more to keep."""
-        self.backend, self.request, self.progress = backend, request, progress
+        self.device, self.request, self.progress = device, request, progress
         self._save, self._saved = save, 0.0
-        self.meter = Meter(backend)
-        properties = backend.properties()
-        self.peaks = bounds.peaks(backend.name, properties)
+        self.meter = Meter(device)
+        properties = device.properties()
+        self.peaks = bounds.peaks(device.name, properties)
         self.declared_mhz = float(properties.get("clock (MHz)", 0))
-        self.meter.best_mhz = backend.clock_mhz() or 0.0
+        self.meter.best_mhz = device.clock_mhz() or 0.0
         self.jobs = [
             (lab, case, size, self._chosen(lab, case))
-            for lab, case, size in jobs(request, backend.name)
+            for lab, case, size in jobs(request, device.name)
         ]
         limit = request.time_limit_s or min(
             max(BUDGET_S / len(self.jobs), LEAST_TABLE_S), MOST_TABLE_S
         )
         self.plan = Plan(limit, request.time_limit_s is not None, tuple(busy))
         self.document = results.document(
-            results.environment(backend.name, properties, backend.bandwidth(), busy),
+            results.environment(device.name, properties, device.bandwidth(), busy),
             {"caches": list(request.caches), "time_limit_s": limit, "seed": request.seed},
             [],
         )
@@ -126,7 +126,7 @@ class Suite:
         self.document["tables"].append(table)
         self.progress.begin(results.heading(table))
         self.progress.step("input")
-        data = measure.make_data(lab, case, size, dist, self.request.seed, self.backend, folder)
+        data = measure.make_data(lab, case, size, dist, self.request.seed, self.device, folder)
         entries = _Entries(self, lab, case, data, table)
         for variant in chosen[0]:
             entries.add_variant(variant)
@@ -156,7 +156,7 @@ class Suite:
 
     def _measure(self, entries: _Entries) -> None:
         judge = measure.Judge(
-            entries.lab, entries.data.inputs, entries.case, self.backend, entries.data.buffers
+            entries.lab, entries.data.inputs, entries.case, self.device, entries.data.buffers
         )
 
         def tell(done: float, _: Sequence[Entry]) -> None:
@@ -173,12 +173,12 @@ class Suite:
         right = [e for e in entries.found if e.row.status is Status.OK and e.variant]
         if not right:
             return None
-        defaults = [e for e in right if e.variant and self.backend.name in e.variant.default]
+        defaults = [e for e in right if e.variant and self.device.name in e.variant.default]
         best = min(defaults or right, key=lambda entry: min(entry.row.kept().values()))
         assert best.variant is not None
         self.progress.step("end to end")
         try:
-            stages = measure.end_to_end(lab, best.variant, self.backend, case, data.path)
+            stages = measure.end_to_end(lab, best.variant, self.device, case, data.path)
         except CudalabError as error:
             entries.table["notes"].append(f"end to end: {error.message}")
             return None
@@ -201,7 +201,7 @@ class Suite:
 
     def _chosen(self, lab: Lab, case: Case) -> Chosen:
         """The variants to measure in teaching order, and why others are left out."""
-        variants, notes = choose(lab, case, self.request.variants, self.backend)
+        variants, notes = choose(lab, case, self.request.variants, self.device)
         if self.request.kernel:
             variants.append(own_variant(lab, case, self.request.kernel))
         if not self.request.sweep:
@@ -253,9 +253,9 @@ class _Entries:
         suite.progress.step(variant.name)
         row = Row(
             variant.name,
-            device=suite.backend.name,
-            emulated=suite.backend.name == "cpu",
-            clock="host" if suite.backend.name == "cpu" else "device",
+            device=suite.device.name,
+            emulated=suite.device.name == "cpu",
+            clock="host" if suite.device.name == "cpu" else "device",
             summary=variant.summary,
             order=variant.order,
             defines=dict(variant.defines),
@@ -264,12 +264,12 @@ class _Entries:
         row.course = str(course) if course else ""
         try:
             candidate = measure.variant_candidate(
-                self.lab, variant, suite.backend, self.data, self.case
+                self.lab, variant, suite.device, self.data, self.case
             )
         except CudalabError as error:
             measure.refuse_for(row, error)
             self.found.append(_VariantEntry(row))
-            suite.backend.synchronize()
+            suite.device.synchronize()
         else:
             flops = bounds.own_flops(variant, self.data.inputs)
             tensor = "tensor_cores" in variant.requires
@@ -281,23 +281,23 @@ class _Entries:
         from cudalab.bench import baselines  # noqa: PLC0415 - few runs need it
 
         suite, data = self.suite, self.data
-        reason = baselines.why_not(name, self.lab, self.case, suite.backend.name)
+        reason = baselines.why_not(name, self.lab, self.case, suite.device.name)
         if reason:
             self.table["notes"].append(f"left out: {reason}")
             return
         suite.progress.step(name)
         try:
             found = baselines.baselines(
-                self.lab, suite.backend, data.inputs, self.case, data.buffers, [name]
+                self.lab, suite.device, data.inputs, self.case, data.buffers, [name]
             )
         except CudalabError as error:
-            row = Row(name, "baseline", suite.backend.name)
+            row = Row(name, "baseline", suite.device.name)
             row.refuse(Status.SKIPPED, error.message)
             self.found.append(_VariantEntry(row))
             return
         for candidate in found:
             row = Row(candidate.name, "baseline", candidate.device)
-            row.clock = measure.clock_of(candidate, suite.backend.name)
+            row.clock = measure.clock_of(candidate, suite.device.name)
             self._add(row, candidate, 0, tensor_cores=False)
         suite.keep(self, now=True)
 
@@ -313,7 +313,7 @@ class _Entries:
         """One entry for each state of the caches; the host's have only one."""
         suite = self.suite
         self._answer_bytes = self._answer_bytes or candidate.answer_bytes
-        on_device = candidate.device == suite.backend.name
+        on_device = candidate.device == suite.device.name
         for cache in suite.request.caches if on_device else suite.request.caches[:1]:
             one = replace(row, cache=cache, samples=[], discarded=[], notes=[], warnings=[])
             if on_device:
@@ -379,18 +379,18 @@ def own_variant(lab: Lab, case: Case, path: Path) -> Variant:
     return replace(own, name=path.name)
 
 
-def choose(lab: Lab, case: Case, wanted: str | None, backend: Backend) -> Chosen:
+def choose(lab: Lab, case: Case, wanted: str | None, device: Device) -> Chosen:
     """The variants that `--variants` means, and why others of `all` are left out."""
     everything = registry.variants(lab)
     if wanted is not None and wanted != ALL:
         found = named(lab, case, wanted)
         for variant in found:
-            registry.check_features(variant, backend.name, backend.features)
+            registry.check_features(variant, device.name, device.features)
         return found, []
     able: list[Variant] = []
     why: dict[str, list[str]] = {}
     for variant in everything:
-        reason = left_out(variant, case, backend)
+        reason = left_out(variant, case, device)
         if reason:
             why.setdefault(reason, []).append(variant.name)
         else:
@@ -398,19 +398,19 @@ def choose(lab: Lab, case: Case, wanted: str | None, backend: Backend) -> Chosen
     notes = [f"left out: {', '.join(names)}: {reason}" for reason, names in why.items()]
     if wanted == ALL:
         return able, notes
-    ends = [v for v in able if v is able[0] or backend.name in v.default]
+    ends = [v for v in able if v is able[0] or device.name in v.default]
     others = len(able) - len(ends)
     return ends, [f"{others} more with --variants all"] if others else []
 
 
-def left_out(variant: Variant, case: Case, backend: Backend) -> str | None:
+def left_out(variant: Variant, case: Case, device: Device) -> str | None:
     """Why `all` leaves the variant out, in words; None where it does not."""
     for axis, values in variant.applies.items():
         if case.get(axis) not in values:
             return f"computes {axis} {', '.join(values)} only"
-    missing = variant.missing(backend.features)
+    missing = variant.missing(device.features)
     if missing:
-        return f"requires {', '.join(missing)}, which this {backend.name} device lacks"
+        return f"requires {', '.join(missing)}, which this {device.name} device lacks"
     return None
 
 

@@ -78,7 +78,7 @@ def cli(kernels: Path | None) -> None:
 @click.argument("lab", required=False, type=click.Choice(labs.names()))
 def list_variants(lab: str | None) -> None:
     """List the variants: what each does, where it runs, where it is the default."""
-    from cudalab.backends.cpu.device import CpuBackend
+    from cudalab.backends.cpu.device import CpuDevice
     from cudalab.labs import registry
     from cudalab.output import terminal
 
@@ -90,7 +90,7 @@ def list_variants(lab: str | None) -> None:
                 [
                     variant.name,
                     variant.summary,
-                    "cuda" if variant.missing(CpuBackend.features) else "cuda, cpu",
+                    "cuda" if variant.missing(CpuDevice.features) else "cuda, cpu",
                     ", ".join(variant.default),
                     "; ".join(f"{a} {', '.join(v)}" for a, v in variant.applies.items()),
                     ", ".join(variant.requires),
@@ -139,13 +139,13 @@ def show(lab: str, variant: str, whole: bool) -> None:
 @click.argument("name", required=False, type=click.Choice(DEVICES), metavar="[cuda|cpu]")
 def device(name: str | None) -> None:
     """Print the properties of the devices."""
-    from cudalab.backends import open_backend
+    from cudalab.backends import open_device
     from cudalab.output import terminal
 
     for each in [name] if name else DEVICES:
         try:
-            with open_backend(each) as backend:
-                terminal.properties(f"{each} device", backend.properties())
+            with open_device(each) as opened:
+                terminal.properties(f"{each} device", opened.properties())
         except NoDeviceError as error:
             if name:
                 raise

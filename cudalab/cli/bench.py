@@ -280,7 +280,7 @@ def run(
     **options: Any,
 ) -> int:
     """Measure, and print each table when it is there."""
-    from cudalab.backends import choose_device, open_backend
+    from cudalab.backends import choose_device, open_device
     from cudalab.bench import grids, results
     from cudalab.bench.suite import Suite, check, exit_code
     from cudalab.output import terminal
@@ -298,10 +298,10 @@ def run(
             gpu = exclusive.visible_gpu()
             stack.enter_context(exclusive.alone(gpu))
             busy = exclusive.other_processes(gpu)
-        backend = stack.enter_context(open_backend(device, threads))
+        opened = stack.enter_context(open_device(device, threads))
         progress = stack.enter_context(terminal.BenchProgress())
         progress.begin("device")
-        suite = Suite(backend, asked, progress, files.save, busy)
+        suite = Suite(opened, asked, progress, files.save, busy)
         progress.hide()
         terminal.lines(grids.device_lines(suite.document["environment"]))
         for table in suite.tables():

@@ -469,7 +469,7 @@ def selftest(*, names: tuple[str, ...], device: str, walls: str) -> int:
     rejected. Exit status 3 when one verdict is wrong, or when a cheat gets through because the
     sandbox that was found has no walls.
     """
-    from cudalab.backends import open_backend
+    from cudalab.backends import open_device
     from cudalab.checker import selftest as tests
     from cudalab.checker.sandbox import sandbox
     from cudalab.output import terminal
@@ -478,8 +478,8 @@ def selftest(*, names: tuple[str, ...], device: str, walls: str) -> int:
     device = _device(device)
     chosen = names or labs.names()
     found_walls = sandbox.choose(walls)
-    with open_backend(device) as backend:
-        features = backend.features
+    with open_device(device) as opened:
+        features = opened.features
     jobs = list(tests.jobs(chosen, device, features))
     with terminal.BenchProgress() as progress:
         progress.begin(f"selftest: {len(jobs)} submissions, sandbox {found_walls.kind}")

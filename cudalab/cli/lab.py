@@ -234,30 +234,28 @@ def compute(
     time: bool,
 ) -> None:
     """Run `variant`, or the device's default, from one file descriptor to another."""
-    from cudalab.backends import open_backend
+    from cudalab.backends import open_device
     from cudalab.formats import InputStream, write_all
     from cudalab.labs import registry
-    from cudalab.runner import Stopwatch, TimedBackend, run
+    from cudalab.runner import Stopwatch, TimedDevice, run
 
     watch = Stopwatch()
     stream = InputStream(*source)
     inputs = lab.read(stream, case)
     with ExitStack() as stack:
         with watch("open device"):
-            backend = stack.enter_context(open_backend(device, threads))
-        if device == "auto" and backend.name == "cpu":
+            opened = stack.enter_context(open_device(device, threads))
+        if device == "auto" and opened.name == "cpu":
             click.echo("note: no GPU here: running on the CPU device", err=True)
         if variant is None:
-            chosen = lab.choose(inputs, case, backend.name)
+            chosen = lab.choose(inputs, case, opened.name)
             names = [chosen] if isinstance(chosen, str) else chosen or ()
             found = [registry.find(lab, name) for name in names]
-            able = (one for one in found if not one.missing(backend.features))
-            variant = next(able, None) or registry.default(
-                lab, case, backend.name, backend.features
-            )
-        registry.check_features(variant, backend.name, backend.features)
-        timed = TimedBackend(backend)
-        used = timed.as_backend() if time else backend
+            able = (one for one in found if not one.missing(opened.features))
+            variant = next(able, None) or registry.default(lab, case, opened.name, opened.features)
+        registry.check_features(variant, opened.name, opened.features)
+        timed = TimedDevice(opened)
+        used = timed.as_device() if time else opened
         answer = run(lab, variant, used, inputs, case, watch=watch)
         for note in answer.notes:
             click.echo(note, err=True)

@@ -62,7 +62,7 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
     Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
     that agree, and times. Exit status 3 when one does not agree.
     """
-    from cudalab.backends import choose_device, open_backend
+    from cudalab.backends import choose_device, open_device
     from cudalab.bench import suite
     from cudalab.explain import exercises as course
     from cudalab.output import terminal
@@ -73,7 +73,7 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
     with ExitStack() as stack:
         if device == "cuda":
             stack.enter_context(exclusive.alone(exclusive.visible_gpu()))
-        backend = stack.enter_context(open_backend(device, threads))
+        opened = stack.enter_context(open_device(device, threads))
         progress = stack.enter_context(terminal.BenchProgress())
         current = ""
 
@@ -84,7 +84,7 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
                 current = what
             progress.update(done, "")
 
-        results = list(course.run(backend, asked, seed, tell))
-        name = course.device_name(backend)
+        results = list(course.run(opened, asked, seed, tell))
+        name = course.device_name(opened)
     terminal.grid(course.grid(results, device, name))
     return suite.exit_code(course.exit_codes(results))

@@ -268,7 +268,7 @@ def choose(
     lab: Lab, case: Case, kernel: Path | None, wanted: str | None, device: str
 ) -> tuple[list[Variant], list[str]]:
     """The student's file, the variants that were named, or the ends of the GPU's ladder."""
-    from cudalab.backends.cpu.device import CpuBackend
+    from cudalab.backends.cpu.device import CpuDevice
     from cudalab.labs import registry
 
     if kernel:
@@ -284,7 +284,7 @@ def choose(
     computing = [
         variant
         for variant in every
-        if variant.computes(case) and not (device == "cpu" and variant.missing(CpuBackend.features))
+        if variant.computes(case) and not (device == "cpu" and variant.missing(CpuDevice.features))
     ]
     if wanted == "all":
         left = [variant.name for variant in every if variant not in computing]
@@ -308,7 +308,7 @@ def distribution(lab: Lab, dist: str | None) -> str:
 
 def on_cpu(asked: Chosen, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
     """Every variant under the instrument."""
-    from cudalab.backends.cpu.check import CheckBackend
+    from cudalab.backends.cpu.check import CheckDevice
     from cudalab.bench import suite
     from cudalab.microscope import profile as profiles
     from cudalab.system.machine import processor_name
@@ -324,7 +324,7 @@ def on_cpu(asked: Chosen, data: Data, banks: int, blocks: int | None, progress: 
     for variant in asked.variants:
         progress.step(variant.name)
         budget = None if blocks else BUDGET_S
-        with CheckBackend(
+        with CheckDevice(
             detect=False, count=True, banks=banks, blocks=blocks, budget_s=budget
         ) as device:
             found.variants.append(
@@ -490,18 +490,18 @@ def look(
     asked: Chosen, report: Report, sizes: tuple[Size, ...], orders: int, kill_after: float
 ) -> int:
     """In the child process: all inputs, under the instrument and without it."""
-    from cudalab.backends.cpu.check import CheckBackend
-    from cudalab.backends.cpu.device import CpuBackend
+    from cudalab.backends.cpu.check import CheckDevice
+    from cudalab.backends.cpu.device import CpuDevice
     from cudalab.microscope import sanitize as sanitizer
 
-    def instrument(order: int) -> CheckBackend:
+    def instrument(order: int) -> CheckDevice:
         # In order first: what happens then is the easiest to follow.
-        return CheckBackend(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
+        return CheckDevice(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
 
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder, prints_to_stderr():
             data = asked.load(size, Path(folder))
-            sanitizer.check(report, data, instrument, CpuBackend, orders)
+            sanitizer.check(report, data, instrument, CpuDevice, orders)
         if not report.clean:
             break
     return 0
@@ -519,10 +519,10 @@ def ends(asked: Chosen, size: Size, seconds: float) -> bool:
 
 def at_full_speed(asked: Chosen, size: Size) -> int:
     """In a child process: compute once, as `cudalab LAB` does."""
-    from cudalab.backends.cpu.device import CpuBackend
+    from cudalab.backends.cpu.device import CpuDevice
     from cudalab.microscope import sanitize as sanitizer
 
-    with tempfile.TemporaryDirectory() as folder, CpuBackend() as device:
+    with tempfile.TemporaryDirectory() as folder, CpuDevice() as device:
         data = asked.load(size, Path(folder))
         try:
             sanitizer.answer(asked.lab, asked.variants[0], asked.case, data, device)

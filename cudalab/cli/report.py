@@ -159,7 +159,7 @@ def measure(
     **options: Any,
 ) -> tuple[Json, int]:
     """The results of several calls of bench as one: over sizes, then over launch shapes."""
-    from cudalab.backends import choose_device, open_backend
+    from cudalab.backends import choose_device, open_device
     from cudalab.bench import results
     from cudalab.bench.suite import Suite, exit_code
     from cudalab.output import terminal
@@ -181,10 +181,10 @@ def measure(
             gpu = exclusive.visible_gpu()
             stack.enter_context(exclusive.alone(gpu))
             busy = exclusive.other_processes(gpu)
-        backend = stack.enter_context(open_backend(device, threads))
+        opened = stack.enter_context(open_device(device, threads))
         progress = stack.enter_context(terminal.BenchProgress())
-        for request in requests(lab, device, backend.features, **options):
-            suite = Suite(backend, request, progress, keep, busy)
+        for request in requests(lab, device, opened.features, **options):
+            suite = Suite(opened, request, progress, keep, busy)
             for _ in suite.tables():
                 pass
             # Launch shapes that cannot run are shown with the reason: they are no failure.

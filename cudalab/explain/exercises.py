@@ -20,7 +20,7 @@ from cudalab.output.grid import Column, Grid
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from cudalab.backends.base import Backend
+    from cudalab.backends.base import Device
     from cudalab.labs.base import Array, Inputs, Size
     from cudalab.labs.reduce.lab import Exercise
 
@@ -65,7 +65,7 @@ def median(row: Row) -> float:
 
 
 def run(
-    backend: Backend,
+    device: Device,
     sizes: Sequence[Size] | None = None,
     seed: int = 0,
     tell: Callable[[str, float], None] = lambda _what, _done: None,
@@ -89,7 +89,7 @@ def run(
         for size in (exercise.sizes if sizes is None else sizes)
         if fits(exercise, size)
     ]
-    meter = Meter(backend)
+    meter = Meter(device)
     for exercise, size in jobs:
         what = f"{exercise.title}, {shown_size(exercise, size)}"
         tell(what, 0.0)
@@ -115,17 +115,17 @@ def shown_size(exercise: Exercise, size: Size) -> str:
 def _measured(
     exercise: Exercise, size: Size, seed: int, meter: Meter, tell: Callable[[float], None]
 ) -> Result:
-    lab, case, backend = reduce.LAB, exercise.case, meter.backend
+    lab, case, device = reduce.LAB, exercise.case, meter.device
     with tempfile.TemporaryDirectory(prefix="cudalab-exercises-") as folder:
         dist = lab.distributions[0]
-        data = measure.make_data(lab, case, size, dist, seed, backend, Path(folder))
+        data = measure.make_data(lab, case, size, dist, seed, device, Path(folder))
         entries = {}
         for kind, name in exercise.variants.items():
             variant = registry.find(lab, name)
-            candidate = measure.variant_candidate(lab, variant, backend, data, case)
-            row = Row(name, device=backend.name, emulated=backend.name == "cpu", cache=HOT)
+            candidate = measure.variant_candidate(lab, variant, device, data, case)
+            row = Row(name, device=device.name, emulated=device.name == "cpu", cache=HOT)
             entries[kind] = Entry(row, candidate)
-        judge = Judge(lab, data.inputs, case, backend, data.buffers)
+        judge = Judge(lab, data.inputs, case, device, data.buffers)
         measure.measure(list(entries.values()), meter, judge, PLAN, lambda done, _: tell(done))
         answers = [entry.candidate.answer() for entry in entries.values() if entry.candidate]
         between, to_reference = differences(answers, data.inputs, case)
@@ -247,7 +247,7 @@ def exit_codes(results: Sequence[Result]) -> set[int]:
     return {row.exit_code for result in results for row in result.rows.values()}
 
 
-def device_name(backend: Backend) -> str:
+def device_name(device: Device) -> str:
     """The hardware's name."""
-    properties = backend.properties().items()
+    properties = device.properties().items()
     return next(str(value) for label, value in properties if label.lower() == "name")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import ModuleType
 
-    from cudalab.backends.base import Backend, Buffer, Module
+    from cudalab.backends.base import Buffer, Device, Module
     from cudalab.formats import InputStream, Payload
     from cudalab.labs.compare import Mismatches
     from cudalab.labs.registry import Variant
@@ -54,7 +54,7 @@ class Inputs:
 class Job:
     """All that a launch plan needs: the device, the compiled kernels, the inputs on the device."""
 
-    backend: Backend
+    device: Device
     kernels: Module
     variant: Variant
     buffers: dict[str, Buffer]

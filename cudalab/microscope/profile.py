@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from cudalab.backends.base import Backend
+    from cudalab.backends.base import Device
     from cudalab.backends.trace import Access, Branch, LaunchTrace, Place
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.labs.registry import Variant
@@ -466,7 +466,7 @@ def from_file(lab: Lab, case: Case, path: Path, words: str = "") -> Data:
 def profile_variant(
     lab: Lab,
     variant: Variant,
-    backend: Backend,
+    device: Device,
     traces: Callable[[], Sequence[LaunchTrace]],
     data: Data,
     case: Case,
@@ -479,10 +479,10 @@ def profile_variant(
     try:
         loaded = source.load(variant.path, variant.label)
         found.texts = texts_of(loaded)
-        registry.check_features(variant, backend.name, backend.features)
-        step = runner.prepare(lab, variant, backend, data.inputs, case, watch=runner.Stopwatch())
+        registry.check_features(variant, device.name, device.features)
+        step = runner.prepare(lab, variant, device, data.inputs, case, watch=runner.Stopwatch())
         step()
-        backend.synchronize()
+        device.synchronize()
         found.kernels = merged(traces())
     except CudalabError as error:
         found.failed, found.exit_code = error.message, int(error.exit_code)

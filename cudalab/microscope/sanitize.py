@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from cudalab.backends.base import Backend
+    from cudalab.backends.base import Device
     from cudalab.backends.trace import Kind
     from cudalab.labs.base import Array, Case, Lab, Size
     from cudalab.labs.registry import Variant
@@ -508,7 +508,7 @@ def check(
     report: Report,
     data: Data,
     instrument: Callable[[int], Any],
-    fast: Callable[[], Backend],
+    fast: Callable[[], Device],
     orders: int = ORDERS,
 ) -> None:
     """Run the variant in several orders under the instrument, then without it.
@@ -535,7 +535,7 @@ def check(
         report.add(_judge(report, data, answers), data.words)
 
 
-def answer(lab: Lab, variant: Variant, case: Case, data: Data, device: Backend) -> Array:
+def answer(lab: Lab, variant: Variant, case: Case, data: Data, device: Device) -> Array:
     """Compute once."""
     registry.check_features(variant, device.name, device.features)
     watch = runner.Stopwatch()
@@ -576,7 +576,7 @@ def _first_difference(one: Array, two: Array) -> str:
     )
 
 
-def _stale(report: Report, data: Data, device: Backend) -> Iterable[Finding]:
+def _stale(report: Report, data: Data, device: Device) -> Iterable[Finding]:
     """Elements that keep what the output held before; found by two fillings."""
     watch = runner.Stopwatch()
     step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case, watch=watch)

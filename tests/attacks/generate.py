@@ -18,7 +18,7 @@ import zipfile
 from pathlib import Path
 
 from cudalab import labs
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.labs import registry
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +49,7 @@ def variants(lab: str) -> list[Path]:
     return [
         variant.path
         for variant in registry.variants(found)
-        if variant.computes(usual) and not variant.missing(CpuBackend.features)
+        if variant.computes(usual) and not variant.missing(CpuDevice.features)
     ]
 
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from cudalab import labs
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench import measure as bench
 from cudalab.checker import cases, judge, outputs, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
@@ -931,7 +931,7 @@ def test_a_kernel_is_loaded_once():
         def compile(self, kernel, defines, arch=None):
             return [kernel.label, defines, arch]
 
-    device = LoadsOnce(Loads()).as_backend()
+    device = LoadsOnce(Loads()).as_device()
     kernel = source.Source(Path("my.cu"), "my.cu", "text")
     first = device.compile(kernel, {"T": "int"}, arch=None)
     assert device.compile(kernel, {"T": "int"}, arch=None) is first
@@ -953,9 +953,9 @@ def test_inputs_come_in_turn_while_kernels_are_timed(kernel, status, tmp_path, m
         "cases": [case], "seconds": 0.2, "size": 5000, "dist": "uniform", "seed": 1,
         "reference": str(root / "kernels/reduce/serial.cu"), "reference_label": "reference",
     }  # fmt: skip
-    with CpuBackend() as device:
+    with CpuDevice() as device:
         variant = registry.read_header(root / kernel, lab, "my.cu")
-        measure(lab, variant, LoadsOnce(device).as_backend(), spec)
+        measure(lab, variant, LoadsOnce(device).as_device(), spec)
     ours, theirs = json.loads(Path("rows.json").read_text())["rows"]
     assert ours["status"] == status, ours["reason"]
     assert theirs["status"] == "ok"

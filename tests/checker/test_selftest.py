@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cudalab import labs
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.checker import selftest
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.selftest import Finding, Job
@@ -20,7 +20,7 @@ ROOT = Path(selftest.__file__).parents[2]
 
 
 def the_jobs(*names):
-    return list(selftest.jobs(names, "cpu", CpuBackend.features))
+    return list(selftest.jobs(names, "cpu", CpuDevice.features))
 
 
 def test_every_mutant_differs_from_its_variant_once():

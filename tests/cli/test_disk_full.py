@@ -16,7 +16,7 @@ from instrumented import forget_compiler
 
 from cudalab import labs
 from cudalab.backends.cpu import compiler
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.cuda import nvcc
 from cudalab.checker import cases, judge
 from cudalab.checker.sandbox import sandbox
@@ -111,7 +111,7 @@ def test_a_kernel_finds_no_space(cache_in, monkeypatch):
     monkeypatch.setenv("CXX", a_compiler(cache_in, ASSEMBLER, "my.cu"))
     kernel = cache_in / "my.cu"
     kernel.write_text('extern "C" __global__ void set(int *out) { *out = 1; }\n')
-    with CpuBackend(1) as device, pytest.raises(ToolchainError, match="no space left"):
+    with CpuDevice(1) as device, pytest.raises(ToolchainError, match="no space left"):
         device.compile(source.load(kernel, "my.cu"), {})
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab.backends import open_backend
-from cudalab.backends.base import C_TYPES, Backend
+from cudalab.backends import open_device
+from cudalab.backends.base import C_TYPES, Device
 from cudalab.backends.cuda import device, nvcc
 from cudalab.errors import (
     CudalabError,
@@ -34,16 +34,16 @@ LARGE = 20_000_003  # bytes: more than a device takes in one piece
 FULL = 0xFFFFFFFF
 
 
-def load(backend, file, **defines):
-    return backend.compile(source.load(KERNELS / file, file), defines)
+def load(device, file, **defines):
+    return device.compile(source.load(KERNELS / file, file), defines)
 
 
-def run(backend, module, kernel, grid, block, *args, shared_bytes=0):
+def run(device, module, kernel, grid, block, *args, shared_bytes=0):
     """Launch with arrays copied to the device; return what the arrays are afterwards."""
-    passed = [backend.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
-    backend.launch(module[kernel], grid, block, *passed, shared_bytes=shared_bytes)
+    passed = [device.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    device.launch(module[kernel], grid, block, *passed, shared_bytes=shared_bytes)
     return [
-        backend.to_host(sent)
+        device.to_host(sent)
         for sent, arg in zip(passed, args, strict=True)
         if isinstance(arg, np.ndarray)
     ]
@@ -58,38 +58,38 @@ def concatenate(pieces):
 
 
 @pytest.fixture(scope="module")
-def launches(backend):
-    return load(backend, "launches.cu", T="int", FACTOR=3)
+def launches(device):
+    return load(device, "launches.cu", T="int", FACTOR=3)
 
 
 @pytest.fixture(scope="module")
-def blocks(backend):
-    return load(backend, "blocks.cu")
+def blocks(device):
+    return load(device, "blocks.cu")
 
 
 @pytest.fixture(scope="module")
-def warps(backend):
-    return load(backend, "warps.cu")
+def warps(device):
+    return load(device, "warps.cu")
 
 
 @pytest.fixture(scope="module")
-def atomics(backend):
-    return load(backend, "atomics.cu")
+def atomics(device):
+    return load(device, "atomics.cu")
 
 
 @pytest.fixture(scope="module")
-def arithmetic(backend):
-    return load(backend, "arithmetic.cu")
+def arithmetic(device):
+    return load(device, "arithmetic.cu")
 
 
 # Buffers
 
 
-def test_protocol(backend, device_name):
-    assert isinstance(backend, Backend)
-    assert backend.name == device_name
-    assert isinstance(backend.features, frozenset)
-    properties = backend.properties()
+def test_protocol(device, device_name):
+    assert isinstance(device, Device)
+    assert device.name == device_name
+    assert isinstance(device.features, frozenset)
+    properties = device.properties()
     assert len(properties) > 3
     assert all(isinstance(label, str) for label in properties)
     assert all(isinstance(value, str | int | float) for value in properties.values())
@@ -97,48 +97,48 @@ def test_protocol(backend, device_name):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(0,), (1,), (1000,), (0, 7), (7, 0), (31, 33), (3, 4, 5)])
-def test_round_trip(backend, shape, dtype):
+def test_round_trip(device, shape, dtype):
     array = np.random.default_rng(0).integers(0, 200, shape).astype(dtype)
-    buffer = backend.to_device(array)
+    buffer = device.to_device(array)
     assert (buffer.shape, buffer.dtype, buffer.nbytes) == (shape, array.dtype, array.nbytes)
-    back = backend.to_host(buffer)
+    back = device.to_host(buffer)
     assert back.dtype == array.dtype
     np.testing.assert_array_equal(back, array)
-    assert concatenate(backend.chunks(buffer)) == array.tobytes()
+    assert concatenate(device.chunks(buffer)) == array.tobytes()
 
 
-def test_large_round_trip(backend):
+def test_large_round_trip(device):
     array = np.random.default_rng(0).integers(0, 256, LARGE).astype(np.uint8)
-    buffer = backend.to_device(array)
-    np.testing.assert_array_equal(backend.to_host(buffer), array)
-    assert concatenate(backend.chunks(buffer)) == array.tobytes()
+    buffer = device.to_device(array)
+    np.testing.assert_array_equal(device.to_host(buffer), array)
+    assert concatenate(device.chunks(buffer)) == array.tobytes()
 
 
-def test_strided_arrays(backend):
+def test_strided_arrays(device):
     array = np.arange(60, dtype=np.int32).reshape(6, 10)
     for view in (array.T, array[::2, ::-3], array[:, 3]):
-        np.testing.assert_array_equal(backend.to_host(backend.to_device(view)), view)
+        np.testing.assert_array_equal(device.to_host(device.to_device(view)), view)
 
 
-def test_shape_of_one_number(backend):
-    assert backend.empty(5, np.float32).shape == (5,)
-    assert backend.empty((2, 3), "float64").nbytes == 48
+def test_shape_of_one_number(device):
+    assert device.empty(5, np.float32).shape == (5,)
+    assert device.empty((2, 3), "float64").nbytes == 48
 
 
-def test_upload_is_a_copy(backend):
+def test_upload_is_a_copy(device):
     array = np.arange(10, dtype=np.int32)
-    buffer = backend.to_device(array)
+    buffer = device.to_device(array)
     array[:] = -1
-    np.testing.assert_array_equal(backend.to_host(buffer), np.arange(10))
+    np.testing.assert_array_equal(device.to_host(buffer), np.arange(10))
 
 
-def test_answers_stay_as_they_are(backend, launches):
+def test_answers_stay_as_they_are(device, launches):
     """What to_host returned is not what a later launch writes to."""
-    source_, target = backend.to_device(np.arange(100, dtype=np.int32)), backend.empty(100, "i4")
-    backend.launch(launches["scale"], 1, 128, source_, target, np.uint32(100))
-    first = backend.to_host(target)
-    backend.launch(launches["scale"], 1, 128, target, target, np.uint32(100))
-    second = backend.to_host(target)
+    source_, target = device.to_device(np.arange(100, dtype=np.int32)), device.empty(100, "i4")
+    device.launch(launches["scale"], 1, 128, source_, target, np.uint32(100))
+    first = device.to_host(target)
+    device.launch(launches["scale"], 1, 128, target, target, np.uint32(100))
+    second = device.to_host(target)
     np.testing.assert_array_equal(first, 3 * np.arange(100))
     np.testing.assert_array_equal(second, 9 * np.arange(100))
 
@@ -162,64 +162,64 @@ def feed(data, sizes):
 @pytest.mark.parametrize(
     ("nbytes", "sizes"), [(0, [1]), (4, [1]), (4000, [1, 2, 3, 997]), (LARGE // 4 * 4, [99_991])]
 )
-def test_upload_from_a_pipe(backend, nbytes, sizes):
+def test_upload_from_a_pipe(device, nbytes, sizes):
     data = np.random.default_rng(0).integers(0, 256, nbytes).astype(np.uint8).tobytes()
     reading, thread = feed(data, sizes)
     try:
         payload = InputStream(reading).payload("keys", np.uint32, nbytes // 4)
-        buffer = backend.to_device(payload)
+        buffer = device.to_device(payload)
     finally:
         os.close(reading)
         thread.join()
     assert (buffer.shape, buffer.dtype) == ((nbytes // 4,), np.uint32)
-    assert backend.to_host(buffer).tobytes() == data
+    assert device.to_host(buffer).tobytes() == data
 
 
 @pytest.mark.parametrize("nbytes", [0, 3999, LARGE - 1])
-def test_truncated_upload(backend, nbytes):
+def test_truncated_upload(device, nbytes):
     reading, thread = feed(bytes(nbytes), [65_537])
     announced = max(4000, LARGE) if nbytes > 4000 else 4000
     try:
         payload = InputStream(reading).payload("keys", np.uint8, announced)
         with pytest.raises(InputError, match=f"ends at byte {nbytes}, expected byte {announced}"):
-            backend.to_device(payload)
+            device.to_device(payload)
     finally:
         os.close(reading)
         thread.join()
 
 
-def test_upload_of_a_matrix(backend, tmp_path):
+def test_upload_of_a_matrix(device, tmp_path):
     matrix = np.arange(12, dtype=np.float64).reshape(3, 4)
     (tmp_path / "in.bin").write_bytes(matrix.tobytes())
     with (tmp_path / "in.bin").open("rb") as file:
         payload = InputStream(file.fileno()).payload("A", np.float64, 3, 4)
-        np.testing.assert_array_equal(backend.to_host(backend.to_device(payload)), matrix)
+        np.testing.assert_array_equal(device.to_host(device.to_device(payload)), matrix)
 
 
-def test_copy(backend):
+def test_copy(device):
     array = np.arange(1000, dtype=np.float32)
-    first, second = backend.empty(1000, "f4"), backend.empty((10, 100), "f4")
-    backend.copy(array, first)
-    backend.copy(first, second)
+    first, second = device.empty(1000, "f4"), device.empty((10, 100), "f4")
+    device.copy(array, first)
+    device.copy(first, second)
     array[:] = 0
-    np.testing.assert_array_equal(backend.to_host(second).ravel(), np.arange(1000))
-    backend.copy(backend.empty(0, "u1"), backend.empty(0, "u1"))
+    np.testing.assert_array_equal(device.to_host(second).ravel(), np.arange(1000))
+    device.copy(device.empty(0, "u1"), device.empty(0, "u1"))
     with pytest.raises((CudalabError, ValueError)):
-        backend.copy(first, backend.empty(999, "f4"))
+        device.copy(first, device.empty(999, "f4"))
 
 
-def test_fill(backend):
-    buffer = backend.to_device(np.zeros(1001, np.int32))
-    backend.fill(buffer, 0xA5)
-    assert (backend.to_host(buffer).view(np.uint8) == 0xA5).all()
-    backend.fill(backend.empty(0, "u1"), 1)
+def test_fill(device):
+    buffer = device.to_device(np.zeros(1001, np.int32))
+    device.fill(buffer, 0xA5)
+    assert (device.to_host(buffer).view(np.uint8) == 0xA5).all()
+    device.fill(device.empty(0, "u1"), 1)
 
 
-def test_headers_of_cuda(backend):
+def test_headers_of_cuda(device):
     array = random_ints(256)
     _, sums, halves = run(
-        backend,
-        load(backend, "headers.cu"),
+        device,
+        load(device, "headers.cu"),
         *("sums", 2, 128, array, np.zeros(2, np.int32), np.zeros(256, np.float32)),
     )
     np.testing.assert_array_equal(sums, array.reshape(2, 128).sum(axis=1))
@@ -227,29 +227,29 @@ def test_headers_of_cuda(backend):
     np.testing.assert_array_equal(halves, np.where(array < 0, np.inf, thirds))
 
 
-def test_asynchronous_copies(backend):
-    module = load(backend, "async_copies.cu")
+def test_asynchronous_copies(device):
+    module = load(device, "async_copies.cu")
     array, blank = random_ints(4 * 150), np.zeros(192, np.int32)
     more = (blank, blank, np.int32(150))
-    _, _, after = run(backend, module, "before_and_after", 3, 64, array, *more)
+    _, _, after = run(device, module, "before_and_after", 3, 64, array, *more)
     np.testing.assert_array_equal(after[:150], array[::4] + array[3::4])
     np.testing.assert_array_equal(after[150:], 0)
     array = np.arange(96, dtype=np.int32)
-    _, out = run(backend, module, "groups", 1, 32, array, np.zeros(32, np.int32))
+    _, out = run(device, module, "groups", 1, 32, array, np.zeros(32, np.int32))
     first = np.arange(31, -1, -1)
     np.testing.assert_array_equal(out, first + 1000 * (first + 32) + 1_000_000 * (first + 64))
 
 
-def test_out_of_memory(backend):
+def test_out_of_memory(device):
     with pytest.raises(DeviceMemoryError):
-        backend.empty(1 << 50, np.uint8)
-    np.testing.assert_array_equal(backend.to_host(backend.to_device(np.arange(3))), np.arange(3))
+        device.empty(1 << 50, np.uint8)
+    np.testing.assert_array_equal(device.to_host(device.to_device(np.arange(3))), np.arange(3))
 
 
 # Launches
 
 
-def test_scalars_of_every_type(backend, launches):
+def test_scalars_of_every_type(device, launches):
     scalars = (
         np.bool_(True),
         np.int8(-128),
@@ -263,7 +263,7 @@ def test_scalars_of_every_type(backend, launches):
         np.float32(-0.1),
         np.float64(math.pi),
     )
-    (out,) = run(backend, launches, "store_scalars", 1, 1, np.zeros(11, np.int64), *scalars)
+    (out,) = run(device, launches, "store_scalars", 1, 1, np.zeros(11, np.int64), *scalars)
     assert out[:9].tolist() == [1, -128, 255, -32768, 65535, -(2**31), 2**32 - 1, -(2**63), -1]
     assert out[9].astype(np.int32).view(np.float32) == scalars[9]
     assert out[10].view(np.float64) == scalars[10]
@@ -282,64 +282,64 @@ def test_scalars_of_every_type(backend, launches):
         ((1, 300), (2, 512)),
     ],
 )
-def test_coordinates(backend, launches, grid, block):
+def test_coordinates(device, launches, grid, block):
     def numpy_shape(dim):
         dims = (dim,) if isinstance(dim, int) else dim
         return tuple(reversed((*dims, 1, 1)[:3]))
 
     shape = (*numpy_shape(grid), *numpy_shape(block))
     expected = np.stack(np.indices(shape), axis=-1).reshape(-1, 6).astype(np.uint32)
-    (out,) = run(backend, launches, "store_coordinates", grid, block, np.zeros_like(expected))
+    (out,) = run(device, launches, "store_coordinates", grid, block, np.zeros_like(expected))
     np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_defines_reach_the_kernel(backend, dtype):
-    module = load(backend, "launches.cu", T=C_TYPES[dtype], FACTOR=5)
+def test_defines_reach_the_kernel(device, dtype):
+    module = load(device, "launches.cu", T=C_TYPES[dtype], FACTOR=5)
     array = np.arange(50).astype(dtype)
-    before, after = run(backend, module, "scale", 2, 32, array, np.zeros_like(array), np.uint32(50))
+    before, after = run(device, module, "scale", 2, 32, array, np.zeros_like(array), np.uint32(50))
     np.testing.assert_array_equal(after, 5 * array)
     np.testing.assert_array_equal(before, array)
 
 
-def test_many_blocks(backend, launches):
+def test_many_blocks(device, launches):
     n = 70_001 * 32 - 5
     array = random_ints(n)
     before, after = run(
-        backend, launches, "scale", 70_001, 32, array, np.zeros_like(array), np.uint32(n)
+        device, launches, "scale", 70_001, 32, array, np.zeros_like(array), np.uint32(n)
     )
     np.testing.assert_array_equal(after, 3 * array)
     np.testing.assert_array_equal(before, array)
 
 
 @pytest.mark.parametrize("grid", [0, (0, 5), (5, 0, 2)])
-def test_no_blocks(backend, launches, grid):
-    (count,) = run(backend, launches, "count_blocks", grid, 32, np.zeros(1, np.uint32))
+def test_no_blocks(device, launches, grid):
+    (count,) = run(device, launches, "count_blocks", grid, 32, np.zeros(1, np.uint32))
     assert count[0] == 0
 
 
-def test_every_block_runs_once(backend, launches):
-    (count,) = run(backend, launches, "count_blocks", (100, 20, 3), 40, np.zeros(1, np.uint32))
+def test_every_block_runs_once(device, launches):
+    (count,) = run(device, launches, "count_blocks", (100, 20, 3), 40, np.zeros(1, np.uint32))
     assert count[0] == 6000
 
 
-def test_empty_buffer_as_argument(backend, launches):
+def test_empty_buffer_as_argument(device, launches):
     empty = np.zeros(0, np.int32)
-    run(backend, launches, "scale", 1, 32, empty, empty, np.uint32(0))
-    run(backend, launches, "do_nothing", 1, 32)
+    run(device, launches, "scale", 1, 32, empty, empty, np.uint32(0))
+    run(device, launches, "do_nothing", 1, 32)
 
 
-def test_wrong_number_of_arguments(backend, launches):
+def test_wrong_number_of_arguments(device, launches):
     with pytest.raises(CudalabError, match="scale takes 3 parameters, launched with 1"):
-        backend.launch(launches["scale"], 1, 32, np.uint32(1))
+        device.launch(launches["scale"], 1, 32, np.uint32(1))
 
 
 @pytest.mark.parametrize("value", [7, 1.5, None, "text", [1]])
-def test_wrong_type_of_argument(backend, launches, value):
-    buffer = backend.empty(1, "i4")
+def test_wrong_type_of_argument(device, launches, value):
+    buffer = device.empty(1, "i4")
     kind = type(value).__name__
     with pytest.raises(TypeError, match=f"argument 2 of kernel scale is a {kind}"):
-        backend.launch(launches["scale"], 1, 32, buffer, buffer, value)
+        device.launch(launches["scale"], 1, 32, buffer, buffer, value)
 
 
 def test_missing_kernel(launches):
@@ -354,46 +354,46 @@ def test_kernel_knows_its_parameters(launches):
 
 
 @pytest.mark.parametrize("block", [1025, (32, 33), (1024, 2), (8, 8, 17)])
-def test_too_many_threads(backend, launches, block):
+def test_too_many_threads(device, launches, block):
     with pytest.raises(CudalabError, match="1024"):
-        backend.launch(launches["do_nothing"], 1, block)
-    backend.launch(launches["do_nothing"], 1, 1)
-    backend.synchronize()
+        device.launch(launches["do_nothing"], 1, block)
+    device.launch(launches["do_nothing"], 1, 1)
+    device.synchronize()
 
 
-def test_timer(backend, launches):
+def test_timer(device, launches):
     n = 100_000
-    array = backend.to_device(random_ints(n))
-    timer = backend.timer()
+    array = device.to_device(random_ints(n))
+    timer = device.timer()
     timer.start()
-    backend.launch(launches["scale"], -(-n // 256), 256, array, array, np.uint32(n))
+    device.launch(launches["scale"], -(-n // 256), 256, array, array, np.uint32(n))
     timer.stop()
     assert 0 < timer.ms < 60_000
     assert math.isfinite(timer.ms)
 
 
-def test_constants(backend):
-    module = load(backend, "constants.cu")
+def test_constants(device):
+    module = load(device, "constants.cu")
     coefficients = np.array([1, -2, 0.5, 3], np.float32)
-    target = backend.constant(module, "coefficients")
+    target = device.constant(module, "coefficients")
     assert target.nbytes == 16
-    backend.copy(coefficients, target)
-    backend.copy(np.array([100], np.int32), backend.constant(module, "offset"))
-    backend.copy(np.array([0], np.uint32), backend.constant(module, "launches"))
+    device.copy(coefficients, target)
+    device.copy(np.array([100], np.int32), device.constant(module, "offset"))
+    device.copy(np.array([0], np.uint32), device.constant(module, "launches"))
     x = np.arange(8, dtype=np.float32)
     for _ in range(2):
-        _, y = run(backend, module, "evaluate", 1, 8, x, np.zeros_like(x))
+        _, y = run(device, module, "evaluate", 1, 8, x, np.zeros_like(x))
         np.testing.assert_array_equal(y, 100 + np.polynomial.Polynomial(coefficients)(x))
-    launched = backend.to_host(backend.constant(module, "launches"))
+    launched = device.to_host(device.constant(module, "launches"))
     assert launched.view(np.uint32)[0] == 2
     with pytest.raises(CudalabError, match="nothing_such"):
-        backend.constant(module, "nothing_such")
+        device.constant(module, "nothing_such")
 
 
-def test_printing(backend, capfd):
-    module = load(backend, "printing.cu")
-    backend.launch(module["print_place"], 2, 2, np.float64(1.5))
-    backend.synchronize()
+def test_printing(device, capfd):
+    module = load(device, "printing.cu")
+    device.launch(module["print_place"], 2, 2, np.float64(1.5))
+    device.synchronize()
     ctypes.CDLL(None).fflush(None)  # C's own buffer of stdout
     printed = "".join(capfd.readouterr()).splitlines()
     assert sorted(printed) == [
@@ -404,9 +404,9 @@ def test_printing(backend, capfd):
 # Compiling
 
 
-def test_compile_error(backend):
+def test_compile_error(device):
     with pytest.raises(KernelCompileError) as caught:
-        load(backend, "rejected.cu")
+        load(device, "rejected.cu")
     assert "rejected.cu:4:" in caught.value.message
     assert "undeclared_name" in caught.value.message
     assert caught.value.exit_code == ExitCode.COMPILE_ERROR == 5
@@ -421,9 +421,9 @@ def own_cache(tmp_path, monkeypatch):
     cache_dir.cache_clear()
 
 
-def works(backend, tmp_path):
-    module = backend.compile(source.load(tmp_path / "own.cu"), {"VALUE": 7})
-    (out,) = run(backend, module, "store", 1, 4, np.zeros(4, np.int32))
+def works(device, tmp_path):
+    module = device.compile(source.load(tmp_path / "own.cu"), {"VALUE": 7})
+    (out,) = run(device, module, "store", 1, 4, np.zeros(4, np.int32))
     return out.tolist() == [7] * 4
 
 
@@ -436,29 +436,29 @@ def own_file(tmp_path):
 
 @pytest.mark.usefixtures("own_cache", "own_file")
 def test_second_compilation_starts_no_compiler(device_name, tmp_path, monkeypatch):
-    with open_backend(device_name) as backend:
-        assert works(backend, tmp_path)
+    with open_device(device_name) as device:
+        assert works(device, tmp_path)
 
     def start(*_args, **_kwargs):
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(subprocess.Popen, "__init__", start)
-    with open_backend(device_name) as backend:
-        assert works(backend, tmp_path)
+    with open_device(device_name) as device:
+        assert works(device, tmp_path)
 
 
 @pytest.mark.usefixtures("own_file")
 def test_damaged_cache(device_name, tmp_path, own_cache):
-    with open_backend(device_name) as backend:
-        assert works(backend, tmp_path)
+    with open_device(device_name) as device:
+        assert works(device, tmp_path)
     entries = [path for path in own_cache.rglob("*") if path.is_file()]
     assert entries
     for path in entries:  # replaced, not overwritten: the module may still be mapped
         half = path.with_name("half")
         half.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         half.replace(path)
-    with open_backend(device_name) as backend:
-        assert works(backend, tmp_path)
+    with open_device(device_name) as device:
+        assert works(device, tmp_path)
 
 
 @pytest.mark.usefixtures("own_cache")
@@ -466,10 +466,10 @@ def test_changed_definitions_are_compiled(device_name, tmp_path):
     (tmp_path / "own.cu").write_text(
         'extern "C" __global__ void store(int *out) { out[0] = VALUE; }\n'
     )
-    with open_backend(device_name) as backend:
+    with open_device(device_name) as device:
         for value in (1, 2):
-            module = backend.compile(source.load(tmp_path / "own.cu"), {"VALUE": value})
-            (out,) = run(backend, module, "store", 1, 1, np.zeros(1, np.int32))
+            module = device.compile(source.load(tmp_path / "own.cu"), {"VALUE": value})
+            (out,) = run(device, module, "store", 1, 1, np.zeros(1, np.int32))
             assert out[0] == value
 
 
@@ -479,60 +479,60 @@ def test_changed_definitions_are_compiled(device_name, tmp_path):
 @pytest.mark.parametrize(
     ("threads", "n"), [(1, 1), (32, 32), (200, 77), (128, 33), (100, 100), (1024, 1000)]
 )
-def test_barrier_after_early_return(backend, blocks, threads, n):
+def test_barrier_after_early_return(device, blocks, threads, n):
     array = random_ints((5, n))
     _, out = run(
-        backend, blocks, "scan_after_early_return", 5, threads, array, 0 * array, np.int32(n)
+        device, blocks, "scan_after_early_return", 5, threads, array, 0 * array, np.int32(n)
     )
     np.testing.assert_array_equal(out, np.cumsum(array, axis=1))
 
 
 @pytest.mark.parametrize("threads", [1, 31, 32, 33, 100, 1024])
-def test_static_shared_memory(backend, blocks, threads):
+def test_static_shared_memory(device, blocks, threads):
     array = random_ints((50, threads))
-    _, out = run(backend, blocks, "reverse_static", 50, threads, array, 0 * array)
+    _, out = run(device, blocks, "reverse_static", 50, threads, array, 0 * array)
     np.testing.assert_array_equal(out, array[:, ::-1])
 
 
 @pytest.mark.parametrize("n", [1, 1000, 12_288, 12_289, 15_360])
-def test_dynamic_shared_memory(backend, blocks, n):
+def test_dynamic_shared_memory(device, blocks, n):
     array = random_ints(n)
     _, out = run(
-        backend, blocks, "reverse_dynamic", 1, 96, array, 0 * array, np.int32(n), shared_bytes=4 * n
+        device, blocks, "reverse_dynamic", 1, 96, array, 0 * array, np.int32(n), shared_bytes=4 * n
     )
     np.testing.assert_array_equal(out, array[::-1])
 
 
-def test_shared_memory_of_the_file(backend):
-    module = load(backend, "file_scope.cu")
+def test_shared_memory_of_the_file(device):
+    module = load(device, "file_scope.cu")
     array = random_ints((3, 100))
-    _, out = run(backend, module, "reverse_block", 3, 100, array, 0 * array, shared_bytes=400)
+    _, out = run(device, module, "reverse_block", 3, 100, array, 0 * array, shared_bytes=400)
     np.testing.assert_array_equal(out, array[:, ::-1])
 
 
-def test_too_much_shared_memory(backend, blocks):
-    buffer = backend.empty(1, "i4")
+def test_too_much_shared_memory(device, blocks):
+    buffer = device.empty(1, "i4")
     with pytest.raises(KernelError, match=r"reverse_dynamic.*shared memory"):
-        backend.launch(
+        device.launch(
             blocks["reverse_dynamic"], 1, 32, buffer, buffer, np.int32(0), shared_bytes=1 << 20
         )
 
 
 @pytest.mark.parametrize("threads", [32, 50, 96, 333])
-def test_voting_barriers(backend, blocks, threads):
+def test_voting_barriers(device, blocks, threads):
     array = random_ints((4, threads), 0, 2)
     array[1], array[2] = 0, 1
     _, out = run(
-        backend, blocks, "vote_at_barrier", 4, threads, array, np.zeros((4, threads, 3), np.int32)
+        device, blocks, "vote_at_barrier", 4, threads, array, np.zeros((4, threads, 3), np.int32)
     )
     expected = np.stack([array.sum(1), array.all(1), array.any(1)], axis=-1)
     np.testing.assert_array_equal(out, np.broadcast_to(expected[:, None, :], out.shape))
 
 
-def test_barriers_in_templates(backend, blocks):
+def test_barriers_in_templates(device, blocks):
     array = random_ints((8, 100))
     _, sums, halves = run(
-        backend,
+        device,
         blocks,
         "sum_by_template",
         8,
@@ -547,13 +547,13 @@ def test_barriers_in_templates(backend, blocks):
 
 
 @pytest.mark.parametrize("threads", [1, 64])
-def test_blocks_that_wait_for_earlier_ones(backend, blocks, threads):
+def test_blocks_that_wait_for_earlier_ones(device, blocks, threads):
     n = 5000
     array = random_ints(n, 0, 1000).astype(np.uint32)
     state = np.zeros(n, np.uint32)
     out = np.zeros((n, threads), np.uint32)
     _, out, _, ready = run(
-        backend, blocks, "chain_blocks", n, threads, array, out, state, state.copy()
+        device, blocks, "chain_blocks", n, threads, array, out, state, state.copy()
     )
     expected = np.broadcast_to(np.cumsum(array, dtype=np.uint32)[:, None], out.shape)
     np.testing.assert_array_equal(out, expected)
@@ -575,10 +575,10 @@ def shuffled(array, width, lanes, ops):
 @pytest.mark.parametrize("threads", [32, 64, 45, 7])
 @pytest.mark.parametrize("width", [8, 16, 32])
 @pytest.mark.parametrize("by", [0, 1, 3, 7])
-def test_shuffles(backend, warps, threads, width, by):
+def test_shuffles(device, warps, threads, width, by):
     array = random_ints(threads)
     _, ints, doubles = run(
-        backend,
+        device,
         warps,
         "shuffle",
         1,
@@ -618,10 +618,10 @@ def ballot(predicates):
 
 
 @pytest.mark.parametrize("threads", [32, 96, 45, 1])
-def test_votes(backend, warps, threads):
+def test_votes(device, warps, threads):
     array = random_ints(threads, 0, 4)
     array[:32] += 100 * (np.arange(min(threads, 32)) % 2)
-    _, out = run(backend, warps, "vote", 1, threads, array, np.zeros((threads, 6), np.uint32))
+    _, out = run(device, warps, "vote", 1, threads, array, np.zeros((threads, 6), np.uint32))
     expected = []
     for warp in by_warp(array):
         everyone = ballot(warp >= 0)
@@ -640,32 +640,32 @@ def test_votes(backend, warps, threads):
     np.testing.assert_array_equal(out, np.array(expected, np.uint32))
 
 
-def test_disjoint_masks(backend, warps):
+def test_disjoint_masks(device, warps):
     array = random_ints(96)
-    _, out = run(backend, warps, "half_warps", 1, 96, array, np.zeros_like(array))
+    _, out = run(device, warps, "half_warps", 1, 96, array, np.zeros_like(array))
     for warp, got in zip(by_warp(array), by_warp(out), strict=True):
         np.testing.assert_array_equal(got[:16], np.full(16, warp[:16].sum()))
         np.testing.assert_array_equal(got[16:], warp[:15:-1] + 1000 * (warp[16:] & 1).sum())
 
 
 @pytest.mark.parametrize("threads", [32, 64, 45, 1])
-def test_synchronized_warps(backend, warps, threads):
+def test_synchronized_warps(device, warps, threads):
     array = random_ints(threads)
     _, out = run(
-        backend, warps, "rotate_in_warp", 1, threads, array, np.zeros_like(array), np.int32(5)
+        device, warps, "rotate_in_warp", 1, threads, array, np.zeros_like(array), np.int32(5)
     )
     expected = np.concatenate([np.roll(warp, -5) for warp in by_warp(array)])
     np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("threads", [32, 64, 45, 1])
-def test_warp_reductions(backend, threads):
-    if backend.name == "cuda" and "sm_80" not in backend.features:
+def test_warp_reductions(device, threads):
+    if device.name == "cuda" and "sm_80" not in device.features:
         pytest.skip("__reduce_*_sync needs compute capability 8.0")
-    module = load(backend, "warp_reductions.cu")
+    module = load(device, "warp_reductions.cu")
     array = random_ints(threads, -(2**31), 2**31)
     _, out = run(
-        backend, module, "reduce_warps", 1, threads, array, np.zeros((threads, 9), np.uint32)
+        device, module, "reduce_warps", 1, threads, array, np.zeros((threads, 9), np.uint32)
     )
     for warp, got in zip(by_warp(array), by_warp(out), strict=True):
         words = warp.view(np.uint32)
@@ -701,20 +701,20 @@ TOTALS = np.dtype(
 
 @pytest.mark.parametrize("memory", ["global", "shared"])
 @pytest.mark.parametrize("n", [1, 100, 5000])
-def test_atomic_totals(backend, atomics, memory, n):
+def test_atomic_totals(device, atomics, memory, n):
     array = random_ints(n, -(2**31), 2**31, seed=n)
-    totals = backend.to_device(np.zeros(TOTALS.itemsize, np.uint8))
-    backend.launch(atomics["clear_totals"], 1, 1, totals)
+    totals = device.to_device(np.zeros(TOTALS.itemsize, np.uint8))
+    device.launch(atomics["clear_totals"], 1, 1, totals)
     grid = -(-n // 128) if memory == "global" else 1
-    backend.launch(
+    device.launch(
         atomics[f"total_in_{memory}_memory"],
         grid,
         128,
-        backend.to_device(array),
+        device.to_device(array),
         totals,
         np.int32(n),
     )
-    got = backend.to_host(totals).view(TOTALS)[0]
+    got = device.to_host(totals).view(TOTALS)[0]
     words = array.view(np.uint32)
     wide = words.astype(np.uint64) << np.uint64(20)
     down = 5
@@ -744,10 +744,10 @@ def test_atomic_totals(backend, atomics, memory, n):
     assert {name: got[name] for name in TOTALS.names} == expected
 
 
-def test_atomics_return_what_was_there(backend, atomics):
+def test_atomics_return_what_was_there(device, atomics):
     n = 4096
     next_, tickets, token, wide_token, tokens, wide_tokens = run(
-        backend,
+        device,
         atomics,
         "draw_tickets",
         n // 64,
@@ -767,9 +767,9 @@ def test_atomics_return_what_was_there(backend, atomics):
     assert handed_on[0] == 0
 
 
-def test_lock_between_blocks(backend, atomics):
+def test_lock_between_blocks(device, atomics):
     _, count = run(
-        backend, atomics, "count_under_lock", 200, 32, np.zeros(1, np.uint64), np.zeros(1, np.int32)
+        device, atomics, "count_under_lock", 200, 32, np.zeros(1, np.uint64), np.zeros(1, np.int32)
     )
     assert count[0] == 200
 
@@ -777,8 +777,8 @@ def test_lock_between_blocks(backend, atomics):
 # Arithmetic
 
 
-def test_vector_types(backend):
-    module = load(backend, "vectors.cu")
+def test_vector_types(device):
+    module = load(device, "vectors.cu")
     n = 40
     rng = np.random.default_rng(0)
     given = [
@@ -789,17 +789,17 @@ def test_vector_types(backend):
         rng.random((n, 2)),
     ]
     results = run(
-        backend, module, "swap_members", 1, n, *given, *(np.zeros_like(array) for array in given)
+        device, module, "swap_members", 1, n, *given, *(np.zeros_like(array) for array in given)
     )
     f, w, b, p, d = given
     expected = [f[:, ::-1], w[:, [1, 0, 3, 2]], b[:, [3, 0, 1, 2]], p[:, ::-1], d.copy()]
     expected[4][:, 0] += d[:, 1]
     for got, wanted in zip(results[5:], expected, strict=True):
         np.testing.assert_array_equal(got, wanted)
-    (sizes,) = run(backend, module, "store_sizes", 1, 1, np.zeros(10, np.int32))
+    (sizes,) = run(device, module, "store_sizes", 1, 1, np.zeros(10, np.int32))
     assert sizes.tolist() == [2, 8, 12, 4, 16, 16, 16, 4, 123, 321]
     array = random_ints(n)
-    _, loaded = run(backend, module, "load_through_cache", 1, n, array, np.zeros_like(array))
+    _, loaded = run(device, module, "load_through_cache", 1, n, array, np.zeros_like(array))
     np.testing.assert_array_equal(loaded, array)
 
 
@@ -832,24 +832,24 @@ def bits_reference(x, y):
     ]
 
 
-def test_integer_intrinsics(backend, arithmetic):
+def test_integer_intrinsics(device, arithmetic):
     corners = [0, 1, 2, 31, 32, 0x7FFFFFFF, 0x80000000, FULL, 0x80000001, 0xAAAAAAAA]
     rng = np.random.default_rng(0)
     xs = np.concatenate([np.repeat(corners, 10), rng.integers(0, 2**32, 156)]).astype(np.uint32)
     ys = np.concatenate([np.tile(corners, 10), rng.integers(0, 2**32, 156)]).astype(np.uint32)
     *_, out = run(
-        backend, arithmetic, "combine_bits", 1, 256, xs, ys, np.zeros((256, 16), np.uint32)
+        device, arithmetic, "combine_bits", 1, 256, xs, ys, np.zeros((256, 16), np.uint32)
     )
     expected = [bits_reference(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
     np.testing.assert_array_equal(out, np.array(expected, np.uint32))
 
 
-def test_exact_functions(backend, arithmetic):
+def test_exact_functions(device, arithmetic):
     rng = np.random.default_rng(0)
     x = np.concatenate([[0.5, 1.5, -2.5, -0.5, 3.0], rng.uniform(-9, 9, 251)]).astype(np.float32)
     y = rng.uniform(0.1, 9, 256).astype(np.float32) * rng.choice([-1, 1], 256).astype(np.float32)
     *_, out = run(
-        backend, arithmetic, "compute_exactly", 1, 256, x, y, np.zeros((256, 16), np.float32)
+        device, arithmetic, "compute_exactly", 1, 256, x, y, np.zeros((256, 16), np.float32)
     )
     # A product of two float32 is exact in float64; adding the third rounds twice, which shows
     # only where the float64 sum lies within 2^-53 of a float32 tie: not with these numbers.
@@ -875,11 +875,11 @@ def test_exact_functions(backend, arithmetic):
     np.testing.assert_array_equal(out, np.stack(expected, axis=1))
 
 
-def test_close_functions(backend, arithmetic):
+def test_close_functions(device, arithmetic):
     rng = np.random.default_rng(0)
     x, y = rng.uniform(0.01, 8, (2, 256)).astype(np.float32)
     *_, out = run(
-        backend, arithmetic, "compute_closely", 1, 256, x, y, np.zeros((256, 16), np.float32)
+        device, arithmetic, "compute_closely", 1, 256, x, y, np.zeros((256, 16), np.float32)
     )
     a, b = x.astype(np.float64), y.astype(np.float64)
     expected = [
@@ -914,110 +914,110 @@ def test_close_functions(backend, arithmetic):
 # Measuring
 
 
-def test_flush_changes_nothing(backend):
+def test_flush_changes_nothing(device):
     array = random_ints(100_000)
-    buffer = backend.to_device(array)
+    buffer = device.to_device(array)
     for _ in range(3):
-        backend.flush()
-    np.testing.assert_array_equal(backend.to_host(buffer), array)
+        device.flush()
+    np.testing.assert_array_equal(device.to_host(buffer), array)
 
 
-def test_held_launches_are_done_in_order(backend, launches):
+def test_held_launches_are_done_in_order(device, launches):
     n = 1000
-    one, two = backend.to_device(random_ints(n)), backend.empty(n, "i4")
-    timer = backend.timer()
+    one, two = device.to_device(random_ints(n)), device.empty(n, "i4")
+    timer = device.timer()
     for _ in range(3):  # a second hold waits for its own end, not for the first one's
-        with backend.held() as hold:
+        with device.held() as hold:
             timer.start()
-            backend.launch(launches["scale"], 4, 256, one, two, np.uint32(n))
-            backend.launch(launches["scale"], 4, 256, two, two, np.uint32(n))
+            device.launch(launches["scale"], 4, 256, one, two, np.uint32(n))
+            device.launch(launches["scale"], 4, 256, two, two, np.uint32(n))
             timer.stop()
-        backend.synchronize()
+        device.synchronize()
         assert not hold.expired
         assert timer.ms > 0
-        np.testing.assert_array_equal(backend.to_host(two), 9 * random_ints(n))
-        backend.copy(np.zeros(n, np.int32), two)
+        np.testing.assert_array_equal(device.to_host(two), 9 * random_ints(n))
+        device.copy(np.zeros(n, np.int32), two)
 
 
-def test_a_message_is_read_while_launches_go_on(backend, launches):
-    words, ones = backend.message(2), backend.to_device(np.ones(2, np.int32))
+def test_a_message_is_read_while_launches_go_on(device, launches):
+    words, ones = device.message(2), device.to_device(np.ones(2, np.int32))
     assert words.read() == [0, 0]
     for times in (1, 3):
         for _ in range(times):
-            backend.launch(launches["scale"], 1, 2, ones, ones, np.uint32(2))
-        backend.launch(launches["scale"], 1, 1, ones, words.buffer, np.uint32(1))
+            device.launch(launches["scale"], 1, 2, ones, ones, np.uint32(2))
+        device.launch(launches["scale"], 1, 1, ones, words.buffer, np.uint32(1))
         words.send()
-        backend.launch(launches["scale"], 1, 2, ones, ones, np.uint32(2))
-        assert words.read() == [int(backend.to_host(ones)[0]), 0]
+        device.launch(launches["scale"], 1, 2, ones, ones, np.uint32(2))
+        assert words.read() == [int(device.to_host(ones)[0]), 0]
 
 
-def test_flush_inside_a_hold(backend):
-    with backend.held() as hold:
-        backend.flush()
-    backend.synchronize()
+def test_flush_inside_a_hold(device):
+    with device.held() as hold:
+        device.flush()
+    device.synchronize()
     assert not hold.expired
 
 
-def test_a_hold_cannot_hang(backend, launches, device_name):
+def test_a_hold_cannot_hang(device, launches, device_name):
     """Reading back in the middle waits for the device, which waits for the end: it gives up."""
     array = random_ints(1000)
-    buffer = backend.to_device(array)
-    with backend.held() as hold:
-        backend.launch(launches["scale"], 4, 256, buffer, buffer, np.uint32(1000))
-        np.testing.assert_array_equal(backend.to_host(buffer), 3 * array)
-        backend.launch(launches["scale"], 4, 256, buffer, buffer, np.uint32(1000))
-    np.testing.assert_array_equal(backend.to_host(buffer), 9 * array)
+    buffer = device.to_device(array)
+    with device.held() as hold:
+        device.launch(launches["scale"], 4, 256, buffer, buffer, np.uint32(1000))
+        np.testing.assert_array_equal(device.to_host(buffer), 3 * array)
+        device.launch(launches["scale"], 4, 256, buffer, buffer, np.uint32(1000))
+    np.testing.assert_array_equal(device.to_host(buffer), 9 * array)
     assert hold.expired == (device_name == "cuda")
 
 
-def test_more_launches_than_the_device_queues(backend, launches):
-    buffer = backend.to_device(np.ones(1, np.int32))
+def test_more_launches_than_the_device_queues(device, launches):
+    buffer = device.to_device(np.ones(1, np.int32))
     count = 3000
-    with backend.held():
+    with device.held():
         for _ in range(count):
-            backend.launch(launches["scale"], 1, 1, buffer, buffer, np.uint32(1))
-    assert backend.to_host(buffer)[0] == np.int32(np.uint32(pow(3, count, 2**32)))
+            device.launch(launches["scale"], 1, 1, buffer, buffer, np.uint32(1))
+    assert device.to_host(buffer)[0] == np.int32(np.uint32(pow(3, count, 2**32)))
 
 
-def test_an_error_ends_a_hold(backend, launches):
-    buffer = backend.to_device(np.ones(1, np.int32))
+def test_an_error_ends_a_hold(device, launches):
+    buffer = device.to_device(np.ones(1, np.int32))
     holds = []
 
     def fail_in_the_middle():
-        with backend.held() as hold:
+        with device.held() as hold:
             holds.append(hold)
-            backend.launch(launches["scale"], 1, 1, buffer, buffer, np.uint32(1))
+            device.launch(launches["scale"], 1, 1, buffer, buffer, np.uint32(1))
             raise RuntimeError("in the middle")
 
     with pytest.raises(RuntimeError, match="in the middle"):
         fail_in_the_middle()
-    assert backend.to_host(buffer)[0] == 3
+    assert device.to_host(buffer)[0] == 3
     assert not holds[0].expired
 
 
-def test_clock(backend, device_name):
-    measured = backend.clock_mhz()
+def test_clock(device, device_name):
+    measured = device.clock_mhz()
     if device_name == "cpu":
         assert measured is None
     else:
         # At rest the clock is lower; no device runs at a tenth of what it declares, or at twice.
-        assert 0.1 < measured / backend.properties()["clock (MHz)"] < 2
+        assert 0.1 < measured / device.properties()["clock (MHz)"] < 2
 
 
-def test_bandwidth(backend):
-    measured = backend.bandwidth()
+def test_bandwidth(device):
+    measured = device.bandwidth()
     assert 0 < measured < 1e5
-    peak = backend.properties().get("peak memory bandwidth (GB/s)", math.inf)
+    peak = device.properties().get("peak memory bandwidth (GB/s)", math.inf)
     assert measured < 1.05 * peak
 
 
 def test_the_device_is_free_again_after_measuring(device_name):
-    with open_backend(device_name) as opened:
+    with open_device(device_name) as opened:
         opened.flush()
         with opened.held():
             pass
         opened.clock_mhz()
-    with open_backend(device_name) as opened:
+    with open_device(device_name) as opened:
         opened.flush()
 
 

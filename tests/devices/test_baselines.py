@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from cudalab import labs
-from cudalab.backends import open_backend
+from cudalab.backends import open_device
 from cudalab.backends.cuda import nvcc
 from cudalab.bench import measure
 from cudalab.bench.baselines import NAMES, baselines, cub, operations, through_cupy, why_not
@@ -49,18 +49,18 @@ def size_of(lab, case):
     return (60, 70) if lab.name == "reduce" and case["along"] != "all" else n
 
 
-def data(lab, case, backend, folder, *, dist=None, n=None):
+def data(lab, case, device, folder, *, dist=None, n=None):
     n = size_of(lab, case) if n is None else n
-    return measure.make_data(lab, case, n, dist or lab.distributions[0], 5, backend, folder)
+    return measure.make_data(lab, case, n, dist or lab.distributions[0], 5, device, folder)
 
 
-def found(lab, case, backend, made, *names):
-    return baselines(lab, backend, made.inputs, case, made.buffers, names)
+def found(lab, case, device, made, *names):
+    return baselines(lab, device, made.inputs, case, made.buffers, names)
 
 
-def check(lab, case, backend, made, candidate):
+def check(lab, case, device, made, candidate):
     """Poisoned, run twice, right both times; the inputs are as they were."""
-    judge = measure.Judge(lab, made.inputs, case, backend, made.buffers)
+    judge = measure.Judge(lab, made.inputs, case, device, made.buffers)
     for _ in range(2):
         candidate.poison()
         poisoned = np.ascontiguousarray(candidate.answer()).reshape(-1).view(np.uint8)
@@ -74,14 +74,14 @@ def check(lab, case, backend, made, candidate):
 
 
 @pytest.mark.parametrize(("name", "case"), list(every_case()))
-def test_numpy_is_right(backend, tmp_path, name, case):
+def test_numpy_is_right(device, tmp_path, name, case):
     lab = labs.get(name)
-    made = data(lab, case, backend, tmp_path)
-    (candidate,) = found(lab, case, backend, made, "numpy")
+    made = data(lab, case, device, tmp_path)
+    (candidate,) = found(lab, case, device, made, "numpy")
     assert (candidate.name, candidate.kind, candidate.device) == ("numpy", "baseline", "cpu")
     assert not candidate.reads_back
     assert candidate.notes[0].startswith("NumPy ")
-    check(lab, case, backend, made, candidate)
+    check(lab, case, device, made, candidate)
 
 
 @pytest.mark.parametrize(
@@ -103,28 +103,28 @@ def test_numpy_is_right(backend, tmp_path, name, case):
         ("table", {"accuracy": "fast"}, "step", 3000),
     ],
 )
-def test_numpy_at_the_edges(backend, tmp_path, name, given, dist, n):
+def test_numpy_at_the_edges(device, tmp_path, name, given, dist, n):
     lab = labs.get(name)
     case = lab.complete(given)
-    made = data(lab, case, backend, tmp_path, dist=dist, n=n)
-    (candidate,) = found(lab, case, backend, made, "numpy")
-    check(lab, case, backend, made, candidate)
+    made = data(lab, case, device, tmp_path, dist=dist, n=n)
+    (candidate,) = found(lab, case, device, made, "numpy")
+    check(lab, case, device, made, candidate)
 
 
-def test_numpy_cannot_solve_what_is_singular(backend, tmp_path):
+def test_numpy_cannot_solve_what_is_singular(device, tmp_path):
     lab = labs.get("solve")
     case = lab.complete({})
-    made = data(lab, case, backend, tmp_path, n=4)
+    made = data(lab, case, device, tmp_path, n=4)
     made.inputs.arrays["a"] = np.zeros((4, 4), np.float32)
-    (candidate,) = found(lab, case, backend, made, "numpy")
+    (candidate,) = found(lab, case, device, made, "numpy")
     with pytest.raises(CudalabError, match="NumPy: Singular matrix"):
         candidate.run()
 
 
-def test_numpy_says_how_it_adds(backend, tmp_path):
+def test_numpy_says_how_it_adds(device, tmp_path):
     lab = labs.get("scan")
     case = lab.complete({})
-    (candidate,) = found(lab, case, backend, data(lab, case, backend, tmp_path), "numpy")
+    (candidate,) = found(lab, case, device, data(lab, case, device, tmp_path), "numpy")
     assert candidate.notes[1:] == ["adds in float64"]
 
 
@@ -139,11 +139,11 @@ def test_classes_of_bytes(bins):
 # Reasons -----------------------------------------------------------------------------------------
 
 
-def test_a_name_that_is_none(backend, tmp_path):
+def test_a_name_that_is_none(device, tmp_path):
     lab = labs.get("reduce")
     case = lab.complete({})
     with pytest.raises(UsageError, match="no baseline is called thrust") as caught:
-        found(lab, case, backend, data(lab, case, backend, tmp_path), "thrust")
+        found(lab, case, device, data(lab, case, device, tmp_path), "thrust")
     assert caught.value.hint == "one of numpy, cupy, cub"
 
 
@@ -175,10 +175,10 @@ def test_every_lab_is_compared_with_something():
     assert all(why_not("numpy", labs.get(name), {}, "cpu") is None for name in labs.names())
 
 
-def test_what_does_not_apply_gives_no_candidate(backend, tmp_path):
+def test_what_does_not_apply_gives_no_candidate(device, tmp_path):
     lab = labs.get("matmul")
     case = lab.complete({})
-    assert found(lab, case, backend, data(lab, case, backend, tmp_path), "cub") == []
+    assert found(lab, case, device, data(lab, case, device, tmp_path), "cub") == []
 
 
 def test_without_cupy(monkeypatch):
@@ -361,7 +361,7 @@ def test_addresses():
 @pytest.fixture(scope="module")
 def host():
     """The CPU device, whatever the tests run on."""
-    with open_backend("cpu") as opened:
+    with open_device("cpu") as opened:
         yield opened
 
 
@@ -554,7 +554,7 @@ def test_every_operation_of_cub_compiles(compiler, tmp_path, defines):
         cub.build(compiler, headers, defines, "sm_90", tmp_path / f"{number}.so")
 
 
-def installed_or_skip(name, backend):
+def installed_or_skip(name, device):
     try:
         if name == "cupy":
             pytest.importorskip("cupy")
@@ -562,38 +562,38 @@ def installed_or_skip(name, backend):
             cub.installed(nvcc.find_nvcc())
     except NoDeviceError as error:
         pytest.skip(error.message)
-    if backend.name != "cuda":
+    if device.name != "cuda":
         pytest.skip("runs on the CUDA device")
 
 
 @CUDA
 @pytest.mark.parametrize("library", ["cupy", "cub"])
 @pytest.mark.parametrize(("name", "case"), list(every_case()))
-def test_the_vendor_s_libraries_are_right(backend, tmp_path, name, case, library):
-    installed_or_skip(library, backend)
+def test_the_vendor_s_libraries_are_right(device, tmp_path, name, case, library):
+    installed_or_skip(library, device)
     lab = labs.get(name)
     reason = why_not(library, lab, case, "cuda")
     if reason:
         pytest.skip(reason)
-    made = data(lab, case, backend, tmp_path, n=size_of(lab, case))
-    candidates = found(lab, case, backend, made, library)
+    made = data(lab, case, device, tmp_path, n=size_of(lab, case))
+    candidates = found(lab, case, device, made, library)
     assert candidates
     for candidate in candidates:
         assert candidate.name.startswith(library)
         assert (candidate.kind, candidate.device) == ("baseline", "cuda")
         assert candidate.notes
-        check(lab, case, backend, made, candidate)
+        check(lab, case, device, made, candidate)
 
 
 @CUDA
-def test_cholesky_where_the_matrix_is_positive_definite(backend, tmp_path):
-    installed_or_skip("cupy", backend)
+def test_cholesky_where_the_matrix_is_positive_definite(device, tmp_path):
+    installed_or_skip("cupy", device)
     lab = labs.get("solve")
     case = lab.complete({})
     names = {}
     for dist in lab.distributions:
-        made = data(lab, case, backend, tmp_path, dist=dist, n=64)
-        names[dist] = [c.name for c in found(lab, case, backend, made, "cupy")]
+        made = data(lab, case, device, tmp_path, dist=dist, n=64)
+        names[dist] = [c.name for c in found(lab, case, device, made, "cupy")]
         a = made.inputs.arrays["a"].astype(np.float64)
         definite = (a == a.T).all() and np.linalg.eigvalsh(a).min() > 1e-3
         assert ("cupy (Cholesky)" in names[dist]) >= definite
@@ -601,15 +601,15 @@ def test_cholesky_where_the_matrix_is_positive_definite(backend, tmp_path):
 
 
 @CUDA
-def test_libraries_use_the_device_s_memory_and_stream(backend, tmp_path):
+def test_libraries_use_the_device_s_memory_and_stream(device, tmp_path):
     """They compute what was enqueued behind a held stream, and never wait for it."""
-    installed_or_skip("cupy", backend)
+    installed_or_skip("cupy", device)
     lab = labs.get("reduce")
     case = lab.complete({})
-    made = data(lab, case, backend, tmp_path)
-    meter = measure.Meter(backend)
-    judge = measure.Judge(lab, made.inputs, case, backend, made.buffers)
-    for candidate in found(lab, case, backend, made, "cupy", "cub"):
+    made = data(lab, case, device, tmp_path)
+    meter = measure.Meter(device)
+    judge = measure.Judge(lab, made.inputs, case, device, made.buffers)
+    for candidate in found(lab, case, device, made, "cupy", "cub"):
         candidate.poison()
         assert meter.sample(candidate, measure.COLD, 0).ms > 0
         assert not candidate.reads_back

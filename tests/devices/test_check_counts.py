@@ -17,7 +17,7 @@ from instrumented import (
     zeros,
 )
 
-from cudalab.backends.cpu.check import CheckBackend
+from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.trace import Place
 from cudalab.language import source
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("compiled_by")  # reports must not depend o
 
 
 def trace(kernel, grid, block, *args, banks=32, **options):
-    with CheckBackend(detect=False, count=True, banks=banks, **options) as device:
+    with CheckDevice(detect=False, count=True, banks=banks, **options) as device:
         launch(device, COUNTS, kernel, grid, block, *args)
     (found,) = device.traces
     return found
@@ -223,7 +223,7 @@ def test_transpose(variant, shared_degree, store_sectors):
 @pytest.mark.parametrize("blocks", [1, 2, 5, 20, None])
 def test_traced_and_fast_blocks_work_together(blocks):
     """Each block goes on from the one before; both builds share the module's variables."""
-    with CheckBackend(detect=False, count=True, blocks=blocks, threads=2) as device:
+    with CheckDevice(detect=False, count=True, blocks=blocks, threads=2) as device:
         module = device.compile(source.load(KERNELS / COUNTS, COUNTS), {})
         offset = np.array([100], INT)
         device.copy(offset.view(BYTE), device.constant(module, "offset"))
@@ -242,7 +242,7 @@ def test_traced_and_fast_blocks_work_together(blocks):
 
 
 def test_a_spent_budget_leaves_one_block_of_each_kernel():
-    with CheckBackend(detect=False, count=True, budget_s=0) as device:
+    with CheckDevice(detect=False, count=True, budget_s=0) as device:
         module = device.compile(source.load(KERNELS / COUNTS, COUNTS), {})
         for _ in range(2):
             device.launch(module["chain"], 20, 32, device.to_device(zeros(20)))
@@ -255,7 +255,7 @@ def test_look_back_with_a_sample_of_blocks(variant):
 
 
 def test_names_of_buffers():
-    with CheckBackend(detect=False, count=True) as device:
+    with CheckDevice(detect=False, count=True) as device:
         module = device.compile(source.load(KERNELS / COUNTS, COUNTS), {})
         buffer = device.to_device(zeros(20))
         device.name_buffer(buffer, "numbers")

@@ -7,7 +7,7 @@ import pytest
 from instrumented import INT, KERNELS, compiled_by, launch, line_of, zeros
 
 from cudalab import labs, runner
-from cudalab.backends.cpu.check import CheckBackend
+from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.errors import KernelError
 from cudalab.labs import registry
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("compiled_by")  # reports must not depend o
 def sanitize(kernel, grid, block, *args, shared_bytes=0, **options):
     """What is found, and the message of a launch that could not go on."""
     stopped = None
-    with CheckBackend(detect=True, count=False, **options) as device:
+    with CheckDevice(detect=True, count=False, **options) as device:
         try:
             launch(device, FINDINGS, kernel, grid, block, *args, shared_bytes=shared_bytes)
         except KernelError as error:
@@ -199,7 +199,7 @@ def test_asynchronous_copies_that_are_awaited(kernel, args):
 
 
 def test_values_travel_with_copies():
-    with CheckBackend(detect=True, count=False) as device:
+    with CheckDevice(detect=True, count=False) as device:
         module = device.compile(source.load(KERNELS / FINDINGS, FINDINGS), {})
         nothing, something = device.empty(64, INT), device.to_device(zeros(64))
         copies = [device.empty(64, INT), device.empty(64, INT)]
@@ -261,7 +261,7 @@ def test_another_module_can_be_loaded_after_an_endless_loop():
     lab = labs.get("reduce")
     variant, case = registry.find(lab, "global_halving"), lab.complete({})
     inputs = Inputs({"x": np.ones(1000, np.int32)}, {"n": 1000})
-    with CheckBackend(detect=True, count=False) as device:
+    with CheckDevice(detect=True, count=False) as device:
         step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
         step()
         assert device.to_host(step.out) == 1000
@@ -298,7 +298,7 @@ def test_fences_and_atomics_order_warps(kernel):
 def test_orders_are_shuffled_by_seed():
     answers = set()
     for seed in (None, None, 1, 1, 2):
-        with CheckBackend(detect=False, count=False, seed=seed) as device:
+        with CheckDevice(detect=False, count=False, seed=seed) as device:
             _, out = launch(device, FINDINGS, "in_order_of_arrival", 4, 64, zeros(1), zeros(256))
         assert sorted(out) == list(range(256))
         answers.add((seed, bytes(out)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from instrumented import COMPILERS, forget_compiler, profiled, use
 
-from cudalab.backends.cpu.check import CheckBackend, spread
+from cudalab.backends.cpu.check import CheckDevice, spread
 from cudalab.backends.cpu.check_rows import merge_findings
 from cudalab.backends.trace import Finding, Place, Thread
 from cudalab.language import source
@@ -108,7 +108,7 @@ def test_files_are_named_as_the_source_says(tmp_path, monkeypatch, name):
     file = tmp_path / "own kernel.cu"
     file.write_text('extern "C" __global__ void set(int *out) {\n    out[threadIdx.x] = 1;\n}\n')
     for label in (str(file), "own kernel.cu", "kernels/own kernel.cu"):
-        with CheckBackend(detect=False, count=True) as device:
+        with CheckDevice(detect=False, count=True) as device:
             module = device.compile(source.load(file, label), {})
             device.launch(module["set"], 1, (8, 4), device.empty(32, np.int32))
         (access,) = device.traces[0].accesses
@@ -125,7 +125,7 @@ def test_a_thread_of_a_plane_is_named_by_its_coordinates(tmp_path):
         "    const unsigned block = blockIdx.y * gridDim.x + blockIdx.x;\n"
         "    out[block * 32 + t] = 1;\n}\n"
     )
-    with CheckBackend(detect=True, count=False) as device:
+    with CheckDevice(detect=True, count=False) as device:
         module = device.compile(source.load(file, "own.cu"), {})
         device.launch(module["overrun"], (2, 3), (8, 4), device.empty(32 * 6 - 1, np.int32))
     (finding,) = device.findings

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from cudalab.backends.cpu import compiler
-from cudalab.backends.cpu.device import CpuBackend, prepare
+from cudalab.backends.cpu.device import CpuDevice, prepare
 from cudalab.errors import DeviceMemoryError, KernelCompileError, KernelError, NoDeviceError
 from cudalab.language import source
 
@@ -24,8 +24,8 @@ REPOSITORY = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def device():
-    with CpuBackend(2) as backend:
-        yield backend
+    with CpuDevice(2) as opened:
+        yield opened
 
 
 def launch(device, file, kernel, grid, block, *args):
@@ -112,7 +112,7 @@ def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads)
     done = run_python(
         f"""
         blocks = 3000
-        with CpuBackend({threads}) as device:
+        with CpuDevice({threads}) as device:
             handed_on = device.to_device(np.zeros(blocks, np.uint32))
             ticket = device.to_device(np.zeros(1, np.uint32))
             module = device.compile(source.load(KERNELS / "waiting.cu"), {{}})
@@ -147,7 +147,7 @@ def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads)
 def test_a_crash_says_which_thread_did_what(kernel, args, died_of, message):
     done = run_python(
         f"""
-        with CpuBackend(1) as device:
+        with CpuDevice(1) as device:
             out = device.to_device(np.zeros(64, np.int32))
             module = device.compile(source.load(KERNELS / "misbehaving.cu"), {{}})
             device.launch(module["{kernel}"], 1, 64, out{args})
@@ -160,7 +160,7 @@ def test_a_crash_says_which_thread_did_what(kernel, args, died_of, message):
 def test_an_interrupt_is_heard_while_a_kernel_runs():
     child = start_python(
         """
-        with CpuBackend(1) as device:
+        with CpuDevice(1) as device:
             out = device.to_device(np.zeros(1 << 24, np.int32))
             module = device.compile(source.load(KERNELS / "misbehaving.cu"), {})
             print("ready", flush=True)
@@ -233,7 +233,7 @@ def test_a_compiler_is_looked_for_in_the_promised_order(monkeypatch):
 
 def test_a_damaged_cache_entry_is_built_again(tmp_path):
     code = """
-        with CpuBackend(1) as device:
+        with CpuDevice(1) as device:
             out = device.to_device(np.zeros(1, np.int32))
             module = device.compile(source.load(KERNELS / "waiting.cu"), {})
             device.launch(module["wait_in_block"], 1, 64, out)
@@ -270,7 +270,7 @@ def start_python(code, environment=None):
         from pathlib import Path
         import numpy as np
         from cudalab.language import source
-        from cudalab.backends.cpu.device import CpuBackend
+        from cudalab.backends.cpu.device import CpuDevice
         KERNELS = Path({str(KERNELS)!r})
         """
     program = textwrap.dedent(prelude) + textwrap.dedent(code)
@@ -304,8 +304,8 @@ def test_a_constant_null_pointer_is_followed(tmp_path):
         import numpy as np
         from pathlib import Path
         from cudalab.language import source
-        from cudalab.backends.cpu.device import CpuBackend
-        device = CpuBackend(1)
+        from cudalab.backends.cpu.device import CpuDevice
+        device = CpuDevice(1)
         module = device.compile(source.load(Path({str(path)!r}), "null.cu"), {{}})
         device.launch(module["f"], 1, 1, device.empty(1, np.int32))
     """)

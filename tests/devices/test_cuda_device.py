@@ -44,7 +44,7 @@ def test_without_pycuda():
     assert not device.device_available()
     assert "PyCUDA" in device.unavailable_reason()
     with pytest.raises(NoDeviceError, match="PyCUDA") as caught:
-        device.CudaBackend()
+        device.CudaDevice()
     assert "pip install 'cudalab[cuda]'" in caught.value.hint
     assert caught.value.exit_code == 4
 
@@ -90,14 +90,14 @@ CRASH = """
     from pathlib import Path
     import numpy as np
     from cudalab import labs, registry, source
-    from cudalab.backends.cuda.device import CudaBackend
+    from cudalab.backends.cuda.device import CudaDevice
     from cudalab.errors import KernelError
 
     try:
-        with CudaBackend() as backend:
-            module = backend.compile(source.load(Path("tests/kernels/crashing.cu")), {})
-            out = backend.to_device(np.zeros(4, np.int32))
-            backend.launch(module["write_far_away"], 1, 1, out, np.int64(1 << 40))
+        with CudaDevice() as device:
+            module = device.compile(source.load(Path("tests/kernels/crashing.cu")), {})
+            out = device.to_device(np.zeros(4, np.int32))
+            device.launch(module["write_far_away"], 1, 1, out, np.int64(1 << 40))
             %s
     except KernelError as error:
         print(error.message)
@@ -109,12 +109,12 @@ CRASH = """
 @pytest.mark.parametrize(
     "then",
     [
-        "backend.to_host(out)",
-        "list(backend.chunks(out))",
-        "backend.synchronize()",
+        "device.to_host(out)",
+        "list(device.chunks(out))",
+        "device.synchronize()",
         "pass",
-        "timer = backend.timer(); timer.start(); timer.stop(); timer.ms",
-        "[backend.launch(module['write_far_away'], 1, 1, out, np.int64(0)) for _ in range(10**6)]",
+        "timer = device.timer(); timer.start(); timer.stop(); timer.ms",
+        "[device.launch(module['write_far_away'], 1, 1, out, np.int64(0)) for _ in range(10**6)]",
     ],
 )
 def test_crash_in_a_kernel(then):
@@ -133,10 +133,10 @@ def test_crash_in_a_kernel(then):
 def test_every_way_out_pops_the_context(leave, status):
     done = python(f"""
         import numpy as np
-        from cudalab.backends.cuda.device import CudaBackend
-        with CudaBackend() as backend:
-            large = backend.to_device(np.zeros(30_000_000, np.uint8))
-            pieces = backend.chunks(large)
+        from cudalab.backends.cuda.device import CudaDevice
+        with CudaDevice() as device:
+            large = device.to_device(np.zeros(30_000_000, np.uint8))
+            pieces = device.chunks(large)
             next(pieces)
             {leave}
     """)
@@ -147,9 +147,9 @@ def test_every_way_out_pops_the_context(leave, status):
 @pytest.mark.cuda
 def test_process_that_never_leaves():
     done = python("""
-        from cudalab.backends.cuda.device import CudaBackend
-        backend = CudaBackend().__enter__()
-        buffer = backend.empty(1000, "f4")
+        from cudalab.backends.cuda.device import CudaDevice
+        device = CudaDevice().__enter__()
+        buffer = device.empty(1000, "f4")
     """)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -167,8 +167,8 @@ def test_hidden_devices():
 @pytest.mark.cuda
 def test_kernel_without_extern_c(tmp_path):
     (tmp_path / "mangled.cu").write_text("__global__ void f(int *out) { *out = 1; }\n")
-    with device.CudaBackend() as backend:
-        module = backend.compile(source.load(tmp_path / "mangled.cu"), {})
+    with device.CudaDevice() as opened:
+        module = opened.compile(source.load(tmp_path / "mangled.cu"), {})
         with pytest.raises(device.CudalabError, match="kernel f cannot be found") as caught:
             module["f"]
     assert 'extern "C"' in caught.value.hint
@@ -179,15 +179,15 @@ def test_registers_limit_the_block(tmp_path):
     (tmp_path / "bounded.cu").write_text(
         'extern "C" __global__ void __launch_bounds__(128) f(int *out) { *out = 1; }\n'
     )
-    with device.CudaBackend() as backend:
-        module = backend.compile(source.load(tmp_path / "bounded.cu"), {})
-        out = backend.empty(1, np.int32)
+    with device.CudaDevice() as opened:
+        module = opened.compile(source.load(tmp_path / "bounded.cu"), {})
+        out = opened.empty(1, np.int32)
         with pytest.raises(
             device.KernelError, match="at most 128 threads a block, launched with 256"
         ):
-            backend.launch(module["f"], 1, 256, out)
-        backend.launch(module["f"], 1, 128, out)
-        assert backend.to_host(out)[0] == 1
+            opened.launch(module["f"], 1, 256, out)
+        opened.launch(module["f"], 1, 128, out)
+        assert opened.to_host(out)[0] == 1
 
 
 @pytest.mark.cuda
@@ -196,10 +196,10 @@ def test_warnings_are_shown_once(tmp_path, capsys):
         f"// {tmp_path}\n"
         'extern "C" __global__ void f(int *out) {\n    int unused;\n    *out = 1;\n}\n'
     )
-    with device.CudaBackend() as backend:
-        backend.compile(source.load(tmp_path / "warned.cu", "warned.cu"), {})
+    with device.CudaDevice() as opened:
+        opened.compile(source.load(tmp_path / "warned.cu", "warned.cu"), {})
         first = capsys.readouterr()
-        backend.compile(source.load(tmp_path / "warned.cu", "warned.cu"), {})
+        opened.compile(source.load(tmp_path / "warned.cu", "warned.cu"), {})
     assert first.err.startswith("warned.cu:3: warning")
     assert first.out == ""
     assert capsys.readouterr().err == ""

@@ -18,7 +18,7 @@ from traced import FILE, finding
 
 from cudalab import labs
 from cudalab.backends.cpu import check, check_rows
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
@@ -267,7 +267,7 @@ def variants():
     for name in labs.names():
         lab = labs.get(name)
         for variant in registry.variants(lab):
-            if not variant.missing(CpuBackend.features):
+            if not variant.missing(CpuDevice.features):
                 case = next(case for case in lab.cases() if variant.computes(case))
                 yield pytest.param(lab, variant, case, id=f"{name}-{variant.name}")
 
@@ -285,10 +285,10 @@ def test_a_right_variant_is_clean(lab, variant, case, tmp_path):
         sanitize.check(
             found,
             data,
-            lambda order: check.CheckBackend(
+            lambda order: check.CheckDevice(
                 detect=True, count=False, seed=order or None, kill_after=60
             ),
-            CpuBackend,
+            CpuDevice,
         )
     errors = [row for row in found.rows if not row["note"]]
     assert not errors, "\n".join(row["what"] for row in errors)

@@ -33,12 +33,12 @@ def with_small_blocks(variant):
     return dataclasses.replace(variant, defines=defines)
 
 
-def sort(backend, variant, keys):
+def sort(device, variant, keys):
     inputs = Inputs({"keys": keys}, {"n": len(keys)})
     chosen = case(keys.dtype.name)
-    step = runner.prepare(LAB, variant, backend, inputs, chosen, watch=runner.Stopwatch())
+    step = runner.prepare(LAB, variant, device, inputs, chosen, watch=runner.Stopwatch())
     step()
-    return backend.to_host(step.out)
+    return device.to_host(step.out)
 
 
 def test_int32_is_the_default():
@@ -47,38 +47,38 @@ def test_int32_is_the_default():
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 @pytest.mark.parametrize("sequence", [[1, 3, 4, 7, 6, 5, 2], [5, 7, 6, 4, 2, 1, 3]])
-def test_the_lecture_s_bitonic_sequences(backend, variant, sequence):
+def test_the_lecture_s_bitonic_sequences(device, variant, sequence):
     keys = np.array(sequence, np.int32)
-    assert sort(backend, variant, keys).tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert sort(device, variant, keys).tolist() == [1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
-def test_all_zeros_and_ones(backend, variant):
+def test_all_zeros_and_ones(device, variant):
     """A network that sorts every sequence of zeros and ones sorts everything (0-1 principle)."""
     small = with_small_blocks(variant)
     for n in range(1, 8):
         for bits in product((0, 1), repeat=n):
             keys = np.array(bits, np.int32)
-            assert sort(backend, small, keys).tolist() == sorted(bits), bits
+            assert sort(device, small, keys).tolist() == sorted(bits), bits
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
-def test_every_size_around_powers_of_two(backend, variant):
+def test_every_size_around_powers_of_two(device, variant):
     """Keys equal to the greatest must not change places with the padding that stands for it."""
     small = with_small_blocks(variant)
     for n in range(1, 131):
         keys = np.arange(n, 0, -1, dtype=np.int32)
-        assert sort(backend, small, keys).tolist() == list(range(1, n + 1)), n
+        assert sort(device, small, keys).tolist() == list(range(1, n + 1)), n
         greatest = np.where(np.arange(n) % 3 == 0, 2**31 - 1, -n).astype(np.int32)
-        np.testing.assert_array_equal(sort(backend, small, greatest), np.sort(greatest))
+        np.testing.assert_array_equal(sort(device, small, greatest), np.sort(greatest))
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
-def test_floats_are_sorted_by_their_bits(backend, variant):
+def test_floats_are_sorted_by_their_bits(device, variant):
     bits = [0x7FC00001, 0x80000000, 0x00000000, 0xFFC00000, 0xFF800000, 0x7F800000, 0xBF800000]
     keys = np.array(bits, np.uint32).view(np.float32)
     ordered = [0xFFC00000, 0xFF800000, 0xBF800000, 0x80000000, 0x00000000, 0x7F800000, 0x7FC00001]
-    assert sort(backend, variant, keys).view(np.uint32).tolist() == ordered
+    assert sort(device, variant, keys).view(np.uint32).tolist() == ordered
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 1000])

@@ -120,9 +120,9 @@ def test_the_hand_out_s_size_comes_first():
 # Runs --------------------------------------------------------------------------------------------
 
 
-def test_every_exercise_agrees(backend):
+def test_every_exercise_agrees(device):
     told = []
-    found = list(exercises.run(backend, [45, (31, 70)], tell=lambda *args: told.append(args)))
+    found = list(exercises.run(device, [45, (31, 70)], tell=lambda *args: told.append(args)))
     assert {result.title for result in found} == set(TASKS)
     assert len(found) == 1 + 2 * (len(TASKS) - 1)
     for result in found:
@@ -137,13 +137,13 @@ def test_every_exercise_agrees(backend):
     assert told[-1][1] == 1.0
 
 
-def test_the_table(backend):
-    found = list(exercises.run(backend, [33]))
-    grid = exercises.grid(found, backend.name, exercises.device_name(backend))
+def test_the_table(device):
+    found = list(exercises.run(device, [33]))
+    grid = exercises.grid(found, device.name, exercises.device_name(device))
     heads = [column.title for column in grid.columns]
     assert heads == ["exercise", "size", "global", "shared", "padded", "ratio", "apart", "error"]
     assert [row[0] for row in grid.rows] == list(TASKS)
-    assert ("emulated" in grid.title) == (backend.name == "cpu")
+    assert ("emulated" in grid.title) == (device.name == "cpu")
     assert "all answers are right" in grid.notes[-1]
     rows = {row[0]: dict(zip(heads, row, strict=True)) for row in grid.rows}
     assert rows["dot product"]["padded"] == ""
@@ -152,19 +152,19 @@ def test_the_table(backend):
 
 
 @pytest.mark.usefixtures("wrong_columns", "only_columns")
-def test_a_wrong_answer_is_named(backend):
-    (result,) = exercises.run(backend, [20])
+def test_a_wrong_answer_is_named(device):
+    (result,) = exercises.run(device, [20])
     assert exercises.exit_codes([result]) == {ExitCode.OK, ExitCode.WRONG_ANSWER}
     assert result.ratio() is None
-    grid = exercises.grid([result], backend.name, "a device")
+    grid = exercises.grid([result], device.name, "a device")
     assert grid.rows[0][3] == "WRONG"
     assert "cols_shared: WRONG: 20 of 20 elements differ" in grid.notes[-1].splitlines()[0]
 
 
-def test_no_data_of_such_sizes(backend):
+def test_no_data_of_such_sizes(device):
     for sizes in ([(1, 2, 3)], [(1, 2, 3), 16]):
         with pytest.raises(UsageError, match="no exercise has data of size 1x2x3"):
-            list(exercises.run(backend, sizes))
+            list(exercises.run(device, sizes))
 
 
 # The command -------------------------------------------------------------------------------------

@@ -41,12 +41,12 @@ def inputs(data: np.ndarray) -> Inputs:
     return Inputs({"elements": data}, {"n": len(data), "stream": "stdin"})
 
 
-def count(backend, variant, data, case):
+def count(device, variant, data, case):
     """The variant's answer, computed on the device, into memory that was not zero."""
-    step = runner.prepare(LAB, variant, backend, inputs(data), case, watch=runner.Stopwatch())
-    backend.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
+    step = runner.prepare(LAB, variant, device, inputs(data), case, watch=runner.Stopwatch())
+    device.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
     step()
-    return backend.to_host(step.out)
+    return device.to_host(step.out)
 
 
 def drawn(case, n, dist, seed=1):
@@ -135,47 +135,47 @@ def test_impossible_numbers_of_bins(given_case, message):
         if registry.find(LAB, name).computes(case(dtype, bins))
     ],
 )
-def test_any_number_of_bins(backend, name, dtype, bins):
+def test_any_number_of_bins(device, name, dtype, bins):
     chosen, variant = case(dtype, bins), registry.find(LAB, name)
     for n, dist in ((1, "equal"), (1023, "zipf"), (16_129, "uniform"), (70_003, "one-hot")):
         data = drawn(chosen, n, dist)
-        found = LAB.compare(count(backend, variant, data, chosen), inputs(data), chosen)
+        found = LAB.compare(count(device, variant, data, chosen), inputs(data), chosen)
         assert found is None, f"n = {n}, {dist}: {found}"
 
 
 @pytest.mark.parametrize("n", [3, 32_773, 9_000_001])
-def test_the_ticket_resets_itself(backend, n):
+def test_the_ticket_resets_itself(device, n):
     """Runs of one step without a batch, with a block more than batches, with more batches."""
     variant, data = registry.find(LAB, "privatized_tickets"), np.arange(n).astype(np.uint8)
     watch = runner.Stopwatch()
-    step = runner.prepare(LAB, variant, backend, inputs(data), case(), watch=watch)
+    step = runner.prepare(LAB, variant, device, inputs(data), case(), watch=watch)
     for _ in range(3):
-        backend.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
+        device.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
         step()
-        np.testing.assert_array_equal(backend.to_host(step.out), np.bincount(data, minlength=256))
+        np.testing.assert_array_equal(device.to_host(step.out), np.bincount(data, minlength=256))
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("per_thread_64")])
 @pytest.mark.parametrize("byte", [0, 255])
-def test_byte_counters_hold_equal_data(backend, name, byte):
+def test_byte_counters_hold_equal_data(device, name, byte):
     """252 equal bytes for every thread of a block: as full as a counter gets."""
     data = np.full(128 * 63 * 4 * 2, byte, np.uint8)
-    counts = count(backend, registry.find(LAB, name), data, case(bins=64))
+    counts = count(device, registry.find(LAB, name), data, case(bins=64))
     assert counts[byte >> 2] == counts.sum() == len(data)
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("per_thread_64")])
-def test_more_words_than_a_byte_can_count_do_not_compile(backend, name):
+def test_more_words_than_a_byte_can_count_do_not_compile(device, name):
     variant = registry.find(LAB, name)
     careless = dataclasses.replace(variant, defines={**variant.defines, "WORDS_PER_THREAD": 64})
     with pytest.raises(KernelCompileError, match="a byte counter would overflow"):
-        count(backend, careless, np.zeros(1, np.uint8), case(bins=64))
+        count(device, careless, np.zeros(1, np.uint8), case(bins=64))
 
 
-def test_all_lanes_of_a_warp_in_one_counter(backend):
+def test_all_lanes_of_a_warp_in_one_counter(device):
     """warp_tagged takes 32 rounds for each of these bytes; without its barriers some are lost."""
     data = np.full(6 * 32 * 64 * 4 + 5, 7, np.uint8)
-    counts = count(backend, registry.find(LAB, "warp_tagged"), data, case())
+    counts = count(device, registry.find(LAB, "warp_tagged"), data, case())
     assert counts[7] == counts.sum() == len(data)
 
 
@@ -188,13 +188,13 @@ def test_all_lanes_of_a_warp_in_one_counter(backend):
         if registry.find(LAB, name).computes(case("uint32", bins))
     ],
 )
-def test_a_value_that_is_no_class_is_named(backend, name, bins):
+def test_a_value_that_is_no_class_is_named(device, name, bins):
     chosen, variant = case("uint32", bins), registry.find(LAB, name)
     data = drawn(chosen, 300_007, "uniform").copy()
     for bad in (300_006, 170_001, 65_536, 0):  # each before the ones already there
         data[bad] = bins if bad else 2**32 - 1
         with pytest.raises(InputError) as error:
-            count(backend, variant, data, chosen)
+            count(device, variant, data, chosen)
         assert error.value.message == (
             f"stdin: element {bad:,} (byte {4 + 4 * bad:,}) is {int(data[bad]):,}: "
             f"not below the number of classes, {bins:,}"
@@ -203,12 +203,12 @@ def test_a_value_that_is_no_class_is_named(backend, name, bins):
             LAB.reference(inputs(data), chosen)
 
 
-def test_bad_elements_are_looked_for_after_the_launches(backend):
+def test_bad_elements_are_looked_for_after_the_launches(device):
     """So that a time is that of the launches, by the device's own clock."""
     chosen = case("uint32", 256)
     data, watch = np.array([1, 2, 300], np.uint32), runner.Stopwatch()
-    variant = registry.default(LAB, chosen, backend.name, backend.features)
-    step = runner.prepare(LAB, variant, backend, inputs(data), chosen, watch=watch)
+    variant = registry.default(LAB, chosen, device.name, device.features)
+    step = runner.prepare(LAB, variant, device, inputs(data), chosen, watch=watch)
     assert not step.reads_back
     step.run()
     for look in (step.check, step):

@@ -40,25 +40,25 @@ CASES = [
 @pytest.mark.parametrize(
     ("name", "given", "size", "dist"), CASES, ids=lambda value: str(value).replace(" ", "")
 )
-def test_more_than_two_gigabytes(backend, name, given, size, dist):
+def test_more_than_two_gigabytes(device, name, given, size, dist):
     lab = labs.get(name)
     case = lab.complete(given)
     inputs = read(lab, case, size, dist)
-    for variant in chosen(lab, case, inputs, backend):
-        step = runner.prepare(lab, variant, backend, inputs, case, watch=runner.Stopwatch())
-        backend.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
+    for variant in chosen(lab, case, inputs, device):
+        step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
+        device.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
         step()
-        found = lab.compare(backend.to_host(step.out), inputs, case)
+        found = lab.compare(device.to_host(step.out), inputs, case)
         assert found is None, f"{variant.name}: {found}"
         del step
 
 
-def chosen(lab, case, inputs, backend):
-    if backend.name == "cpu":
+def chosen(lab, case, inputs, device):
+    if device.name == "cpu":
         name = lab.choose(inputs, case, "cpu")
         return [registry.find(lab, name) if name else registry.default(lab, case, "cpu")]
     return [
         variant
         for variant in registry.variants(lab)
-        if variant.computes(case) and not variant.missing(backend.features)
+        if variant.computes(case) and not variant.missing(device.features)
     ]

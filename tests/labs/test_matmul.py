@@ -45,16 +45,16 @@ def make(which, m, k, n, dist="uniform", seed=1):
     return Inputs({"a": a, "b": b}, {"m": m, "k": k, "n": n})
 
 
-def compute(backend, variant, inputs, which):
+def compute(device, variant, inputs, which):
     if not variant.computes(case(which)):
         pytest.skip(f"computes no {which}")
-    missing = variant.missing(backend.features)
+    missing = variant.missing(device.features)
     if missing:
         pytest.skip(f"requires {', '.join(missing)}")
     watch = runner.Stopwatch()
-    step = runner.prepare(LAB, variant, backend, inputs, case(which), watch=watch)
+    step = runner.prepare(LAB, variant, device, inputs, case(which), watch=watch)
     step()
-    return backend.to_host(step.out)
+    return device.to_host(step.out)
 
 
 def read(stream, which="ab", *, shape=False, tmp_path):
@@ -243,40 +243,40 @@ def test_nans_and_infinities_are_strict():
 
 
 @pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
-def test_shapes_that_are_not_square(backend, variant, which):
+def test_shapes_that_are_not_square(device, variant, which):
     for number, (m, k, n) in enumerate(SHAPES):
         inputs = make(which, m, k, n, LAB.distributions[number % len(LAB.distributions)])
-        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
 @pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
-def test_random_signs_keep_to_the_closer_bound(backend, variant, which):
+def test_random_signs_keep_to_the_closer_bound(device, variant, which):
     inputs = make(which, 96, 256, 96)
-    got = compute(backend, variant, inputs, which)
+    got = compute(device, variant, inputs, which)
     a, b = factors(inputs, case(which))
     error = np.abs(got - a @ b) / (np.abs(a) @ np.abs(b))
     assert error.max() <= 4 * np.sqrt(256) * UNIT
 
 
 @pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
-def test_special_values_stay_where_they_belong(backend, variant, which):
+def test_special_values_stay_where_they_belong(device, variant, which):
     inputs = make(which, 20, 19, 18)
     inputs.arrays["a"][3, 5] = np.nan
     inputs.arrays["a"][7, 18] = np.inf
-    found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+    found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
     assert found is None, found
 
 
 @pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
-def test_more_rows_than_a_grid_has_blocks_in_y(backend, variant, which):
+def test_more_rows_than_a_grid_has_blocks_in_y(device, variant, which):
     if which == "aat":
         pytest.skip("the answer has as many columns as rows")
     m = 16 * 65_535 + 5
     a = (np.arange(m, dtype=np.float32) % 1021).reshape(m, 1)
     b = np.array([[3]], np.float32)
     inputs = Inputs({"a": a, "b": b}, {"m": m, "k": 1, "n": 1})
-    np.testing.assert_array_equal(compute(backend, variant, inputs, which), 3 * a)
+    np.testing.assert_array_equal(compute(device, variant, inputs, which), 3 * a)
 
 
 # Parts of bfloat16 hold neither infinities nor very large or small numbers. Each of these meets a
@@ -309,7 +309,7 @@ SCALES = {
 @pytest.mark.parametrize("name", TENSOR_CORES)
 @pytest.mark.parametrize("which", PRODUCTS)
 @pytest.mark.parametrize("scale", SCALES)
-def test_tensor_cores_at_the_limits_of_the_range(backend, name, which, scale):
+def test_tensor_cores_at_the_limits_of_the_range(device, name, which, scale):
     variant = registry.find(LAB, name)
     for m, k, n in [(130, 33, 140), (20, 16, 130), (1, 1, 1), (65, 200, 3)]:
         power_a, power_b = SCALES[scale]
@@ -319,14 +319,14 @@ def test_tensor_cores_at_the_limits_of_the_range(backend, name, which, scale):
         else:
             stored = b if which == "ab" else np.ascontiguousarray(b.T)
             inputs = Inputs({"a": a, "b": stored}, {"m": m, "k": k, "n": n})
-        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", TENSOR_CORES)
 @pytest.mark.parametrize("which", ["ab", "abt"])
-def test_tensor_cores_with_scales_along_k(backend, name, which):
+def test_tensor_cores_with_scales_along_k(device, name, which):
     """Large numbers of A meet small ones of B: sums of products that are all alike."""
     variant = registry.find(LAB, name)
     for spread in (20, 60, 120):
@@ -335,7 +335,7 @@ def test_tensor_cores_with_scales_along_k(backend, name, which):
         b = inputs.arrays["b"] if which == "ab" else inputs.arrays["b"].T
         inputs.arrays["a"][:] = np.ldexp(inputs.arrays["a"], scales)
         b[:] = np.ldexp(b, -scales[:, None])
-        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
         assert found is None, f"2^-{spread} to 2^{spread}: {found}"
 
 
@@ -343,40 +343,40 @@ def test_tensor_cores_with_scales_along_k(backend, name, which):
 @pytest.mark.parametrize("name", TENSOR_CORES)
 @pytest.mark.parametrize("which", PRODUCTS)
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38, 1e38, 1e-38, 1e-45])
-def test_tensor_cores_keep_a_special_number_to_its_tiles(backend, name, which, value):
+def test_tensor_cores_keep_a_special_number_to_its_tiles(device, name, which, value):
     variant = registry.find(LAB, name)
     inputs = make(which, 300, 70, 200)
-    without = compute(backend, variant, inputs, which)
+    without = compute(device, variant, inputs, which)
     inputs.arrays["a"][5, 69] = value
-    got = compute(backend, variant, inputs, which)
+    got = compute(device, variant, inputs, which)
     assert LAB.compare(got, inputs, case(which)) is None
     untouched = np.s_[192:, 192:]  # by the first row of tiles, and with --aat the first column
     np.testing.assert_array_equal(got[untouched], without[untouched])
     if which != "aat":
         inputs.arrays["b"].reshape(-1)[-1] = value
-        assert LAB.compare(compute(backend, variant, inputs, which), inputs, case(which)) is None
+        assert LAB.compare(compute(device, variant, inputs, which), inputs, case(which)) is None
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", TENSOR_CORES)
 @pytest.mark.parametrize("which", PRODUCTS)
 @pytest.mark.parametrize("dist", LAB.distributions)
-def test_tensor_cores_in_many_tiles_and_stages(backend, name, which, dist):
+def test_tensor_cores_in_many_tiles_and_stages(device, name, which, dist):
     """More tile rows than a band, more blocks along k than stages, tails in all directions."""
     variant = registry.find(LAB, name)
     for m, k, n in [(2_100, 37, 261), (131, 517, 258), (128, 128, 128)]:
         inputs = make(which, m, k, n, dist)
-        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", TENSOR_CORES)
-def test_no_product_of_parts_is_missing(backend, name):
+def test_no_product_of_parts_is_missing(device, name):
     """Without any of the six, some of these sums would be off by more than 50 units."""
     variant = registry.find(LAB, name)
     inputs = make("ab", 384, 32, 384)
-    got = compute(backend, variant, inputs, "ab")
+    got = compute(device, variant, inputs, "ab")
     a, b = factors(inputs, case())
     assert (np.abs(got - a @ b) / (np.abs(a) @ np.abs(b))).max() <= 4 * np.sqrt(32) * UNIT
 
@@ -393,12 +393,12 @@ def test_every_square_of_a_symmetric_product_is_dealt_once(size):
 
 
 @pytest.mark.parametrize("name", ["aat_symmetric", "aat_tensor_cores"])
-def test_a_symmetric_product_in_many_squares(backend, name):
+def test_a_symmetric_product_in_many_squares(device, name):
     """Squares side by side and apart, on the diagonal and alone; edges in both directions."""
     variant = registry.find(LAB, name)
     for m, k in [(64, 7), (128, 8), (129, 33), (260, 5), (520, 9), (645, 21), (900, 3)]:
         inputs = make("aat", m, k, m)
-        got = compute(backend, variant, inputs, "aat")
+        got = compute(device, variant, inputs, "aat")
         found = LAB.compare(got, inputs, case("aat"))
         assert found is None, f"{m} x {k}: {found}"
         np.testing.assert_array_equal(got, got.T)
@@ -418,20 +418,20 @@ def test_waves_that_are_all_full():
 
 @pytest.mark.parametrize("which", ["ab", "abt", "aat"])
 @pytest.mark.parametrize("at_once", [1, 3, 5])
-def test_tiles_of_the_last_wave_in_pieces(backend, which, at_once):
+def test_tiles_of_the_last_wave_in_pieces(device, which, at_once):
     """Rows of B at any address, pieces that end inside a stage, tiles that end inside C."""
     variant = registry.find(LAB, "whole_waves")
     defines = {"MULTIPROCESSORS": at_once, "PIECE_COST": 1, "ALIGN_FROM": 1}
     variant = replace(variant, requires=(), defines=variant.defines | defines)
     for m, k, n in [(300, 200, 261), (129, 333, 257), (257, 130, 1030)]:
         inputs = make(which, m, k, n)
-        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
 @pytest.mark.parametrize("name", ["group_split_k", "group_split_k_80", "group_split_k_wide"])
 @pytest.mark.parametrize("which", PRODUCTS)
-def test_groups_of_warps_share_a_tile(backend, name, which):
+def test_groups_of_warps_share_a_tile(device, name, which):
     """Steps that fill no stage, groups without one, more stages than the ring has; all edges.
 
     Rows of B start at multiples of 16, 8 and 4 bytes; copies reach beyond its last row.
@@ -443,20 +443,20 @@ def test_groups_of_warps_share_a_tile(backend, name, which):
         (1_100, 65, 131),
     ]:  # fmt: skip
         inputs = make(which, m, k, n)
-        found = LAB.compare(compute(backend, variant, inputs, which), inputs, case(which))
+        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
 @pytest.mark.parametrize("name", ["group_split_k", "group_split_k_80", "group_split_k_wide"])
 @pytest.mark.parametrize("n", [64, 66, 67, 69])
-def test_columns_behind_a_tile_are_not_its_own(backend, name, n):
+def test_columns_behind_a_tile_are_not_its_own(device, name, n):
     """What shifted rows hold of their neighbours, infinities here, stays out of the sums."""
     variant = replace(registry.find(LAB, name), requires=())
     inputs = make("ab", 33, 130, n)
     for col in (0, n - 1):
         inputs.arrays["b"][:, col] = np.inf
         inputs.arrays["a"][:] = np.abs(inputs.arrays["a"]) + 1
-    got = compute(backend, variant, inputs, "ab")
+    got = compute(device, variant, inputs, "ab")
     assert np.isinf(got[:, [0, -1]]).all()
     assert np.isfinite(got[:, 1:-1]).all()
     assert LAB.compare(got, inputs, case()) is None

@@ -22,55 +22,55 @@ SMALL_BUCKETS = {"BUCKET_KEYS_PER_THREAD": 1, "COUNT_BLOCKS": 4}
 class Without:
     """A device that leaves out the launches of some kernels, and knows those of all others."""
 
-    def __init__(self, backend, start):
-        self._backend, self._start = backend, start
+    def __init__(self, device, start):
+        self._device, self._start = device, start
         self.launched = set()
 
     def __getattr__(self, name):
-        return getattr(self._backend, name)
+        return getattr(self._device, name)
 
     def launch(self, kernel, *args, **options):
         if not kernel.name.startswith(self._start):
             self.launched.add(kernel.name)
-            self._backend.launch(kernel, *args, **options)
+            self._device.launch(kernel, *args, **options)
 
 
 STABLE = "most_significant_first_stable"  # sorts pairs
 
 
-def sort(backend, variant, keys, defines=None, *, times=3):
+def sort(device, variant, keys, defines=None, *, times=3):
     """What is wrong with the answers, if anything."""
     pairs = variant == STABLE
     variant = registry.find(LAB, variant)
     variant = replace(variant, defines=variant.defines | (defines or {}))
-    if variant.missing(backend.features):
-        pytest.skip(f"needs {', '.join(variant.missing(backend.features))}")
+    if variant.missing(device.features):
+        pytest.skip(f"needs {', '.join(variant.missing(device.features))}")
     case = LAB.complete({"dtype": keys.dtype.name, "layout": "pairs" if pairs else "keys"})
     inputs = Inputs({"keys": keys}, {"n": len(keys)})
     if pairs:
         values = np.arange(len(keys), dtype=np.uint32).view(keys.dtype)
         inputs = Inputs({"keys and values": np.stack([keys, values])}, {"n": len(keys)})
-    step = runner.prepare(LAB, variant, backend, inputs, case, watch=runner.Stopwatch())
+    step = runner.prepare(LAB, variant, device, inputs, case, watch=runner.Stopwatch())
     for _ in range(times):
-        backend.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
+        device.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
         step()
-        found = LAB.compare(backend.to_host(step.out), inputs, case)
+        found = LAB.compare(device.to_host(step.out), inputs, case)
         if found is not None:
             return found
     return None
 
 
-def without_sweeps(backend, keys, defines=None, variant="most_significant_first"):
+def without_sweeps(device, keys, defines=None, variant="most_significant_first"):
     """The verdict on the answer of the buckets alone."""
-    return sort(Without(backend, "sweep"), variant, keys, defines, times=1)
+    return sort(Without(device, "sweep"), variant, keys, defines, times=1)
 
 
-def way_of(backend, keys, defines, variant="most_significant_first"):
+def way_of(device, keys, defines, variant="most_significant_first"):
     """In which way keys are sorted, without an error: by a kernel that no other way launches."""
-    device = Without(backend, "no kernel")
-    assert sort(device, variant, keys, defines) is None
+    wrapped = Without(device, "no kernel")
+    assert sort(wrapped, variant, keys, defines) is None
     ways = "merge_heavy_values", "sort_buckets", "sweep", "sweep_all"
-    return next(kernel for kernel in ways if kernel in device.launched)
+    return next(kernel for kernel in ways if kernel in wrapped.launched)
 
 
 def keys_of(n, dist, dtype="uint32"):
@@ -93,8 +93,8 @@ both = pytest.mark.parametrize("variant", ["most_significant_first", STABLE])
 @pytest.mark.parametrize(
     ("n", "defines"), [(1, {}), (1025, {}), (70_001, {}), (300_001, SMALL_BUCKETS)]
 )
-def test_buckets_sort_spread_out_keys_alone(backend, variant, dtype, dist, n, defines):
-    assert without_sweeps(backend, keys_of(n, dist, dtype), defines, variant) is None
+def test_buckets_sort_spread_out_keys_alone(device, variant, dtype, dist, n, defines):
+    assert without_sweeps(device, keys_of(n, dist, dtype), defines, variant) is None
 
 
 def values_of(count, n):
@@ -109,116 +109,116 @@ FITTING = {"": {}, "small buckets": SMALL_BUCKETS}
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
 @pytest.mark.parametrize("count", [2, 3, 16, 100])
 @both
-def test_buckets_of_equal_keys_are_copied(backend, variant, count, defines):
+def test_buckets_of_equal_keys_are_copied(device, variant, count, defines):
     """Large ones by the blocks behind those of the buckets, others by a block."""
     n = 300_001 if defines else 70_001
-    assert without_sweeps(backend, values_of(count, n), defines, variant) is None
+    assert without_sweeps(device, values_of(count, n), defines, variant) is None
 
 
 @both
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
-def test_bins_of_equal_keys_fit(backend, variant, defines):
+def test_bins_of_equal_keys_fit(device, variant, defines):
     keys = full_bins(300_001 if defines else 70_001)
-    assert without_sweeps(backend, keys, defines, variant) is None
+    assert without_sweeps(device, keys, defines, variant) is None
 
 
 @both
-def test_a_bucket_that_begins_with_equal_keys(backend, variant):
+def test_a_bucket_that_begins_with_equal_keys(device, variant):
     """Whole rows of a block are alike, the bucket is not."""
     values = np.linspace(0, 2**32 - 1, 30, dtype=np.uint32)
     keys = np.concatenate([np.repeat(values, 2000), np.repeat(values + np.uint32(1 << 17), 2)])
-    assert without_sweeps(backend, keys, variant=variant) is None
+    assert without_sweeps(device, keys, variant=variant) is None
 
 
 @both
 @pytest.mark.parametrize("at", [0, 1, 150_000, 299_999, 300_000])
-def test_one_other_key_in_a_large_bucket(backend, variant, at):
+def test_one_other_key_in_a_large_bucket(device, variant, at):
     """Nearly all threads see equal keys: the copy must find the one that is not."""
     keys = values_of(16, 300_001)
     keys[at] ^= 2 if at < 150_000 else 1  # larger or smaller: out of order where it stands
-    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is not None
-    assert sort(backend, variant, keys, SMALL_BUCKETS) is None
+    assert without_sweeps(device, keys, SMALL_BUCKETS, variant) is not None
+    assert sort(device, variant, keys, SMALL_BUCKETS) is None
 
 
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("at", [0, 1, 4095, 4096, 30_000, 69_999, 70_000])
 @pytest.mark.parametrize("bit", [1, 2])
-def test_one_other_key_in_a_bucket_larger_than_its_slot(backend, count, at, bit):
+def test_one_other_key_in_a_bucket_larger_than_its_slot(device, count, at, bit):
     """In the slot, or among those that it has no room for; first of its tile or not."""
     keys = values_of(count, 70_001)
-    assert without_sweeps(backend, keys) is None
+    assert without_sweeps(device, keys) is None
     keys[at] ^= bit
-    assert without_sweeps(backend, keys) is not None
-    assert sort(backend, "most_significant_first", keys) is None
+    assert without_sweeps(device, keys) is not None
+    assert sort(device, "most_significant_first", keys) is None
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1, 4096])
-def test_a_slot_that_is_full(backend, more):
+def test_a_slot_that_is_full(device, more):
     """Different keys: as many as fit, or more."""
     keys = np.arange(BUCKET_ITEMS + more, dtype=np.uint32) * np.uint32(2500) + np.uint32(5 << 29)
     keys = np.concatenate([keys_of(60_000, "uniform") | np.uint32(1 << 31 | 1 << 30), keys])
     keys = np.random.default_rng(1).permutation(keys)
-    assert (without_sweeps(backend, keys) is None) == (more <= 0)
-    assert sort(backend, "most_significant_first", keys) is None
+    assert (without_sweeps(device, keys) is None) == (more <= 0)
+    assert sort(device, "most_significant_first", keys) is None
 
 
 @both
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
 @pytest.mark.parametrize("shape", ["low bits", "hot"])
-def test_sweeps_sort_what_does_not_fit(backend, variant, shape, defines):
+def test_sweeps_sort_what_does_not_fit(device, variant, shape, defines):
     """All keys in one bucket; spread-out keys of which half are one value."""
     keys = keys_of(300_001 if defines else 70_001, "uniform")
     if shape == "low bits":
         keys %= np.uint32(1 << 16)
     elif shape == "hot":
         keys[::2] = keys[1] + np.uint32(1)
-    assert without_sweeps(backend, keys, defines, variant) is not None
-    assert sort(backend, variant, keys, defines) is None
+    assert without_sweeps(device, keys, defines, variant) is not None
+    assert sort(device, variant, keys, defines) is None
 
 
 @both
-def test_equal_keys_are_not_split_in_vain(backend, variant):
+def test_equal_keys_are_not_split_in_vain(device, variant):
     keys = keys_of(300_001, "equal")
-    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is not None
-    assert sort(backend, variant, keys, SMALL_BUCKETS) is None
+    assert without_sweeps(device, keys, SMALL_BUCKETS, variant) is not None
+    assert sort(device, variant, keys, SMALL_BUCKETS) is None
 
 
 @pytest.mark.parametrize("in_a_bin", [2, 40])
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
-def test_a_bucket_with_full_bins_is_swept_over_by_itself(backend, in_a_bin, defines):
+def test_a_bucket_with_full_bins_is_swept_over_by_itself(device, in_a_bin, defines):
     keys = full_bins(300_001 if defines else 70_001, in_a_bin)
-    assert without_sweeps(backend, keys, defines, STABLE) is None
+    assert without_sweeps(device, keys, defines, STABLE) is None
 
 
-def test_all_bits_of_a_bucket_s_keys_are_swept_over(backend):
+def test_all_bits_of_a_bucket_s_keys_are_swept_over(device):
     """Three different bits, at the ends of the digits, in bins that are full."""
     keys = keys_of(70_001, "uniform") & np.uint32(0xFFF8_0000 | 1 << 13 | 1 << 12 | 1)
-    assert without_sweeps(backend, keys, variant=STABLE) is None
+    assert without_sweeps(device, keys, variant=STABLE) is None
 
 
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
-def test_sweeps_sort_what_has_full_bins(backend, defines):
+def test_sweeps_sort_what_has_full_bins(device, defines):
     n, room = (300_001, 512) if defines else (70_001, BUCKET_ITEMS)
     keys = full_bins(n, 2)
     assert np.bincount(keys >> np.uint32(32 - top_bits_of(n, room))).max() <= room
-    assert without_sweeps(backend, keys, defines) is not None
-    assert sort(backend, "most_significant_first", keys, defines) is None
+    assert without_sweeps(device, keys, defines) is not None
+    assert sort(device, "most_significant_first", keys, defines) is None
 
 
 @both
-def test_a_tile_of_many_small_groups(backend, variant):
+def test_a_tile_of_many_small_groups(device, variant):
     """The lower 128 groups are full, the others have one key in each of their 16 buckets."""
     starts = np.arange(1 << 12, dtype=np.uint32) << np.uint32(20)
     keys = np.concatenate([np.repeat(starts[:2048], 500), starts[2048:]])
     keys |= keys_of(len(keys), "uniform") >> np.uint32(12)
     keys = np.random.default_rng(1).permutation(keys)
     assert top_bits_of(len(keys), 512) == 12
-    assert without_sweeps(backend, keys, SMALL_BUCKETS, variant) is None
+    assert without_sweeps(device, keys, SMALL_BUCKETS, variant) is None
 
 
 @pytest.mark.parametrize("tile", [512, 4096])
 @pytest.mark.parametrize("shape", ["uniform", "one segment", "ends of tiles"])
-def test_segments_have_tiles_of_their_own(backend, tile, shape):
+def test_segments_have_tiles_of_their_own(device, tile, shape):
     """Sixteen segments: of about a tile, all keys in one, and of whole tiles or one key more."""
     n = 70_001
     keys = keys_of(n, "uniform")
@@ -229,7 +229,7 @@ def test_segments_have_tiles_of_their_own(backend, tile, shape):
         top = np.repeat(np.arange(16, dtype=np.uint32), sizes)[:n] << np.uint32(28)
         keys = np.random.default_rng(1).permutation(keys[: len(top)] >> np.uint32(4) | top)
     defines = SMALL_BUCKETS | {"PAIRS_PER_THREAD": tile // 256, "THREADS_PER_BLOCK": 256}
-    assert sort(backend, STABLE, keys, defines) is None
+    assert sort(device, STABLE, keys, defines) is None
 
 
 SAMPLED = SMALL_BUCKETS | {"LEAST_SAMPLED": 1, "SAMPLE_BLOCKS": 16}
@@ -258,20 +258,20 @@ UNEVEN = {
 
 
 @pytest.mark.parametrize("shape", UNEVEN)
-def test_buckets_follow_a_sample(backend, shape):
-    assert without_sweeps(backend, UNEVEN[shape], SAMPLED) is None
+def test_buckets_follow_a_sample(device, shape):
+    assert without_sweeps(device, UNEVEN[shape], SAMPLED) is None
 
 
 @pytest.mark.parametrize("shape", ["uniform", "sorted", "reversed"])
-def test_a_sample_of_spread_out_keys_leaves_them_to_their_top_bits(backend, shape):
+def test_a_sample_of_spread_out_keys_leaves_them_to_their_top_bits(device, shape):
     keys = keys_of(N, shape)
-    assert without_sweeps(backend, keys, SAMPLED) is None
+    assert without_sweeps(device, keys, SAMPLED) is None
 
 
 @pytest.mark.parametrize("shape", ["top-byte", "65,536 values"])
-def test_keys_of_two_digits_are_swept_over_in_one_launch(backend, shape):
+def test_keys_of_two_digits_are_swept_over_in_one_launch(device, shape):
     keys = any_of(N, 1 << 16) if shape[0] == "6" else keys_of(N, shape)
-    assert way_of(backend, keys, SAMPLED) == "sweep_all"
+    assert way_of(device, keys, SAMPLED) == "sweep_all"
 
 
 def heavy(n, values, share):
@@ -302,110 +302,110 @@ HEAVY = {
 
 
 @pytest.mark.parametrize("shape", HEAVY)
-def test_heavy_values_are_counted(backend, shape):
-    assert way_of(backend, HEAVY[shape], SAMPLED) == "merge_heavy_values"
+def test_heavy_values_are_counted(device, shape):
+    assert way_of(device, HEAVY[shape], SAMPLED) == "merge_heavy_values"
 
 
 class Misled(Without):
     """A device on which the sample is of other keys than the rest."""
 
-    def __init__(self, backend, sampled):
-        super().__init__(backend, "no kernel")
+    def __init__(self, device, sampled):
+        super().__init__(device, "no kernel")
         self._sampled = sampled
 
     def launch(self, kernel, grid, block, *args, **options):
         if kernel.name != "sample_keys":
             super().launch(kernel, grid, block, *args, **options)
             return
-        keys = self._backend.to_host(args[0])
-        self._backend.copy(self._sampled, args[0])
+        keys = self._device.to_host(args[0])
+        self._device.copy(self._sampled, args[0])
         super().launch(kernel, grid, block, *args, **options)
-        self._backend.copy(keys, args[0])
+        self._device.copy(keys, args[0])
 
 
 @pytest.mark.parametrize("values", [[], [7], [7, 8]])
-def test_a_sample_that_misleads_about_heavy_values(backend, values):
+def test_a_sample_that_misleads_about_heavy_values(device, values):
     """What the sample took for heavy is counted, and right, be it none of the keys or all."""
     keys = heavy(N, values, 1) if values else keys_of(N, "uniform")
-    device = Misled(backend, heavy(N, [7], 0.5))
-    assert sort(device, "most_significant_first", keys, SAMPLED) is None
-    assert "merge_heavy_values" in device.launched
+    wrapped = Misled(device, heavy(N, [7], 0.5))
+    assert sort(wrapped, "most_significant_first", keys, SAMPLED) is None
+    assert "merge_heavy_values" in wrapped.launched
 
 
 @pytest.mark.parametrize("shape", ["uniform", "half-equal", "entropy-0.544", "bounded", "top-byte"])
 @pytest.mark.parametrize("sampled", ["uniform", "half-equal", "bounded"])
-def test_any_sample_leaves_any_keys_sorted(backend, sampled, shape):
-    device = Misled(backend, keys_of(N, sampled))
-    assert sort(device, "most_significant_first", keys_of(N, shape), SAMPLED) is None
+def test_any_sample_leaves_any_keys_sorted(device, sampled, shape):
+    wrapped = Misled(device, keys_of(N, sampled))
+    assert sort(wrapped, "most_significant_first", keys_of(N, shape), SAMPLED) is None
 
 
 @pytest.mark.parametrize("at", [0, 123_456, N - 1])
 @pytest.mark.parametrize("key", [0, 5_000_000, 2**32 - 1])
-def test_a_key_beyond_the_sample_has_a_bucket(backend, at, key):
+def test_a_key_beyond_the_sample_has_a_bucket(device, at, key):
     keys = keys_of(N, "bounded") + np.uint32(10_000_000)
     keys[at] = key
-    assert without_sweeps(backend, keys, SAMPLED) is None
+    assert without_sweeps(device, keys, SAMPLED) is None
 
 
 @pytest.mark.parametrize("key", [0, 2**32 - 1])
-def test_many_keys_beyond_the_sample(backend, key):
+def test_many_keys_beyond_the_sample(device, key):
     """More than a bucket takes, in a part of the array where the sample has none of them."""
     keys = keys_of(N, "bounded") + np.uint32(10_000_000)
     keys[:1000] = key ^ np.arange(1000, dtype=np.uint32)
-    assert sort(backend, "most_significant_first", keys, SAMPLED) is None
+    assert sort(device, "most_significant_first", keys, SAMPLED) is None
 
 
-def test_uneven_keys_are_swept_over_by_launches(backend):
+def test_uneven_keys_are_swept_over_by_launches(device):
     """The sample alone tells so: digits are counted where buckets would be."""
-    device = Without(backend, "count_all_digits")
-    assert sort(device, "most_significant_first", keys_of(N, "entropy-0.544"), SAMPLED) is None
-    assert "sweep" in device.launched
+    wrapped = Without(device, "count_all_digits")
+    assert sort(wrapped, "most_significant_first", keys_of(N, "entropy-0.544"), SAMPLED) is None
+    assert "sweep" in wrapped.launched
 
 
 @pytest.mark.parametrize("shape", ["half-equal", "entropy-0.544"])
-def test_buckets_that_do_not_fit_are_swept_over_by_launches(backend, shape):
+def test_buckets_that_do_not_fit_are_swept_over_by_launches(device, shape):
     """The sample knows nothing, the count tells."""
-    device = Misled(backend, keys_of(N, "uniform"))
-    assert sort(device, "most_significant_first", keys_of(N, shape), SAMPLED) is None
-    assert "sweep" in device.launched
-    assert "sort_buckets" not in device.launched
+    wrapped = Misled(device, keys_of(N, "uniform"))
+    assert sort(wrapped, "most_significant_first", keys_of(N, shape), SAMPLED) is None
+    assert "sweep" in wrapped.launched
+    assert "sort_buckets" not in wrapped.launched
 
 
-def test_all_ways_in_turns(backend):
+def test_all_ways_in_turns(device):
     """They share memory: none takes what another has left for its own."""
     ways = [keys_of(N, shape) for shape in ("top-byte", "entropy-0.544", "uniform", "half-equal")]
     variant = registry.find(LAB, "most_significant_first")
-    if variant.missing(backend.features):
-        pytest.skip(f"needs {', '.join(variant.missing(backend.features))}")
+    if variant.missing(device.features):
+        pytest.skip(f"needs {', '.join(variant.missing(device.features))}")
     variant = replace(variant, defines=variant.defines | SAMPLED)
     buffers = []
 
     class Watched(Without):
         def to_device(self, data):
-            buffers.append(self._backend.to_device(data))
+            buffers.append(self._device.to_device(data))
             return buffers[-1]
 
     inputs, watch = Inputs({"keys": ways[0]}, {"n": N}), runner.Stopwatch()
-    device = Watched(backend, "no kernel")
-    step = runner.prepare(LAB, variant, device, inputs, LAB.complete({}), watch=watch)
+    wrapped = Watched(device, "no kernel")
+    step = runner.prepare(LAB, variant, wrapped, inputs, LAB.complete({}), watch=watch)
     for turn in ways * 2 + ways[::-1]:
-        backend.copy(turn, buffers[0])
+        device.copy(turn, buffers[0])
         step()
-        np.testing.assert_array_equal(backend.to_host(step.out), np.sort(turn))
+        np.testing.assert_array_equal(device.to_host(step.out), np.sort(turn))
 
 
 @pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
 @pytest.mark.parametrize("mask", [0xFF, 0xFF00, 0xFF00FF, 0xFF00FF00, 0xFFFFFF, 0xFFFFFF00])
-def test_digits_that_all_keys_share(backend, variant, mask):
+def test_digits_that_all_keys_share(device, variant, mask):
     """One, two and three sweeps: the last one writes the answer."""
     keys = keys_of(50_001, "uniform") & np.uint32(mask)
-    assert sort(backend, variant, keys) is None
+    assert sort(device, variant, keys) is None
 
 
 @pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8193])
-def test_equal_keys_are_copied(backend, variant, n):
-    assert sort(backend, variant, np.full(n, -1.5, np.float32)) is None
+def test_equal_keys_are_copied(device, variant, n):
+    assert sort(device, variant, np.full(n, -1.5, np.float32)) is None
 
 
 def chosen(device, n, **case):

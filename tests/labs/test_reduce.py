@@ -480,8 +480,8 @@ def test_products_say_something(dist):
 # Variants ----------------------------------------------------------------------------------------
 
 
-def step_of(backend, variant, inputs, chosen):
-    return runner.prepare(LAB, variant, backend, inputs, chosen, watch=runner.Stopwatch())
+def step_of(device, variant, inputs, chosen):
+    return runner.prepare(LAB, variant, device, inputs, chosen, watch=runner.Stopwatch())
 
 
 def along_of(variant):
@@ -492,10 +492,10 @@ def name_of(variant):
     return variant.name
 
 
-def check(backend, variant, inputs, chosen):
-    step = step_of(backend, variant, inputs, chosen)
+def check(device, variant, inputs, chosen):
+    step = step_of(device, variant, inputs, chosen)
     step()
-    found = LAB.compare(backend.to_host(step.out), inputs, chosen)
+    found = LAB.compare(device.to_host(step.out), inputs, chosen)
     assert found is None, f"{ {k: v.shape for k, v in inputs.arrays.items()} }: {found}"
 
 
@@ -505,58 +505,58 @@ SHAPES += [(70_001, 2), (20_000, 20), (129, 4097), (4097, 129)]
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if along_of(v) != ("all",)], ids=name_of)
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "sumsq"])
-def test_matrices_of_any_shape(backend, variant, op):
+def test_matrices_of_any_shape(device, variant, op):
     for along in set(along_of(variant)) - {"all"}:
         chosen = case(along=along, op=op)
         for shape in SHAPES:
             data = stream(chosen, shape, "uniform", sum(shape))
             inputs = matrix(np.frombuffer(data[8:], np.float32).reshape(shape))
-            check(backend, variant, inputs, chosen)
+            check(device, variant, inputs, chosen)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
 @pytest.mark.parametrize("op", ["min", "max"])
-def test_a_nan_is_found_wherever_it_is(backend, variant, op):
+def test_a_nan_is_found_wherever_it_is(device, variant, op):
     for along in along_of(variant):
         chosen = case(along=along, op=op, dtype="float32")
         for place in (0, 1, 500, 999):
             x = np.linspace(-5, 5, 1000, dtype=np.float32)
             x[place] = np.nan
             inputs = vectors("float32", x) if along == "all" else matrix(x.reshape(10, 100))
-            check(backend, variant, inputs, chosen)
+            check(device, variant, inputs, chosen)
 
 
 @pytest.mark.parametrize("name", ["sequential", "global_halving"])
-def test_more_than_65535_blocks(backend, name):
+def test_more_than_65535_blocks(device, name):
     n = 65_536 * 256 + 300
     x = np.arange(n, dtype=np.int32)
-    check(backend, registry.find(LAB, name), vectors("int32", x), case())
+    check(device, registry.find(LAB, name), vectors("int32", x), case())
 
 
-def test_partial_results_are_reduced_on_the_device(backend):
+def test_partial_results_are_reduced_on_the_device(device):
     """Whatever n is, the answer on the device is one value."""
     for variant in VARIANTS:
         if "all" in along_of(variant):
             for n in (1, 70_000):
-                step = step_of(backend, variant, vectors("int32", np.ones(n)), case())
+                step = step_of(device, variant, vectors("int32", np.ones(n)), case())
                 assert step.out.shape == (1,)
 
 
-def test_the_ticket_resets_itself(backend):
+def test_the_ticket_resets_itself(device):
     """Five runs of one step, of a single block and of many: each starts with the counter at 0."""
     variant = registry.find(LAB, "single_pass")
     for n in (5, 100_000):
         inputs = vectors("float32", np.linspace(0, 1, n))
-        step = step_of(backend, variant, inputs, case(dtype="float32"))
+        step = step_of(device, variant, inputs, case(dtype="float32"))
         answers = set()
         for _ in range(5):
             step()
-            answers.add(backend.to_host(step.out).tobytes())
+            answers.add(device.to_host(step.out).tobytes())
         assert len(answers) == 1
-        assert LAB.compare(backend.to_host(step.out), inputs, case(dtype="float32")) is None
+        assert LAB.compare(device.to_host(step.out), inputs, case(dtype="float32")) is None
 
 
-def test_a_kernel_for_int_sums_needs_neither_level_nor_count(backend, tmp_path):
+def test_a_kernel_for_int_sums_needs_neither_level_nor_count(device, tmp_path):
     """What the plan's description promises to a student's first kernel."""
     path = tmp_path / "my.cu"
     path.write_text(
@@ -573,7 +573,7 @@ def test_a_kernel_for_int_sums_needs_neither_level_nor_count(backend, tmp_path):
         "}\n"
     )
     inputs = vectors("int32", np.arange(12_345))
-    check(backend, registry.read_header(path, LAB), inputs, case())
+    check(device, registry.read_header(path, LAB), inputs, case())
 
 
 def test_each_step_in_the_last_warp_reads_and_writes_between_barriers():
@@ -593,7 +593,7 @@ def test_every_rung_of_the_ladder_is_there():
 
 
 @pytest.mark.parametrize("exercise", LAB.exercises(), ids=lambda exercise: exercise.title)
-def test_exercises_agree_in_all_kinds_of_memory(backend, exercise):
+def test_exercises_agree_in_all_kinds_of_memory(device, exercise):
     assert {"global", "shared"} <= set(exercise.variants)
     assert exercise.sizes[0] == 1000
     n = exercise.sizes[0]
@@ -604,29 +604,29 @@ def test_exercises_agree_in_all_kinds_of_memory(backend, exercise):
     for name in exercise.variants.values():
         variant = registry.find(LAB, name)
         assert variant.computes(exercise.case)
-        check(backend, variant, inputs, exercise.case)
+        check(device, variant, inputs, exercise.case)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=600), st.data())
-def test_any_integers_through_any_variant(backend, numbers, data):
+def test_any_integers_through_any_variant(device, numbers, data):
     usable = [variant for variant in VARIANTS if "all" in along_of(variant)]
     variant = data.draw(st.sampled_from(usable))
-    check(backend, variant, vectors("int32", numbers), case())
+    check(device, variant, vectors("int32", numbers), case())
 
 
-def test_a_launch_plan_never_returns_its_input(backend):
+def test_a_launch_plan_never_returns_its_input(device):
     """A single item is computed (and squared), not passed through."""
     for variant in VARIANTS:
         if "all" in along_of(variant):
             chosen = case(op="sumsq")
-            buffers = {"x": backend.to_device(np.array([-7], np.int32))}
-            kernels = backend.compile(
+            buffers = {"x": device.to_device(np.array([-7], np.int32))}
+            kernels = device.compile(
                 source.load(variant.path, variant.label),
                 {**LAB.kernel_defines(chosen), **variant.defines},
             )
-            job = Job(backend, kernels, variant, buffers, {"n": 1}, chosen)
+            job = Job(device, kernels, variant, buffers, {"n": 1}, chosen)
             step = LAB.plan(variant.dispatch)(job)
             step()
             assert step.out is not buffers["x"]
-            assert backend.to_host(step.out).tolist() == [49]
+            assert device.to_host(step.out).tolist() == [49]

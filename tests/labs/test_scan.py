@@ -43,15 +43,15 @@ def drawn(dtype, n, dist="uniform", seed=1):
     return np.frombuffer(stream[4:], dtype)
 
 
-def prepared(backend, variant, items, the_case):
+def prepared(device, variant, items, the_case):
     chosen = registry.find(LAB, variant)
-    return runner.prepare(LAB, chosen, backend, inputs(items), the_case, watch=runner.Stopwatch())
+    return runner.prepare(LAB, chosen, device, inputs(items), the_case, watch=runner.Stopwatch())
 
 
-def run(backend, variant, items, **given):
-    step = prepared(backend, variant, items, case(items.dtype.name, **given))
+def run(device, variant, items, **given):
+    step = prepared(device, variant, items, case(items.dtype.name, **given))
     step()
-    return backend.to_host(step.out)
+    return device.to_host(step.out)
 
 
 # The reference -----------------------------------------------------------------------------------
@@ -285,60 +285,60 @@ def test_no_items_give_no_bytes():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_infinities_and_nans_pass_through_every_variant(backend, variant):
+def test_infinities_and_nans_pass_through_every_variant(device, variant):
     """A block's exclusive sums must not come from subtraction: inf - inf is NaN."""
     items = np.ones(5000, np.float32)
     items[[1, 2500]] = np.inf
     expected = np.full(5000, np.inf, np.float32)
     expected[:2] = [0, 1]
-    np.testing.assert_array_equal(expected, run(backend, variant, items))
+    np.testing.assert_array_equal(expected, run(device, variant, items))
     items[4999] = -np.inf
-    assert np.isnan(run(backend, variant, items, kind="inclusive")[-1])
+    assert np.isnan(run(device, variant, items, kind="inclusive")[-1])
     items[:] = 1
     items[4200] = np.nan
     for op in LAB.axes["op"]:
-        nans = np.isnan(run(backend, variant, items, op=op, kind="inclusive"))
+        nans = np.isnan(run(device, variant, items, op=op, kind="inclusive"))
         assert nans.tolist() == [False] * 4200 + [True] * 800
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("n", [1, 512, 1023, 1024, 1025, 4095, 4097])
-def test_the_tail_and_the_single_block(backend, variant, n):
+def test_the_tail_and_the_single_block(device, variant, n):
     """Large-array scans in print drop the tail, and launch nothing for a single block."""
     items = drawn("uint32", n)
     expected = np.cumsum(items, dtype=np.uint32)
-    np.testing.assert_array_equal(expected, run(backend, variant, items, kind="inclusive"))
+    np.testing.assert_array_equal(expected, run(device, variant, items, kind="inclusive"))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_three_levels_of_blocks(backend, variant):
+def test_three_levels_of_blocks(device, variant):
     items = drawn("uint32", 512 * 512 + 1)
     expected = np.cumsum(items, dtype=np.uint32) - items
-    np.testing.assert_array_equal(expected, run(backend, variant, items))
+    np.testing.assert_array_equal(expected, run(device, variant, items))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_floats_have_the_same_bits_at_every_run(backend, variant, dtype):
+def test_floats_have_the_same_bits_at_every_run(device, variant, dtype):
     items = drawn(dtype, 200_001, "wide-range")
-    step = prepared(backend, variant, items, case(dtype))
+    step = prepared(device, variant, items, case(dtype))
     answers = set()
     for _ in range(4):
         step()
-        answers.add(backend.to_host(step.out).tobytes())
+        answers.add(device.to_host(step.out).tobytes())
     assert len(answers) == 1
 
 
-def test_look_back_over_groups_and_super_groups(backend):
+def test_look_back_over_groups_and_super_groups(device):
     """1026 tiles: the first that look back at a whole super-group are among them."""
     variant = registry.find(LAB, "decoupled_lookback")
     tile = variant.defines["THREADS_PER_BLOCK"] * variant.defines["WORDS_PER_THREAD"]
     items = drawn("int32", 1026 * tile - 3)
-    step = prepared(backend, "decoupled_lookback", items, case("int32"))
+    step = prepared(device, "decoupled_lookback", items, case("int32"))
     for _ in range(3):  # each run finds the statuses of the one before
         step()
         expected = np.cumsum(items, dtype=np.int32) - items
-        np.testing.assert_array_equal(expected, backend.to_host(step.out))
+        np.testing.assert_array_equal(expected, device.to_host(step.out))
 
 
 def test_long_arrays_are_scanned_by_large_tiles_on_a_gpu():
@@ -353,11 +353,11 @@ def test_long_arrays_are_scanned_by_large_tiles_on_a_gpu():
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 9000), st.integers(0, 2**32 - 1), st.sampled_from(VARIANTS))
 def test_any_size_on_the_cpu(n, seed, variant):
-    from cudalab.backends import open_backend  # noqa: PLC0415 - this test alone opens a device
+    from cudalab.backends import open_device  # noqa: PLC0415 - this test alone opens a device
 
     items = drawn("uint32", n, seed=seed)
-    with open_backend("cpu") as backend:
-        got = run(backend, variant, items)
+    with open_device("cpu") as device:
+        got = run(device, variant, items)
     np.testing.assert_array_equal(np.cumsum(items, dtype=np.uint32) - items, got)
 
 
@@ -423,11 +423,11 @@ def test_the_padding_macro_is_what_was_examined():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_errors_stay_far_below_the_bound(backend, variant):
+def test_errors_stay_far_below_the_bound(device, variant):
     """All items round: the sum of n copies of 1 + 2^-23 has no short binary fraction."""
     n = 100_000
     items = np.full(n, 1 + 2.0**-23, np.float32)
-    got = run(backend, variant, items).astype(np.float64)
+    got = run(device, variant, items).astype(np.float64)
     exact = np.arange(n) * (1 + 2.0**-23)
     chain = 2056 + n // 2**19
     assert (np.abs(got - exact) <= chain * 2.0**-24 * exact).all()

@@ -48,18 +48,18 @@ def make(n, dist="random", dtype="float32", seed=1):
     return system(*systems.draw(n, dist, seed, np.dtype(dtype)), dtype)
 
 
-def compute(backend, name, inputs, options):
+def compute(device, name, inputs, options):
     """Return x and what the run says. Without a name the policy chooses."""
     if name is None:
-        chosen = LAB.choose(inputs, options, backend.name)
-        default = registry.default(LAB, options, backend.name)
+        chosen = LAB.choose(inputs, options, device.name)
+        default = registry.default(LAB, options, device.name)
         variant = registry.find(LAB, chosen) if chosen else default
     else:
         variant = registry.find(LAB, name)
     watch = runner.Stopwatch()
-    step = runner.prepare(LAB, variant, backend, inputs, options, watch=watch)
+    step = runner.prepare(LAB, variant, device, inputs, options, watch=watch)
     step()
-    return backend.to_host(step.out), step.notes
+    return device.to_host(step.out), step.notes
 
 
 def read(stream, tmp_path, **options):
@@ -122,18 +122,18 @@ def test_text_that_is_refused(tmp_path, text, message):
     assert caught.value.hint
 
 
-def test_text_answers(backend):
+def test_text_answers(device):
     inputs = system(COURSE, [5, 6], "float64")
     options = case(None, text=True)
-    answer, _ = compute(backend, None, inputs, options)
+    answer, _ = compute(device, None, inputs, options)
     written = LAB.encode(lambda: answer, options)
     assert written == b"-4.0000000000e+00\n4.5000000000e+00\n"
     assert LAB.encode(lambda: answer, case("float64")) is None
 
 
-def test_numbers_after_the_text_are_mentioned(backend, tmp_path):
+def test_numbers_after_the_text_are_mentioned(device, tmp_path):
     inputs = read(b"1\n2\n4\n8 9\n", tmp_path, dtype=None, text=True)
-    answer, notes = compute(backend, None, inputs, case(None, text=True))
+    answer, notes = compute(device, None, inputs, case(None, text=True))
     assert answer.tolist() == [2]
     assert "warning: ignored 2 numbers after f" in notes
 
@@ -171,10 +171,10 @@ def test_numbers_that_mean_nothing(options):
         case(**options)
 
 
-def test_alpha_is_for_richardson(backend):
+def test_alpha_is_for_richardson(device):
     for name in (*DIRECT, "jacobi", "chebyshev", "conjugate_gradient", "conjugate_gradient_scaled"):
         with pytest.raises(UsageError, match="step of Richardson"):
-            compute(backend, name, make(4, "dominant"), case(alpha=-0.1))
+            compute(device, name, make(4, "dominant"), case(alpha=-0.1))
 
 
 def test_no_unknowns_no_bytes():
@@ -293,11 +293,11 @@ def test_the_reference():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DIRECT)
-def test_direct_methods_solve_everything(backend, name, dtype):
+def test_direct_methods_solve_everything(device, name, dtype):
     for n in (1, 2, 3, 31, 32, 33, 65, 100):
         for dist in SOLVABLE:
             inputs = make(n, dist, dtype, seed=n)
-            x, notes = compute(backend, name, inputs, case(dtype))
+            x, notes = compute(device, name, inputs, case(dtype))
             found = LAB.compare(x, inputs, case(dtype))
             assert found is None, f"n = {n}, {dist}: {found}"
             assert "backward error" in notes[-1]
@@ -306,9 +306,9 @@ def test_direct_methods_solve_everything(backend, name, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [*DIRECT, None])
 @pytest.mark.parametrize("n", [1, 2, 33, 100])
-def test_singular_systems_are_refused(backend, name, dtype, n):
+def test_singular_systems_are_refused(device, name, dtype, n):
     with pytest.raises(CudalabError, match=f"A is singular: in step {n} of {n}") as caught:
-        compute(backend, name, make(n, "singular", dtype), case(dtype))
+        compute(device, name, make(n, "singular", dtype), case(dtype))
     assert caught.value.hint
 
 
@@ -324,11 +324,11 @@ APPLIES = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ITERATIONS)
-def test_iterations_solve_what_they_apply_to_and_refuse_the_rest(backend, name, dtype):
+def test_iterations_solve_what_they_apply_to_and_refuse_the_rest(device, name, dtype):
     for n in (2, 17, 33):
         for dist in LAB.distributions:
             inputs = make(n, dist, dtype, seed=3)
-            x, notes, refusal = attempt(backend, name, inputs, case(dtype))
+            x, notes, refusal = attempt(device, name, inputs, case(dtype))
             if refusal:
                 assert dist not in APPLIES[name], f"n = {n}, {dist}: {refusal}"
                 assert len(refusal) > 40
@@ -338,92 +338,92 @@ def test_iterations_solve_what_they_apply_to_and_refuse_the_rest(backend, name, 
                 assert "iterations" in notes[-1]
 
 
-def attempt(backend, name, inputs, options):
+def attempt(device, name, inputs, options):
     try:
-        return (*compute(backend, name, inputs, options), None)
+        return (*compute(device, name, inputs, options), None)
     except CudalabError as error:
         return None, [], error.message
 
 
 @pytest.mark.parametrize("name", ITERATIONS)
-def test_negative_definite_systems(backend, name):
+def test_negative_definite_systems(device, name):
     inputs = make(17, "tridiagonal")
-    x, _ = compute(backend, name, inputs, case())
+    x, _ = compute(device, name, inputs, case())
     assert LAB.compare(x, inputs, case()) is None
     inputs.arrays["a"] *= -1
-    x, _ = compute(backend, name, inputs, case())
+    x, _ = compute(device, name, inputs, case())
     assert LAB.compare(x, inputs, case()) is None
 
 
 @pytest.mark.parametrize("name", [v.name for v in VARIANTS])
-def test_a_zero_right_hand_side(backend, name):
+def test_a_zero_right_hand_side(device, name):
     inputs = make(33, "dominant")
     inputs.arrays["f"][:] = 0
-    x, _ = compute(backend, name, inputs, case())
+    x, _ = compute(device, name, inputs, case())
     assert not x.any()
 
 
 @pytest.mark.parametrize("name", [v.name for v in VARIANTS])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_not_finite_is_refused(backend, name, value):
+def test_what_is_not_finite_is_refused(device, name, value):
     for array, place in (("a", (3, 1)), ("f", 2)):
         inputs = make(20, "dominant")
         inputs.arrays[array][place] = value
         with pytest.raises(InputError, match=f"{array.upper() if array == 'a' else array} holds"):
-            compute(backend, name, inputs, case())
+            compute(device, name, inputs, case())
 
 
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 40), seed=st.integers(0, 999), data=st.data())
 def test_a_x_is_f(n, seed, data):
     """Whatever the default returns satisfies the equations."""
-    from cudalab.backends import open_backend  # noqa: PLC0415
+    from cudalab.backends import open_device  # noqa: PLC0415
 
     scale = data.draw(st.sampled_from([1, 1e-12, 1e12]))
     dist = data.draw(st.sampled_from(SOLVABLE))
     inputs = make(n, dist, "float32", seed)
     inputs.arrays["a"] *= np.float32(scale)
-    with open_backend("cpu", 2) as device:
+    with open_device("cpu", 2) as device:
         x, _ = compute(device, None, inputs, case())
     assert LAB.compare(x, inputs, case()) is None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("exponent", [-100, 100])
-def test_rows_and_right_sides_of_any_size(backend, dtype, exponent):
+def test_rows_and_right_sides_of_any_size(device, dtype, exponent):
     inputs = make(40, "random", dtype)
     for name in DIRECT:
         scaled = {key: array.copy() for key, array in inputs.arrays.items()}
         scaled["a"][::2] *= 2.0**exponent
         scaled["f"][::2] *= 2.0**exponent
-        x, _ = compute(backend, name, Inputs(scaled, inputs.params), case(dtype))
-        plain, _ = compute(backend, name, inputs, case(dtype))
+        x, _ = compute(device, name, Inputs(scaled, inputs.params), case(dtype))
+        plain, _ = compute(device, name, inputs, case(dtype))
         np.testing.assert_allclose(x, plain, rtol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DIRECT)
-def test_columns_of_any_size(backend, name, dtype):
+def test_columns_of_any_size(device, name, dtype):
     """Unknowns in other units, by powers of two: the digits stay, and so does what is singular."""
     n, most = 70, 40 if dtype == "float32" else 400
     units = 2.0 ** np.random.default_rng(7).integers(-most, most, n, endpoint=True)
     for dist in ("random", "pivot"):
         inputs = make(n, dist, dtype)
-        plain, _ = compute(backend, name, inputs, case(dtype))
+        plain, _ = compute(device, name, inputs, case(dtype))
         inputs.arrays["a"] = (inputs.arrays["a"] * units).astype(dtype)
-        x, notes = compute(backend, name, inputs, case(dtype))
+        x, notes = compute(device, name, inputs, case(dtype))
         np.testing.assert_allclose(x * units, plain, rtol=1e-3)
         assert "turning to" not in " ".join(notes)
         inputs.arrays["a"][:, 41] = inputs.arrays["a"][:, 40] * 2.0**-most
         with pytest.raises(CudalabError, match="A is singular: in step"):
-            compute(backend, name, inputs, case(dtype))
+            compute(device, name, inputs, case(dtype))
 
 
-def test_the_exact_answers_of_the_course(backend):
+def test_the_exact_answers_of_the_course(device):
     for name in (*DIRECT, None):
-        x, _ = compute(backend, name, system(COURSE, [5, 6]), case())
+        x, _ = compute(device, name, system(COURSE, [5, 6]), case())
         assert x.tolist() == [-4, 4.5]
-        x, _ = compute(backend, name, make(5, "tridiagonal"), case())
+        x, _ = compute(device, name, make(5, "tridiagonal"), case())
         assert x.tolist() == TRIDIAGONAL
 
 
@@ -433,28 +433,28 @@ def test_the_exact_answers_of_the_course(backend):
 SMALL = {"MOST_THREADS": 64, "BLOCK": 64}
 
 
-def factorize(backend, name, method, inputs, options, **defines):
+def factorize(device, name, method, inputs, options, **defines):
     """The method after its factorization."""
     ours = registry.find(LAB, name)
     variant = dataclasses.replace(ours, defines={**ours.defines, **defines})
-    kernels = backend.compile(
+    kernels = device.compile(
         source.load(variant.path, variant.label),
         {**LAB.kernel_defines(options), **variant.defines},
     )
-    buffers = {key: backend.to_device(array) for key, array in inputs.arrays.items()}
-    found = method(Job(backend, kernels, variant, buffers, inputs.params, options))
+    buffers = {key: device.to_device(array) for key, array in inputs.arrays.items()}
+    found = method(Job(device, kernels, variant, buffers, inputs.params, options))
     found.factorize()
     return found
 
 
-def scaled_rows(backend, found, inputs):
+def scaled_rows(device, found, inputs):
     """A as it was factorized, in float64: scaled, and its rows in the order of the pivots."""
     n = found.n
     scales, column_scales = (
-        backend.to_host(scales)[:n].astype(np.float64)
+        device.to_host(scales)[:n].astype(np.float64)
         for scales in (found.scales, found.column_scales)
     )
-    order = backend.to_host(found.row_of)[: found.padded]
+    order = device.to_host(found.row_of)[: found.padded]
     assert sorted(order.tolist()) == list(range(found.padded))
     padded = np.eye(found.padded)
     padded[:n, :n] = inputs.arrays["a"].astype(np.float64) * scales[:, None] * column_scales
@@ -463,21 +463,21 @@ def scaled_rows(backend, found, inputs):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("defines", [{}, SMALL, {**SMALL, "BLOCK": 128}], ids=str)
-def test_factors_multiply_to_the_matrix(backend, dtype, defines):
+def test_factors_multiply_to_the_matrix(device, dtype, defines):
     """Also where pivots are found in several rounds, and panels in several blocks."""
     for n, dist in [(1, "random"), (33, "pivot"), (130, "random"), (257, "pivot"), (400, "random")]:
         inputs = make(n, dist, dtype, seed=n)
         found = factorize(
-            backend, "lu_blocked_panel", BlockedFactors, inputs, case(dtype), **defines
+            device, "lu_blocked_panel", BlockedFactors, inputs, case(dtype), **defines
         )
-        work = backend.to_host(found.work).astype(np.float64)
+        work = device.to_host(found.work).astype(np.float64)
         factors = work[: found.padded, : found.padded]
         assert not work[found.padded :].any()
         assert not work[:, found.padded :].any()
         lower, upper = np.tril(factors, -1) + np.eye(found.padded), np.triu(factors)
         # Each of up to n products of a sum is rounded, and so is each partial sum.
         allowed = 2 * n * UNIT[dtype] * (np.abs(lower) @ np.abs(upper))
-        error = np.abs(lower @ upper - scaled_rows(backend, found, inputs))
+        error = np.abs(lower @ upper - scaled_rows(device, found, inputs))
         assert (error <= allowed).all(), f"n = {n}: {(error / (allowed + 1e-300)).max()}"
         # Partial pivoting keeps multipliers below 1 up to the scaling of rows by powers of two,
         # the election of pivots in blocks below a small number.
@@ -485,11 +485,11 @@ def test_factors_multiply_to_the_matrix(backend, dtype, defines):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_one_block_finds_the_pivots_that_a_search_of_the_column_finds(backend, dtype):
+def test_one_block_finds_the_pivots_that_a_search_of_the_column_finds(device, dtype):
     for n, dist in [(40, "pivot"), (100, "random"), (300, "random")]:
         inputs = make(n, dist, dtype, seed=n)
         one, other = (
-            backend.to_host(factorize(backend, name, method, inputs, case(dtype)).row_of)
+            device.to_host(factorize(device, name, method, inputs, case(dtype)).row_of)
             for name, method in [
                 ("lu_blocked_panel", BlockedFactors),
                 ("lu_partial_pivot", Factors),
@@ -499,15 +499,15 @@ def test_one_block_finds_the_pivots_that_a_search_of_the_column_finds(backend, d
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_upper_of_equal_rows_is_the_pivot(backend, dtype):
+def test_the_upper_of_equal_rows_is_the_pivot(device, dtype):
     """Elections are the same in every run: ties are decided by place."""
     n = 96
     a = np.where(np.arange(n)[:, None] >= np.arange(n)[None, :], 1, -1).astype(dtype)
     inputs = system(a, np.ones(n), dtype)
     orders = [
-        backend.to_host(
+        device.to_host(
             factorize(
-                backend, "lu_blocked_panel", BlockedFactors, inputs, case(dtype), **SMALL
+                device, "lu_blocked_panel", BlockedFactors, inputs, case(dtype), **SMALL
             ).row_of
         )[:n].tolist()
         for _ in range(2)
@@ -530,15 +530,15 @@ def test_elections_have_room_for_all_rows():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [*DIRECT, "small"])
-def test_a_permutation_is_undone_exactly(backend, name, dtype):
+def test_a_permutation_is_undone_exactly(device, name, dtype):
     """Most rows are zero in all columns of a panel: an election must not lose the others."""
     n = 230
     order = np.random.default_rng(3).permutation(n)
     inputs = system(np.eye(n)[order], np.arange(n), dtype)
     variant = small_elections() if name == "small" else registry.find(LAB, name)
-    step = runner.prepare(LAB, variant, backend, inputs, case(dtype), watch=runner.Stopwatch())
+    step = runner.prepare(LAB, variant, device, inputs, case(dtype), watch=runner.Stopwatch())
     step()
-    np.testing.assert_array_equal(backend.to_host(step.out)[order], np.arange(n))
+    np.testing.assert_array_equal(device.to_host(step.out)[order], np.arange(n))
     assert "turning to" not in " ".join(step.notes)
 
 
@@ -548,11 +548,11 @@ def small_elections():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_elections_in_rounds_solve_and_refuse(backend, dtype):
+def test_elections_in_rounds_solve_and_refuse(device, dtype):
     small = small_elections()
     for dist in (*SOLVABLE, "singular"):
         inputs = make(230, dist, dtype)
-        step = runner.prepare(LAB, small, backend, inputs, case(dtype), watch=runner.Stopwatch())
+        step = runner.prepare(LAB, small, device, inputs, case(dtype), watch=runner.Stopwatch())
         if dist == "singular":
             with pytest.raises(CudalabError, match="A is singular: in step 230 of 230"):
                 step()
@@ -560,7 +560,7 @@ def test_elections_in_rounds_solve_and_refuse(backend, dtype):
             assert "turning to lu_partial_pivot" in step.notes[-1]
         else:
             step()
-            x = backend.to_host(step.out)
+            x = device.to_host(step.out)
             assert LAB.compare(x, inputs, case(dtype)) is None, dist
 
 
@@ -568,24 +568,24 @@ def test_elections_in_rounds_solve_and_refuse(backend, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_growing_pivots_are_noticed_and_solved(backend, dtype):
+def test_growing_pivots_are_noticed_and_solved(device, dtype):
     """Pivots from the column double 149 times: beyond float32's range, and beyond its digits."""
     inputs = make(150, "wilkinson", dtype)
     for name in ("lu_partial_pivot", "lu_blocked_panel", "gauss_jordan"):
-        x, notes = compute(backend, name, inputs, case(dtype))
+        x, notes = compute(device, name, inputs, case(dtype))
         assert LAB.compare(x, inputs, case(dtype)) is None
         if name != "gauss_jordan":
             assert any("turning to complete_pivot" in note for note in notes)
 
 
-def test_max_iter_ends_an_iteration_with_the_residual_reached(backend):
+def test_max_iter_ends_an_iteration_with_the_residual_reached(device):
     with pytest.raises(CudalabError, match="not converged after 7 iterations, residual") as caught:
-        compute(backend, "richardson", make(33, "spd"), case(max_iter=7))
+        compute(device, "richardson", make(33, "spd"), case(max_iter=7))
     assert "lu_partial_pivot" in caught.value.hint
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_unknowns_of_different_size_cost_no_iterations(backend, dtype):
+def test_unknowns_of_different_size_cost_no_iterations(device, dtype):
     """Rows and columns by the same powers of two: badly conditioned, but only by scaling."""
     inputs = make(120, "spd:10", dtype)
     units = 2.0 ** np.random.default_rng(3).integers(-6, 6, 120)
@@ -593,65 +593,65 @@ def test_unknowns_of_different_size_cost_no_iterations(backend, dtype):
     inputs.arrays["f"] = (inputs.arrays["f"] * units).astype(dtype)
     counts = []
     for name in ("conjugate_gradient_scaled", "conjugate_gradient"):
-        x, notes = compute(backend, name, inputs, case(dtype))
+        x, notes = compute(device, name, inputs, case(dtype))
         assert LAB.compare(x, inputs, case(dtype)) is None
         counts.append(int(notes[-1].split()[1]))
     assert 3 * counts[0] < counts[1]
 
 
-def test_tol_stops_earlier(backend):
+def test_tol_stops_earlier(device):
     inputs = make(33, "spd")
     counts = []
     for tol in (1e-2, 1e-4, None):
-        x, notes = compute(backend, "richardson", inputs, case(tol=tol))
+        x, notes = compute(device, "richardson", inputs, case(tol=tol))
         assert LAB.compare(x, inputs, case(tol=tol)) is None
         counts.append(int(notes[-1].split()[1]))
     assert counts[0] < counts[1] < counts[2]
 
 
-def test_an_unreachable_tol_is_an_error(backend):
+def test_an_unreachable_tol_is_an_error(device):
     for name in ("lu_partial_pivot", "jacobi"):
         with pytest.raises(CudalabError, match="backward error"):
-            compute(backend, name, make(33, "dominant"), case(tol=1e-14, max_iter=200))
+            compute(device, name, make(33, "dominant"), case(tol=1e-14, max_iter=200))
 
 
 @pytest.mark.parametrize("name", ["lu_partial_pivot", "complete_pivot", "jacobi"])
-def test_an_unreachable_tol_is_named_as_the_reason(backend, name):
+def test_an_unreachable_tol_is_named_as_the_reason(device, name):
     options = case(tol=1e-30, max_iter=200)
     with pytest.raises(CudalabError, match="--tol asks for 1e-30") as caught:
-        compute(backend, name, make(33, "dominant"), options)
+        compute(device, name, make(33, "dominant"), options)
     assert "rounding" in caught.value.hint
     assert "lu_partial_pivot" not in caught.value.hint
 
 
-def test_direct_methods_say_that_they_ignore_max_iter(backend):
+def test_direct_methods_say_that_they_ignore_max_iter(device):
     warning = "warning: ignored --max-iter: {} does not iterate"
     for name in (*DIRECT, None):
-        _, notes = compute(backend, name, make(9), case(max_iter=1))
-        assert warning.format(name or registry.default(LAB, case(), backend.name).name) in notes
-    _, notes = compute(backend, None, make(150, "dominant"), case(max_iter=1))
+        _, notes = compute(device, name, make(9), case(max_iter=1))
+        assert warning.format(name or registry.default(LAB, case(), device.name).name) in notes
+    _, notes = compute(device, None, make(150, "dominant"), case(max_iter=1))
     assert "turning to lu_partial_pivot" in " ".join(notes)
     assert "ignored" not in " ".join(notes)
-    _, notes = compute(backend, "lu_partial_pivot", make(9), case())
+    _, notes = compute(device, "lu_partial_pivot", make(9), case())
     assert "ignored" not in " ".join(notes)
 
 
-def test_divergence_is_detected(backend):
+def test_divergence_is_detected(device):
     inputs = make(17, "spd")
     with pytest.raises(CudalabError, match=r"richardson diverges: after \d+ iterations, residual"):
-        compute(backend, "richardson", inputs, case(alpha=0.5))
-    x, notes = compute(backend, "richardson", inputs, case(alpha=-0.5))
+        compute(device, "richardson", inputs, case(alpha=0.5))
+    x, notes = compute(device, "richardson", inputs, case(alpha=-0.5))
     assert LAB.compare(x, inputs, case()) is None
     assert notes[0] == "richardson: alpha = -0.5: given"
 
 
-def test_a_given_alpha_means_that_iteration(backend):
+def test_a_given_alpha_means_that_iteration(device):
     inputs = system([[2, -1], [-1, 2]], [1, 1])
-    x, notes = compute(backend, None, inputs, case(alpha=-0.5))
+    x, notes = compute(device, None, inputs, case(alpha=-0.5))
     np.testing.assert_allclose(x, [1, 1], rtol=1e-5)
     assert notes[0].startswith("richardson: alpha = -0.5")
     with pytest.raises(CudalabError, match="diverges"):
-        compute(backend, None, system(COURSE, [5, 6]), case(alpha=-0.1))
+        compute(device, None, system(COURSE, [5, 6]), case(alpha=-0.1))
 
 
 # Steps from the spectrum ------------------------------------------------------------------------
@@ -693,11 +693,11 @@ def test_the_sign_of_alpha_is_not_that_of_the_lecture():
     assert radius(a, 0.1) > 1
 
 
-def test_no_alpha_converges_on_the_course_s_system(backend):
+def test_no_alpha_converges_on_the_course_s_system(device):
     for alpha in np.linspace(-3, 3, 601):
         assert radius(COURSE, alpha) >= 1
     with pytest.raises(spectrum.NoStepError, match="no alpha converges: the eigenvalues of A"):
-        compute(backend, "richardson", system(COURSE, [5, 6]), case())
+        compute(device, "richardson", system(COURSE, [5, 6]), case())
     with pytest.raises(spectrum.NoStepError, match="A is symmetric with eigenvalues of both signs"):
         richardson_step([[1, 2], [2, 1]])
 
@@ -776,32 +776,32 @@ def test_the_policy_chooses_by_the_matrix():
         assert why in reason
 
 
-def test_the_policy_keeps_its_promise_about_iterations(backend):
+def test_the_policy_keeps_its_promise_about_iterations(device):
     for a in (dominant(200, 3), dominant(200, 1.5, symmetric=True)):
         inputs = system(a, np.ones(200))
-        x, notes = compute(backend, None, inputs, case())
+        x, notes = compute(device, None, inputs, case())
         assert LAB.compare(x, inputs, case()) is None
         assert notes[0].startswith("auto: ")
         promised = int(notes[0].split("about ")[1].split()[0])
         assert int(notes[-1].split()[1]) <= promised + 4  # measured at every fourth or later
 
 
-def test_the_policy_says_what_it_did(backend):
-    direct = registry.default(LAB, case(), backend.name).name
+def test_the_policy_says_what_it_did(device):
+    direct = registry.default(LAB, case(), device.name).name
     for dist, variant in [
         ("random", direct),
         ("unsymmetric", "jacobi"),
         ("dominant", "conjugate_gradient_scaled"),
     ]:
         inputs = make(200, dist)
-        x, notes = compute(backend, None, inputs, case())
+        x, notes = compute(device, None, inputs, case())
         assert LAB.compare(x, inputs, case()) is None
         assert notes[0].startswith(f"auto: {variant}: ")
         assert notes[-1].startswith(f"{variant}: ")
         assert "residual" in notes[-1]
 
 
-def test_a_policy_that_was_wrong_turns_to_lu(backend):
+def test_a_policy_that_was_wrong_turns_to_lu(device):
     """An iteration that the policy chose, and that then does not converge or does not apply."""
     for name, dist, max_iter in [
         ("conjugate_gradient", "random", 1000),
@@ -812,31 +812,31 @@ def test_a_policy_that_was_wrong_turns_to_lu(backend):
     ]:
         inputs = make(70, dist)
         inputs.params["policy"] = "auto: a wrong guess"
-        x, notes = compute(backend, name, inputs, case(max_iter=max_iter))
+        x, notes = compute(device, name, inputs, case(max_iter=max_iter))
         assert LAB.compare(x, inputs, case()) is None
         assert notes[0] == "auto: a wrong guess"
         assert "turning to lu_partial_pivot" in " ".join(notes)
         assert notes[-1].startswith("lu_partial_pivot: ")
 
 
-def test_the_policy_reads_a_stream_in_order(backend, tmp_path):
+def test_the_policy_reads_a_stream_in_order(device, tmp_path):
     path = tmp_path / "in.bin"
     path.write_bytes(b"".join(LAB.generate(case(), 100, "dominant", 9)))
     with path.open("rb") as file:
         inputs = LAB.read(InputStream(file.fileno()), case())
-        x, _ = compute(backend, None, inputs, case())
+        x, _ = compute(device, None, inputs, case())
     assert LAB.compare(x, make(100, "dominant", seed=9), case()) is None
 
 
-def test_a_step_can_be_repeated(backend):
+def test_a_step_can_be_repeated(device):
     for variant in VARIANTS:
         inputs = make(40, "dominant")
         watch = runner.Stopwatch()
-        step = runner.prepare(LAB, variant, backend, inputs, case(), watch=watch)
+        step = runner.prepare(LAB, variant, device, inputs, case(), watch=watch)
         answers = []
         for _ in range(2):
             step()
-            answers.append((backend.to_host(step.out).tobytes(), list(step.notes)))
+            answers.append((device.to_host(step.out).tobytes(), list(step.notes)))
         one, two = answers
         assert one == two
 

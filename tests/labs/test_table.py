@@ -90,8 +90,8 @@ def test_the_reference_against_the_series(n, step):
 @pytest.mark.parametrize(
     ("n", "step"), [(1, 0.5), (1000, 0.01), (1000, 0), (257, 1e6), (300, 1e-40), (2**20 + 1, 0.1)]
 )
-def test_variants_are_within_their_bound(backend, accuracy, n, step):
-    answer = run(backend, accuracy, n, step)
+def test_variants_are_within_their_bound(device, accuracy, n, step):
+    answer = run(device, accuracy, n, step)
     found = LAB.compare(answer, inputs(n, step), case(accuracy))
     assert found is None, found
     assert answer[0] == 0
@@ -99,25 +99,25 @@ def test_variants_are_within_their_bound(backend, accuracy, n, step):
         assert not answer.any()
 
 
-def run(backend, accuracy, n, step):
-    made = prepared(backend, accuracy, n, step)
+def run(device, accuracy, n, step):
+    made = prepared(device, accuracy, n, step)
     made()
-    return backend.to_host(made.out)
+    return device.to_host(made.out)
 
 
-def prepared(backend, accuracy, n, step):
+def prepared(device, accuracy, n, step):
     chosen = registry.find(LAB, VARIANTS[accuracy])
     watch = runner.Stopwatch()
-    return runner.prepare(LAB, chosen, backend, inputs(n, step), case(accuracy), watch=watch)
+    return runner.prepare(LAB, chosen, device, inputs(n, step), case(accuracy), watch=watch)
 
 
 @pytest.mark.parametrize("accuracy", VARIANTS)
-def test_tables_with_different_steps_can_take_turns(backend, accuracy):
+def test_tables_with_different_steps_can_take_turns(device, accuracy):
     """Both are the same module, which has one constant `step`."""
-    one, two = prepared(backend, accuracy, 100, 0.01), prepared(backend, accuracy, 100, 0.5)
+    one, two = prepared(device, accuracy, 100, 0.01), prepared(device, accuracy, 100, 0.5)
     one(), two(), one()
     for made, step in ((one, 0.01), (two, 0.5)):
-        found = LAB.compare(backend.to_host(made.out), inputs(100, step), case(accuracy))
+        found = LAB.compare(device.to_host(made.out), inputs(100, step), case(accuracy))
         assert found is None, found
 
 

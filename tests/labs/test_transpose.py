@@ -114,33 +114,33 @@ SHAPES = [(1, 1), (1, 100), (100, 1), (31, 33), (32, 32), (64, 32), (3, 1000), (
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_any_shape(backend, variant):
+def test_any_shape(device, variant):
     for dtype in LAB.axes["dtype"]:
         for rows, cols in SHAPES:
-            check(backend, variant, np.arange(rows * cols).astype(dtype).reshape(rows, cols))
+            check(device, variant, np.arange(rows * cols).astype(dtype).reshape(rows, cols))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("shape", [(2_097_153, 1), (1, 2_097_153)], ids=["tall", "wide"])
-def test_more_than_65_535_blocks_in_either_direction(backend, variant, shape):
-    check(backend, variant, np.arange(2_097_153, dtype=np.int32).reshape(shape))
+def test_more_than_65_535_blocks_in_either_direction(device, variant, shape):
+    check(device, variant, np.arange(2_097_153, dtype=np.int32).reshape(shape))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_no_bit_is_changed(backend, variant):
+def test_no_bit_is_changed(device, variant):
     bits = np.array([0x7FC00001, 0xFFC12345, 0x7F800001, 0x80000000, 1, 0xFF800000], np.uint32)
-    check(backend, variant, bits.view(np.float32).reshape(2, 3))
+    check(device, variant, bits.view(np.float32).reshape(2, 3))
 
 
-def check(backend, variant, matrix):
+def check(device, variant, matrix):
     chosen = registry.find(LAB, variant)
     step = runner.prepare(
-        LAB, chosen, backend, inputs(matrix), case(matrix), watch=runner.Stopwatch()
+        LAB, chosen, device, inputs(matrix), case(matrix), watch=runner.Stopwatch()
     )
-    backend.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
+    device.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
     step()
     assert step.out.shape == matrix.shape[::-1]
-    found = LAB.compare(backend.to_host(step.out), inputs(matrix), case(matrix))
+    found = LAB.compare(device.to_host(step.out), inputs(matrix), case(matrix))
     assert found is None, f"{matrix.shape} {matrix.dtype}: {found}"
 
 

@@ -54,38 +54,38 @@ def accepted(lab, given):
 
 
 @pytest.mark.parametrize(("lab", "variant", "case"), list(cases()))
-def test_a_variant_computes_its_lab(backend, lab, variant, case):
-    lacks = variant.missing(backend.features)
+def test_a_variant_computes_its_lab(device, lab, variant, case):
+    lacks = variant.missing(device.features)
     if lacks:
-        pytest.skip(f"requires {', '.join(lacks)}, which this {backend.name} device lacks")
+        pytest.skip(f"requires {', '.join(lacks)}, which this {device.name} device lacks")
     sizes, large = LENGTHS, LARGE
     if lab.name in MATRIX_LABS or case.get("along", "all") != "all":
         sizes, large = ORDERS, LARGE_ORDERS
     for number, n in enumerate(sizes):
         dist = lab.distributions[number % len(lab.distributions)]
-        check(backend, lab, variant, case, n, dist)
+        check(device, lab, variant, case, n, dist)
     for dist in lab.distributions:
-        check(backend, lab, variant, case, sizes[-1], dist)
+        check(device, lab, variant, case, sizes[-1], dist)
     if case["dtype"] == lab.complete({})["dtype"]:
-        for n in large[backend.name]:
-            check(backend, lab, variant, case, n, lab.distributions[0])
+        for n in large[device.name]:
+            check(device, lab, variant, case, n, lab.distributions[0])
 
 
-def check(backend, lab, variant, case, n, dist):
+def check(device, lab, variant, case, n, dist):
     where = f"n = {n}, {dist}"
     inputs = read(lab, case, n, dist)
     if lab.empty_answer(inputs, case) is not None:
         return
-    step = runner.prepare(lab, variant, backend, inputs, case, watch=runner.Stopwatch())
+    step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
     before = {name: data.copy() for name, data in inputs.arrays.items()}
     answers = []
     for _ in range(2):
-        backend.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
+        device.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
         try:
             step()
         except RefusalError:  # which method must not refuse what: see test_solve.py
             return
-        answers.append(backend.to_host(step.out))
+        answers.append(device.to_host(step.out))
         found = lab.compare(answers[-1], inputs, case)
         assert found is None, f"{where}: {found}"
     if variant.deterministic:
@@ -138,12 +138,12 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("lab", "name", "defines", "says"), REFUSED, ids=[f"{lab}-{name}" for lab, name, *_ in REFUSED]
 )
-def test_a_block_that_a_kernel_cannot_take_does_not_compile(backend, lab, name, defines, says):
+def test_a_block_that_a_kernel_cannot_take_does_not_compile(device, lab, name, defines, says):
     lab = labs.get(lab)
     variant = registry.find(lab, name)
     case = next(param.values[2] for param in cases() if param.values[1] == variant)
     with pytest.raises(KernelCompileError, match=says):
-        backend.compile(
+        device.compile(
             source.load(variant.path, variant.label),
             lab.kernel_defines(case) | variant.defines | defines,
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from cudalab import labs
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import HeaderError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
@@ -21,12 +21,12 @@ VARIANTS = [
     pytest.param(labs.get(name), variant, id=f"{name}-{variant.name}")
     for name in labs.names()
     for variant in registry.variants(labs.get(name))
-    if variant.defines and not variant.missing(CpuBackend.features)
+    if variant.defines and not variant.missing(CpuDevice.features)
 ]
 WRONG = ["abc", 0, -1, 1, 100, 2**40]
 
 
-class LaunchesNothing(CpuBackend):
+class LaunchesNothing(CpuDevice):
     """Memory of the CPU device; its launches are counted, and not done."""
 
     launches = 0
@@ -63,10 +63,10 @@ def planned(lab, variant, dtype=None):
         os.lseek(file.fileno(), 0, os.SEEK_SET)
         inputs = lab.read(InputStream(file.fileno()), case)
         arrays = {name: in_memory(data) for name, data in inputs.arrays.items()}
-    backend = LaunchesNothing()
-    buffers = {name: backend.to_device(array) for name, array in arrays.items()}
+    device = LaunchesNothing()
+    buffers = {name: device.to_device(array) for name, array in arrays.items()}
     kernels = Kernels(source.load(variant.path, variant.label))
-    job = Job(backend, kernels, variant, buffers, inputs.params, case)
+    job = Job(device, kernels, variant, buffers, inputs.params, case)
     return lab.plan(variant.dispatch)(job)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from instrumented import compiled_by  # noqa: F401 - a fixture
 
-from cudalab.backends.cpu.device import CpuBackend
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.cuda import nvcc
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError
 from cudalab.language import source
@@ -41,7 +41,7 @@ def compile_it(compiled_by, tmp_path):  # noqa: F811 - a fixture
             pytest.skip("zig's C++ library declares another clock() than CUDA")
         path = tmp_path / "my.cu"
         path.write_text(text)
-        return CpuBackend(1).compile(source.load(path, "my.cu"), defines or {})
+        return CpuDevice(1).compile(source.load(path, "my.cu"), defines or {})
 
     return compile_it
 

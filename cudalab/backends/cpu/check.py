@@ -1,9 +1,9 @@
 """Check mode of the CPU device: the same kernels, every access and branch of them observed.
 
-    with CheckBackend(detect=False, count=True, blocks=8) as device:
+    with CheckDevice(detect=False, count=True, blocks=8) as device:
         answer = runner.run(lab, variant, device, inputs, case, watch=Stopwatch())
         device.traces  # one LaunchTrace for each launch, in order
-    with CheckBackend(detect=True, count=False, kill_after=30) as device:
+    with CheckDevice(detect=True, count=False, kill_after=30) as device:
         answer = runner.run(...)
         device.findings
 
@@ -48,7 +48,7 @@ import numpy as np
 
 from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, load_runtime
-from cudalab.backends.cpu.device import CpuBackend, CpuBuffer, CpuKernel, prepare
+from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, prepare
 from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import KernelError, TimeLimitError
 
@@ -81,8 +81,8 @@ class CheckBuffer(CpuBuffer):
         self.given_name: str | None = None
 
 
-class CheckBackend(CpuBackend):
-    """The CPU device with an instrument attached: a context manager, same protocol as CpuBackend.
+class CheckDevice(CpuDevice):
+    """The CPU device with an instrument attached: a context manager, same protocol as CpuDevice.
 
     A launch that cannot go on (a wild pointer, a deadlock, an endless loop) records its finding
     and raises KernelError; after any other finding the run goes on.
@@ -221,7 +221,7 @@ class _Launch:
 
     def __init__(
         self,
-        device: CheckBackend,
+        device: CheckDevice,
         kernel: Kernel,
         args: Sequence[Buffer | np.generic],
         shared_bytes: int,
@@ -239,7 +239,7 @@ class _Launch:
                 self.buffers[arg.region] = (called, arg.dtype.itemsize)
         for variable in self.module.variables:
             self.buffers[variable.region] = (variable.name, 0)
-        self.checker = device._load_checker()  # noqa: SLF001 - one part of the backend
+        self.checker = device._load_checker()  # noqa: SLF001 - one part of the device
         self.is_fresh, self.in_checked = True, False
         self.deadline: float | None = None
 
@@ -309,7 +309,7 @@ class _Launch:
         if first >= end:
             return
         self._use(checked=False)
-        runtime = self.device._load_runtime()  # noqa: SLF001 - one part of the backend
+        runtime = self.device._load_runtime()  # noqa: SLF001 - one part of the device
         sizes, number = ctypes.c_uint * 3, ctypes.c_uint64
         runtime.cudalab_launch_blocks(
             self.kernel.handle,

@@ -144,7 +144,7 @@ class NotHeld:
     expired = False
 
 
-class CpuBackend:
+class CpuDevice:
     """Runs kernels on the host's cores."""
 
     name = "cpu"

@@ -177,25 +177,25 @@ class CudaModule:
 class CudaTimer:
     """Two events on the default stream; resolution about 0.5 µs."""
 
-    def __init__(self, backend: CudaBackend, driver: Any) -> None:
+    def __init__(self, device: CudaDevice, driver: Any) -> None:
         """Create the events."""
-        self._backend = backend
+        self._device = device
         self._start, self._stop = driver.Event(), driver.Event()
 
     def start(self) -> None:
         """Mark the beginning."""
-        with self._backend.errors_in_words():
+        with self._device.errors_in_words():
             self._start.record()
 
     def stop(self) -> None:
         """Mark the end."""
-        with self._backend.errors_in_words():
+        with self._device.errors_in_words():
             self._stop.record()
 
     @property
     def ms(self) -> float:
         """Milliseconds between start and stop; waits until the device has passed stop."""
-        with self._backend.errors_in_words():
+        with self._device.errors_in_words():
             _wait(self._stop)
             return float(self._stop.time_since(self._start))
 
@@ -203,20 +203,20 @@ class CudaTimer:
 class CudaMessage:
     """Pinned words of the host that kernels write, and the event after which it may read them."""
 
-    def __init__(self, backend: CudaBackend, driver: Any, words: int) -> None:
+    def __init__(self, device: CudaDevice, driver: Any, words: int) -> None:
         """Begin with zeros."""
-        self._backend = backend
+        self._device = device
         self._words, self.buffer = _shared_words(driver, words)
         self._written = driver.Event(driver.event_flags.DISABLE_TIMING)
 
     def send(self) -> None:
         """Mark where the launches are that write it."""
-        with self._backend.errors_in_words():
+        with self._device.errors_in_words():
             self._written.record()
 
     def read(self) -> list[int]:
         """The words, when all that was launched before `send` has ended."""
-        with self._backend.errors_in_words():
+        with self._device.errors_in_words():
             _wait(self._written)
         return [int(word) for word in self._words]
 
@@ -242,16 +242,16 @@ class CudaHold:
 class _Measuring:
     """The kernels of measure.cu and the memory they need, for as long as the context lives."""
 
-    def __init__(self, backend: CudaBackend, driver: Any, l2_bytes: int) -> None:
-        self.kernels = backend.compile(
+    def __init__(self, device: CudaDevice, driver: Any, l2_bytes: int) -> None:
+        self.kernels = device.compile(
             sources.load(Path(__file__).with_name("measure.cu"), "measure.cu"), {}
         )
         self.flags, self.flags_buffer = _shared_words(driver, 2)
         self.tickets = 0
         self.holding = False
-        self.cycles_and_ns = backend.empty(2, np.uint64)
+        self.cycles_and_ns = device.empty(2, np.uint64)
         # Twice the cache: its lines are replaced at random, more or less.
-        self.sweep = backend.empty((max(2 * l2_bytes, 32 << 20) // 16, 4), np.uint32)
+        self.sweep = device.empty((max(2 * l2_bytes, 32 << 20) // 16, 4), np.uint32)
 
 
 def _shared_words(driver: Any, words: int) -> tuple[np.ndarray[Any, Any], CudaBuffer]:
@@ -276,7 +276,7 @@ def _wait(event: Any) -> None:
         time.sleep(0)
 
 
-class CudaBackend:
+class CudaDevice:
     """The first GPU that CUDA_VISIBLE_DEVICES shows. One thread, the one that entered it."""
 
     name = "cuda"

@@ -1,4 +1,4 @@
-"""The GPU's context, begun before the backend asks for it. Imports nothing heavy."""
+"""The GPU's context, begun before the device asks for it. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 def begin_to_open_gpu() -> None:
     """Have the driver create the GPU's context in a thread: 0.2 s, while Python imports NumPy.
 
-    The backend finds what there is then, and says what is missing. A process that forks its work
+    The device finds what there is then, and says what is missing. A process that forks its work
     must not call this: CUDA does not work in its child.
     """
     if find_spec("pycuda") is not None:

@@ -13,7 +13,7 @@ from cudalab.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudalab.backends.base import Backend, Buffer
+    from cudalab.backends.base import Buffer, Device
     from cudalab.bench.measure import Candidate
     from cudalab.labs.base import Case, Inputs, Lab
 
@@ -22,7 +22,7 @@ NAMES = ("numpy", "cupy", "cub")
 
 def baselines(
     lab: Lab,
-    backend: Backend,
+    device: Device,
     inputs: Inputs,
     case: Case,
     buffers: dict[str, Buffer],
@@ -37,7 +37,7 @@ def baselines(
     for name in names:
         if name not in NAMES:
             raise UsageError(f"no baseline is called {name}", hint=f"one of {', '.join(NAMES)}")
-        if why_not(name, lab, case, backend.name) is not None:
+        if why_not(name, lab, case, device.name) is not None:
             continue
         if name == "numpy":
             from cudalab.bench.baselines import on_host  # noqa: PLC0415 - only what is asked for
@@ -46,11 +46,11 @@ def baselines(
         elif name == "cupy":
             from cudalab.bench.baselines import through_cupy  # noqa: PLC0415 - loads CuPy
 
-            found += through_cupy.candidates(lab.name, backend, inputs, case, buffers)
+            found += through_cupy.candidates(lab.name, device, inputs, case, buffers)
         else:
             from cudalab.bench.baselines import cub  # noqa: PLC0415 - may start nvcc
 
-            found += cub.candidates(lab.name, backend, inputs, case, buffers)
+            found += cub.candidates(lab.name, device, inputs, case, buffers)
     return found
 
 

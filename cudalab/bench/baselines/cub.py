@@ -27,7 +27,7 @@ from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
-    from cudalab.backends.base import Backend, Buffer
+    from cudalab.backends.base import Buffer, Device
     from cudalab.labs.base import Case, Inputs
 
 SOURCE = Path(__file__).with_name("cub.cu")
@@ -76,7 +76,7 @@ def operation(lab: str, case: Case, dtype: np.dtype[Any]) -> dict[str, str] | No
 
 
 def candidates(
-    lab: str, backend: Backend, inputs: Inputs, case: Case, buffers: dict[str, Buffer]
+    lab: str, device: Device, inputs: Inputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
     """CUB's way to compute the lab's answer, from each CUB there is; none where it has none."""
     like = operations.answer_like(lab, inputs, case)
@@ -87,10 +87,10 @@ def candidates(
     compiler = nvcc.find_nvcc()
     found = []
     for headers in installed(compiler):
-        library = load(compiler, headers, defines, architecture(backend.features))
-        out = backend.empty(*like)
+        library = load(compiler, headers, defines, architecture(device.features))
+        out = device.empty(*like)
         n = int(inputs.params["n"])
-        found.append(_candidate(backend, headers, library, given, out, n, case.get("bins", 0)))
+        found.append(_candidate(device, headers, library, given, out, n, case.get("bins", 0)))
     return found
 
 
@@ -125,7 +125,7 @@ def addresses(given: list[Buffer], out: Buffer) -> tuple[int, int, int, int]:
 
 
 def _candidate(
-    backend: Backend,
+    device: Device,
     headers: Headers,
     library: Library,
     given: list[Buffer],
@@ -136,20 +136,20 @@ def _candidate(
     """The faster of both widths of n, chosen by a few samples in turn."""
     pointers = addresses(given, out)
     needed = max(library.temp_bytes(pointers, bins, n, wide=wide) for wide in (False, True))
-    temp = backend.empty(max(needed, 1), np.uint8)
+    temp = device.empty(max(needed, 1), np.uint8)
 
     def candidate(*, wide: bool) -> Candidate:
         return Candidate(
             headers.name,
             "baseline",
             Call(library, given, out, temp, n, bins, wide),
-            lambda: backend.to_host(out),
-            lambda: backend.fill(out, POISON),
-            device=backend.name,
+            lambda: device.to_host(out),
+            lambda: device.fill(out, POISON),
+            device=device.name,
         )
 
     both = candidate(wide=False), candidate(wide=True)
-    chosen, factor = faster(both, Meter(backend))
+    chosen, factor = faster(both, Meter(device))
     bits, other = ("32", "64") if chosen is both[0] else ("64", "32")
     version = ".".join(map(str, headers.version))
     chosen.notes.append(f"CUB {version}, n of {bits} bits: {factor:.2f} x as fast as with {other}")

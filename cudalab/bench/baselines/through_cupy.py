@@ -14,7 +14,7 @@ from cudalab.bench.measure import POISON, Candidate
 from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError
 
 if TYPE_CHECKING:
-    from cudalab.backends.base import Backend, Buffer
+    from cudalab.backends.base import Buffer, Device
     from cudalab.bench.baselines.operations import Compute
     from cudalab.labs.base import Case, Inputs
 
@@ -31,7 +31,7 @@ def load() -> Any:
 
 
 def candidates(
-    lab: str, backend: Backend, inputs: Inputs, case: Case, buffers: dict[str, Buffer]
+    lab: str, device: Device, inputs: Inputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
     """What CuPy offers for the lab; none where it has no such operation."""
     like = operations.answer_like(lab, inputs, case)
@@ -40,10 +40,10 @@ def candidates(
     cupy = load()
     cupy.cuda.Stream.null.use()  # where the device launches, too
     cupy.get_default_memory_pool().free_all_blocks()  # what earlier baselines have left behind
-    out = backend.empty(*like)
+    out = device.empty(*like)
     arrays = {name: array_over(cupy, buffer) for name, buffer in buffers.items()}
     plans = _plans(cupy, lab, arrays, inputs, case, array_over(cupy, out))
-    return [_candidate(backend, name, run, out, notes) for name, run, notes in plans]
+    return [_candidate(device, name, run, out, notes) for name, run, notes in plans]
 
 
 def array_over(cupy: Any, buffer: Buffer) -> Any:
@@ -54,7 +54,7 @@ def array_over(cupy: Any, buffer: Buffer) -> Any:
 
 
 def _candidate(
-    backend: Backend, name: str, compute: Compute, out: Buffer, notes: list[str]
+    device: Device, name: str, compute: Compute, out: Buffer, notes: list[str]
 ) -> Candidate:
     """Run twice, so that all is compiled and allocated."""
 
@@ -68,14 +68,14 @@ def _candidate(
 
     run()
     run()
-    backend.synchronize()
+    device.synchronize()
     return Candidate(
         name,
         "baseline",
         run,
-        lambda: backend.to_host(out),
-        lambda: backend.fill(out, POISON),
-        device=backend.name,
+        lambda: device.to_host(out),
+        lambda: device.fill(out, POISON),
+        device=device.name,
         notes=notes,
     )
 

@@ -17,7 +17,7 @@ from cudalab.formats import Payload
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Backend, Buffer
+    from cudalab.backends.base import Buffer, Device
 
 ZONE = 1024  # bytes on each side: a block's worth of words that are one place off
 POISON, NAN = 0xA5, 0xFF  # of integers, and of floats: a NaN cannot vanish in a sum
@@ -37,21 +37,21 @@ class Guarded:
     name: str
 
 
-class GuardedBackend:
+class GuardedDevice:
     """Passes everything on to a device, but for the memory it hands out and a list of launches."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, device: Device) -> None:
+        self._device = device
         self.buffers: list[Guarded] = []
         self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the backend has."""
-        return getattr(self._backend, name)
+        """Whatever the device has."""
+        return getattr(self._device, name)
 
-    def as_backend(self) -> Backend:
+    def as_device(self) -> Device:
         """Itself, as the type it stands for."""
-        return cast("Backend", self)
+        return cast("Device", self)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
         """Memory full of garbage, between two zones of it."""
@@ -61,7 +61,7 @@ class GuardedBackend:
         """A copy between two zones."""
         array = data.array() if isinstance(data, Payload) else data
         found = self._new(array.shape, array.dtype, "an input")
-        self._backend.copy(np.ascontiguousarray(array), found.buffer)
+        self._device.copy(np.ascontiguousarray(array), found.buffer)
         return found.buffer
 
     def launch(self, kernel: Any, grid: Any, block: Any, *args: Any, **options: Any) -> None:
@@ -69,13 +69,13 @@ class GuardedBackend:
         launch = (kernel.name, dim3(grid), dim3(block))
         if launch not in self.launches and len(self.launches) < MOST_LAUNCHES:
             self.launches.append(launch)
-        self._backend.launch(kernel, grid, block, *args, **options)
+        self._device.launch(kernel, grid, block, *args, **options)
 
     def poison(self, buffer: Buffer, run: int) -> int:
         """Fill a buffer with garbage: not the same in two runs one after the other; which byte."""
         fills = (NAN, HUGE) if buffer.dtype.kind == "f" else (POISON, POISON ^ 0xFF)
         fill = fills[run % 2]
-        self._backend.fill(buffer, fill)
+        self._device.fill(buffer, fill)
         return fill
 
     def name(self, buffer: Buffer, name: str) -> None:
@@ -89,8 +89,8 @@ class GuardedBackend:
         found = []
         for one in self.buffers:
             size = one.buffer.dtype.itemsize
-            after = np.flatnonzero(self._backend.to_host(one.after) != one.fill)
-            before = np.flatnonzero(self._backend.to_host(one.before) != one.fill)
+            after = np.flatnonzero(self._device.to_host(one.after) != one.fill)
+            before = np.flatnonzero(self._device.to_host(one.before) != one.fill)
             if len(after):
                 far = int(after[0]) // size
                 count = one.buffer.nbytes // size
@@ -107,9 +107,9 @@ class GuardedBackend:
         dtype = np.dtype(dtype)
         shape = (shape,) if isinstance(shape, int) else tuple(int(d) for d in shape)
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        raw = self._backend.empty(2 * ZONE + nbytes, np.uint8)
+        raw = self._device.empty(2 * ZONE + nbytes, np.uint8)
         fill = NAN if dtype.kind == "f" else POISON
-        self._backend.fill(raw, fill)
+        self._device.fill(raw, fill)
         zone = np.dtype(np.uint8)
         one = Guarded(
             window(raw, ZONE, shape, dtype),

@@ -327,17 +327,17 @@ def _device() -> str:
 def _features(device: str) -> frozenset[str]:
     """What the reference may require; of a GPU all, for the worker says what is missing."""
     if device == "cpu":
-        from cudalab.backends.cpu.device import CpuBackend  # noqa: PLC0415 - not beside a GPU
+        from cudalab.backends.cpu.device import CpuDevice  # noqa: PLC0415 - not beside a GPU
 
-        return CpuBackend.features
+        return CpuDevice.features
     return _gpu_features()
 
 
 def _gpu_features() -> frozenset[str]:
     """Asked in a process of its own: a grader that holds a context holds the GPU's memory too."""
     ask = (
-        "from cudalab.backends import open_backend\n"
-        "with open_backend('cuda') as backend: print(' '.join(backend.features))"
+        "from cudalab.backends import open_device\n"
+        "with open_device('cuda') as device: print(' '.join(device.features))"
     )
     done = subprocess.run(
         [sys.executable, "-c", ask],

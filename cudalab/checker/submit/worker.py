@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from cudalab import labs, runner
-from cudalab.backends import open_backend
+from cudalab.backends import open_device
 from cudalab.bench import measure as bench
-from cudalab.checker.submit.guard import LAUNCHING, GuardedBackend, untouched
+from cudalab.checker.submit.guard import LAUNCHING, GuardedDevice, untouched
 from cudalab.errors import CudalabError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs import registry
@@ -43,7 +43,7 @@ from cudalab.verify import in_memory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudalab.backends.base import Backend, Module
+    from cudalab.backends.base import Device, Module
     from cudalab.labs.base import Array, Case, Lab, Step
     from cudalab.labs.registry import Variant
     from cudalab.language.source import Source
@@ -61,14 +61,14 @@ def main() -> int:
     modes = {"compile": compile_cases, "cases": run_cases, "time": serve, "bench": measure}
     with ExitStack() as stack:
         try:
-            backend = stack.enter_context(open_backend(spec["device"], spec.get("threads")))
+            device = stack.enter_context(open_device(spec["device"], spec.get("threads")))
             variant = registry.read_header(Path(spec["kernel"]), lab, spec["label"])
-            registry.check_features(variant, backend.name, backend.features)
-            backend = LoadsOnce(backend).as_backend()
+            registry.check_features(variant, device.name, device.features)
+            device = LoadsOnce(device).as_device()
         except CudalabError as error:
             write("failed.json", described(error))
             return int(error.exit_code)
-        modes[spec["mode"]](lab, variant, backend, spec)
+        modes[spec["mode"]](lab, variant, device, spec)
     return 0
 
 
@@ -79,32 +79,32 @@ class LoadsOnce:
     pass.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, device: Device) -> None:
+        self._device = device
         self._modules: dict[tuple[object, ...], Module] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the backend has."""
-        return getattr(self._backend, name)
+        """Whatever the device has."""
+        return getattr(self._device, name)
 
-    def as_backend(self) -> Backend:
+    def as_device(self) -> Device:
         """Itself, as the type it stands for."""
-        return cast("Backend", self)
+        return cast("Device", self)
 
     def compile(self, kernel: Source, defines: Mapping[str, str | int], **options: Any) -> Module:
         """What was compiled for the same before."""
         key = (kernel.label, kernel.text, tuple(defines.items()), tuple(options.items()))
         if key not in self._modules:
-            self._modules[key] = self._backend.compile(kernel, defines, **options)
+            self._modules[key] = self._device.compile(kernel, defines, **options)
         return self._modules[key]
 
 
-def compile_cases(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
     """Compile for each case; a device that loads what it compiled has loaded it now."""
     libraries = []
     try:
         for case in spec["cases"]:
-            module = backend.compile(
+            module = device.compile(
                 source.load(variant.path, variant.label),
                 {**lab.kernel_defines(case), **variant.defines},
                 arch=registry.architecture(variant.requires),
@@ -117,11 +117,11 @@ def compile_cases(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> N
     write("compiled.json", {"libraries": libraries})
 
 
-def run_cases(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
     """Run each input in turn; the report of one is written before the next begins."""
     for number, (case, path) in enumerate(zip(spec["cases"], spec["inputs"], strict=True)):
         try:
-            report = run_case(lab, variant, backend, case, Path(path), spec["runs"][number], number)
+            report = run_case(lab, variant, device, case, Path(path), spec["runs"][number], number)
         except CudalabError as error:
             if type(error) is CudalabError:
                 error.hint = "\n".join(filter(None, (error.hint, runner.contract(lab, variant))))
@@ -130,10 +130,10 @@ def run_cases(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
 
 
 def run_case(
-    lab: Lab, variant: Variant, backend: Backend, case: Case, path: Path, runs: int, number: int
+    lab: Lab, variant: Variant, device: Device, case: Case, path: Path, runs: int, number: int
 ) -> Json:
     """Several runs on garbage; each different answer becomes a file."""
-    guarded = GuardedBackend(backend)
+    guarded = GuardedDevice(device)
     inputs = read_inputs(lab, case, path)
     empty = lab.empty_answer(inputs, case)
     if empty is not None:  # the host side answers, as it does for the user
@@ -151,7 +151,7 @@ def run_case(
     changed = [
         name
         for name, buffer in zip(inputs.arrays, guarded.buffers, strict=False)
-        if backend.to_host(buffer.buffer).tobytes() != np.asarray(inputs.arrays[name]).tobytes()
+        if device.to_host(buffer.buffer).tobytes() != np.asarray(inputs.arrays[name]).tobytes()
     ]
     return {
         "answers": len(answers),
@@ -163,7 +163,7 @@ def run_case(
     }
 
 
-def compute(device: GuardedBackend, step: Step, runs: int) -> tuple[list[Array], Array]:
+def compute(device: GuardedDevice, step: Step, runs: int) -> tuple[list[Array], Array]:
     """The different answers of some runs on garbage, and which elements none of them has written.
 
     A single run cannot tell garbage from what was computed.
@@ -173,8 +173,8 @@ def compute(device: GuardedBackend, step: Step, runs: int) -> tuple[list[Array],
     for run in range(runs):
         fill = device.poison(step.out, run)
         step()
-        device.as_backend().synchronize()
-        answer = np.ascontiguousarray(device.as_backend().to_host(step.out))
+        device.as_device().synchronize()
+        answer = np.ascontiguousarray(device.as_device().to_host(step.out))
         unwritten &= untouched(answer.reshape(-1), fill)
         answers.setdefault(digest(answer), answer)
     if unwritten.any():
@@ -190,12 +190,10 @@ def digest(answer: Array) -> bytes:
     return hashlib.blake2b(as_bytes(answer)).digest()
 
 
-def prepare(
-    lab: Lab, variant: Variant, guarded: GuardedBackend, inputs: Inputs, case: Case
-) -> Step:
+def prepare(lab: Lab, variant: Variant, guarded: GuardedDevice, inputs: Inputs, case: Case) -> Step:
     """Plan the launches on guarded memory, and name what is known of it."""
     watch = runner.Stopwatch()
-    step = runner.prepare(lab, variant, guarded.as_backend(), inputs, case, watch=watch)
+    step = runner.prepare(lab, variant, guarded.as_device(), inputs, case, watch=watch)
     for name, guard in zip(inputs.arrays, guarded.buffers, strict=False):
         guard.name = f"the input {name}"
     guarded.name(step.out, "the answer")
@@ -212,7 +210,7 @@ def read_inputs(lab: Lab, case: Case, path: Path) -> Inputs:
     return Inputs({**arrays}, announced.params)
 
 
-def serve(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
     """Compute when told to, while the grader's own clock runs.
 
     Lines of stdin: "poison I", "run I" and "answer I FILE" for input I; each is answered by "ok"
@@ -228,18 +226,18 @@ def serve(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
     for case, path in zip(spec["cases"], spec["inputs"], strict=True):
         inputs = read_inputs(lab, case, Path(path))
         watch = runner.Stopwatch()
-        steps.append(runner.prepare(lab, variant, backend, inputs, case, watch=watch))
+        steps.append(runner.prepare(lab, variant, device, inputs, case, watch=watch))
     say("ready")
     for line in sys.stdin:
         word, number, *rest = line.split()
         step = steps[int(number)]
         if word == "poison":
-            backend.fill(step.out, bench.POISON)
+            device.fill(step.out, bench.POISON)
         elif word == "run":
             step()
-            backend.synchronize()
+            device.synchronize()
         else:
-            Path(rest[0]).write_bytes(as_bytes(np.ascontiguousarray(backend.to_host(step.out))))
+            Path(rest[0]).write_bytes(as_bytes(np.ascontiguousarray(device.to_host(step.out))))
         say("ok")
 
 
@@ -263,7 +261,7 @@ class JudgeOfEach(bench.Judge):
         return next(filter(None, changed), None)
 
 
-def measure(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
+def measure(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
     """Submission and reference in one loop: for devices where a kernel file runs no host code.
 
     The inputs come in turn: a kernel that gives an earlier answer again gives a wrong one.
@@ -278,19 +276,19 @@ def measure(lab: Lab, variant: Variant, backend: Backend, spec: Json) -> None:
             own = Path(folder, str(number))
             own.mkdir()
             seed = spec["seed"] + number
-            data = bench.make_data(lab, case, size, spec["dist"], seed, backend, own)
-            judge = bench.Judge(lab, data.inputs, case, backend, data.buffers)
+            data = bench.make_data(lab, case, size, spec["dist"], seed, device, own)
+            judge = bench.Judge(lab, data.inputs, case, device, data.buffers)
             two = []
             for one in (variant, reference):
-                entry = bench.Entry(bench.Row(one.name, device=backend.name))
+                entry = bench.Entry(bench.Row(one.name, device=device.name))
                 try:
-                    entry.candidate = bench.variant_candidate(lab, one, backend, data, case)
+                    entry.candidate = bench.variant_candidate(lab, one, device, data, case)
                     judges.add(entry.candidate, judge)
                 except CudalabError as error:
                     bench.refuse_for(entry.row, error)
                 two.append(entry)
             entries.append((two[0], two[1]))
-        bench.measure([one for two in entries for one in two], bench.Meter(backend), judges, plan)
+        bench.measure([one for two in entries for one in two], bench.Meter(device), judges, plan)
     write("rows.json", {"rows": [in_one(rows) for rows in zip(*entries, strict=True)]})
 
 

@@ -27,10 +27,10 @@ def dispatch_alternating(job: Job) -> Step:
         last merge, where size >= n; downwards elsewhere
     Blocks of THREADS_PER_BLOCK threads, a comparator each.
     """
-    keys = job.backend.empty(job.params["n"], job.buffers["keys"].dtype)
+    keys = job.device.empty(job.params["n"], job.buffers["keys"].dtype)
 
     def run() -> None:
-        job.backend.copy(job.buffers["keys"], keys)
+        job.device.copy(job.buffers["keys"], keys)
         for size in _powers_of_two(2, _padded_size(job)):
             for stride in reversed(_powers_of_two(1, size // 2)):
                 _launch(job, "clean_alternating", keys, size, stride, group=2 * stride)
@@ -48,10 +48,10 @@ def dispatch_steps(job: Job) -> Step:
         stride = size / 4, ..., 2, 1
     Blocks of THREADS_PER_BLOCK threads, a comparator each.
     """
-    keys = job.backend.empty(job.params["n"], job.buffers["keys"].dtype)
+    keys = job.device.empty(job.params["n"], job.buffers["keys"].dtype)
 
     def run() -> None:
-        job.backend.copy(job.buffers["keys"], keys)
+        job.device.copy(job.buffers["keys"], keys)
         for size in _powers_of_two(2, _padded_size(job)):
             _launch(job, "begin_merge", keys, size, group=size)
             for stride in reversed(_powers_of_two(1, size // 4)):
@@ -71,20 +71,20 @@ def dispatch_blocks(job: Job) -> Step:
     sort_blocks and merge_blocks have one block for each ITEMS_PER_BLOCK keys; all blocks have
     THREADS_PER_BLOCK threads.
     """
-    backend, n = job.backend, job.params["n"]
+    device, n = job.device, job.params["n"]
     items, threads = job.define("ITEMS_PER_BLOCK"), job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(n, items)
-    keys = backend.empty(n, job.buffers["keys"].dtype)
+    keys = device.empty(n, job.buffers["keys"].dtype)
     sort_blocks, merge_blocks = job.kernels["sort_blocks"], job.kernels["merge_blocks"]
 
     def run() -> None:
-        backend.copy(job.buffers["keys"], keys)
-        backend.launch(sort_blocks, blocks, threads, keys, np.uint32(n))
+        device.copy(job.buffers["keys"], keys)
+        device.launch(sort_blocks, blocks, threads, keys, np.uint32(n))
         for size in _powers_of_two(2 * items, _padded_size(job)):
             _launch(job, "begin_merge", keys, size, group=size)
             for stride in reversed(_powers_of_two(items, size // 4)):
                 _launch(job, "clean_halves", keys, stride, group=2 * stride)
-            backend.launch(merge_blocks, blocks, threads, keys, np.uint32(n))
+            device.launch(merge_blocks, blocks, threads, keys, np.uint32(n))
 
     return Step(run, keys)
 
@@ -104,4 +104,4 @@ def _launch(job: Job, kernel: str, keys: Buffer, *numbers: int, group: int) -> N
     n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(blocks_for(n, group) * group // 2, threads)
     args = [np.uint32(number) for number in (n, *numbers)]
-    job.backend.launch(job.kernels[kernel], blocks, threads, keys, *args)
+    job.device.launch(job.kernels[kernel], blocks, threads, keys, *args)

@@ -42,7 +42,7 @@ def dispatch_tickets(job: Job) -> Step:
     count(const T *data, unsigned n, unsigned *counts, FirstBad *first_bad, unsigned *ticket)
         *ticket is 0 before the first launch and must be 0 again after each
     """
-    return _one_pass(job, job.backend.to_device(np.zeros(1, np.uint32)))
+    return _one_pass(job, job.device.to_device(np.zeros(1, np.uint32)))
 
 
 def dispatch_partials(job: Job) -> Step:
@@ -54,17 +54,17 @@ def dispatch_partials(job: Job) -> Step:
     merge_partials(const unsigned *partials, unsigned *counts, unsigned num_partials)
         counts[bin] = their sum over the blocks; a block of MERGE_THREADS threads a class
     """
-    backend, data = job.backend, job.buffers["elements"]
+    device, data = job.device, job.buffers["elements"]
     n, bins = job.params["n"], job.case["bins"]
     threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
     blocks = blocks_for(n, 4 * threads * job.define("WORDS_PER_THREAD"))
     count, merge = job.kernels["count_partials"], job.kernels["merge_partials"]
-    counts = backend.empty(bins, np.uint32)
-    partials = backend.empty(bins * blocks, np.uint32)
+    counts = device.empty(bins, np.uint32)
+    partials = device.empty(bins * blocks, np.uint32)
 
     def run() -> None:
-        backend.launch(count, blocks, threads, data, np.uint32(n), partials)
-        backend.launch(merge, bins, merge_threads, partials, counts, np.uint32(blocks))
+        device.launch(count, blocks, threads, data, np.uint32(n), partials)
+        device.launch(merge, bins, merge_threads, partials, counts, np.uint32(blocks))
 
     return Step(run, counts)
 
@@ -81,39 +81,39 @@ def dispatch_runs(job: Job) -> Step:
         counts[bin] = the sum over all tables; blocks of MERGE_THREADS threads, one a class
     run_items is a multiple of 16, at least MIN_RUN_ITEMS, and as many as MAX_RUNS runs need.
     """
-    backend, data = job.backend, job.buffers["elements"]
+    device, data = job.device, job.buffers["elements"]
     n, bins = job.params["n"], job.case["bins"]
     threads, merge_threads = job.define("THREADS_PER_BLOCK"), job.define("MERGE_THREADS")
     run_items = max(blocks_for(n, job.define("MAX_RUNS")), job.define("MIN_RUN_ITEMS"))
     run_items = 16 * blocks_for(run_items, 16)
     runs = blocks_for(n, run_items)
     count, merge = job.kernels["count_runs"], job.kernels["merge_tables"]
-    counts, first_bad = backend.empty(bins, np.uint32), backend.empty(runs, np.uint64)
-    tables = backend.empty(runs * bins, np.uint32)
+    counts, first_bad = device.empty(bins, np.uint32), device.empty(runs, np.uint64)
+    tables = device.empty(runs * bins, np.uint32)
 
     def run() -> None:
         args = (data, np.uint32(n), np.uint32(run_items), tables, first_bad)
-        backend.launch(count, blocks_for(runs, threads), threads, *args)
+        device.launch(count, blocks_for(runs, threads), threads, *args)
         blocks = blocks_for(bins, merge_threads)
-        backend.launch(merge, blocks, merge_threads, tables, counts, np.uint32(runs))
+        device.launch(merge, blocks, merge_threads, tables, counts, np.uint32(runs))
 
     return Step(run, counts, check=partial(_check_elements, job, first_bad))
 
 
 def _one_pass(job: Job, *more: Buffer) -> Step:
     """The plan `one_pass`; count gets `more` behind its other parameters."""
-    backend, data = job.backend, job.buffers["elements"]
+    device, data = job.device, job.buffers["elements"]
     n, bins = job.params["n"], job.case["bins"]
     threads = job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(n, threads * job.define("ITEMS_PER_THREAD"))
     blocks = min(blocks, job.define("MAX_BLOCKS", blocks))
     grid = (blocks, blocks_for(bins, job.define("RANGE_BINS", bins)))
     clear, count = job.kernels["clear_counts"], job.kernels["count"]
-    counts, first_bad = backend.empty(bins, np.uint32), backend.empty(1, np.uint64)
+    counts, first_bad = device.empty(bins, np.uint32), device.empty(1, np.uint64)
 
     def run() -> None:
-        backend.launch(clear, blocks_for(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
-        backend.launch(count, grid, threads, data, np.uint32(n), counts, first_bad, *more)
+        device.launch(clear, blocks_for(bins, CLEAR_THREADS), CLEAR_THREADS, counts, first_bad)
+        device.launch(count, grid, threads, data, np.uint32(n), counts, first_bad, *more)
 
     return Step(run, counts, check=partial(_check_elements, job, first_bad))
 
@@ -122,7 +122,7 @@ def _check_elements(job: Job, first_bad: Buffer) -> None:
     """InputError when a kernel found an element that is no class: of bytes each has one."""
     if job.case["dtype"] == "uint8":
         return
-    first = int(job.backend.to_host(first_bad).min())
+    first = int(job.device.to_host(first_bad).min())
     if first != NO_BAD_ELEMENT:
         inputs = Inputs({}, job.params)
         raise bad_element(inputs, first >> 32, first & 0xFFFFFFFF, job.case["bins"])

@@ -69,7 +69,7 @@ def dispatch_split_k(job: Job) -> Step:
     Blocks have THREADS_PER_BLOCK threads. There are about BLOCKS blocks, but no piece below
     MIN_PIECE numbers along k.
     """
-    backend, a = job.backend, job.buffers["a"]
+    device, a = job.device, job.buffers["a"]
     b = job.buffers.get("b", a)
     m, k, n = (job.params[name] for name in "mkn")
     threads = job.define("THREADS_PER_BLOCK")
@@ -78,16 +78,16 @@ def dispatch_split_k(job: Job) -> Step:
     bk = job.define("BK")
     piece_k = blocks_for(blocks_for(k, wanted), bk) * bk
     pieces = blocks_for(k, piece_k)
-    partials = backend.empty((pieces, m, n), np.float32)
-    c = backend.empty((m, n), np.float32)
+    partials = device.empty((pieces, m, n), np.float32)
+    c = device.empty((m, n), np.float32)
     multiply, add = job.kernels["multiply_piece"], job.kernels["add_partials"]
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n), np.uint32(piece_k))
     add_blocks = min(blocks_for(m * n, threads), 8 * job.define("BLOCKS"))
 
     def run() -> None:
-        backend.launch(multiply, (tiles, pieces), threads, a, b, partials, *sizes)
+        device.launch(multiply, (tiles, pieces), threads, a, b, partials, *sizes)
         count = np.uint64(m * n)
-        backend.launch(add, add_blocks, threads, partials, c, count, np.uint32(pieces))
+        device.launch(add, add_blocks, threads, partials, c, count, np.uint32(pieces))
 
     return Step(run, c)
 
@@ -112,7 +112,7 @@ def dispatch_whole_waves(job: Job) -> Step:
     ALIGN_FROM; add_pieces where there is more than one piece. Where nothing is to be aligned
     or split, `multiply` runs instead, as in the plan `tiles`.
     """
-    backend, a = job.backend, job.buffers["a"]
+    device, a = job.device, job.buffers["a"]
     b = job.buffers.get("b", a)
     m, k, n = (job.params[name] for name in "mkn")
     bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
@@ -125,13 +125,13 @@ def dispatch_whole_waves(job: Job) -> Step:
     align = job.case["product"] == "ab" and n % 4 and min(k, n) >= job.define("ALIGN_FROM", least=0)
     if pieces == 1 and not align:
         return dispatch_tiles(job)
-    partials = backend.empty((split * pieces if pieces > 1 else 1, bm, bn), np.float32)
-    c = backend.empty((m, n), np.float32)
+    partials = device.empty((split * pieces if pieces > 1 else 1, bm, bn), np.float32)
+    c = device.empty((m, n), np.float32)
     u = np.uint32
     stride, aligned = n, b
     if align:
         stride = blocks_for(n, 4) * 4
-        aligned = backend.empty((k, stride), np.float32)
+        aligned = device.empty((k, stride), np.float32)
     align_blocks = min(blocks_for(k * stride, 4 * threads), 16 * job.define("MULTIPROCESSORS"))
     multiply, add = job.kernels["multiply_waves"], job.kernels["add_pieces"]
     plan = (u(m), u(k), u(n), u(stride), u(whole), u(pieces), u(piece_k))
@@ -140,12 +140,12 @@ def dispatch_whole_waves(job: Job) -> Step:
     def run() -> None:
         if align:
             kernel = job.kernels["align_rows"]
-            backend.launch(kernel, align_blocks, threads, b, aligned, u(k), u(n), u(stride))
+            device.launch(kernel, align_blocks, threads, b, aligned, u(k), u(n), u(stride))
         grid = whole + split * pieces
-        backend.launch(multiply, grid, threads, a, aligned, c, partials, *plan, shared_bytes=shared)
+        device.launch(multiply, grid, threads, a, aligned, c, partials, *plan, shared_bytes=shared)
         if pieces > 1:
             sizes = (u(m), u(n), u(whole), u(pieces))
-            backend.launch(add, add_grid, threads, partials, c, *sizes)
+            device.launch(add, add_grid, threads, partials, c, *sizes)
 
     return Step(run, c)
 
@@ -160,19 +160,19 @@ def dispatch_symmetric(job: Job) -> Step:
         second square), and stores each also on the other side of the diagonal
     Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES.
     """
-    backend, a = job.backend, job.buffers["a"]
+    device, a = job.device, job.buffers["a"]
     n, k = np.uint32(job.params["n"]), np.uint32(job.params["k"])
     pairs = deal_squares(blocks_for(job.params["n"], job.define("BM")))
-    squares = backend.to_device(
+    squares = device.to_device(
         np.where(pairs < 0, NO_SQUARE, pairs * job.define("BM")).astype(np.uint32)
     )
-    c = backend.empty((job.params["n"], job.params["n"]), np.float32)
+    c = device.empty((job.params["n"], job.params["n"]), np.float32)
     kernel, threads = job.kernels["multiply_symmetric"], job.define("THREADS_PER_BLOCK")
     shared = job.define("SHARED_BYTES", least=0)
 
     def run() -> None:
         blocks = len(pairs)
-        backend.launch(kernel, blocks, threads, a, c, squares, k, n, shared_bytes=shared)
+        device.launch(kernel, blocks, threads, a, c, squares, k, n, shared_bytes=shared)
 
     return Step(run, c)
 
@@ -188,17 +188,17 @@ def dispatch_symmetric_bf16(job: Job) -> Step:
         and tile column tiles[i].y, and stores it also on the other side of the diagonal.
         Dynamic shared memory: SHARED_BYTES
     """
-    backend, a = job.backend, job.buffers["a"]
+    device, a = job.device, job.buffers["a"]
     k, n = job.params["k"], job.params["n"]
     bm, bk = job.define("BM"), job.define("BK")
     split_blocks = blocks_for(n, bm) * blocks_for(k, bk)
-    parts = backend.empty((split_blocks, 3, bm, bk), np.uint16)
-    ranges = backend.empty((split_blocks, 2), np.uint32)
+    parts = device.empty((split_blocks, 3, bm, bk), np.uint16)
+    ranges = device.empty((split_blocks, 2), np.uint32)
     pairs = deal_squares(blocks_for(n, bm))
     squares = np.concatenate([pairs[:, [0, 1]], pairs[:, [0, 2]]], axis=1).reshape(-1, 2)
     squares = squares[squares[:, 1] >= 0]
-    tiles = backend.to_device(squares.astype(np.uint32))
-    c = backend.empty((n, n), np.float32)
+    tiles = device.to_device(squares.astype(np.uint32))
+    c = device.empty((n, n), np.float32)
     split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts_symmetric"]
     split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
     shared = job.define("SHARED_BYTES", least=0)
@@ -206,9 +206,9 @@ def dispatch_symmetric_bf16(job: Job) -> Step:
 
     def run() -> None:
         scratch = (parts, parts, ranges, ranges)
-        backend.launch(split, split_blocks, split_threads, a, a, *scratch, sizes[1], *sizes)
+        device.launch(split, split_blocks, split_threads, a, a, *scratch, sizes[1], *sizes)
         arguments = (parts, ranges, a, c, tiles, *sizes)
-        backend.launch(multiply, len(squares), threads, *arguments, shared_bytes=shared)
+        device.launch(multiply, len(squares), threads, *arguments, shared_bytes=shared)
 
     return Step(run, c, notes=policy_notes(job))
 
@@ -232,20 +232,20 @@ def dispatch_split_bf16(job: Job) -> Step:
         from a and b where parts would not do; a block of THREADS_PER_BLOCK threads a tile of
         BM x BN elements. Dynamic shared memory: SHARED_BYTES
     """
-    backend, a = job.backend, job.buffers["a"]
+    device, a = job.device, job.buffers["a"]
     b = job.buffers.get("b", a)
     m, k, n = (job.params[name] for name in "mkn")
     bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
     k_blocks = blocks_for(k, bk)
     a_blocks, b_blocks = blocks_for(m, bm) * k_blocks, blocks_for(n, bn) * k_blocks
-    a_parts = b_parts = backend.empty((a_blocks, 3, bm, bk), np.uint16)
-    a_ranges = b_ranges = backend.empty((a_blocks, 2), np.uint32)
+    a_parts = b_parts = device.empty((a_blocks, 3, bm, bk), np.uint16)
+    a_ranges = b_ranges = device.empty((a_blocks, 2), np.uint32)
     blocks = a_blocks
     if b is not a or bm != bn:
-        b_parts = backend.empty((b_blocks, 3, bn, bk), np.uint16)
-        b_ranges = backend.empty((b_blocks, 2), np.uint32)
+        b_parts = device.empty((b_blocks, 3, bn, bk), np.uint16)
+        b_ranges = device.empty((b_blocks, 2), np.uint32)
         blocks += b_blocks
-    c = backend.empty((m, n), np.float32)
+    c = device.empty((m, n), np.float32)
     split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts"]
     split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
     grid = (blocks_for(m, bm) * blocks_for(n, bn), job.define("BLOCKS_A_TILE"))
@@ -254,8 +254,8 @@ def dispatch_split_bf16(job: Job) -> Step:
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
 
     def run() -> None:
-        backend.launch(split, blocks, split_threads, a, b, *scratch, *sizes)
-        backend.launch(multiply, grid, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
+        device.launch(split, blocks, split_threads, a, b, *scratch, *sizes)
+        device.launch(multiply, grid, threads, *scratch, a, b, c, *sizes, shared_bytes=shared)
 
     return Step(run, c, notes=policy_notes(job))
 
@@ -266,15 +266,15 @@ def _multiply(
     block: int | tuple[int, ...],
     shared_bytes: int = 0,
 ) -> Step:
-    backend, a = job.backend, job.buffers["a"]
+    device, a = job.device, job.buffers["a"]
     b = job.buffers.get("b", a)
     m, k, n = (job.params[name] for name in "mkn")
-    c: Buffer = backend.empty((m, n), np.float32)
+    c: Buffer = device.empty((m, n), np.float32)
     kernel = job.kernels["multiply"]
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
 
     def run() -> None:
-        backend.launch(kernel, grid, block, a, b, c, *sizes, shared_bytes=shared_bytes)
+        device.launch(kernel, grid, block, a, b, c, *sizes, shared_bytes=shared_bytes)
 
     return Step(run, c)
 

@@ -45,7 +45,7 @@ def dispatch_split(job: Job) -> Step:
     The three scan kernels run in blocks of SCAN_THREADS threads, one block for each
     ITEMS_PER_BLOCK items; split in blocks of THREADS_PER_BLOCK threads, one thread a key.
     """
-    backend, keys = job.backend, _keys(job)
+    device, keys = job.device, _keys(job)
     n = job.params["n"]
     threads, scan_threads = job.define("THREADS_PER_BLOCK"), job.define("SCAN_THREADS")
     scan_blocks = blocks_for(n, job.define("ITEMS_PER_BLOCK"))
@@ -59,9 +59,9 @@ def dispatch_split(job: Job) -> Step:
         source, target = keys, ping
         for bit in range(passes):
             args = (np.uint32(n), np.int32(bit))
-            backend.launch(scan_bits, scan_blocks, scan_threads, source, s, block_sums, *args)
+            device.launch(scan_bits, scan_blocks, scan_threads, source, s, block_sums, *args)
             _add_scanned_sums(job, levels, 0, n)
-            backend.launch(split, blocks_for(n, threads), threads, source, target, s, *args)
+            device.launch(split, blocks_for(n, threads), threads, source, target, s, *args)
             source, target = target, pong if target is ping else ping
 
     return Step(run, _last_of(ping, pong, passes))
@@ -81,7 +81,7 @@ def dispatch_digits(job: Job) -> Step:
     of them (1 where the header does not say), a chunk at a time: KEYS_PER_THREAD * 4 /
     sizeof(T) keys or PAIRS_PER_THREAD keys and values for each thread.
     """
-    backend, keys = job.backend, _keys(job)
+    device, keys = job.device, _keys(job)
     n = job.params["n"]
     threads, tile = job.define("THREADS_PER_BLOCK"), job.define("TILE_ITEMS")
     radix_bits = _radix_bits(job)
@@ -98,10 +98,10 @@ def dispatch_digits(job: Job) -> Step:
         source, target = keys, ping
         for digit in range(passes):
             args = (np.uint32(n), np.int32(digit * radix_bits))
-            backend.launch(count, blocks, threads, source, levels[0], *args)
+            device.launch(count, blocks, threads, source, levels[0], *args)
             _scan_level(job, levels, 0, num_counts)
             buffers = source, target, levels[0]
-            backend.launch(scatter, blocks, threads, *buffers, *args, shared_bytes=staging)
+            device.launch(scatter, blocks, threads, *buffers, *args, shared_bytes=staging)
             source, target = target, pong if target is ping else ping
 
     return Step(run, _last_of(ping, pong, passes))
@@ -210,7 +210,7 @@ def dispatch_most_significant_first(job: Job) -> Step:
     sweep_all_short(unsigned *words, ...)
         as in the plan `single_launch`; returns at once where words[0] is 0
     """
-    backend, keys, n = job.backend, _keys(job), job.params["n"]
+    device, keys, n = job.device, _keys(job), job.params["n"]
     threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
     bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD")
     top_bits = top_bits_of(n, bucket_items)
@@ -235,7 +235,7 @@ def dispatch_most_significant_first(job: Job) -> Step:
     count_bytes = max(4 << bucket_bits, COUNTER_BYTES if sampled else 0)
     count = _count_buckets(job, count_bytes, *count_args)
     first_split, second_split = (
-        partial(backend.launch, job.kernels[name], tiles, threads, *args, shared_bytes=tile_bytes)
+        partial(device.launch, job.kernels[name], tiles, threads, *args, shared_bytes=tile_bytes)
         for name, args in {
             "split_into_groups": (keys, out, words, cells, *numbers, flag),
             "split_groups": (out, spare, words, cells, *numbers, flag),
@@ -248,7 +248,7 @@ def dispatch_most_significant_first(job: Job) -> Step:
 
     def finish() -> None:
         second_split()
-        backend.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
+        device.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
         sweep()
 
     def run() -> None:
@@ -259,9 +259,9 @@ def dispatch_most_significant_first(job: Job) -> Step:
     if not sampled:
         return Step(run, out)
 
-    heavy, told = _cleared(job, 3 * SLOTS + 6), backend.message(1)
+    heavy, told = _cleared(job, 3 * SLOTS + 6), device.message(1)
     sample = partial(
-        backend.launch, job.kernels["sample_keys"],
+        device.launch, job.kernels["sample_keys"],
         job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS"),
         keys, cells, heavy, told.buffer, *numbers, np.int32(bucket_bits),
     )  # fmt: skip
@@ -292,7 +292,7 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
         memory for BUCKET_KEYS_PER_THREAD pairs a thread and 2^bin_bits bins of 2 bytes or,
         where these are less, 8 bytes a thread
     """
-    backend, pairs, n = job.backend, _keys(job), job.params["n"]
+    device, pairs, n = job.device, _keys(job), job.params["n"]
     threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
     # More than half as many items as there are groups, or the second split would have no bits.
     least = blocks_for(GROUPS // 2 + 1, bucket_threads)
@@ -321,8 +321,8 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
         for source, target, segment_bits in splits:
             blocks = n // tile_items + (1 << segment_bits)
             args = source, target, *split_args, np.int32(segment_bits)
-            backend.launch(split, blocks, threads, *args, shared_bytes=tile_bytes)
-        backend.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
+            device.launch(split, blocks, threads, *args, shared_bytes=tile_bytes)
+        device.launch(sort, sort_blocks, bucket_threads, *sort_args, shared_bytes=sort_bytes)
         sweep()
 
     return Step(run, out)
@@ -342,7 +342,7 @@ def top_bits_of(n: int, bucket_items: int) -> int:
 
 def _most_top_bits(job: Job) -> int:
     """By how many bits keys can be split: a count of 2^15 buckets takes 128 KB of shared memory."""
-    return MOST_TOP_BITS if "shared_160kb" in job.backend.features else MOST_TOP_BITS - 1
+    return MOST_TOP_BITS if "shared_160kb" in job.device.features else MOST_TOP_BITS - 1
 
 
 def _bucket_words(job: Job) -> Buffer:
@@ -369,21 +369,21 @@ def _count_buckets(job: Job, shared_bytes: int, *args: Buffer | np.generic) -> C
 
     def run() -> None:
         count, keys = job.kernels["count_buckets"], _keys(job)
-        job.backend.launch(count, blocks, threads, keys, *args, shared_bytes=shared_bytes)
+        job.device.launch(count, blocks, threads, keys, *args, shared_bytes=shared_bytes)
 
     return run
 
 
 def _sort_in_slots(job: Job, top_bits: int, bucket_items: int) -> Step:
     """Few keys: a split into slots that are as large as a block can sort, a block a slot."""
-    backend, keys, n = job.backend, _keys(job), job.params["n"]
+    device, keys, n = job.device, _keys(job), job.params["n"]
     rows, threads = "SHORT_KEYS_PER_THREAD", job.define("THREADS_PER_BLOCK")
     bucket_threads, bin_bits = job.define("BUCKET_THREADS"), _bin_bits(job, top_bits)
     tile_items, tile_bytes = _tile(job, rows)
     tiles = blocks_for(n, tile_items)
     words = _cleared(job, blocks_for(1 + (2 << GROUP_BITS), 2))
-    slots = backend.empty(bucket_items << top_bits, keys.dtype)  # at least as many as keys
-    out = backend.empty(n, keys.dtype)
+    slots = device.empty(bucket_items << top_bits, keys.dtype)  # at least as many as keys
+    out = device.empty(n, keys.dtype)
     sweep = _sweep_all(job, "sweep_all_short", rows, slots, out, _statuses(job, tiles), words)
     split, sort = job.kernels["split_into_slots"], job.kernels["sort_slots"]
     split_args = keys, slots, words, np.uint32(n), np.int32(top_bits)
@@ -391,8 +391,8 @@ def _sort_in_slots(job: Job, top_bits: int, bucket_items: int) -> Step:
     sort_bytes = 4 * bucket_items + (2 << bin_bits)
 
     def run() -> None:
-        backend.launch(split, tiles, threads, *split_args, shared_bytes=tile_bytes)
-        backend.launch(sort, 1 << top_bits, bucket_threads, *sort_args, shared_bytes=sort_bytes)
+        device.launch(split, tiles, threads, *split_args, shared_bytes=tile_bytes)
+        device.launch(sort, 1 << top_bits, bucket_threads, *sort_args, shared_bytes=sort_bytes)
         sweep()
 
     return Step(run, out)
@@ -414,11 +414,11 @@ class _Sweeps:
         self._threads, self._radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
         self._tile_items, self._tile_bytes = _tile(job)
         digits = _passes(job) << self._radix_bits
-        self.counts = job.backend.empty(digits, np.uint32)
-        self._starts = job.backend.empty(digits, np.uint32)
-        self._ticket = job.backend.empty(1, np.uint64)
-        job.backend.copy(np.array([FIRST_RUN << 32], np.uint64), self._ticket)
-        job.backend.copy(np.zeros(digits, np.uint32), self.counts)
+        self.counts = job.device.empty(digits, np.uint32)
+        self._starts = job.device.empty(digits, np.uint32)
+        self._ticket = job.device.empty(1, np.uint64)
+        job.device.copy(np.array([FIRST_RUN << 32], np.uint64), self._ticket)
+        job.device.copy(np.zeros(digits, np.uint32), self.counts)
 
     def __call__(self, source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
         """Sort n keys."""
@@ -427,12 +427,12 @@ class _Sweeps:
             blocks_for(n * _keys(self._job).dtype.itemsize, 16 * self._threads), self._count_blocks
         )
         args = source, self.counts, np.uint32(n)
-        self._job.backend.launch(kernel, blocks, self._threads, *args, shared_bytes=COUNTER_BYTES)
+        self._job.device.launch(kernel, blocks, self._threads, *args, shared_bytes=COUNTER_BYTES)
         self.sweep(source, target, next_target, n)
 
     def sweep(self, source: Buffer, target: Buffer, next_target: Buffer, n: int) -> None:
         """Sort n keys whose digits are in `counts`."""
-        launch, kernels, passes = self._job.backend.launch, self._job.kernels, _passes(self._job)
+        launch, kernels, passes = self._job.device.launch, self._job.kernels, _passes(self._job)
         radix, tiles = 1 << self._radix_bits, blocks_for(n, self._tile_items)
         launch(kernels["place_digits"], passes, radix, self.counts, self._starts)
         for digit in range(passes):
@@ -473,7 +473,7 @@ def _count_heavy_values(
     job: Job, heavy: Buffer, told: Message, spare: Buffer, out: Buffer, by_launches: _Sweeps
 ) -> Callable[[], None]:
     """What counts the heavy values and sorts the other keys by way of `spare`."""
-    backend, keys, n = job.backend, _keys(job), np.uint32(job.params["n"])
+    device, keys, n = job.device, _keys(job), np.uint32(job.params["n"])
     threads, count_threads = job.define("THREADS_PER_BLOCK"), job.define("COUNT_THREADS")
     tile_items, tile_bytes = _tile(job)
     tiles = blocks_for(int(n), tile_items)
@@ -490,14 +490,14 @@ def _count_heavy_values(
     count_args = spare, heavy, by_launches.counts
 
     def run() -> None:
-        backend.launch(aside, tiles, threads, *aside_args, shared_bytes=tile_bytes)
+        device.launch(aside, tiles, threads, *aside_args, shared_bytes=tile_bytes)
         told.send()
-        backend.launch(count, count_blocks, threads, *count_args, shared_bytes=COUNTER_BYTES)
+        device.launch(count, count_blocks, threads, *count_args, shared_bytes=COUNTER_BYTES)
         (others,) = told.read()
         if others > 0:
             by_launches.sweep(spare, out, spare, others)
-        backend.launch(place, 1, count_threads, spare, heavy, np.uint32(others), n)
-        backend.launch(merge, tiles, threads, spare, out, heavy, n)
+        device.launch(place, 1, count_threads, spare, heavy, np.uint32(others), n)
+        device.launch(merge, tiles, threads, spare, out, heavy, n)
 
     return run
 
@@ -509,7 +509,7 @@ def _sweep_all(
 
     `first`: its parameters before those of the plan `single_launch`.
     """
-    backend, keys, n = job.backend, _keys(job), job.params["n"]
+    device, keys, n = job.device, _keys(job), job.params["n"]
     threads, radix_bits = job.define("THREADS_PER_BLOCK"), _radix_bits(job)
     tile_items, tile_bytes = _tile(job, rows)
     tiles = blocks_for(n, tile_items)
@@ -520,7 +520,7 @@ def _sweep_all(
     shared_bytes = max(tile_bytes, COUNTER_BYTES_OF_SWEEPS)
 
     def run() -> None:
-        backend.launch(
+        device.launch(
             job.kernels[kernel], blocks, threads, *first, *args, shared_bytes=shared_bytes
         )
 
@@ -529,9 +529,9 @@ def _sweep_all(
 
 def _cleared(job: Job, words: int) -> Buffer:
     """That many words of 8 bytes, zero."""
-    buffer, threads = job.backend.empty(words, np.uint64), job.define("THREADS_PER_BLOCK")
+    buffer, threads = job.device.empty(words, np.uint64), job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(words, threads)
-    job.backend.launch(job.kernels["clear_words"], blocks, threads, buffer, np.uint32(words))
+    job.device.launch(job.kernels["clear_words"], blocks, threads, buffer, np.uint32(words))
     return buffer
 
 
@@ -558,7 +558,7 @@ def _keys(job: Job) -> Buffer:
 def _two_buffers(job: Job) -> tuple[Buffer, Buffer]:
     """Two arrays to sort between, so that the input stays as it is."""
     keys = _keys(job)
-    return job.backend.empty(keys.shape, keys.dtype), job.backend.empty(keys.shape, keys.dtype)
+    return job.device.empty(keys.shape, keys.dtype), job.device.empty(keys.shape, keys.dtype)
 
 
 def _tile(job: Job, keys_per_thread: str = "KEYS_PER_THREAD") -> tuple[int, int]:
@@ -582,14 +582,14 @@ def _scan_levels(job: Job, items: int) -> list[Buffer]:
     sizes = [items]
     while len(sizes) == 1 or sizes[-1] > 1:
         sizes.append(blocks_for(sizes[-1], per_block))
-    return [job.backend.empty(size, np.uint32) for size in sizes]
+    return [job.device.empty(size, np.uint32) for size in sizes]
 
 
 def _scan_level(job: Job, levels: list[Buffer], level: int, items: int) -> None:
     """Scan the `items` of `levels[level]` in place."""
     blocks, threads = blocks_for(items, job.define("ITEMS_PER_BLOCK")), job.define("SCAN_THREADS")
     data, sums = levels[level : level + 2]
-    job.backend.launch(job.kernels["scan_blocks"], blocks, threads, data, sums, np.uint32(items))
+    job.device.launch(job.kernels["scan_blocks"], blocks, threads, data, sums, np.uint32(items))
     _add_scanned_sums(job, levels, level, items)
 
 
@@ -600,4 +600,4 @@ def _add_scanned_sums(job: Job, levels: list[Buffer], level: int, items: int) ->
         data, sums = levels[level : level + 2]
         _scan_level(job, levels, level + 1, blocks)
         add = job.kernels["add_block_sums"]
-        job.backend.launch(add, blocks, threads, data, sums, np.uint32(items))
+        job.device.launch(add, blocks, threads, data, sums, np.uint32(items))

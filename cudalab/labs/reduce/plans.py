@@ -33,14 +33,14 @@ def dispatch_multi_pass(job: Job) -> Step:
     grids = [min(blocks_for(n, per_block), most)]
     while grids[-1] > 1:
         grids.append(min(blocks_for(grids[-1], per_block), most))
-    results = [job.backend.empty(grid, job.buffers["x"].dtype) for grid in grids]
+    results = [job.device.empty(grid, job.buffers["x"].dtype) for grid in grids]
     kernel, threads = job.kernels["reduce_blocks"], job.define("THREADS_PER_BLOCK")
 
     def run() -> None:
         (x, y), items = _inputs(job), n
         for level, (grid, out) in enumerate(zip(grids, results, strict=True)):
             numbers = np.uint32(items), np.int32(level), np.uint32(n if grid == 1 else 0)
-            job.backend.launch(kernel, grid, threads, x, y, out, *numbers)
+            job.device.launch(kernel, grid, threads, x, y, out, *numbers)
             x, y, items = out, out, grid
 
     return Step(run, results[-1])
@@ -56,7 +56,7 @@ def dispatch_halving(job: Job) -> Step:
     """
     n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
     kernel, dtype = job.kernels["combine_halves"], job.buffers["x"].dtype
-    scratch, out = job.backend.empty(n - n // 2, dtype), job.backend.empty(1, dtype)
+    scratch, out = job.device.empty(n - n // 2, dtype), job.device.empty(1, dtype)
 
     def run() -> None:
         (x, y), items, level = _inputs(job), n, 0
@@ -65,7 +65,7 @@ def dispatch_halving(job: Job) -> Step:
             target = scratch if half > 1 else out
             numbers = np.uint32(items), np.int32(level), np.uint32(n if half == 1 else 0)
             grid = blocks_for(half, threads)
-            job.backend.launch(kernel, grid, threads, x, y, target, *numbers)
+            job.device.launch(kernel, grid, threads, x, y, target, *numbers)
             x, y, items, level = target, target, half, level + 1
 
     return Step(run, out)
@@ -82,12 +82,12 @@ def dispatch_single_pass(job: Job) -> Step:
     n, dtype = job.params["n"], job.buffers["x"].dtype
     grid = min(blocks_for(n, job.define("ITEMS_PER_BLOCK")), job.define("MAX_BLOCKS"))
     kernel, threads = job.kernels["reduce_array"], job.define("THREADS_PER_BLOCK")
-    partials, out = job.backend.empty(grid, dtype), job.backend.empty(1, dtype)
-    ticket = job.backend.to_device(np.zeros(1, np.uint32))
+    partials, out = job.device.empty(grid, dtype), job.device.empty(1, dtype)
+    ticket = job.device.to_device(np.zeros(1, np.uint32))
     x, y = _inputs(job)
 
     def run() -> None:
-        job.backend.launch(kernel, grid, threads, x, y, partials, ticket, out, np.uint32(n))
+        job.device.launch(kernel, grid, threads, x, y, partials, ticket, out, np.uint32(n))
 
     return Step(run, out)
 
@@ -112,7 +112,7 @@ def dispatch_rows(job: Job) -> Step:
     while widths[-1] > 1:
         widths.append(blocks_for(widths[-1], per_segment))
     dtype = job.buffers["x"].dtype
-    results = [job.backend.empty(rows * segments, dtype) for segments in widths[1:]]
+    results = [job.device.empty(rows * segments, dtype) for segments in widths[1:]]
 
     def run() -> None:
         x, y = _inputs(job)
@@ -122,7 +122,7 @@ def dispatch_rows(job: Job) -> Step:
             grid = blocks_for(rows * segments, threads // lanes)
             sizes = np.uint32(rows), np.uint32(width), np.uint32(lanes)
             last = np.int32(level), np.uint32(cols if segments == 1 else 0)
-            job.backend.launch(kernel, grid, threads, x, y, out, *sizes, *last)
+            job.device.launch(kernel, grid, threads, x, y, out, *sizes, *last)
             x, y = out, out
 
     return Step(run, results[-1])
@@ -168,7 +168,7 @@ def dispatch_col_segments(job: Job) -> Step:
     heights = [rows, blocks_for(rows, per_segment)]
     while heights[-1] > 1:
         heights.append(blocks_for(heights[-1], per_segment))
-    results = [job.backend.empty(segments * cols, x.dtype) for segments in heights[1:]]
+    results = [job.device.empty(segments * cols, x.dtype) for segments in heights[1:]]
     kernel, threads = job.kernels["reduce_cols"], job.define("THREADS_PER_BLOCK")
 
     def run() -> None:
@@ -177,7 +177,7 @@ def dispatch_col_segments(job: Job) -> Step:
             height, segments = heights[level : level + 2]
             sizes = np.uint32(height), np.uint32(cols), np.uint32(width)
             last = np.int32(level), np.uint32(rows if segments == 1 else 0)
-            job.backend.launch(kernel, strips * segments, threads, source, out, *sizes, *last)
+            job.device.launch(kernel, strips * segments, threads, source, out, *sizes, *last)
             source = out
 
     return Step(run, results[-1])
@@ -197,7 +197,7 @@ def _one_launch(job: Job, name: str, results: int, per_block: int) -> Step:
     """A launch that reduces the matrix to `results` values, `per_block` by each block."""
     rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
     kernel, threads = job.kernels[name], job.define("THREADS_PER_BLOCK")
-    out = job.backend.empty(results, x.dtype)
+    out = job.device.empty(results, x.dtype)
     numbers = [np.uint32(value) for value in (rows, cols, rows * cols // results)]
     grid = blocks_for(results, per_block)
-    return Step(lambda: job.backend.launch(kernel, grid, threads, x, out, *numbers), out)
+    return Step(lambda: job.device.launch(kernel, grid, threads, x, out, *numbers), out)

@@ -30,28 +30,28 @@ def dispatch_recursive(job: Job) -> Step:
     Blocks of THREADS_PER_BLOCK threads, one for each THREADS_PER_BLOCK * ITEMS_PER_THREAD
     items.
     """
-    backend, items, n = job.backend, job.buffers["items"], job.params["n"]
+    device, items, n = job.device, job.buffers["items"], job.params["n"]
     items_each = job.define("ITEMS_PER_THREAD")
     threads = job.define("THREADS_PER_BLOCK", least=1 if items_each > 1 else 2)
     per_block = threads * items_each
-    out = backend.empty(n, items.dtype)
+    out = device.empty(n, items.dtype)
     sizes = [blocks_for(n, per_block)]  # of each level's block sums
     while sizes[-1] > 1:
         sizes.append(blocks_for(sizes[-1], per_block))
-    sums = [backend.empty(size, items.dtype) for size in sizes]
+    sums = [device.empty(size, items.dtype) for size in sizes]
     kernels = job.kernels
     scan_blocks, scan_sums = kernels["scan_blocks"], kernels["scan_block_sums"]
     add_sums = kernels["add_block_sums"]
 
     def run() -> None:
-        backend.launch(scan_blocks, sizes[0], threads, items, out, sums[0], np.uint32(n))
+        device.launch(scan_blocks, sizes[0], threads, items, out, sums[0], np.uint32(n))
         for level in range(1, len(sizes)):
             args = (sums[level - 1], sums[level], np.uint32(sizes[level - 1]))
-            backend.launch(scan_sums, sizes[level], threads, *args)
+            device.launch(scan_sums, sizes[level], threads, *args)
         for level in reversed(range(len(sizes) - 1)):
             data, size = (sums[level - 1], sizes[level - 1]) if level else (out, n)
             args = (data, sums[level], np.uint32(size))
-            backend.launch(add_sums, sizes[level], threads, *args)
+            device.launch(add_sums, sizes[level], threads, *args)
 
     return Step(run, out)
 
@@ -68,21 +68,21 @@ def dispatch_chunks(job: Job) -> Step:
     A tile is THREADS_PER_BLOCK * ITEMS_PER_THREAD items, a chunk tiles_per_chunk tiles; there
     are at most MAX_CHUNKS chunks, a block of THREADS_PER_BLOCK threads for each.
     """
-    backend, items, n = job.backend, job.buffers["items"], job.params["n"]
+    device, items, n = job.device, job.buffers["items"], job.params["n"]
     threads, tiles = job.define("THREADS_PER_BLOCK"), blocks_for(n, _tile_items(job))
     tiles_per_chunk = blocks_for(tiles, job.define("MAX_CHUNKS"))
     chunks = blocks_for(tiles, tiles_per_chunk)
-    out = backend.empty(n, items.dtype)
-    sums = backend.empty(chunks, items.dtype)
+    out = device.empty(n, items.dtype)
+    sums = device.empty(chunks, items.dtype)
     kernels = job.kernels
     reduce_chunks, scan_chunks = kernels["reduce_chunks"], kernels["scan_chunks"]
     scan_sums = kernels["scan_sums"]
     sizes = (np.uint32(n), np.uint32(tiles_per_chunk))
 
     def run() -> None:
-        backend.launch(reduce_chunks, chunks, threads, items, sums, *sizes)
-        backend.launch(scan_sums, 1, threads, sums, np.uint32(chunks))
-        backend.launch(scan_chunks, chunks, threads, items, sums, out, *sizes)
+        device.launch(reduce_chunks, chunks, threads, items, sums, *sizes)
+        device.launch(scan_sums, 1, threads, sums, np.uint32(chunks))
+        device.launch(scan_chunks, chunks, threads, items, sums, out, *sizes)
 
     return Step(run, out)
 
@@ -98,19 +98,19 @@ def dispatch_look_back(job: Job) -> Step:
     A tile is WORDS_PER_THREAD words of 4 bytes for each of the THREADS_PER_BLOCK threads of
     its block.
     """
-    backend, items, n = job.backend, job.buffers["items"], job.params["n"]
+    device, items, n = job.device, job.buffers["items"], job.params["n"]
     item_words, kernel = items.dtype.itemsize // 4, job.kernels["scan_tiles"]
     threads = job.define("THREADS_PER_BLOCK")
     words_each = job.define("WORDS_PER_THREAD", least=item_words)
     tiles = blocks_for(n, threads * words_each // item_words)
     nodes = tiles + blocks_for(tiles, GROUP) + blocks_for(tiles, GROUP * GROUP)
-    out = backend.empty(n, items.dtype)
+    out = device.empty(n, items.dtype)
     words = _zeros(job, nodes * item_words)
     ticket = _zeros(job, 1)
     args = (items, out, words, ticket, np.uint32(n))
 
     def run() -> None:
-        backend.launch(kernel, tiles, threads, *args)
+        device.launch(kernel, tiles, threads, *args)
 
     return Step(run, out)
 
@@ -120,6 +120,6 @@ def _tile_items(job: Job) -> int:
 
 
 def _zeros(job: Job, words: int) -> Buffer:
-    buffer = job.backend.empty(words, np.uint64)
-    job.backend.copy(np.zeros(words, np.uint64), buffer)
+    buffer = job.device.empty(words, np.uint64)
+    job.device.copy(np.zeros(words, np.uint64), buffer)
     return buffer

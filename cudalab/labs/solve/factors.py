@@ -36,23 +36,23 @@ class Direct:
         """A matrix of ld x ld elements, the identity from n to padded, zeros from there."""
         self.job = job
         self.n, self.padded, self.ld = job.params["n"], padded, ld
-        dtype, empty = np.dtype(job.case["dtype"]), job.backend.empty
+        dtype, empty = np.dtype(job.case["dtype"]), job.device.empty
         self.work = empty((ld, ld), dtype)
         self.scales, self.relative, self.column_scales = (empty(ld, dtype) for _ in range(3))
         self.greatest_of = empty(ld, f"uint{8 * dtype.itemsize}")
         self.row_of = empty(ld, np.uint32)
         self.b, self.y = (empty(ld, dtype) for _ in range(2))
         self.taken, self.status = empty(2 * ld, np.uint8), empty(2, np.float64)
-        self.none_taken = job.backend.to_device(np.zeros(2 * ld, np.uint8))
-        self.no_status = job.backend.to_device(np.zeros(2))
+        self.none_taken = job.device.to_device(np.zeros(2 * ld, np.uint8))
+        self.no_status = job.device.to_device(np.zeros(2))
         self.threshold = np.float64(math.sqrt(self.n) * UNIT[dtype.name])
 
     def factorize(self) -> None:
         """Launch what prepares a copy of A; `check` tells later whether it could."""
-        job, launch, kernels = self.job, self.job.backend.launch, self.job.kernels
+        job, launch, kernels = self.job, self.job.device.launch, self.job.kernels
         n, padded, ld = map(np.uint32, (self.n, self.padded, self.ld))
-        job.backend.copy(self.none_taken, self.taken)
-        job.backend.copy(self.no_status, self.status)
+        job.device.copy(self.none_taken, self.taken)
+        job.device.copy(self.no_status, self.status)
         launch(
             kernels["load_scaled_rows"], warp_blocks(self.ld), THREADS, job.buffers["a"],
             self.work, self.scales, self.relative, self.row_of, self.greatest_of, n, padded, ld,
@@ -68,7 +68,7 @@ class Direct:
 
     def check(self) -> None:
         """SingularError if a pivot was missing; waits for the factors."""
-        step, pivot = self.job.backend.to_host(self.status)
+        step, pivot = self.job.device.to_host(self.status)
         if step > 0:  # negative: the numbers have overflown, which the residual will show
             digits = int(math.log2(UNIT[self.job.case["dtype"]]))
             raise SingularError(
@@ -80,7 +80,7 @@ class Direct:
 
     def correct(self, r: Buffer, norms: Buffer, x: Buffer) -> None:
         """Solve A d = r and add d to x; the first of `norms` is that of r."""
-        launch, kernels, n = self.job.backend.launch, self.job.kernels, np.uint32(self.n)
+        launch, kernels, n = self.job.device.launch, self.job.kernels, np.uint32(self.n)
         launch(
             kernels["load_right_hand_side"], blocks_for(self.ld, THREADS), THREADS, r, norms,
             self.scales, self.row_of, self.b, n, np.uint32(self.ld),
@@ -112,13 +112,13 @@ class Factors(Direct):
         super().__init__(job, padded, padded + self.edge - PANEL)
         warps = job.define("PANEL_THREADS", least=32) // 32
         self.panel_rows = warps * job.define("ROWS_PER_WARP")
-        blocks, empty = blocks_for(padded, self.panel_rows), job.backend.empty
+        blocks, empty = blocks_for(padded, self.panel_rows), job.device.empty
         self.candidates = [(empty(blocks, dtype), empty(blocks, np.uint32)) for _ in range(2)]
         self.pivots = empty(padded, np.uint32)
 
     def eliminate(self) -> None:
         """A panel of 32 columns after the other: nothing is read back."""
-        launch, kernels, end = self.job.backend.launch, self.job.kernels, self.padded
+        launch, kernels, end = self.job.device.launch, self.job.kernels, self.padded
         find, eliminate = kernels["find_candidates"], kernels["eliminate_column"]
         permute, solve = kernels["permute_rows"], kernels["solve_rows"]
         update, threads = kernels["update_trailing"], self.job.define("PANEL_THREADS")
@@ -144,7 +144,7 @@ class Factors(Direct):
 
     def substitute(self) -> None:
         """L y = b downwards, U b = y upwards: 32 unknowns a launch."""
-        launch, kernels, end = self.job.backend.launch, self.job.kernels, self.padded
+        launch, kernels, end = self.job.device.launch, self.job.kernels, self.padded
         lower, upper = kernels["substitute_lower"], kernels["substitute_upper"]
         sizes = np.uint32(end), np.uint32(self.ld)
         for start in range(0, end, PANEL):
@@ -174,13 +174,13 @@ class BlockedFactors(Direct):
         padded = blocks_for(job.params["n"], PANEL) * PANEL
         self.finds_greatest = padded <= self.most_threads * self.rows_each
         super().__init__(job, padded, padded + self.edge - PANEL)
-        empty = job.backend.empty
+        empty = job.device.empty
         self.pivots = empty(padded, np.uint32)
         self.candidates = empty(self.ld, np.uint32)  # a panel's blocks have 32 rows or more
-        self.counters = [job.backend.to_device(np.zeros(1, np.uint32)) for _ in range(3)]
+        self.counters = [job.device.to_device(np.zeros(1, np.uint32)) for _ in range(3)]
         self.between = empty(self.ld, dtype)  # of the two substitutions; all bits set: not known
         not_known = np.full(self.ld * dtype.itemsize, 0xFF, np.uint8).view(dtype)
-        job.backend.copy(not_known, self.between)
+        job.device.copy(not_known, self.between)
 
     def election(self, rows: int) -> tuple[int, int]:
         """Blocks and threads that find the pivots among `rows` rows.
@@ -195,7 +195,7 @@ class BlockedFactors(Direct):
 
     def eliminate(self) -> None:
         """Strip after strip, panel after panel: nothing is read back."""
-        launch, kernels, end = self.job.backend.launch, self.job.kernels, self.padded
+        launch, kernels, end = self.job.device.launch, self.job.kernels, self.padded
         choose, eliminate = kernels["choose_pivots"], kernels["eliminate_rows"]
         solve, update = kernels["solve_rows"], kernels["update_trailing"]
         lu, last, ld = self.work, np.uint32(end), np.uint32(self.ld)
@@ -216,7 +216,7 @@ class BlockedFactors(Direct):
 
     def substitute(self) -> None:
         """L y = b, then U x = y: a launch each."""
-        launch, kernels = self.job.backend.launch, self.job.kernels
+        launch, kernels = self.job.device.launch, self.job.kernels
         links, ld = self.padded // PANEL, np.uint32(self.ld)
         lower, upper = self.counters[1:]
         launch(
@@ -238,7 +238,7 @@ class Inverse(Direct):
         self.complete = complete
         if complete:
             self.next_method = None
-        dtype, empty = np.dtype(job.case["dtype"]), job.backend.empty
+        dtype, empty = np.dtype(job.case["dtype"]), job.device.empty
         self.pivot_row, self.multipliers = (empty(self.ld, dtype) for _ in range(2))
         self.pivot = empty(2, np.uint32)
         self.row_of_column = empty(n, np.uint32)
@@ -246,7 +246,7 @@ class Inverse(Direct):
 
     def eliminate(self) -> None:
         """Two or three launches a step; nothing is read back."""
-        launch, kernels, threads = self.job.backend.launch, self.job.kernels, THREADS
+        launch, kernels, threads = self.job.device.launch, self.job.kernels, THREADS
         search, eliminate = kernels["choose_pivot"], kernels["eliminate"]
         prepared = self.pivot_row, self.multipliers, self.pivot
         record = self.row_of_column, self.status, self.threshold
@@ -269,7 +269,7 @@ class Inverse(Direct):
         """Multiply by the inverse."""
         sizes = np.uint32(self.n), np.uint32(self.ld)
         kernel, rows = self.job.kernels["apply_inverse"], self.row_of_column
-        launch = self.job.backend.launch
+        launch = self.job.device.launch
         launch(kernel, warp_blocks(self.n), THREADS, self.work, rows, self.b, self.y, *sizes)
 
 

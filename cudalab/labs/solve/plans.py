@@ -120,7 +120,7 @@ def dispatch_scaled_gradient(job: Job) -> Step:
     """
     _no_alpha(job)
     name = "conjugate_gradient_scaled"
-    out = job.backend.empty(job.params["n"], job.case["dtype"])
+    out = job.device.empty(job.params["n"], job.case["dtype"])
     method = _Descent(job, out)
     target, most = _target(job.case, job.params["n"]), job.case.get("max_iter", MAX_ITER)
     notes: list[str] = []
@@ -193,13 +193,13 @@ def dispatch_gauss_jordan(job: Job) -> Step:
 def _iterate(job: Job, name: str, method: _Iteration) -> Step:
     """Iterate from x = 0; measure from time to time, on the device, and decide on the host."""
     n, dtype = job.params["n"], job.case["dtype"]
-    out, meter = job.backend.empty(n, dtype), _Meter(job)
-    zero = job.backend.to_device(np.zeros(n, dtype))
+    out, meter = job.device.empty(n, dtype), _Meter(job)
+    zero = job.device.to_device(np.zeros(n, dtype))
     target, most = _target(job.case, n, margin=0.5), job.case.get("max_iter", MAX_ITER)
     notes: list[str] = []
 
     def converge() -> None:
-        job.backend.copy(zero, method.x)
+        job.device.copy(zero, method.x)
         now = meter.measure(method.x)
         now.check_finite()
         if now.error > 0:  # f = 0 needs no iteration, and no reason why it would converge
@@ -216,7 +216,7 @@ def _iterate(job: Job, name: str, method: _Iteration) -> Step:
             now = meter.measure(method.x)
             if not now.residual < GROWTH * now.f_norm:
                 raise _NotSolvedError(f"{name} diverges: after {count} iterations", now, job)
-        job.backend.copy(method.x, out)
+        job.device.copy(method.x, out)
         notes.append(f"{name}: {count} iterations, {now}")
 
     return Step(_or_factors(job, converge, notes, out), out, reads_back=True, notes=notes)
@@ -243,8 +243,8 @@ def _or_factors(
 def _refine(job: Job, name: str, method: Direct) -> Step:
     """Factorize, solve, and solve again for what is left, as long as that helps."""
     n, dtype = job.params["n"], job.case["dtype"]
-    out = job.backend.empty(n, dtype)
-    meter, zero = _Meter(job), job.backend.to_device(np.zeros(n, dtype))
+    out = job.device.empty(n, dtype)
+    meter, zero = _Meter(job), job.device.to_device(np.zeros(n, dtype))
     target, wanted = _target(job.case, n), _target(job.case, n, margin=0.5)
     notes: list[str] = []
 
@@ -252,7 +252,7 @@ def _refine(job: Job, name: str, method: Direct) -> Step:
         # Nothing is read back before there is an answer, so that the device need not wait. One
         # refinement in any case: it costs little and gives almost all digits of x that the
         # type can hold.
-        job.backend.copy(zero, out)
+        job.device.copy(zero, out)
         meter.launch(out)
         method.factorize()
         for _ in range(2):
@@ -337,28 +337,28 @@ class _Meter:
         """`others`: places behind the norms for numbers that are read with them."""
         self.job = job
         self.n = job.params["n"]
-        self.r = job.backend.empty(self.n, np.float64)  # f - A x of the last measurement
-        self.row_sums = job.backend.empty(self.n, np.float64)
-        self.norms = job.backend.empty(4 + others, np.float64)
+        self.r = job.device.empty(self.n, np.float64)  # f - A x of the last measurement
+        self.row_sums = job.device.empty(self.n, np.float64)
+        self.norms = job.device.empty(4 + others, np.float64)
         self.last = Measurement(0, 0, 0, 0)
         self.others: list[float] = []
 
     def find_residual(self, x: Buffer) -> None:
         """Launch what leaves the residual of x in `r`."""
         a, f, n = self.job.buffers["a"], self.job.buffers["f"], np.uint32(self.n)
-        launch, kernel = self.job.backend.launch, self.job.kernels["residual"]
+        launch, kernel = self.job.device.launch, self.job.kernels["residual"]
         launch(kernel, warp_blocks(self.n), THREADS, a, x, f, self.r, self.row_sums, n)
 
     def launch(self, x: Buffer) -> None:
         """Launch what leaves the residual of x in `r`, and the norms in `norms`."""
         self.find_residual(x)
-        launch, kernel = self.job.backend.launch, self.job.kernels["find_norms"]
+        launch, kernel = self.job.device.launch, self.job.kernels["find_norms"]
         f, n = self.job.buffers["f"], np.uint32(self.n)
         launch(kernel, 1, NORM_THREADS, self.r, self.row_sums, x, f, self.norms, n)
 
     def read(self) -> Measurement:
         """What was launched last; what stands behind the norms goes to `others`."""
-        residual, a_norm, x_norm, f_norm, *self.others = self.job.backend.to_host(
+        residual, a_norm, x_norm, f_norm, *self.others = self.job.device.to_host(
             self.norms
         ).tolist()
         self.last = Measurement(residual, a_norm, x_norm, f_norm)
@@ -379,8 +379,8 @@ class _Iteration:
         self.element = np.dtype(job.case["dtype"]).type
         rows = job.define("ROWS_PER_BLOCK")
         self.rows_grid, self.threads = blocks_for(self.n, rows), job.define("THREADS_PER_BLOCK")
-        self.x, self._other = (job.backend.empty(self.n, self.element) for _ in range(2))
-        self._centers, self._radii = (job.backend.empty(self.n, np.float64) for _ in range(2))
+        self.x, self._other = (job.device.empty(self.n, self.element) for _ in range(2))
+        self._centers, self._radii = (job.device.empty(self.n, np.float64) for _ in range(2))
 
     def begin(self, meter: _Meter) -> str:
         """Say why it converges; NoStepError tells why not. The residual of x is in the meter."""
@@ -393,7 +393,7 @@ class _Iteration:
         kernel, grid = self.job.kernels["iterate"], self.rows_grid
         for _ in range(count):
             own = self.arguments()
-            self.job.backend.launch(kernel, grid, self.threads, a, f, self.x, self._other, *own, n)
+            self.job.device.launch(kernel, grid, self.threads, a, f, self.x, self._other, *own, n)
             self.x, self._other = self._other, self.x
 
     def arguments(self) -> tuple[Buffer | np.generic, ...]:
@@ -402,20 +402,20 @@ class _Iteration:
 
     def circles(self) -> tuple[Array, Array]:
         """The diagonal of A, and the sums of the magnitudes beside it."""
-        backend, kernel, n = self.job.backend, self.job.kernels["find_circles"], np.uint32(self.n)
+        device, kernel, n = self.job.device, self.job.kernels["find_circles"], np.uint32(self.n)
         circles, a = (self._centers, self._radii), self.job.buffers["a"]
-        backend.launch(kernel, warp_blocks(self.n), THREADS, a, *circles, n)
-        centers, radii = map(backend.to_host, circles)
+        device.launch(kernel, warp_blocks(self.n), THREADS, a, *circles, n)
+        centers, radii = map(device.to_host, circles)
         return centers, radii
 
     def symmetric(self) -> bool:
         """Whether A equals its transpose, exactly."""
-        backend = self.job.backend
-        count = backend.to_device(np.zeros(1, np.uint32))
+        device = self.job.device
+        count = device.to_device(np.zeros(1, np.uint32))
         tiles = blocks_for(self.n, 32)
         kernel, a = self.job.kernels["count_unsymmetric"], self.job.buffers["a"]
-        backend.launch(kernel, (tiles, tiles), (32, 8), a, count, np.uint32(self.n))
-        return int(backend.to_host(count)[0]) == 0
+        device.launch(kernel, (tiles, tiles), (32, 8), a, count, np.uint32(self.n))
+        return int(device.to_host(count)[0]) == 0
 
     def product(self, vector: Array) -> Array:
         """A times a vector of the host."""
@@ -426,10 +426,10 @@ class _Iteration:
         return self._product("multiply_transposed", blocks_for(self.n, THREADS), vector)
 
     def _product(self, name: str, grid: int, vector: Array) -> Array:
-        backend, kernel = self.job.backend, self.job.kernels[name]
-        x, y = backend.to_device(vector), backend.empty(self.n, np.float64)
-        backend.launch(kernel, grid, THREADS, self.job.buffers["a"], x, y, np.uint32(self.n))
-        return backend.to_host(y)
+        device, kernel = self.job.device, self.job.kernels[name]
+        x, y = device.to_device(vector), device.empty(self.n, np.float64)
+        device.launch(kernel, grid, THREADS, self.job.buffers["a"], x, y, np.uint32(self.n))
+        return device.to_host(y)
 
 
 class _Richardson(_Iteration):
@@ -447,7 +447,7 @@ class _Richardson(_Iteration):
                 symmetric=self.symmetric(),
                 product=self.product,
                 transposed=self.transposed,
-                matrix=lambda: self.job.backend.to_host(self.job.buffers["a"]),
+                matrix=lambda: self.job.device.to_host(self.job.buffers["a"]),
             )
         return f"alpha = {self.alpha:.6g}: {self.why}"
 
@@ -482,7 +482,7 @@ class _Chebyshev(_Iteration):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self.step = job.backend.empty(self.n, self.element)  # of the iteration before
+        self.step = job.device.empty(self.n, self.element)  # of the iteration before
 
     def begin(self, meter: _Meter) -> str:
         del meter
@@ -508,7 +508,7 @@ class _ConjugateGradient(_Iteration):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.blocks = min(job.define("BLOCKS"), blocks_for(self.n, self.threads))
-        empty = job.backend.empty
+        empty = job.device.empty
         self.r, self.p, self.q = (empty(self.n, self.element) for _ in range(3))
         self.pq = empty(self.rows_grid, np.float64)
         self.rr, self.new_rr = (empty(self.blocks, np.float64) for _ in range(2))
@@ -524,19 +524,19 @@ class _ConjugateGradient(_Iteration):
                 "conjugate_gradient needs a definite A: its diagonal has numbers of both signs or 0"
             )
         self.sign = np.float64(np.sign(centers[0]))
-        self.job.backend.copy(np.zeros(1, np.uint32), self.not_definite)
+        self.job.device.copy(np.zeros(1, np.uint32), self.not_definite)
         self._launch("start_direction", meter.r, self.r, self.p, self.rr)
         return "A is symmetric, its diagonal has one sign"
 
     def advance(self, count: int, meter: _Meter) -> None:
         """Begin again where rounding has led r away from the residual, then iterate."""
-        recursive = math.sqrt(float(self.job.backend.to_host(self.rr).sum()))
+        recursive = math.sqrt(float(self.job.device.to_host(self.rr).sum()))
         if recursive < meter.last.residual / 10:
             self._launch("start_direction", meter.r, self.r, self.p, self.rr)
         a, num_pq = self.job.buffers["a"], np.uint32(self.rows_grid)
         multiply = self.job.kernels["multiply_direction"]
         for _ in range(count):
-            self.job.backend.launch(
+            self.job.device.launch(
                 multiply, self.rows_grid, self.threads, a, self.p, self.q, self.pq,
                 np.uint32(self.n),
             )  # fmt: skip
@@ -546,12 +546,12 @@ class _ConjugateGradient(_Iteration):
             )  # fmt: skip
             self._launch("turn_direction", self.p, self.r, self.rr, self.new_rr)
             self.rr, self.new_rr = self.new_rr, self.rr
-        if self.job.backend.to_host(self.not_definite)[0]:
+        if self.job.device.to_host(self.not_definite)[0]:
             raise spectrum.NoStepError("conjugate_gradient needs a definite A, and this is none")
 
     def _launch(self, name: str, *args: Buffer | np.generic) -> None:
         kernel, n = self.job.kernels[name], np.uint32(self.n)
-        self.job.backend.launch(kernel, self.blocks, self.threads, *args, n)
+        self.job.device.launch(kernel, self.blocks, self.threads, *args, n)
 
 
 class _Descent:
@@ -560,27 +560,27 @@ class _Descent:
     def __init__(self, job: Job, x: Buffer) -> None:
         """`x`: where the answer is built up."""
         self.job, self.x, n = job, x, job.params["n"]
-        backend, dtype = job.backend, np.dtype(job.case["dtype"])
+        device, dtype = job.device, np.dtype(job.case["dtype"])
         self.n, self.wanted = np.uint32(n), np.float64(0)
         self.blocks = blocks_for(n, job.define("ROWS_PER_BLOCK"))
         self.threads = job.define("THREADS_PER_BLOCK")
         self.meter = _Meter(job, others=3)
-        self.inverse, self.r, self.p, self.q = (backend.empty(n, dtype) for _ in range(4))
-        self.partials = backend.empty(self.blocks, np.float64)
+        self.inverse, self.r, self.p, self.q = (device.empty(n, dtype) for _ in range(4))
+        self.partials = device.empty(self.blocks, np.float64)
         self.arrived, self.unsymmetric = (
-            backend.to_device(np.zeros(1, np.uint32)) for _ in range(2)
+            device.to_device(np.zeros(1, np.uint32)) for _ in range(2)
         )
-        self.nothing = backend.to_device(np.zeros(n, dtype))
-        self.start = backend.to_device(np.zeros(self.meter.norms.shape))
+        self.nothing = device.to_device(np.zeros(n, dtype))
+        self.start = device.to_device(np.zeros(self.meter.norms.shape))
 
     def begin(self, wanted: float) -> None:
         """From x = 0; stop at the backward error `wanted`. Nothing is known of A."""
-        backend, kernels, a = self.job.backend, self.job.kernels, self.job.buffers["a"]
+        device, kernels, a = self.job.device, self.job.kernels, self.job.buffers["a"]
         self.wanted = np.float64(wanted)
-        backend.copy(self.nothing, self.x)
-        backend.copy(self.start, self.meter.norms)
+        device.copy(self.nothing, self.x)
+        device.copy(self.start, self.meter.norms)
         tiles = blocks_for(int(self.n), 32)
-        backend.launch(
+        device.launch(
             kernels["count_unsymmetric"], (tiles, tiles), (32, 8), a, self.unsymmetric, self.n
         )
         self.meter.find_residual(self.x)
@@ -589,7 +589,7 @@ class _Descent:
     def restart(self) -> None:
         """Go on from the residual in the meter."""
         buffers, meter = self.job.buffers, self.meter
-        self.job.backend.launch(
+        self.job.device.launch(
             self.job.kernels["start_descent"], 1, self.job.define("START_THREADS"), buffers["a"],
             meter.r, meter.row_sums, buffers["f"], self.inverse, self.r, self.p, self.unsymmetric,
             meter.norms, self.n,
@@ -599,7 +599,7 @@ class _Descent:
         """Enqueue `count` iterations; those after the last one needed do nothing."""
         kernel, a = self.job.kernels["descend"], self.job.buffers["a"]
         for _ in range(count):
-            self.job.backend.launch(
+            self.job.device.launch(
                 kernel, self.blocks, self.threads, a, self.inverse, self.x, self.r, self.p, self.q,
                 self.partials, self.arrived, self.meter.norms, self.wanted, self.n,
             )  # fmt: skip
@@ -683,14 +683,14 @@ def _other_method(job: Job, name: str, notes: list[str], out: Buffer) -> None:
     """Solve the same system, which is on the device already, by the variant `name`."""
     lab = labs.get(job.variant.lab)
     variant = registry.find(lab, name)
-    kernels = job.backend.compile(
+    kernels = job.device.compile(
         source.load(variant.path, variant.label),
         {**lab.kernel_defines(job.case), **variant.defines},
     )
     params = {key: value for key, value in job.params.items() if key != "policy"}
     case = {**job.case, "text": False, "max_iter": MAX_ITER}
-    other = Job(job.backend, kernels, variant, job.buffers, params, case)
+    other = Job(job.device, kernels, variant, job.buffers, params, case)
     step = lab.plan(variant.dispatch)(other)
     step()
     notes += step.notes
-    job.backend.copy(step.out, out)
+    job.device.copy(step.out, out)

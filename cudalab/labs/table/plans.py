@@ -15,14 +15,14 @@ def dispatch_one_per_item(job: Job) -> Step:
     tabulate(float *y, unsigned n)
         y[i] = sin(sqrt(i * step))
     """
-    backend, n = job.backend, job.params["n"]
+    device, n = job.device, job.params["n"]
     threads = job.define("THREADS_PER_BLOCK")
-    y, blocks = backend.empty(n, np.float32), blocks_for(n, threads)
-    step, constant = job.buffers["step"], backend.constant(job.kernels, "step")
+    y, blocks = device.empty(n, np.float32), blocks_for(n, threads)
+    step, constant = job.buffers["step"], device.constant(job.kernels, "step")
 
     def run() -> None:
         # Each time: another table of the same module may have another step.
-        backend.copy(step, constant)
-        backend.launch(job.kernels["tabulate"], blocks, threads, y, np.uint32(n))
+        device.copy(step, constant)
+        device.launch(job.kernels["tabulate"], blocks, threads, y, np.uint32(n))
 
     return Step(run, y)

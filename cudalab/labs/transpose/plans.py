@@ -48,13 +48,13 @@ def dispatch_tiles(job: Job) -> Step:
 
 def _tiled(job: Job, tile: tuple[int, int], block: tuple[int, int], rows_before: int = 0) -> Step:
     """One launch, a block for each tile of rows x columns; all may begin `rows_before` earlier."""
-    backend, matrix = job.backend, job.buffers["matrix"]
+    device, matrix = job.device, job.buffers["matrix"]
     rows, cols = job.params["rows"], job.params["cols"]
     tiles = blocks_for(rows + rows_before, tile[0]) * blocks_for(cols, tile[1])
-    out = backend.empty((cols, rows), matrix.dtype)
+    out = device.empty((cols, rows), matrix.dtype)
     args = (matrix, out, np.uint32(rows), np.uint32(cols))
 
     def run() -> None:
-        backend.launch(job.kernels["transpose"], tiles, block, *args)
+        device.launch(job.kernels["transpose"], tiles, block, *args)
 
     return Step(run, out)
