@@ -25,6 +25,7 @@ TOPICS = (
     "scan",
     "histogram",
     "radixsort",
+    "bitonic",
     "convergence",
 )
 

@@ -14,13 +14,14 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudalab import explain, labs
 from cudalab.cli.app import cli
 from cudalab.explain import (
     banks,
+    bitonic,
     coalescing,
     convergence,
     divergence,
@@ -217,6 +218,57 @@ def test_flipped_floats_are_in_order(one, two):
     assert struct.pack("<I", radix.float_bits(one)) == struct.pack("<f", one)
 
 
+def test_the_lecture_s_sequences_are_bitonic():
+    assert bitonic.SEQUENCES == ((1, 3, 4, 7, 6, 5, 2), (5, 7, 6, 4, 2, 1, 3))
+    for keys in bitonic.SEQUENCES:
+        assert bitonic.turns(keys) == bitonic.turns(bitonic.with_eight(keys)) == 2
+    assert bitonic.turns([1, 3, 2, 4]) == 4
+    assert bitonic.turns([1, 2, 3]) == 2
+
+
+@given(st.lists(small, unique=True, min_size=8, max_size=8), st.integers(0, 7), st.integers(0, 7))
+def test_half_cleaners_sort_what_is_bitonic(keys, peak, rotation):
+    keys.sort()
+    up_and_down = [*keys[:peak], *reversed(keys[peak:])]
+    turned = [*up_and_down[rotation:], *up_and_down[:rotation]]
+    last_merge = [step for step in bitonic.alternating(8) if step.size == 8]
+    assert [step.name for step in last_merge] == ["B_8", "B_4", "B_2"]
+    cleaned, *_, done = bitonic.run(turned, last_merge)
+    assert max(cleaned[:4]) < min(cleaned[4:])
+    assert done == keys
+
+
+@settings(deadline=None)  # a network of 40 keys is built for each example
+@given(st.lists(small, min_size=1, max_size=40))
+def test_both_networks_sort_any_number_of_keys(keys):
+    for network in (bitonic.alternating, bitonic.mirrored):
+        assert bitonic.run([*keys, 0], network(len(keys) + 1))[-1] == sorted([*keys, 0])
+
+
+def test_both_networks_sort_all_zeros_and_ones():
+    for n in range(2, 9):
+        assert bitonic.sorted_of_all(n, bitonic.alternating(n)) == 2**n
+        assert bitonic.sorted_of_all(n, bitonic.mirrored(n)) == 2**n
+    assert bitonic.sorted_of_all(7, bitonic.all_up(7)) < 2**7
+
+
+def test_groups_of_a_power_of_two_go_up_where_their_bit_is_clear():
+    for size in (2, 4):
+        ways = [bitonic.goes_up(i, size, 8) for i in range(8)]
+        assert ways == [not i & size for i in range(8)]
+    assert all(bitonic.goes_up(i, 8, 8) for i in range(8))
+
+
+def test_the_networks_have_the_steps_and_launches_that_the_table_says():
+    for n in (2, 8, 64):
+        for network in (bitonic.alternating, bitonic.mirrored):
+            assert len(network(n)) == bitonic.steps_of(n)
+            assert all(2 * len(step.comparators) == n for step in network(n))
+    shared = registry.find(labs.get("bitonic"), "shared")
+    assert shared.defines["ITEMS_PER_BLOCK"] == bitonic.ITEMS_PER_BLOCK
+    assert [bitonic.launches_in_blocks(1 << k) for k in (3, 10, 11, 12)] == [1, 1, 3, 6]
+
+
 def test_every_counter_has_its_byte():
     for layout, threads in zip(histogram.LAYOUTS, (64, 64, 128), strict=True):
         taken = {layout.place(c, t) for c in range(64) for t in range(threads)}
@@ -301,7 +353,7 @@ def test_the_plot_has_a_mark_for_each_iteration():
 
 def test_every_module_is_a_topic():
     folder = Path(explain.__file__).parent
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "parts", "rules"}
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "exercises", "rules"}
     assert modules == set(explain.TOPICS)
 
 

@@ -1,0 +1,261 @@
+"""Bitonic sort: half-cleaners, groups up and down by turns or mirrored, any number of keys"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from cudalab.output.page import Heading, commands, drawing, row, table, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from cudalab.output.page import Part
+
+# The lecture's: up and then down, and a rotation of such a sequence.
+SEQUENCES = ((1, 3, 4, 7, 6, 5, 2), (5, 7, 6, 4, 2, 1, 3))
+SIZES = (8, 1 << 10, 1 << 20)
+ITEMS_PER_BLOCK = 1 << 10  # of the variant `shared`
+CELL = 6
+
+
+@dataclass(frozen=True)
+class Comparator:
+    """Two places; the smaller key goes to the first of them, or to the second."""
+
+    low: int
+    high: int
+    up: bool = True
+
+
+@dataclass(frozen=True)
+class Step:
+    """Comparators that work at the same time, in the merge of groups of `size` keys."""
+
+    name: str
+    size: int
+    comparators: tuple[Comparator, ...]
+
+
+def padded(n: int) -> int:
+    """The least power of two that is not below n."""
+    return 1 << (n - 1).bit_length()
+
+
+def powers(first: int, last: int) -> list[int]:
+    """`first`, twice that, and so on up to `last`."""
+    return [first << k for k in range((last // first).bit_length())]
+
+
+def goes_up(place: int, size: int, n: int) -> bool:
+    """Whether the group of `size` keys around `place` is sorted up: by one bit of its index."""
+    return size >= n or not (place ^ n) & size
+
+
+def lows(n: int, stride: int) -> list[int]:
+    """The places whose partner, `stride` further on, is in the same group of 2 * stride keys."""
+    return [low for low in range(n - stride) if not low & stride]
+
+
+def alternating(n: int) -> list[Step]:
+    """The lecture's network."""
+    return [
+        Step(
+            f"B_{2 * stride}",
+            size,
+            tuple(Comparator(i, i + stride, goes_up(i, size, n)) for i in lows(n, stride)),
+        )
+        for size in powers(2, padded(n))
+        for stride in reversed(powers(1, size // 2))
+    ]
+
+
+def mirrored(n: int) -> list[Step]:
+    """Every merge begins with mirrored partners, and no comparator needs a direction."""
+    steps = []
+    for size in powers(2, padded(n)):
+        pairs = [(i, i ^ (size - 1)) for i in range(n) if not i & (size // 2)]
+        steps.append(Step("mirrored", size, tuple(Comparator(i, j) for i, j in pairs if j < n)))
+        steps += [
+            Step(f"B_{2 * s}", size, tuple(Comparator(i, i + s) for i in lows(n, s)))
+            for s in reversed(powers(1, size // 4))
+        ]
+    return steps
+
+
+def all_up(n: int) -> list[Step]:
+    """The mistake: the lecture's network without its directions."""
+    return [
+        Step(step.name, step.size, tuple(Comparator(c.low, c.high) for c in step.comparators))
+        for step in alternating(n)
+    ]
+
+
+def after(keys: Sequence[int], step: Step) -> list[int]:
+    """The keys after a step."""
+    moved = list(keys)
+    for each in step.comparators:
+        if (moved[each.low] > moved[each.high]) == each.up:
+            moved[each.low], moved[each.high] = moved[each.high], moved[each.low]
+    return moved
+
+
+def run(keys: Sequence[int], steps: Iterable[Step]) -> list[list[int]]:
+    """The keys after each step."""
+    states = [list(keys)]
+    for step in steps:
+        states.append(after(states[-1], step))
+    return states[1:]
+
+
+def turns(keys: Sequence[int]) -> int:
+    """How often a sequence of different keys changes its direction, read as a circle."""
+    ups = [key < keys[(i + 1) % len(keys)] for i, key in enumerate(keys)]
+    return sum(up != ups[i - 1] for i, up in enumerate(ups))
+
+
+def unrolled(keys: Sequence[int]) -> list[int]:
+    """The rotation that begins with the least key."""
+    first = keys.index(min(keys))
+    return [*keys[first:], *keys[:first]]
+
+
+def with_eight(keys: Sequence[int]) -> list[int]:
+    """A key 8 beside the greatest: eight keys, and as bitonic as before."""
+    place = keys.index(max(keys)) + 1
+    return [*keys[:place], 8, *keys[place:]]
+
+
+def sorted_of_all(n: int, steps: Sequence[Step]) -> int:
+    """How many of the 2^n sequences of zeros and ones are sorted in the end."""
+    return sum(run(bits, steps)[-1] == sorted(bits) for bits in product((0, 1), repeat=n))
+
+
+def steps_of(n: int) -> int:
+    """Steps of a network for n keys, a power of two: 1 + 2 + ... + log2 n."""
+    merges = n.bit_length() - 1
+    return merges * (merges + 1) // 2
+
+
+def launches_in_blocks(n: int) -> int:
+    """Launches of `shared`: the first merges are one, then each has its wide steps and one more."""
+    return 1 + sum(
+        (size // ITEMS_PER_BLOCK).bit_length() for size in powers(2 * ITEMS_PER_BLOCK, n)
+    )
+
+
+def bars() -> list[str]:
+    """Both sequences as bars, side by side."""
+    lines = []
+    for level in range(max(SEQUENCES[0]), 0, -1):
+        sides = (" ".join("#" if key >= level else " " for key in keys) for keys in SEQUENCES)
+        lines.append("        ".join(sides))
+    lines.append("        ".join(" ".join(map(str, keys)) for keys in SEQUENCES))
+    return ["    " + line for line in lines]
+
+
+def cleaned() -> list[str]:
+    """B_8, B_4 and B_2 of the last merge, for both sequences with a key 8."""
+    steps = [step for step in alternating(8) if step.size == 8]
+    lines = []
+    for keys in map(with_eight, SEQUENCES):
+        lines.append(row("keys", keys, CELL))
+        states = run(keys, steps)
+        lines += [row(s.name, now, CELL) for s, now in zip(steps, states, strict=True)]
+        lines.append("")
+    return lines[:-1]
+
+
+def network_drawn(keys: Sequence[int], steps: Sequence[Step]) -> list[str]:
+    """The keys after each step, with a line for each merge if its groups go down, too."""
+    both_ways = any(not each.up for step in steps for each in step.comparators)
+    lines = [row("keys", keys, CELL)]
+    size = 0
+    for step, now in zip(steps, run(keys, steps), strict=True):
+        if step.size != size:
+            size = step.size
+            lines.append("")
+            if both_ways:
+                ways = (goes_up(i, size, len(keys)) for i in range(len(keys)))
+                lines.append(row(f"groups: {size}", ("up" if up else "down" for up in ways), CELL))
+        lines.append(row(step.name, now, CELL))
+    return lines
+
+
+def page() -> Iterator[Part]:
+    """Half-cleaners, the two networks, their cost."""
+    first, second = SEQUENCES
+    yield text(
+        """
+        A sequence is bitonic if it goes up and then down, or if a rotation of it does: read as a
+        circle it changes its direction twice. The lecture's two sequences:
+        """
+    )
+    yield drawing(bars())
+    yield text(
+        f"""
+        They have {turns(first)} and {turns(second)} turns; the second, from its least key on, is
+        {" ".join(map(str, unrolled(second)))}.
+
+        A half-cleaner B_n compares keys n / 2 apart and puts the smaller one into the lower half.
+        If the n keys were bitonic, then no key of the lower half is greater than one of the upper
+        half, and both halves are bitonic again. So B_n, B_n/2, ..., B_2 sort them, log2 n steps of
+        n / 2 comparators that do not depend on the keys: a network.
+        """
+    )
+    yield Heading("B_8, B_4 and B_2, with a key 8 beside the greatest")
+    yield drawing(cleaned())
+    yield text(
+        """
+        Keys in any order: two neighbours are bitonic, whatever they are. Sort pairs, one up, the
+        next down, and four keys are bitonic; sort these up and down by turns, and eight are, until
+        one group is left. The group that key i is in goes up or down by one bit of i. Where n is
+        no power of two, think of greatest keys behind the last one. They must stay there: the
+        group that has keys and padding goes up, and the others alternate from there. A comparator
+        that would reach past n is left out.
+        """
+    )
+    yield Heading("The lecture's network (`alternating`): up or down by a bit of the index")
+    yield drawing(network_drawn(second, alternating(len(second))))
+    yield text(
+        """
+        Another way: all groups go up. Two of them are no bitonic sequence then, but with the
+        second one read backwards they are. So the first step of a merge compares mirrored keys, k
+        with size - 1 - k; what follows is the same. No comparator needs a direction, and padding
+        is never moved.
+        """
+    )
+    yield Heading("Mirrored first steps (`global`, `shared`)")
+    yield drawing(network_drawn(second, mirrored(len(second))))
+    n = len(second)
+    yield text(
+        f"""
+        A network that sorts all sequences of zeros and ones sorts everything. Of the {2**n}
+        sequences of {n} the first network sorts {sorted_of_all(n, alternating(n))}, the second
+        {sorted_of_all(n, mirrored(n))}. With all groups up and no mirrored step it would be
+        {sorted_of_all(n, all_up(n))}.
+        """
+    )
+    yield Heading("What it costs: log2 n (log2 n + 1) / 2 steps of n / 2 comparators")
+    yield table(
+        ("keys", "steps, launches of `global`", "comparators", "launches of `shared`"),
+        [
+            (f"{n:,}", steps, f"{steps * n // 2:,}", launches_in_blocks(n))
+            for n in SIZES
+            for steps in [steps_of(n)]
+        ],
+    )
+    yield text(
+        """
+        A step needs the whole step before, so over global memory each is a launch that reads and
+        writes all keys. Groups that fit into a block are merged in shared memory, with a barrier
+        between the steps. A radix sort reads the keys a few times, whatever n is.
+        """
+    )
+    yield commands(
+        "cudalab show bitonic alternating",
+        "cudalab gen bitonic --n 7 --dist bitonic > in.bin",
+        "cudalab bitonic --variant alternating < in.bin > out.bin",
+        "cudalab bench bitonic --variants alternating,global,shared",
+    )
