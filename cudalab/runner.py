@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cudalab.errors import CudalabError, HeaderError
 from cudalab.formats import Payload, as_bytes
-from cudalab.labs import registry
 from cudalab.labs.base import Job
 from cudalab.language import source
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Device, Timer
     from cudalab.labs.base import Array, Case, Inputs, Lab, Step
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def prepare(
         kernels = device.compile(
             source.load(variant.path, variant.label),
             defines,
-            arch=registry.architecture(variant.requires),
+            arch=variant.architecture,
         )
     with watch("to device"):
         buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Device
     from cudalab.labs.base import Array, Lab
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
     Rng = np.random.Generator
     Errors = tuple[float, float]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from cudalab.labs.header import Variant
+
 DOCUMENTS = (
     results.ROOT / "README.md",
     results.ROOT / "docs" / "performance" / "README.md",
@@ -70,7 +72,7 @@ def variants() -> str:
     )
 
 
-def restrictions(variant: registry.Variant) -> str:
+def restrictions(variant: Variant) -> str:
     cases = [f"{axis} {', '.join(values)}" for axis, values in variant.applies.items()]
     needs = [f"requires {', '.join(variant.requires)}"] if variant.requires else []
     noted = "; ".join([*cases, *needs])

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Device
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LENGTHS: tuple[Size, ...] = (1, 1000, 65_537, 1_000_003)

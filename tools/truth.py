@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.trace import LaunchTrace
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
     Counts = dict[str, Any]
 
@@ -323,7 +323,7 @@ def compiled(device: Any, lab: Lab, variant: Variant, case: Case) -> Any:
     return device.compile(
         source.load(variant.path, variant.label),
         {**lab.kernel_defines(case), **variant.defines},
-        arch=registry.architecture(variant.requires),
+        arch=variant.architecture,
     )
 
 

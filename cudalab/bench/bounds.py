@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from cudalab.labs.base import Case, Inputs, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
 Params = dict[str, Any]
 

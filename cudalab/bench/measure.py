@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer, Device, Timer
     from cudalab.bench.bounds import Bound
     from cudalab.labs.base import Array, Case, Lab, Size, Step
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
     Tell = Callable[[float, Sequence["Entry"]], None]
 
@@ -524,7 +524,7 @@ def _plan_step(lab: Lab, variant: Variant, device: Device, data: Data, case: Cas
     kernels = device.compile(
         source.load(variant.path, variant.label),
         {**lab.kernel_defines(case), **variant.defines},
-        arch=registry.architecture(variant.requires),
+        arch=variant.architecture,
     )
     job = Job(device, kernels, variant, data.buffers, data.inputs.params, case)
     return lab.plan(variant.dispatch)(job)

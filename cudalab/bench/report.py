@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from cudalab.bench.results import Json
     from cudalab.labs.base import Array, Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
     from cudalab.output.plots import Chart
 
 SAMPLE_SIZES: dict[str, Size] = {"matmul": 2, "solve": 2, "transpose": (2, 3), "histogram": 20}

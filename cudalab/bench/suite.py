@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cudalab.bench.measure import Data
     from cudalab.bench.results import Json
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
     Chosen = tuple[list[Variant], list[str]]  # variants, and why others are left out
 

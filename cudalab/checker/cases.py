@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
 
 @dataclass(frozen=True)

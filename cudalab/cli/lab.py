@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
     from cudalab.runner import Stopwatch
 
 OWN_KERNEL_KILL_AFTER_S = 300.0

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
     from cudalab.microscope.profile import Data, Profile
     from cudalab.microscope.sanitize import Json, Report
 

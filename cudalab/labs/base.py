@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer, Device, Module
     from cudalab.formats import InputStream, Payload
     from cudalab.labs.compare import Mismatches
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
 PLAN = "dispatch_"  # before the names of launch plans
 Array = np.ndarray[Any, Any]

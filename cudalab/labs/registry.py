@@ -1,31 +1,22 @@
-"""The variants, each declared in the header of its own .cu file and nowhere else.
+"""The registry of variants: each is declared in the header of its own .cu file and nowhere else.
 
-    // /// cudalab
-    // summary  = "Tree reduction in shared memory, sequential addressing"
-    // order    = 3
-    // dispatch = "multi_pass"
-    // defines  = { THREADS_PER_BLOCK = 256 }
-    // ///
-
-The block is TOML. Its keys are the fields of `Variant` below `path`; anything else is an error
-that names file and line.
+An unknown key or value, or a second default for one case, is an error that names file and line.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from cudalab.backends import DEVICES
-from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
+from cudalab.errors import HeaderError, NoDeviceError, UsageError
+from cudalab.labs.header import ARCHITECTURE, Header, Variant
 from cudalab.language import source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from cudalab.labs.base import Lab
@@ -37,43 +28,6 @@ FEATURES = (
 )  # fmt: skip
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_ARCHITECTURE = re.compile(r"sm_(\d+)a?")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One way to compute a lab, as its header declares it."""
-
-    lab: str
-    name: str
-    path: Path
-    label: str  # how messages name the file
-    summary: str
-    order: float  # place in the teaching ladder
-    dispatch: str  # the lab's plan: dispatch_<dispatch> in its plans.py
-    defines: dict[str, int | str] = field(default_factory=dict)  # -D flags, read by the host too
-    requires: tuple[str, ...] = ()  # features a device must have
-    applies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the cases it computes
-    default: tuple[str, ...] = ()  # devices on which it is the default for those cases
-    deterministic: bool = True  # the same bytes at every run
-
-    def computes(self, case: Mapping[str, Any]) -> bool:
-        """Whether this variant covers a case such as {"dtype": "int32"}."""
-        return all(case.get(axis) in values for axis, values in self.applies.items())
-
-    def missing(self, features: frozenset[str]) -> list[str]:
-        """What the variant requires and a device with `features` lacks."""
-        return [feature for feature in self.requires if feature not in features]
-
-    def error(self, key: str, message: str) -> HeaderError:
-        """An error at the line of the header's `key`, for what only its use shows."""
-        return _Header(self.path, self.label).error(key, message)
-
-
-def architecture(requires: Iterable[str]) -> str | None:
-    """The highest compute capability that `requires` names, such as "sm_90a"."""
-    named = [(int(m[1]), m[0]) for m in map(_ARCHITECTURE.fullmatch, requires) if m]
-    return max(named)[1] if named else None
 
 
 def variants(lab: Lab) -> list[Variant]:
@@ -142,54 +96,15 @@ def check_features(variant: Variant, device: str, features: frozenset[str]) -> N
 def read_header(path: Path, lab: Lab, label: str | None = None) -> Variant:
     """Parse and validate one file's header."""
     label = label or f"kernels/{lab.name}/{path.name}"
-    header = _Header(path, label)
+    header = Header(path, label)
     checked = _Validator(header, lab).checked(header.values())
     return Variant(lab=lab.name, name=path.stem, path=path, label=label, **checked)
-
-
-class _Header:
-    """The comment block of a file, with the numbers of its lines."""
-
-    def __init__(self, path: Path, label: str) -> None:
-        self.label = label
-        try:
-            text = source.read(path, label)
-        except CudalabError as error:
-            raise HeaderError(error.message, error.hint) from None
-        block = source.HEADER.search(text)
-        if block is None:
-            raise HeaderError(
-                f"{label}:1: no header: expected a comment block from `// /// cudalab` to `// ///`",
-                hint="`cudalab show LAB VARIANT` prints one",
-            )
-        self.first_line = text.count("\n", 0, block.start()) + 2
-        comments = block["toml"].splitlines()
-        self.lines = [line.removeprefix("//").removeprefix(" ") for line in comments]
-
-    def values(self) -> dict[str, Any]:
-        try:
-            return tomllib.loads("\n".join(self.lines))
-        except tomllib.TOMLDecodeError as error:
-            at = re.search(r"\(at line (\d+)", str(error))
-            line = self.first_line + (int(at[1]) if at else len(self.lines)) - 1
-            message = re.sub(r" \(at .*\)$", "", str(error))
-            raise HeaderError(
-                f"{self.label}:{line}: the header is not valid TOML: {message}"
-            ) from None
-
-    def error(self, key: str | None, message: str) -> HeaderError:
-        """Blame the line of `key`, or the header's first line."""
-        line = self.first_line - 1
-        for number, text in enumerate(self.lines):
-            if key is not None and re.match(rf"\s*\[?{re.escape(key)}\b", text):
-                line = self.first_line + number
-        return HeaderError(f"{self.label}:{line}: {message}")
 
 
 class _Validator:
     """Turns a header's values into those of a Variant, or into an error at the right line."""
 
-    def __init__(self, header: _Header, lab: Lab) -> None:
+    def __init__(self, header: Header, lab: Lab) -> None:
         self.error = header.error
         self.lab = lab
 
@@ -244,7 +159,7 @@ class _Validator:
     def _requires(self, key: str, value: object) -> tuple[str, ...]:
         named = self._strings(key, value)
         for feature in named:
-            if feature not in FEATURES and not _ARCHITECTURE.fullmatch(feature):
+            if feature not in FEATURES and not ARCHITECTURE.fullmatch(feature):
                 raise self.error(
                     key,
                     f"'{feature}' is no feature and no compute capability such as sm_80: "
@@ -309,7 +224,7 @@ def _check_defaults(lab: Lab, found: list[Variant]) -> None:
             takes_over = len(computed(two)) < len(computed(one))
             if one.requires == two.requires and both and not takes_over:
                 wanted = ", ".join(f"{axis} {value}" for axis, value in both[0].items())
-                raise _Header(two.path, two.label).error(
+                raise Header(two.path, two.label).error(
                     "default",
                     f"a second default for {wanted} on {device}: {one.label} is one already",
                 )

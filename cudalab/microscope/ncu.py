@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.trace import Kind, Space
     from cudalab.labs.base import Case, Lab
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
 INSTALLATIONS = Path("/opt/nvidia/nsight-compute")  # one folder a version
 MAX_LAUNCHES = 200  # of a variant: each is run again for every group of counters

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Device
     from cudalab.backends.trace import Access, Branch, LaunchTrace, Place
     from cudalab.labs.base import Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
 Json = dict[str, Any]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Device
     from cudalab.backends.trace import Kind
     from cudalab.labs.base import Array, Case, Lab, Size
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
     from cudalab.microscope.profile import Data
 
 Json = dict[str, Any]

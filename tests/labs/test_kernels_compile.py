@@ -27,7 +27,7 @@ def compilations():
     for name in labs.names():
         lab = labs.get(name)
         for variant in registry.variants(lab):
-            required = registry.architecture(variant.requires)
+            required = variant.architecture
             for number, (case_id, defines) in enumerate(distinct_defines(lab, variant)):
                 targets = [required if capability(required) >= 90 else ARCHITECTURE]
                 if number == 0:

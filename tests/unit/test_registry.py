@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,6 +12,7 @@ from cudalab import labs
 from cudalab.errors import ExitCode, HeaderError, NoDeviceError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.base import Lab
+from cudalab.labs.header import Variant
 from cudalab.language import source
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def test_full_header(folder):
         'default = ["cuda", "cpu"]',
         "deterministic = false",
     )
-    assert registry.Variant(
+    assert Variant(
         lab="toy",
         name="sequential",
         path=path,
@@ -356,8 +358,9 @@ def test_features(folder):
         (("sm_90a", "inline_ptx"), "sm_90a"),
     ],
 )
-def test_architecture(requires, expected):
-    assert expected == registry.architecture(requires)
+def test_architecture(folder, requires, expected):
+    variant = registry.read_header(write(folder, "a", *MINIMAL), LAB)
+    assert expected == replace(variant, requires=requires).architecture
 
 
 @pytest.mark.parametrize("name", labs.names())

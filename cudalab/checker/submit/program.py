@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cudalab.checker.sandbox.sandbox import Limits, Outcome, Sandbox
     from cudalab.checker.submit.submission import Attempt
     from cudalab.labs.base import Case
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
 
 NO_COMPILER = "NoDeviceError"
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Device, Module
     from cudalab.labs.base import Array, Case, Lab, Step
-    from cudalab.labs.registry import Variant
+    from cudalab.labs.header import Variant
     from cudalab.language.source import Source
 
 Json = dict[str, Any]
@@ -107,7 +107,7 @@ def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> Non
             module = device.compile(
                 source.load(variant.path, variant.label),
                 {**lab.kernel_defines(case), **variant.defines},
-                arch=registry.architecture(variant.requires),
+                arch=variant.architecture,
             )
             library = getattr(module, "library", None)
             libraries.append(library._name if library else "")  # noqa: SLF001 - ctypes' only way

@@ -1,0 +1,104 @@
+"""A variant, as the header of its own .cu file declares it, and the header itself.
+
+    // /// cudalab
+    // summary  = "Tree reduction in shared memory, sequential addressing"
+    // order    = 3
+    // dispatch = "multi_pass"
+    // defines  = { THREADS_PER_BLOCK = 256 }
+    // ///
+
+The block is TOML. Its keys are the fields of `Variant` below `label`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cudalab.errors import CudalabError, HeaderError
+from cudalab.language import source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+ARCHITECTURE = re.compile(r"sm_(\d+)a?")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compute a lab, as its header declares it."""
+
+    lab: str
+    name: str
+    path: Path
+    label: str  # how messages name the file
+    summary: str
+    order: float  # place in the teaching ladder
+    dispatch: str  # the lab's plan: dispatch_<dispatch> in its plans.py
+    defines: dict[str, int | str] = field(default_factory=dict)  # -D flags, read by the host too
+    requires: tuple[str, ...] = ()  # features a device must have
+    applies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the cases it computes
+    default: tuple[str, ...] = ()  # devices on which it is the default for those cases
+    deterministic: bool = True  # the same bytes at every run
+
+    def computes(self, case: Mapping[str, Any]) -> bool:
+        """Whether this variant covers a case such as {"dtype": "int32"}."""
+        return all(case.get(axis) in values for axis, values in self.applies.items())
+
+    def missing(self, features: frozenset[str]) -> list[str]:
+        """What the variant requires and a device with `features` lacks."""
+        return [feature for feature in self.requires if feature not in features]
+
+    @property
+    def architecture(self) -> str | None:
+        """The highest compute capability that it requires, such as "sm_90a"."""
+        named = [(int(m[1]), m[0]) for m in map(ARCHITECTURE.fullmatch, self.requires) if m]
+        return max(named)[1] if named else None
+
+    def error(self, key: str, message: str) -> HeaderError:
+        """An error at the line of the header's `key`, for what only its use shows."""
+        return Header(self.path, self.label).error(key, message)
+
+
+class Header:
+    """The comment block of a file, with the numbers of its lines."""
+
+    def __init__(self, path: Path, label: str) -> None:
+        """Find it in the file at `path`, called `label` in messages. HeaderError: none there."""
+        self.label = label
+        try:
+            text = source.read(path, label)
+        except CudalabError as error:
+            raise HeaderError(error.message, error.hint) from None
+        block = source.HEADER.search(text)
+        if block is None:
+            raise HeaderError(
+                f"{label}:1: no header: expected a comment block from `// /// cudalab` to `// ///`",
+                hint="`cudalab show LAB VARIANT` prints one",
+            )
+        self.first_line = text.count("\n", 0, block.start()) + 2
+        comments = block["toml"].splitlines()
+        self.lines = [line.removeprefix("//").removeprefix(" ") for line in comments]
+
+    def values(self) -> dict[str, Any]:
+        """Its keys and what they say. HeaderError for anything that is no TOML."""
+        try:
+            return tomllib.loads("\n".join(self.lines))
+        except tomllib.TOMLDecodeError as error:
+            at = re.search(r"\(at line (\d+)", str(error))
+            line = self.first_line + (int(at[1]) if at else len(self.lines)) - 1
+            message = re.sub(r" \(at .*\)$", "", str(error))
+            raise HeaderError(
+                f"{self.label}:{line}: the header is not valid TOML: {message}"
+            ) from None
+
+    def error(self, key: str | None, message: str) -> HeaderError:
+        """Blame the line of `key`, or the header's first line."""
+        line = self.first_line - 1
+        for number, text in enumerate(self.lines):
+            if key is not None and re.match(rf"\s*\[?{re.escape(key)}\b", text):
+                line = self.first_line + number
+        return HeaderError(f"{self.label}:{line}: {message}")
