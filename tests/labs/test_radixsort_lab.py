@@ -14,7 +14,7 @@ from cudalab import labs
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream
 from cudalab.labs.base import Inputs
-from cudalab.labs.radixsort.lab import draw, from_ordered_bits, ordered_bits
+from cudalab.labs.keys import draw, from_ordered_bits, ordered_bits
 
 LAB = labs.get("radixsort")
 DTYPES = LAB.axes["dtype"]

@@ -10,7 +10,8 @@ import pytest
 from cudalab import labs, runner
 from cudalab.labs import registry
 from cudalab.labs.base import Inputs
-from cudalab.labs.radixsort.lab import LEAST_SPLIT_PAIRS, MOST_SPLIT, MOST_SPLIT_PAIRS, draw
+from cudalab.labs.keys import draw
+from cudalab.labs.radixsort.lab import LEAST_SPLIT_PAIRS, MOST_SPLIT, MOST_SPLIT_PAIRS
 from cudalab.labs.radixsort.plans import top_bits_of
 
 LAB = labs.get("radixsort")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.labs.radixsort.lab import from_ordered_bits, ordered_bits
+from cudalab.labs.keys import from_ordered_bits, ordered_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

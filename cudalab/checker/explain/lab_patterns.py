@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cudalab.checker.explain.evidence import SANITIZE, TILES, Finding, block_sizes, tile_of
-from cudalab.labs.radixsort.lab import from_ordered_bits, ordered_bits
+from cudalab.labs.keys import from_ordered_bits, ordered_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ import numpy as np
 
 from cudalab.formats import as_bytes
 from cudalab.labs.bitonic import plans
-from cudalab.labs.radixsort.lab import KeySort, draw
+from cudalab.labs.keys import KeySort, draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

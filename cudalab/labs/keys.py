@@ -1,0 +1,170 @@
+"""Keys: their order by bits, their data, and the part that the labs which sort them share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from cudalab.errors import UsageError
+from cudalab.formats import as_bytes
+from cudalab.labs.base import Array, Case, Inputs, Lab, Size
+from cudalab.labs.compare import Mismatches, compare_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.formats import InputStream
+
+BOUND = 1_000_000  # of the integers of the distribution `bounded`
+JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # random patterns, by "and"
+
+
+class KeySort(Lab):
+    """A lab that sorts keys: everything but its launch plans."""
+
+    distributions: ClassVar[tuple[str, ...]] = (
+        "uniform",
+        "sorted",
+        "reversed",
+        "equal",
+        "few",
+        "half-equal",
+        "top-byte",
+        "bounded",
+        "entropy-0.544",
+        "entropy-0.201",
+    )
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Header int32 n ≥ 0, then n elements of the case's dtype."""
+        (n,) = stream.header("n")
+        return Inputs({"keys": stream.payload("keys", case["dtype"], n)}, {"n": n})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """As many elements as there are keys, without a header."""
+        return stream.payload("sorted keys", case["dtype"], inputs.params["n"]).array()
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """Nothing in, nothing out."""
+        return None if inputs.params["n"] else np.empty(0, case["dtype"])
+
+    def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
+        """Random 32- or 64-bit patterns, shaped by `dist`; float keys hold NaNs and infinities."""
+        if not isinstance(n, int) or dist not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no data of size {n} with distribution {dist}",
+                hint=f"one number, and a distribution of {', '.join(self.distributions)}",
+            )
+        yield np.array([n], "<i4").tobytes()
+        yield as_bytes(draw(np.dtype(case["dtype"]), n, dist, seed))
+
+    def reference(self, inputs: Inputs, case: Case) -> Array:
+        """NumPy's sort of the keys' bits, mapped so that unsigned order is the key order."""
+        del case
+        keys = inputs.arrays["keys"]
+        assert isinstance(keys, np.ndarray)
+        bits = ordered_bits(keys)
+        bits.sort()
+        return from_ordered_bits(bits, keys.dtype)
+
+    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+        """Exact, with the kind of mistake in words."""
+        expected = self.reference(inputs, case)
+        found = compare_exact(got, expected)
+        if found is None:
+            return None
+        bits = ordered_bits(got)
+        descents = np.flatnonzero(bits[1:] < bits[:-1])
+        if len(descents):
+            places = "place" if len(descents) == 1 else "places"
+            found.findings.append(
+                f"not sorted: element {descents[0] + 1} is smaller than element {descents[0]} "
+                f"({len(descents):,} such {places})"
+            )
+            bits.sort()
+        same_keys = bool((bits == ordered_bits(expected)).all())
+        found.findings.append(
+            "the same multiset of keys: none lost, none invented"
+            if same_keys
+            else "not the same multiset: some keys of the input are missing, others were not there"
+        )
+        return found
+
+
+def ordered_bits(keys: Array) -> Array:
+    """The keys' bits, mapped so that their unsigned order is the order of the keys.
+
+    int32: the sign bit flipped. float32: all bits of negatives flipped, the sign bit of the rest:
+    -NaN < -inf < … < -0 < +0 < … < +inf < +NaN.
+    """
+    bits: Array = keys.view(f"u{keys.itemsize}")
+    sign = bits.dtype.type(1 << (8 * keys.itemsize - 1))
+    if keys.dtype.kind == "f":
+        return np.where(bits & sign, ~bits, bits | sign)
+    ordered: Array = bits ^ sign if keys.dtype.kind == "i" else bits.copy()
+    return ordered
+
+
+def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
+    """The inverse of `ordered_bits`."""
+    sign = bits.dtype.type(1 << (8 * bits.itemsize - 1))
+    if dtype.kind == "i":
+        bits = bits ^ sign
+    elif dtype.kind == "f":
+        bits = np.where(bits & sign, bits ^ sign, ~bits)
+    return bits.view(dtype)
+
+
+def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
+    """Draw n keys from PCG64's raw output: the same seed gives the same bytes everywhere.
+
+    `bounded` are floats from 0 to below 1, and integers below a million. Of `half-equal` keys every
+    other one is the same. Keys of little entropy are random patterns of which three or five are
+    joined by "and": a bit is 1 in one of 8 or 32 keys (Thearling and Smith 1992, and CUB's
+    benchmarks); the number says how many bits of entropy a bit has.
+    """
+    raw = np.random.PCG64(seed)
+    bits = _patterns(raw, n, dtype.itemsize)
+    for _ in range(JOINED.get(dist, 1) - 1):
+        bits = bits & _patterns(raw, n, dtype.itemsize)
+    word = bits.dtype.type
+    match dist:
+        case "uniform" | "entropy-0.544" | "entropy-0.201":
+            pass
+        case "sorted" | "reversed":
+            bits = from_ordered_bits(np.sort(bits), dtype).view(bits.dtype)
+            bits = bits[::-1].copy() if dist == "reversed" else bits
+        case "equal":
+            bits = np.full(n, word(raw.random_raw() & (2 ** (8 * dtype.itemsize) - 1)))
+        case "few":
+            values = raw.random_raw(16).astype("<u8").view(bits.dtype)[:16]
+            bits = values[bits % word(16)]
+        case "half-equal":
+            bits = bits.copy()
+            bits[::2] = word(raw.random_raw() & (2 ** (8 * dtype.itemsize) - 1))
+        case "top-byte":
+            bits = bits << word(8 * dtype.itemsize - 8)
+        case "bounded":
+            bits = _bounded(bits, dtype)
+        case _:
+            raise ValueError(f"unknown distribution {dist!r}")
+    return bits.view(dtype)
+
+
+def _patterns(raw: np.random.PCG64, n: int, itemsize: int) -> Array:
+    """That many random patterns of `itemsize` bytes."""
+    words = raw.random_raw(-(-n * itemsize // 8))
+    return words.astype("<u8").view(f"<u{itemsize}")[:n]
+
+
+def _bounded(bits: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Random patterns made into floats from 0 to below 1, or integers below BOUND."""
+    word = bits.dtype.type
+    if dtype.kind == "f":
+        digits = 24 if dtype.itemsize == 4 else 53
+        steps = (bits >> word(8 * dtype.itemsize - digits)).astype(dtype)
+        bounded: Array = np.ldexp(steps, -digits).astype(dtype).view(bits.dtype)
+    else:
+        bounded = bits % word(BOUND)
+    return bounded
