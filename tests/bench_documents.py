@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 from cudalab.bench import bounds, measure, results
+from cudalab.bench.document import Ceiling, Conditions, Document, Table, from_json
 
 PROPERTIES = {"name": "Test GPU", "multiprocessors": 4, "driver": "1.0, CUDA 13.0"}
 SAMPLES = 6
@@ -23,29 +26,29 @@ def row(name, ms, *, kind="variant", **changed):
 def table(rows, *, lab="reduce", n=1024, flops=0, sweep=(), **case):
     """A table of `rows` on a device that copies 100 GB/s and does 50 GFLOP/s."""
     done = bounds.Work(n, 4 * n, 4, flops)
-    ceiling = {"gb_per_s": 100.0, "gflop_per_s": 50.0}
-    return {
-        "lab": lab,
-        "case": case or {"dtype": "int32", "op": "sum", "along": "all"},
-        "size": f"{n:,}",
-        "dist": "uniform",
-        "work": {
-            "items": done.items,
-            "read_bytes": done.read_bytes,
-            "write_bytes": done.write_bytes,
-            "flops": done.flops,
-        },
-        "ceiling": ceiling,
-        "sweep": list(sweep),
-        "rows": results.rows_of(rows, done, ceiling, ladder=not sweep),
-        "end_to_end": None,
-        "notes": [],
-    }
+    ceiling = Ceiling(100.0, 50.0)
+    return Table(
+        lab=lab,
+        case=case or {"dtype": "int32", "op": "sum", "along": "all"},
+        size=f"{n:,}",
+        dist="uniform",
+        work=done,
+        ceiling=ceiling,
+        sweep=list(sweep),
+        rows=results.rows_of(rows, done, ceiling, ladder=not sweep),
+        end_to_end=None,
+        notes=[],
+    )
 
 
 def document(*tables, device="cuda", name="Test GPU", caches=("cold",)):
-    """A whole run; it is what `results.check` accepts."""
-    environment = results.environment(device, {**PROPERTIES, "name": name}, 100.0, [])
-    environment |= {"date": "2026-01-31T12:00:00+00:00", "versions": {"cudalab": "1"}, "commit": ""}
-    conditions = {"caches": list(caches), "time_limit_s": 1.0, "seed": 0}
-    return results.check(results.document(environment, conditions, tables))
+    """A whole run; it is what `from_json` accepts."""
+    environment = replace(
+        results.environment(device, {**PROPERTIES, "name": name}, 100.0, []),
+        date="2026-01-31T12:00:00+00:00",
+        versions={"cudalab": "1"},
+        commit="",
+    )
+    conditions = Conditions(list(caches), 1.0, 0)
+    made = Document(environment=environment, conditions=conditions, tables=list(tables))
+    return from_json(asdict(made))

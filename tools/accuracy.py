@@ -139,11 +139,11 @@ def main(device: str) -> None:
             "matmul": dict(of_products(opened, SIZES[device])),
             "solve": dict(of_systems(opened)),
         }
-    name = described["device_name"]
+    name = described.device_name
     stored = {
         "device": name,
         "date": results.today(),
-        "commit": described["commit"],
+        "commit": described.commit,
         "n": {"matmul": SIZES[device], "solve": UNKNOWNS},
         "errors": tables,
     }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
-from cudalab.bench.results import load
+from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
@@ -129,8 +129,8 @@ def row(figure: dict[str, Any]) -> list[str]:
 def bench() -> str:
     """From each ladder of docs/results/bench/*.json: the first rung, the fastest, the baselines."""
     found = [
-        ladders.heading(stored["environment"])
-        + table(ladders.COLUMNS, map(ladders.line, stored["tables"]))
+        ladders.heading(stored.environment)
+        + table(ladders.COLUMNS, map(ladders.line, stored.tables))
         for stored in map(load, sorted(results.FOLDER.glob("bench/*.json")))
     ]
     return "\n".join(found) or "No measurement is stored yet.\n"

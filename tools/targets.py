@@ -13,12 +13,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import labs
-from cudalab.bench.results import load
+from cudalab.bench.document import load
 from tools import results
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def main(command: str, *words: str) -> None:
     if command == "run":
         documents = (measured(t) for t in TARGETS if not words or t.lab in words)
     elif command == "add" and words:
-        documents = (load(Path(word)) for word in words)
+        documents = (asdict(load(Path(word))) for word in words)
     else:
         sys.exit(__doc__)
     for document in documents:  # each is stored before the next is measured
@@ -199,7 +199,7 @@ def measured(target: Target) -> Json:
             *dist, *target.options,
         ]  # fmt: skip
         subprocess.run(command, check=True, cwd=results.ROOT, stdout=subprocess.DEVNULL)
-        return load(path)
+        return asdict(load(path))
 
 
 def shown(size: Size, comma: str = ",") -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cudalab.bench import bounds, measure, results
+from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
 from cudalab.bench.measure import Candidate, Entry, Meter, Plan, Row, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError
 from cudalab.labs import registry
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from cudalab.backends.base import Device
+    from cudalab.bench.document import Scalar
     from cudalab.bench.measure import Data
-    from cudalab.bench.results import Json
     from cudalab.labs.base import Case, Lab, Size
     from cudalab.labs.header import Variant
 
@@ -53,9 +54,9 @@ class Progress(Protocol):
     def update(self, done: float, estimate: str) -> None: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked for."""
+    """What a call of bench is to measure."""
 
     labs: list[tuple[Lab, Case]]
     sizes: list[Size] | None = None  # None: each lab's own
@@ -77,7 +78,7 @@ class Suite:
         device: Device,
         request: Request,
         progress: Progress,
-        save: Callable[[Json], None],
+        save: Callable[[Document], None],
         busy: Sequence[str] = (),
     ) -> None:
         """`save` is called with the document whenever there is more to keep."""
@@ -96,35 +97,35 @@ class Suite:
             max(BUDGET_S / len(self.jobs), LEAST_TABLE_S), MOST_TABLE_S
         )
         self.plan = Plan(limit, request.time_limit_s is not None, tuple(busy))
-        self.document = results.document(
-            results.environment(device.name, properties, device.bandwidth(), busy),
-            {"caches": list(request.caches), "time_limit_s": limit, "seed": request.seed},
-            [],
+        self.document = Document(
+            environment=results.environment(device.name, properties, device.bandwidth(), busy),
+            conditions=Conditions(list(request.caches), limit, request.seed),
+            tables=[],
         )
         self.exit_codes: set[int] = set()
 
-    def tables(self) -> Iterator[Json]:
+    def tables(self) -> Iterator[Table]:
         """Measure one table after the other."""
         for lab, case, size, chosen in self.jobs:
             with tempfile.TemporaryDirectory(prefix="cudalab-bench-") as folder:
                 yield self._table(lab, case, size, chosen, Path(folder))
 
-    def _table(self, lab: Lab, case: Case, size: Size, chosen: Chosen, folder: Path) -> Json:
+    def _table(self, lab: Lab, case: Case, size: Size, chosen: Chosen, folder: Path) -> Table:
         dist = self.request.dist or lab.distributions[0]
-        table: Json = {
-            "lab": lab.name,
-            "case": shown_case(lab, case),
-            "size": "x".join(f"{d:,}" for d in (size if isinstance(size, tuple) else (size,))),
-            "dist": dist,
-            "work": {"items": 0, "read_bytes": 0, "write_bytes": 0, "flops": 0},
-            "ceiling": self._ceiling(),
-            "sweep": free_defines(self.request.sweep),
-            "rows": [],
-            "end_to_end": None,
-            "notes": chosen[1],
-        }
-        self.document["tables"].append(table)
-        self.progress.begin(results.heading(table))
+        table = Table(
+            lab=lab.name,
+            case=shown_case(lab, case),
+            size="x".join(f"{d:,}" for d in (size if isinstance(size, tuple) else (size,))),
+            dist=dist,
+            work=bounds.Work(0, 0, 0),
+            ceiling=self._ceiling(),
+            sweep=free_defines(self.request.sweep),
+            rows=[],
+            end_to_end=None,
+            notes=chosen[1],
+        )
+        self.document.tables.append(table)
+        self.progress.begin(table.heading())
         self.progress.step("input")
         data = measure.make_data(lab, case, size, dist, self.request.seed, self.device, folder)
         entries = _Entries(self, lab, case, data, table)
@@ -135,7 +136,7 @@ class Suite:
                 entries.add_baseline(name)
         self._measure(entries)
         if not self.request.sweep:
-            table["end_to_end"] = self._end_to_end(lab, case, entries, data)
+            table.end_to_end = self._end_to_end(lab, case, entries, data)
         self.exit_codes |= self._exit_codes(entries)
         self.keep(entries, now=True)
         return table
@@ -146,13 +147,12 @@ class Suite:
         some = any(entry.row.status is Status.OK for entry in entries.found)
         return codes & {0, int(ExitCode.WRONG_ANSWER)} if self.request.sweep and some else codes
 
-    def _ceiling(self) -> Json:
+    def _ceiling(self) -> Ceiling:
         """The measured copy, and the peak of the units at the clock that was measured."""
         gflop_per_s = None
         if self.meter.best_mhz and self.declared_mhz:
             gflop_per_s = self.peaks.flops / 1e9 * self.meter.best_mhz / self.declared_mhz
-        gb_per_s = self.document["environment"]["copy_gb_per_s"]
-        return {"gb_per_s": gb_per_s, "gflop_per_s": gflop_per_s}
+        return Ceiling(self.document.environment.copy_gb_per_s, gflop_per_s)
 
     def _measure(self, entries: _Entries) -> None:
         judge = measure.Judge(
@@ -168,7 +168,7 @@ class Suite:
         finally:
             self.keep(entries, now=True)
 
-    def _end_to_end(self, lab: Lab, case: Case, entries: _Entries, data: Data) -> Json | None:
+    def _end_to_end(self, lab: Lab, case: Case, entries: _Entries, data: Data) -> EndToEnd | None:
         """Of the device's default, where it is in the table, else of the fastest."""
         right = [e for e in entries.found if e.row.status is Status.OK and e.variant]
         if not right:
@@ -180,22 +180,26 @@ class Suite:
         try:
             stages = measure.end_to_end(lab, best.variant, self.device, case, data.path)
         except CudalabError as error:
-            entries.table["notes"].append(f"end to end: {error.message}")
+            entries.table.notes.append(f"end to end: {error.message}")
             return None
-        return {"variant": best.row.name, "stages_ms": stages}
+        return EndToEnd(best.row.name, stages)
 
     def keep(self, entries: _Entries, *, now: bool = False) -> None:
         """Bring the document up to date; save it now, or when the last time is a while ago."""
         if not now and time.monotonic() < self._saved + SAVE_EVERY_S:
             return
-        entries.table["ceiling"] = self._ceiling()
-        entries.table["rows"] = results.rows_of(
+        table = entries.table
+        table.work = entries.work()
+        table.ceiling = self._ceiling()
+        table.rows = results.rows_of(
             [entry.row for entry in entries.found],
-            entries.work(),
-            entries.table["ceiling"],
+            table.work,
+            table.ceiling,
             ladder=not self.request.sweep,
         )
-        self.document["environment"]["clock_mhz"] = self.meter.best_mhz or None
+        self.document.environment = replace(
+            self.document.environment, clock_mhz=self.meter.best_mhz or None
+        )
         self._save(self.document)
         self._saved = time.monotonic()
 
@@ -231,21 +235,14 @@ class _VariantEntry(Entry):
 class _Entries:
     """The rows of a table, and what makes them."""
 
-    def __init__(self, suite: Suite, lab: Lab, case: Case, data: Data, table: Json) -> None:
+    def __init__(self, suite: Suite, lab: Lab, case: Case, data: Data, table: Table) -> None:
         self.suite, self.lab, self.case, self.data, self.table = suite, lab, case, data, table
         self.found: list[_VariantEntry] = []
         self._answer_bytes = 0
 
     def work(self) -> bounds.Work:
         """What the table's computation is at least."""
-        found = bounds.of(self.lab.name, self.data.inputs, self.case, self._answer_bytes)
-        self.table["work"] = {
-            "items": found.items,
-            "read_bytes": found.read_bytes,
-            "write_bytes": found.write_bytes,
-            "flops": found.flops,
-        }
-        return found
+        return bounds.of(self.lab.name, self.data.inputs, self.case, self._answer_bytes)
 
     def add_variant(self, variant: Variant) -> None:
         """Compile it; what cannot run is a row with the reason."""
@@ -283,7 +280,7 @@ class _Entries:
         suite, data = self.suite, self.data
         reason = baselines.why_not(name, self.lab, self.case, suite.device.name)
         if reason:
-            self.table["notes"].append(f"left out: {reason}")
+            self.table.notes.append(f"left out: {reason}")
             return
         suite.progress.step(name)
         try:
@@ -472,7 +469,7 @@ def exit_code(codes: set[int]) -> int:
     return wrong if wrong in codes else max(codes, default=0)
 
 
-def shown_case(lab: Lab, case: Case) -> Json:
+def shown_case(lab: Lab, case: Case) -> dict[str, Scalar]:
     """The axes of the case, and the options that are not as they always are."""
     usual = lab.complete({})
     axes = {axis: case[axis] for axis in lab.axes if axis not in lab.derived}

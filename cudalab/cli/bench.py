@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from cudalab.bench.results import Comparison, Json
+    from cudalab.bench.document import Document
     from cudalab.bench.suite import Request
     from cudalab.labs.base import Lab
 
@@ -201,16 +201,16 @@ def bench(
     **options: Any,
 ) -> int:
     """Measure variants side by side: right answers first, then times that can be trusted."""
-    from cudalab.bench import results
+    from cudalab.bench import document
 
     if compared:
         refuse_measuring("--compare", "compared", "threshold")
-        old, new = map(results.load, compared)
+        old, new = map(document.load, compared)
         return verdicts(old, new, threshold)
-    before = results.load(against) if against else None
+    before = document.load(against) if against else None
     if kernel:
         kill_after = kill_after or KILL_AFTER_S
-    files = Files(json_path, csv_path, markdown_path, plot_path)
+    files = Files(json=json_path, csv=csv_path, markdown=markdown_path, plot=plot_path)
     work = partial(
         run,
         names=names,
@@ -243,24 +243,25 @@ class Files:
 
             check_target(str(self.plot))
 
-    def save(self, document: Json) -> None:
+    def save(self, document: Document) -> None:
         """Keep every sample that there is so far."""
-        from cudalab.bench import results
+        from cudalab.bench.document import as_json, save
 
         if self.json:
-            results.save(self.json, results.as_json(document))
+            save(self.json, as_json(document))
 
-    def finish(self, document: Json) -> None:
+    def finish(self, document: Document) -> None:
         """Write what is made of all samples."""
-        from cudalab.bench import grids, results
+        from cudalab.bench import files
+        from cudalab.bench.document import save
 
         self.save(document)
         if self.csv:
-            results.save(self.csv, grids.csv_text(document))
+            save(self.csv, files.csv_text(document))
         if self.markdown:
-            results.save(self.markdown, grids.markdown(document))
+            save(self.markdown, files.markdown(document))
 
-    def draw(self, document: Json) -> int:
+    def draw(self, document: Document) -> int:
         """Draw the picture. A failure is told and returned, for the results matter more."""
         if not self.plot:
             return ExitCode.OK
@@ -275,13 +276,15 @@ def run(
     device: str,
     threads: int | None,
     files: Files,
-    before: Json | None,
+    before: Document | None,
     threshold: float,
     **options: Any,
 ) -> int:
     """Measure, and print each table when it is there."""
     from cudalab.backends import choose_device, open_device
-    from cudalab.bench import grids, results
+    from cudalab.bench import grids
+    from cudalab.bench.comparison import check_comparable
+    from cudalab.bench.files import device_lines
     from cudalab.bench.suite import Suite, check, exit_code
     from cudalab.output import terminal
     from cudalab.system import exclusive
@@ -289,9 +292,9 @@ def run(
     files.check()
     device = choose_device() if device == "auto" else device
     if before is not None:
-        results.check_comparable(before, device)
-    asked = request(names, **options)
-    check(asked, device)
+        check_comparable(before, device)
+    selection = request(names, **options)
+    check(selection, device)
     busy: list[str] = []
     with ExitStack() as stack:
         if device == "cuda":
@@ -301,12 +304,12 @@ def run(
         opened = stack.enter_context(open_device(device, threads))
         progress = stack.enter_context(terminal.BenchProgress())
         progress.begin("device")
-        suite = Suite(opened, asked, progress, files.save, busy)
+        suite = Suite(opened, selection, progress, files.save, busy)
         progress.hide()
-        terminal.lines(grids.device_lines(suite.document["environment"]))
+        terminal.lines(device_lines(suite.document.environment))
         for table in suite.tables():
             progress.hide()
-            for found in grids.of_table(table, suite.document["environment"]):
+            for found in grids.of_table(table, suite.document.environment):
                 terminal.grid(found)
     for found in grids.summaries(suite.document):
         terminal.grid(found)
@@ -346,16 +349,11 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
     _check_dist(found, fixed["dist"])
     given: Mapping[str, Any] = options | ({"dtype": dtype} if dtype is not None else {})
     return suite.Request(
-        [(lab, suite.case_of(lab, given)) for lab in found],
-        fixed["sizes"],
-        fixed["variants"],
-        fixed["kernel"],
-        fixed["dist"],
-        fixed["seed"],
-        fixed["baselines"],
-        sweep,
-        (COLD, HOT) if hot and cold else (HOT,) if hot else (COLD,),
-        fixed["time_limit"],
+        labs=[(lab, suite.case_of(lab, given)) for lab in found],
+        sweep=sweep,
+        caches=(COLD, HOT) if hot and cold else (HOT,) if hot else (COLD,),
+        time_limit_s=fixed.pop("time_limit"),
+        **fixed,
     )
 
 
@@ -371,11 +369,12 @@ def _check_dist(found: list[Lab], dist: str | None) -> None:
             )
 
 
-def verdicts(old: Json, new: Json, threshold: float) -> int:
+def verdicts(old: Document, new: Document, threshold: float) -> int:
     """Print what became of each row; 3 for a regression."""
-    from cudalab.bench import grids, results
+    from cudalab.bench.comparison import compare
+    from cudalab.bench.grids import comparison_grid
     from cudalab.output import terminal
 
-    found: Comparison = results.compare(old, new, threshold / 100)
-    terminal.grid(grids.comparison_grid(found))
-    return ExitCode.WRONG_ANSWER if found.regressions else ExitCode.OK
+    comparison = compare(old, new, threshold / 100)
+    terminal.grid(comparison_grid(comparison))
+    return ExitCode.WRONG_ANSWER if comparison.regressions else ExitCode.OK

@@ -31,7 +31,7 @@ from cudalab.errors import ExitCode, InputError, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cudalab.bench.results import Json
+    from cudalab.bench.document import Document, Table
     from cudalab.bench.suite import Request
     from cudalab.labs.base import Case, Lab, Size
 
@@ -125,8 +125,10 @@ def report(
 
     Conclusions are left blank, under headings that ask for them.
     """
-    from cudalab.bench import report as reports
-    from cudalab.bench import results
+    from cudalab.bench.document import load
+    from cudalab.bench.report.content import Source
+    from cudalab.bench.report.merge import Merged, merged
+    from cudalab.bench.report.pages import write
 
     if output and output.suffix.lower() not in (".md", ".html", ".htm"):
         raise UsageError(f"{output}: a report is a file called .md or .html")
@@ -134,11 +136,12 @@ def report(
     text = _text_of(profile) if profile else None
     if measured:
         refuse_measuring("--from", "name", "output", "measured", "profile")
-        document = reports.merged([results.load(path) for path in measured], name)
-        status = 0
+        run, status = merged([load(path) for path in measured], name), 0
     else:
         document, status = measure(lab, json_path, **options)
-    for left_out in reports.write(reports.Source(lab, document, text), output):
+        run = Merged(document, [])
+    source = Source(lab=lab, document=run.document, differing=run.differing, profile=text)
+    for left_out in write(source, output):
         click.echo(f"note: {left_out}", err=True)
     return status
 
@@ -157,23 +160,22 @@ def measure(
     device: str,
     threads: int | None,
     **options: Any,
-) -> tuple[Json, int]:
+) -> tuple[Document, int]:
     """The results of several calls of bench as one: over sizes, then over launch shapes."""
     from cudalab.backends import choose_device, open_device
-    from cudalab.bench import results
+    from cudalab.bench.document import as_json, save
     from cudalab.bench.suite import Suite, exit_code
     from cudalab.output import terminal
     from cudalab.system import exclusive
 
     device = choose_device() if device == "auto" else device
-    found: Json | None = None
+    measured: list[Table] = []
+    document: Document | None = None
     codes: set[int] = set()
 
-    def keep(latest: Json) -> None:
+    def keep(latest: Document) -> None:
         if json_path:
-            before = found["tables"] if found else []
-            text = results.as_json({**latest, "tables": [*before, *latest["tables"]]})
-            results.save(json_path, text)
+            save(json_path, as_json(replace(latest, tables=measured + latest.tables)))
 
     with ExitStack() as stack:
         busy: list[str] = []
@@ -191,10 +193,10 @@ def measure(
             codes |= (
                 suite.exit_codes & {ExitCode.WRONG_ANSWER} if request.sweep else suite.exit_codes
             )
-            tables = [*(found["tables"] if found else []), *suite.document["tables"]]
-            found = {**suite.document, "tables": tables}
-    assert found is not None
-    return found, exit_code(codes)
+            measured += suite.document.tables
+            document = replace(suite.document, tables=measured)
+    assert document is not None
+    return document, exit_code(codes)
 
 
 def requests(
@@ -212,28 +214,29 @@ def requests(
     **given: Any,
 ) -> list[Request]:
     """What a report needs: all variants over n, and launch shapes at the last size."""
-    from cudalab.bench import report, suite
+    from cudalab.bench import suite
+    from cudalab.bench.report import shapes
 
     case: Case = suite.case_of(lab, given)
-    sizes = sizes or report.default_sizes(lab, case, device)
+    sizes = sizes or shapes.default_sizes(lab, case, device)
     over_n = suite.Request(
-        [(lab, case)],
-        sizes,
-        variants,
+        labs=[(lab, case)],
+        sizes=sizes,
+        variants=variants,
         dist=dist,
         seed=seed,
         baselines=baselines,
         time_limit_s=time_limit,
     )
-    shapes = replace(over_n, sizes=sizes[-1:], baselines=())
+    over_shapes = replace(over_n, sizes=sizes[-1:], baselines=())
     if sweep:
-        return [over_n, replace(shapes, sweep=suite.joined(sweep))]
+        return [over_n, replace(over_shapes, sweep=suite.joined(sweep))]
     if variants == suite.ALL:
-        swept = report.swept_variants(lab, case, device, features)
+        swept = shapes.swept_variants(lab, case, device, features)
     else:
         swept = suite.named(lab, case, variants)
-    found = [(variant.name, report.launch_shapes(variant)) for variant in swept]
+    found = [(variant.name, shapes.launch_shapes(variant)) for variant in swept]
     return [
         over_n,
-        *(replace(shapes, variants=name, sweep=sweep) for name, sweep in found if sweep),
+        *(replace(over_shapes, variants=name, sweep=sweep) for name, sweep in found if sweep),
     ]

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.bench import grids, measure, stats
+from cudalab.bench import measure, stats
+from cudalab.bench.document import device_text
 from cudalab.bench.measure import HOT, Entry, Judge, Meter, Plan, Row, Status
+from cudalab.bench.units import figure, unit_for
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.labs.reduce import lab as reduce
@@ -164,8 +166,8 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
     kinds = list(dict.fromkeys(kind for result in results for kind in result.rows))
     rows = [row for result in results for row in result.rows.values()]
     medians = [median(row) for row in rows if timed(row)]
-    factor, unit = grids.unit_for(ms / LEAST_SHOWN for ms in medians)
-    where = grids.device_text({"device_name": name, "emulated": device == "cpu"})
+    factor, unit = unit_for(ms / LEAST_SHOWN for ms in medians)
+    where = device_text(name, emulated=device == "cpu")
     columns = [
         Column("exercise", right=False),
         Column("size"),
@@ -202,13 +204,13 @@ def _time(row: Row | None, factor: float) -> str:
         return ""
     if not timed(row):
         return str(row.status)
-    return grids.figure(median(row) / factor)
+    return figure(median(row) / factor)
 
 
 def _ratio(found: stats.Ratio | None) -> str:
     if found is None:
         return ""
-    return grids.figure(found.value) if found.decided else "≈ 1"
+    return figure(found.value) if found.decided else "≈ 1"
 
 
 def _part(difference: float | None) -> str:

@@ -16,7 +16,10 @@ from bench_documents import document, row, table
 from traced import profiled
 
 from cudalab import labs
-from cudalab.bench import report, results
+from cudalab.bench.document import as_json, load
+from cudalab.bench.report import blocks as report
+from cudalab.bench.report import content, pages, samples, shapes
+from cudalab.bench.report.merge import Merged, merged
 from cudalab.cli import report as cli_report
 from cudalab.errors import UsageError
 from cudalab.labs import registry
@@ -48,7 +51,12 @@ def swept():
 
 
 def built(found=None, **changed):
-    return report.build(report.Source(REDUCE, found or measured(), pictures=False, **changed))
+    run = found if isinstance(found, Merged) else Merged(found or measured(), [])
+    return content.build(source(run.document, differing=run.differing, pictures=False, **changed))
+
+
+def source(document, **changed):
+    return content.Source(lab=REDUCE, document=document, **changed)
 
 
 def headings(blocks, level):
@@ -110,7 +118,7 @@ def test_the_method_is_the_variants_own_comment():
         "How times were taken",
     ]
     path = registry.find(REDUCE, "first_add_on_load").path
-    comment = report.description(path.read_text(encoding="utf-8"))
+    comment = content.description(path.read_text(encoding="utf-8"))
     first = section(blocks, "first_add_on_load")
     assert first[0].text == "what first_add_on_load does."
     assert " ".join(b.text for b in first[1:-1]) == " ".join(comment.split())
@@ -126,7 +134,7 @@ def test_a_student_s_kernel_is_for_the_student_to_describe():
 @pytest.mark.parametrize("name", labs.names())
 def test_every_variant_has_a_description(name):
     for variant in registry.variants(labs.get(name)):
-        text = report.description(variant.path.read_text(encoding="utf-8"))
+        text = content.description(variant.path.read_text(encoding="utf-8"))
         assert len(text.split()) > 15, variant.label
         assert "///" not in text
         assert "summary" not in text.splitlines()[0]
@@ -136,12 +144,12 @@ def test_description():
     text = (
         "// /// cudalab\n// order = 1\n// ///\n//\n// The idea.\n//\n//     code\nint x;\n// no\n"
     )
-    assert report.description(text) == "The idea.\n\n    code"
-    assert report.description("// /// cudalab\n// ///\n__global__ void f() {}\n") == ""
+    assert content.description(text) == "The idea.\n\n    code"
+    assert content.description("// /// cudalab\n// ///\n__global__ void f() {}\n") == ""
 
 
 def test_indented_lines_stay_as_they_are():
-    blocks = report._paragraphs("One\ntwo.\n\n  a = b\n  c = d\n\nThree.")
+    blocks = content._paragraphs("One\ntwo.\n\n  a = b\n  c = d\n\nThree.")
     assert blocks == [
         report.Text("One two."),
         report.Code("  a = b\n  c = d"),
@@ -171,7 +179,7 @@ def test_tables_of_each_size_and_over_n():
 
 
 def test_launch_shapes_have_a_section_of_their_own():
-    both = report.merged([measured(), swept()], "reduce")
+    both = merged([measured(), swept()], "reduce")
     (shapes,) = section(built(both), "Launch shapes")
     assert [column.title for column in shapes.grid.columns] == ["variant", "32", "64", "128"]
     assert "1.000 *" in shapes.grid.rows[0]
@@ -182,16 +190,16 @@ def test_launch_shapes_have_a_section_of_their_own():
 def test_a_sweep_of_which_nothing_ran_is_left_out():
     rows = [row("lu[TILE=8]", None, defines={"TILE": 8})]
     nothing = document(table(rows, sweep=["TILE"]))
-    blocks = built(report.merged([measured(), nothing], "reduce"))
+    blocks = built(merged([measured(), nothing], "reduce"))
     assert "Launch shapes" not in headings(blocks, 2)
     assert "Which launch shape is best, and why?" not in headings(blocks, 3)
 
 
 def test_questions_follow_what_was_measured():
-    asked = report.questions(measured()["tables"])
+    asked = content.questions(measured().tables)
     assert len(asked) == 6
     assert asked[-1] == "Conclusions"
-    one = report.questions(document(table([row("sequential", 1.0)]))["tables"])
+    one = content.questions(document(table([row("sequential", 1.0)])).tables)
     assert len(one) == 3
     blocks = built()
     conclusions = section(blocks, "Conclusions")
@@ -242,16 +250,18 @@ def test_a_sample_s_answer_is_right(name, given):
     lab = labs.get(name)
     case = lab.complete(given)
     stored = {k: v for k, v in case.items() if isinstance(v, str | int | float | bool)}
-    made = table([row("any", 1.0)], lab=name, **stored) | {"dist": lab.distributions[0]}
-    _, said, given_code, answered, answer_code = report._samples(lab, made)
+    made = dataclasses.replace(
+        table([row("any", 1.0)], lab=name, **stored), dist=lab.distributions[0]
+    )
+    _, said, given_code, answered, answer_code = samples.samples(lab, made)
     size = int(re.search(r"An input of (\d+) bytes", said.text)[1])
     assert size <= 200
     stream = undumped(given_code.text)
-    assert len(stream) == min(size, report.SHOWN_BYTES)
+    assert len(stream) == min(size, samples.SHOWN_BYTES)
     answer_size = int(re.search(r"answer, (\d+) bytes", answered.text)[1])
     answer = undumped(answer_code.text)
     if len(stream) == size and len(answer) == answer_size:
-        inputs = report.read_back(lab, case, stream)
+        inputs = samples.read_back(lab, case, stream)
         dtype = next(iter(inputs.arrays.values())).dtype if name != "histogram" else np.uint32
         assert lab.compare(np.frombuffer(answer, dtype), inputs, case) is None
 
@@ -262,26 +272,26 @@ def undumped(text):
 
 
 def test_dump():
-    assert report.dump(bytes(range(18))) == (
+    assert samples.dump(bytes(range(18))) == (
         "0000  00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f\n0010  10 11"
     )
-    assert report.dump(bytes(100)).splitlines()[-1] == "...   36 more"
-    assert report.dump(b"") == ""
+    assert samples.dump(bytes(100)).splitlines()[-1] == "...   36 more"
+    assert samples.dump(b"") == ""
 
 
 def test_shown():
-    assert report.shown(np.array([1, 2])) == "[1, 2]"
+    assert samples.shown(np.array([1, 2])) == "[1, 2]"
     counts = np.zeros(256, np.uint32)
     counts[[3, 200]] = 5, 7
-    assert report.shown(counts) == "[3] = 5, [200] = 7; the others of 256 are 0"
-    assert "..." in report.shown(np.arange(100))
+    assert samples.shown(counts) == "[3] = 5, [200] = 7; the others of 256 are 0"
+    assert "..." in samples.shown(np.arange(100))
 
 
 # Files -------------------------------------------------------------------------------------------
 
 
 def test_markdown():
-    text = report.markdown(built())
+    text = pages.markdown(built())
     assert text.startswith("# Lab report: reduce\n\nReduces an array")
     assert "| variant | median ms |" in text
     assert "| sequential | 4.000 |" in text
@@ -301,7 +311,7 @@ def test_markdown():
     ],
 )
 def test_what_markdown_would_misread_is_escaped(text, expected):
-    assert report._markdown_text(text) == expected
+    assert pages._markdown_text(text) == expected
 
 
 class Page(html.parser.HTMLParser):
@@ -330,7 +340,7 @@ class Page(html.parser.HTMLParser):
 
 def test_html_needs_nothing_else():
     blocks = built(profile="<b>&amp;</b>")
-    page = Page(report.html(blocks))
+    page = Page(pages.html(blocks))
     assert "Lab report: reduce" in page.text
     assert "<b>&amp;</b>" in page.text
     links = [a for tag, a in page.attributes if {"src", "href"} & a.keys()]
@@ -350,13 +360,13 @@ def matplotlib():
 @pytest.mark.usefixtures("matplotlib")
 def test_html_carries_its_pictures(tmp_path):
     path = tmp_path / "report.html"
-    assert report.write(report.Source(REDUCE, measured()), path) == []
+    assert pages.write(source(measured()), path) == []
     assert list(tmp_path.iterdir()) == [path]
     page = Page(path.read_text(encoding="utf-8"))
     pictures = [a["src"] for tag, a in page.attributes if tag == "img"]
     assert len(pictures) == 2
-    for source in pictures:
-        kind, data = source.split(",")
+    for picture in pictures:
+        kind, data = picture.split(",")
         assert kind == "data:image/svg+xml;base64"
         assert b"<svg" in base64.b64decode(data)
 
@@ -364,7 +374,7 @@ def test_html_carries_its_pictures(tmp_path):
 @pytest.mark.usefixtures("matplotlib")
 def test_markdown_s_pictures_lie_beside_it(tmp_path):
     path = tmp_path / "out.md"
-    assert report.write(report.Source(REDUCE, measured()), path) == []
+    assert pages.write(source(measured()), path) == []
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out-1.png", "out-2.png", "out.md"]
     shown = re.findall(r"!\[.*\]\((.*)\)", path.read_text(encoding="utf-8"))
     assert shown == ["out-1.png", "out-2.png"]
@@ -374,7 +384,7 @@ def test_without_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     path = tmp_path / "out.md"
-    (said,) = report.write(report.Source(REDUCE, measured()), path)
+    (said,) = pages.write(source(measured()), path)
     assert "no pictures" in said
     assert "cudalab[plot]" in said
     assert "![" not in path.read_text(encoding="utf-8")
@@ -385,24 +395,23 @@ def test_without_matplotlib(tmp_path, monkeypatch):
 
 def test_results_of_different_devices_are_not_mixed():
     with pytest.raises(UsageError, match="different devices: Test GPU and Other GPU"):
-        report.merged([measured(), measured(name="Other GPU")], "reduce")
+        merged([measured(), measured(name="Other GPU")], "reduce")
 
 
 def test_tables_of_other_labs_are_left_out():
     other = document(table([row("naive", 1.0)], lab="transpose"))
-    merged = report.merged([other, measured(), swept()], "reduce")
-    assert [t["lab"] for t in merged["tables"]] == ["reduce"] * 3
+    run = merged([other, measured(), swept()], "reduce")
+    assert [t.lab for t in run.document.tables] == ["reduce"] * 3
 
 
 def one_run(cache, **changed):
     rows = [row("sequential", 2.0, cache=cache), row("first_add_on_load", 1.0, cache=cache)]
     found = document(table(rows), caches=(cache,))
-    found["environment"] |= changed
-    return found
+    return dataclasses.replace(found, environment=dataclasses.replace(found.environment, **changed))
 
 
 def test_files_of_cold_and_hot_caches():
-    blocks = built(report.merged([one_run("cold"), one_run("hot")], "reduce"))
+    blocks = built(merged([one_run("cold"), one_run("hot")], "reduce"))
     (text,) = section(blocks, "How times were taken")
     assert "Cold: the caches were flushed before each sample; hot:" in text.text
     *_, over_n = [b.grid for b in section(blocks, "Results")]
@@ -415,8 +424,8 @@ def test_files_of_cold_and_hot_caches():
 def test_what_differs_between_the_files_is_said_at_their_tables():
     one = one_run("cold", commit="1111111")
     other = one_run("cold", date="2026-02-01T12:00:00+00:00", copy_gb_per_s=90.0)
-    other["conditions"]["seed"] = 7
-    blocks = built(report.merged([one, other], "reduce"))
+    other.conditions = dataclasses.replace(other.conditions, seed=7)
+    blocks = built(merged([one, other], "reduce"))
     first, second, _ = [b.grid for b in section(blocks, "Results")]
     copy = "copy, memory to memory, measured (GB/s)"
     assert first.notes[-1] == (
@@ -434,8 +443,8 @@ def test_what_differs_between_the_files_is_said_at_their_tables():
 
 
 def test_files_that_do_not_differ_need_no_notes():
-    merged = report.merged([measured(), swept()], "reduce")
-    assert all(t["notes"] == [] for t in merged["tables"])
+    run = merged([measured(), swept()], "reduce")
+    assert all(t.notes == [] for t in run.document.tables)
 
 
 @pytest.mark.parametrize(
@@ -448,17 +457,17 @@ def test_files_that_do_not_differ_need_no_notes():
 )
 def test_default_sizes(lab, given, device, sizes):
     lab = labs.get(lab)
-    assert report.default_sizes(lab, lab.complete(given), device) == sizes
+    assert shapes.default_sizes(lab, lab.complete(given), device) == sizes
 
 
 def test_launch_shapes_keep_the_proportion():
     variant = registry.find(REDUCE, "first_add_on_load")
-    assert report.launch_shapes(variant) == {
+    assert shapes.launch_shapes(variant) == {
         "THREADS_PER_BLOCK": ["32", "64", "128", "256", "512", "1024"],
         "ITEMS_PER_BLOCK": ["2*THREADS_PER_BLOCK"],
     }
     tiled = registry.find(labs.get("matmul"), "naive")
-    assert report.launch_shapes(tiled) == {"TILE": ["8", "16", "32"]}
+    assert shapes.launch_shapes(tiled) == {"TILE": ["8", "16", "32"]}
 
 
 @pytest.mark.parametrize(
@@ -477,7 +486,7 @@ def test_launch_shapes_keep_the_proportion():
 )
 def test_which_launch_shapes_can_be_changed(defines, swept):
     usual = registry.find(REDUCE, "first_add_on_load")
-    found = report.launch_shapes(dataclasses.replace(usual, defines=defines))
+    found = shapes.launch_shapes(dataclasses.replace(usual, defines=defines))
     assert (list(found) if found else None) == swept
 
 
@@ -487,9 +496,9 @@ def test_every_lab_sweeps_something(name, device):
     lab = labs.get(name)
     case = lab.complete({})
     features = frozenset({"sm_75", "sm_80", "sm_90", "sm_90a"})
-    found = report.swept_variants(lab, case, device, features)
+    found = shapes.swept_variants(lab, case, device, features)
     assert 1 <= len(found) <= 2
-    assert all(report.launch_shapes(variant) for variant in found)
+    assert all(shapes.launch_shapes(variant) for variant in found)
 
 
 def invoke(*args):
@@ -499,7 +508,7 @@ def invoke(*args):
 @pytest.fixture
 def results_file(tmp_path):
     path = tmp_path / "results.json"
-    path.write_text(json.dumps(measured()), encoding="utf-8")
+    path.write_text(as_json(measured()), encoding="utf-8")
     return path
 
 
@@ -549,8 +558,8 @@ def test_measured_on_the_spot(tmp_path, device_name):
         *("--time-limit", "0.01", "-o", out, "--json", kept),
     )
     assert done.exception is None, done.output
-    document = results.load(kept)
-    assert [(t["size"], t["sweep"]) for t in document["tables"]] == [
+    document = load(kept)
+    assert [(t.size, t.sweep) for t in document.tables] == [
         ("100", []),
         ("1,000", []),
         ("1,000", ["THREADS_PER_BLOCK"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 from bench_documents import document, row, table
@@ -57,7 +58,7 @@ def test_the_floor_is_a_copy_of_the_same_bytes():
 
 
 def test_a_ladder_of_rates():
-    made = ladder(two_sizes()["tables"][1], two_sizes()["environment"])
+    made = ladder(two_sizes().tables[1], two_sizes().environment)
     assert made.x_label == "GB/s"
     assert made.ceiling == (100, "measured copy, 100 GB/s")
     gigabytes = 16_388 / 1e9
@@ -74,7 +75,7 @@ def test_a_ladder_of_rates():
 
 def test_a_ladder_of_operations():
     flops = 2 * 1024**2
-    made = ladder(table([row("naive", 1.0)], lab="matmul", flops=flops), document()["environment"])
+    made = ladder(table([row("naive", 1.0)], lab="matmul", flops=flops), document().environment)
     assert made.x_label == "GFLOP/s"
     assert made.rungs[0].value == pytest.approx(flops / 1e6)
     assert made.ceiling == (50, "peak of the units, 50 GFLOP/s")
@@ -93,7 +94,7 @@ def test_emulated_times_are_labelled():
 
 def test_shapes_are_measured_in_elements():
     tables = [
-        table([row("tile", 1.0)], n=n) | {"size": size} for n, size in [(6, "2x3"), (2, "1x2")]
+        replace(table([row("tile", 1.0)], n=n), size=size) for n, size in [(6, "2x3"), (2, "1x2")]
     ]
     over, _ = charts(document(*tables))
     assert over.x_label == "elements"
@@ -115,7 +116,7 @@ def test_a_sweep_of_two_defines_has_a_line_for_each_of_the_first():
     rows = [
         row(f"tree[A={a} B={b}]", a * b, defines={"A": a, "B": b}) for a in (1, 2) for b in (3, 4)
     ]
-    made = over_shapes(table(rows, sweep=["A", "B"]), document()["environment"])
+    made = over_shapes(table(rows, sweep=["A", "B"]), document().environment)
     assert made.x_label == "B"
     assert [(line.label, line.x, line.y) for line in made.lines] == [
         ("tree A=1", [3, 4], [3, 4]),
@@ -129,7 +130,7 @@ def test_a_sweep_has_a_line_for_each_state_of_the_caches():
         for t in (1, 2)
         for cache, scale in (("cold", 4), ("hot", 2))
     ]
-    made = over_shapes(table(rows, sweep=["T"]), document()["environment"])
+    made = over_shapes(table(rows, sweep=["T"]), document().environment)
     assert [(line.label, line.x, line.y) for line in made.lines] == [
         ("tree (cold)", [1, 2], [4, 8]),
         ("tree (hot)", [1, 2], [2, 4]),

@@ -11,13 +11,15 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
 
-from cudalab.bench import bounds, grids, results
+from cudalab.bench import bounds, comparison, files, grids, results, sweeps, units
+from cudalab.bench import document as documents
 from cudalab.bench import measure as bench
 from cudalab.bench.measure import Row, Sample, Status
 from cudalab.cli import bench as cli_bench
@@ -27,7 +29,7 @@ from cudalab.output import terminal
 
 DOCS = Path(__file__).parents[2] / "docs" / "bench.md"
 WORK = bounds.Work(items=1_000_000, read_bytes=4_000_000, write_bytes=4, flops=0)
-CEILING = {"gb_per_s": 100.0, "gflop_per_s": 1000.0}
+CEILING = documents.Ceiling(gb_per_s=100.0, gflop_per_s=1000.0)
 
 
 def row(name, samples, **options):
@@ -36,28 +38,21 @@ def row(name, samples, **options):
     return found
 
 
-def table(rows, **options):
-    return {
-        "lab": "reduce",
-        "case": {"dtype": "int32", "op": "sum"},
-        "size": "1,000,000",
-        "dist": "uniform",
-        "work": {"items": WORK.items, "read_bytes": 4_000_000, "write_bytes": 4, "flops": 0},
-        "ceiling": CEILING,
-        "sweep": [],
-        "rows": results.rows_of(rows, WORK, CEILING),
-        "end_to_end": {
-            "variant": "single_pass",
-            "stages_ms": {
-                "read": 1.0,
-                "copy in": 2.0,
-                "kernels": 3.0,
-                "copy out": 4.0,
-                "write": 5.0,
-            },
-        },
-        "notes": ["left out: rows_warp: computes along rows only"],
-    } | options
+def table(rows, *, ladder=True, **options):
+    stages = {"read": 1.0, "copy in": 2.0, "kernels": 3.0, "copy out": 4.0, "write": 5.0}
+    made = documents.Table(
+        lab="reduce",
+        case={"dtype": "int32", "op": "sum"},
+        size="1,000,000",
+        dist="uniform",
+        work=WORK,
+        ceiling=CEILING,
+        sweep=[],
+        rows=results.rows_of(rows, WORK, CEILING, ladder=ladder),
+        end_to_end=documents.EndToEnd("single_pass", stages),
+        notes=["left out: rows_warp: computes along rows only"],
+    )
+    return replace(made, **options)
 
 
 def environment(**options):
@@ -69,24 +64,25 @@ def environment(**options):
         "driver": "580.1, CUDA 13.0",
         "nvcc": "13.0.88 (/usr/local/cuda/bin/nvcc)",
     }
-    return (
-        results.environment("cuda", properties, 100.0, [])
-        | {
-            "date": "2026-01-31T12:00:00+00:00",
-            "versions": {"cudalab": "0.1.0"},
-            "commit": "abc1234",
-            "clock_mhz": 1800.0,
-        }
-        | options
+    made = replace(
+        results.environment("cuda", properties, 100.0, []),
+        date="2026-01-31T12:00:00+00:00",
+        versions={"cudalab": "0.1.0"},
+        commit="abc1234",
+        clock_mhz=1800.0,
     )
+    return replace(made, **options)
 
 
 CPU = {"device": "cpu", "device_name": "Some CPU", "emulated": True}
 
 
 def document(*tables, **options):
-    conditions = {"caches": ["cold"], "time_limit_s": 10.0, "seed": 0}
-    return results.document(environment(**options), conditions, list(tables))
+    return documents.Document(
+        environment=environment(**options),
+        conditions=documents.Conditions(["cold"], 10.0, 0),
+        tables=list(tables),
+    )
 
 
 LADDER = [
@@ -110,23 +106,32 @@ def stored():
 
 def test_what_is_written_can_be_read(stored, tmp_path):
     path = tmp_path / "results.json"
-    results.save(path, results.as_json(stored))
-    assert results.load(path) == json.loads(json.dumps(stored))
+    documents.save(path, documents.as_json(stored))
+    assert documents.load(path) == stored
     assert '"samples_ms": [0.4, 0.4, 0.44, 0.4, 0.4, 0.36],' in path.read_text(encoding="utf-8")
 
 
+STORED = sorted((DOCS.parent / "results" / "bench").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_a_stored_file_stays_as_it_is(path):
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    assert json.dumps(asdict(documents.load(path))) == json.dumps(stored)
+
+
 OBJECTS = {
-    "document": results.DOCUMENT,
-    "environment": results.ENVIRONMENT,
-    "conditions": results.CONDITIONS,
-    "table": results.TABLE,
-    "work": results.WORK,
-    "ceiling": results.CEILING,
-    "end_to_end": results.END_TO_END,
-    "row": results.ROW,
-    "statistics": results.STATISTICS,
-    "bound": results.BOUND,
-    "ratio": results.RATIO,
+    "document": documents.Document,
+    "environment": documents.Environment,
+    "conditions": documents.Conditions,
+    "table": documents.Table,
+    "work": bounds.Work,
+    "ceiling": documents.Ceiling,
+    "end_to_end": documents.EndToEnd,
+    "row": documents.Row,
+    "statistics": documents.Statistics,
+    "bound": bounds.Bound,
+    "ratio": documents.Speedup,
 }
 
 
@@ -136,7 +141,7 @@ def test_the_documentation_has_every_key_and_no_other(name):
     section = re.search(rf"^#### `{name}`$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
     assert section, name
     documented = re.findall(r"^\| `(\w+)`", section[1], re.MULTILINE)
-    assert documented == list(OBJECTS[name])
+    assert documented == [field.name for field in fields(OBJECTS[name])]
 
 
 def spoil(stored, path, value):
@@ -177,9 +182,9 @@ ROW = ["tables", 0, "rows", 0]
 )
 def test_what_is_not_as_documented_is_named(stored, tmp_path, path, value, message):
     file = tmp_path / "results.json"
-    file.write_text(json.dumps(spoil(copy.deepcopy(stored), path, value)), encoding="utf-8")
+    file.write_text(json.dumps(spoil(asdict(stored), path, value)), encoding="utf-8")
     with pytest.raises(InputError) as refused:
-        results.load(file)
+        documents.load(file)
     assert refused.value.message.startswith(f"{file}: {message}")
 
 
@@ -188,54 +193,54 @@ def test_a_file_of_something_else(tmp_path, text):
     file = tmp_path / "results.json"
     file.write_text(text)
     with pytest.raises(InputError, match=r"results\.json"):
-        results.load(file)
+        documents.load(file)
 
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
-        results.load(tmp_path / "results.json")
+        documents.load(tmp_path / "results.json")
 
 
 def test_no_path_of_this_machine_is_stored():
-    assert environment()["properties"]["nvcc"] == "13.0.88"
+    assert environment().properties["nvcc"] == "13.0.88"
 
 
 def test_the_commit_of_the_checkout(monkeypatch):
     monkeypatch.setenv("CUDALAB_COMMIT", "1234567")
-    assert results.environment("cpu", {"Name": "Some CPU"}, 1.0, [])["commit"] == "1234567"
+    assert results.environment("cpu", {"Name": "Some CPU"}, 1.0, []).commit == "1234567"
 
 
 # Statistics of rows -------------------------------------------------------------------------------
 
 
 def test_statistics_of_a_row(stored):
-    found = stored["tables"][0]["rows"][0]["statistics"]
-    assert found["median_ms"] == 0.4
-    assert found["min_ms"] == 0.36
-    assert found["runs"] == 6
-    assert found["items_per_s"] == pytest.approx(2.5e9)
-    assert found["gb_per_s"] == pytest.approx(10.00001)
-    assert found["of_ceiling"] == pytest.approx(0.1000001)
-    assert found["gflop_per_s"] is None
+    found = stored.tables[0].rows[0].statistics
+    assert found.median_ms == 0.4
+    assert found.min_ms == 0.36
+    assert found.runs == 6
+    assert found.items_per_s == pytest.approx(2.5e9)
+    assert found.gb_per_s == pytest.approx(10.00001)
+    assert found.of_ceiling == pytest.approx(0.1000001)
+    assert found.gflop_per_s is None
 
 
 def test_rates_of_operations_are_of_the_units_ceiling():
     product = bounds.Work(1, 8, 4, flops=10**9)
     (found,) = results.rows_of([row("a", [10.0] * 6)], product, CEILING)
-    assert found["statistics"]["gflop_per_s"] == pytest.approx(100)
-    assert found["statistics"]["of_ceiling"] == pytest.approx(0.1)
+    assert found.statistics.gflop_per_s == pytest.approx(100)
+    assert found.statistics.of_ceiling == pytest.approx(0.1)
 
 
 def test_a_rung_is_compared_with_the_one_below_the_first_and_the_baselines(stored):
-    rows = {row["name"]: row for row in stored["tables"][0]["rows"]}
-    assert rows["sequential"]["below"] is rows["sequential"]["first"] is None
-    below, first = rows["single_pass"]["below"], rows["single_pass"]["first"]
-    assert (below["name"], below["ratio"]) == ("first_add_on_load", 2)
-    assert (first["name"], first["ratio"]) == ("sequential", 4)
-    assert rows["single_pass"]["baselines"]["numpy"]["ratio"] == 10
-    assert rows["numpy"]["baselines"] == {}
-    assert rows["numpy"]["statistics"]["of_ceiling"] is None  # not of the GPU's memory
-    assert rows["own.cu"]["below"] is rows["own.cu"]["statistics"] is None
+    rows = {row.name: row for row in stored.tables[0].rows}
+    assert rows["sequential"].below is rows["sequential"].first is None
+    below, first = rows["single_pass"].below, rows["single_pass"].first
+    assert (below.name, below.ratio) == ("first_add_on_load", 2)
+    assert (first.name, first.ratio) == ("sequential", 4)
+    assert rows["single_pass"].baselines["numpy"].ratio == 10
+    assert rows["numpy"].baselines == {}
+    assert rows["numpy"].statistics.of_ceiling is None  # not of the GPU's memory
+    assert rows["own.cu"].below is rows["own.cu"].statistics is None
 
 
 def test_cold_and_hot_rows_are_ladders_of_their_own():
@@ -247,8 +252,8 @@ def test_cold_and_hot_rows_are_ladders_of_their_own():
         row("numpy", [8.0] * 6, kind="baseline", device="cpu"),
     ]
     found = results.rows_of(rows, WORK, CEILING)
-    assert [one["below"] and one["below"]["ratio"] for one in found] == [None, None, 2, 4, None]
-    assert [one["baselines"]["numpy"]["ratio"] for one in found[:4]] == [2, 4, 4, 16]
+    assert [one.below and one.below.ratio for one in found] == [None, None, 2, 4, None]
+    assert [one.baselines["numpy"].ratio for one in found[:4]] == [2, 4, 4, 16]
 
 
 # Tables -------------------------------------------------------------------------------------------
@@ -305,21 +310,21 @@ GPU; cold cache
 @pytest.mark.parametrize(("width", "expected"), [(160, WIDE), (60, NARROW)])
 def test_the_table_at_a_width(stored, monkeypatch, capsys, width, expected):
     monkeypatch.setenv("COLUMNS", str(width))
-    terminal.grid(grids.grid(stored["tables"][0], stored["environment"]))
+    terminal.grid(grids.grid(stored.tables[0], stored.environment))
     assert capsys.readouterr().out == expected
 
 
 @pytest.mark.parametrize("width", range(60, 150, 9))
 def test_no_line_is_wider_than_the_terminal(stored, monkeypatch, capsys, width):
     monkeypatch.setenv("COLUMNS", str(width))
-    terminal.grid(grids.grid(stored["tables"][0], stored["environment"]))
+    terminal.grid(grids.grid(stored.tables[0], stored.environment))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
     assert any("median" in line for line in lines)
 
 
 def test_columns_are_left_out_in_the_order_of_their_worth(stored):
-    shown = grids.grid(stored["tables"][0], stored["environment"])
+    shown = grids.grid(stored.tables[0], stored.environment)
     left_out = [terminal.columns_that_fit(shown, width)[1] for width in range(160, 40, -1)]
     for fewer, more in pairwise(left_out):
         assert set(fewer) <= set(more)
@@ -333,7 +338,7 @@ def test_emulated_times_say_so_in_every_table_and_file():
     assert len(titled) == 3
     assert all("emulated" in grid.title for grid in titled)
     assert "fastest (emulated: no measure of a GPU): single_pass" in shown[0].notes[0]
-    assert "CPU device, emulated: Some CPU" in grids.markdown(found).splitlines()[0]
+    assert "CPU device, emulated: Some CPU" in files.markdown(found).splitlines()[0]
 
 
 def test_warnings_that_are_alike_are_one_line():
@@ -343,7 +348,7 @@ def test_warnings_that_are_alike_are_one_line():
 
 
 def test_end_to_end_separates_the_stages(stored):
-    shown = grids.end_to_end_grid(stored["tables"][0])
+    shown = grids.end_to_end_grid(stored.tables[0])
     assert [column.title for column in shown.columns] == [
         *("variant", "read", "copy in", "kernels", "copy out", "write", "total"),
     ]
@@ -371,10 +376,8 @@ def swept(values, names):
         else:
             one = row(f"{name}[{label}]", [ms] * 6, **options)
         rows.append(one)
-    found = table(rows, sweep=names, end_to_end=None)
-    found["rows"] = results.rows_of(rows, WORK, CEILING, ladder=False)
-    results.check(document(found))
-    return grids.sweep_grids(found, environment())
+    found = table(rows, ladder=False, sweep=names, end_to_end=None)
+    return sweeps.grids(found, environment())
 
 
 def test_a_sweep_of_one_define_has_a_line_for_each_variant():
@@ -479,14 +482,14 @@ def test_a_sweep_of_which_nothing_ran_has_no_star(names):
     ],
 )
 def test_figures_have_four_digits(value, text):
-    assert grids.figure(value) == text
+    assert units.figure(value) == text
 
 
 # Files --------------------------------------------------------------------------------------------
 
 
 def test_markdown_has_every_table(stored):
-    text = grids.markdown(stored)
+    text = files.markdown(stored)
     first, second, *_ = text.splitlines()
     assert first == (
         "Some GPU, 132 multiprocessors, 1980 MHz at most, peak 120.0 GB/s, "
@@ -503,8 +506,8 @@ def test_markdown_has_every_table(stored):
 
 
 def test_csv_has_every_row_in_full(stored):
-    lines = list(csv.DictReader(io.StringIO(grids.csv_text(stored))))
-    assert [line["row"] for line in lines] == [r["name"] for r in stored["tables"][0]["rows"]]
+    lines = list(csv.DictReader(io.StringIO(files.csv_text(stored))))
+    assert [line["row"] for line in lines] == [r.name for r in stored.tables[0].rows]
     assert float(lines[0]["median_ms"]) == 0.4
     assert lines[0]["case"] == "dtype=int32 op=sum"
     assert lines[2]["baselines"] == "numpy=10.0"
@@ -516,14 +519,14 @@ def test_csv_has_every_row_in_full(stored):
 def test_numbers_in_csv_are_in_full():
     one = row("a", [1.0] * 6, defines={"SKIP": 0, "T": 64})
     tables = [table([one], size=size) for size in ("1,000,000", "3,000x200")]
-    lines = list(csv.DictReader(io.StringIO(grids.csv_text(document(*tables)))))
+    lines = list(csv.DictReader(io.StringIO(files.csv_text(document(*tables)))))
     assert [line["n"] for line in lines] == ["1000000", "3000x200"]
     assert lines[0]["defines"] == "SKIP=0 T=64"
 
 
 def test_csv_of_the_cpu_device_says_emulated():
     emulated = [row("a", [1.0] * 6, device="cpu", emulated=True)]
-    (line,) = csv.DictReader(io.StringIO(grids.csv_text(document(table(emulated), **CPU))))
+    (line,) = csv.DictReader(io.StringIO(files.csv_text(document(table(emulated), **CPU))))
     assert line["emulated"] == "emulated"
 
 
@@ -533,12 +536,12 @@ def test_csv_of_the_cpu_device_says_emulated():
 def test_factors_are_those_of_the_medians_beside_them():
     """The row that takes longer was sampled in the first rounds only."""
     found = document(table([row("b", [1.5] * 6), row("a", [2.0] * 6 + [1.0] * 20)]))
-    shown = grids.grid(found["tables"][0], environment())
+    shown = grids.grid(found.tables[0], environment())
     assert shown.notes[0] == "fastest: a, 1.5 times as fast as b (1.5 to 1.5)"
     titles = [column.title for column in shown.columns]
     assert shown.rows[1][titles.index("× below")] == "1.5"
-    assert "| 1.5 |" in grids.markdown(found)
-    lines = list(csv.DictReader(io.StringIO(grids.csv_text(found))))
+    assert "| 1.5 |" in files.markdown(found)
+    lines = list(csv.DictReader(io.StringIO(files.csv_text(found))))
     assert lines[1]["times_below"] == lines[1]["times_first"] == "1.5"
 
 
@@ -548,7 +551,7 @@ def test_factors_are_those_of_the_medians_beside_them():
 )
 def test_factors_have_three_digits_or_all_before_the_point(factor, text):
     found = table([row("b", [factor] * 6), row("a", [1.0] * 6)])
-    assert grids.times(found["rows"][1]["below"]) == text
+    assert grids.times(found.rows[1].below) == text
     assert grids.winner(found, environment()) == [
         f"fastest: a, {text} times as fast as b ({text} to {text})",
     ]
@@ -559,23 +562,23 @@ def test_factors_have_three_digits_or_all_before_the_point(factor, text):
 
 def compared(before, after, threshold=0.05):
     old, new = (document(table([row("a", samples)])) for samples in (before, after))
-    return results.compare(old, new, threshold)
+    return comparison.compare(old, new, threshold)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "verdict"),
     [
-        ([1.0] * 9, [1.0] * 9, results.SAME),
-        ([1.0] * 9, [1.04] * 9, results.SAME),  # below the threshold
-        ([1.0] * 9, [1.06] * 9, results.SLOWER),
-        ([1.06] * 9, [1.0] * 9, results.FASTER),
-        ([1.0, 2.0, 3.0] * 3, [1.5, 2.5, 3.5] * 3, results.SAME),  # the interval holds 1
+        ([1.0] * 9, [1.0] * 9, comparison.SAME),
+        ([1.0] * 9, [1.04] * 9, comparison.SAME),  # below the threshold
+        ([1.0] * 9, [1.06] * 9, comparison.SLOWER),
+        ([1.06] * 9, [1.0] * 9, comparison.FASTER),
+        ([1.0, 2.0, 3.0] * 3, [1.5, 2.5, 3.5] * 3, comparison.SAME),  # the interval holds 1
     ],
 )
 def test_a_change_needs_the_interval_and_the_threshold(before, after, verdict):
     found = compared(before, after)
     assert [one.verdict for one in found.verdicts] == [verdict]
-    assert found.regressions == (verdict == results.SLOWER)
+    assert found.regressions == (verdict == comparison.SLOWER)
 
 
 def test_a_lower_threshold_sees_more():
@@ -586,35 +589,48 @@ def test_a_row_that_is_no_longer_right_is_a_regression():
     wrong = Row("a")
     wrong.refuse(Status.WRONG, "no", 3)
     old, new = document(table([row("a", [1.0] * 9)])), document(table([wrong]))
-    found = results.compare(old, new)
-    assert [one.verdict for one in found.verdicts] == [results.BROKEN]
+    found = comparison.compare(old, new)
+    assert [one.verdict for one in found.verdicts] == [comparison.BROKEN]
     assert found.regressions == 1
-    assert [one.verdict for one in results.compare(new, old).verdicts] == [results.NOT_TIMED]
+    assert [one.verdict for one in comparison.compare(new, old).verdicts] == [comparison.NOT_TIMED]
+
+
+def test_nothing_is_decided_without_samples():
+    """As for a document of docs/results, which has statistics only."""
+    kept = document(table([row(name, [1.0] * 9) for name in "ab"]))
+    stored = copy.deepcopy(kept)
+    (measured,) = stored.tables
+    measured.rows = [replace(one, rounds=[], samples_ms=[]) for one in measured.rows]
+    verdicts = comparison.compare(stored, kept).verdicts
+    assert [one.verdict for one in verdicts] == [comparison.NO_SAMPLES] * 2
+    shown = grids.grid(measured, environment())
+    assert shown.rows == grids.grid(kept.tables[0], environment()).rows
+    assert not any("winner" in note for note in shown.notes)
 
 
 def test_rows_of_one_run_only():
     old, new = (document(table([row(name, [1.0] * 9)])) for name in "ab")
-    found = results.compare(old, new)
+    found = comparison.compare(old, new)
     assert [(one.name, one.verdict) for one in found.verdicts] == [
-        ("b", results.ONLY_NEW),
-        ("a", results.ONLY_OLD),
+        ("b", comparison.ONLY_NEW),
+        ("a", comparison.ONLY_OLD),
     ]
     assert "no row is in both" in found.notes[0]
 
 
 def test_cold_is_compared_with_cold():
     both = [row("a", [1.0] * 9), row("a", [0.5] * 9, cache="hot")]
-    found = results.compare(document(table(both)), document(table(both)))
+    found = comparison.compare(document(table(both)), document(table(both)))
     assert [(one.name, one.verdict) for one in found.verdicts] == [
-        ("a", results.SAME),
-        ("a (hot)", results.SAME),
+        ("a", comparison.SAME),
+        ("a (hot)", comparison.SAME),
     ]
 
 
 def test_another_gpu_or_driver_is_named():
     rows = table([row("a", [1.0] * 9)])
     old = document(rows, device_name="Old GPU", other_processes=["train (17)"])
-    assert results.compare(old, document(rows)).notes == [
+    assert comparison.compare(old, document(rows)).notes == [
         "device: Old GPU then, Some GPU now",
         "other processes were on the GPU then: train (17)",
     ]
@@ -625,8 +641,8 @@ def test_another_seed_or_number_of_threads_is_named():
         document(table([row("a", [1.0] * 9)]), properties={"OS threads used": threads}, **CPU)
         for threads in (2, 4)
     )
-    new["conditions"]["seed"] = 7
-    assert results.compare(old, new).notes == [
+    new.conditions = replace(new.conditions, seed=7)
+    assert comparison.compare(old, new).notes == [
         "OS threads used: 2 then, 4 now",
         "seed of the data: 0 then, 7 now",
     ]
@@ -634,17 +650,17 @@ def test_another_seed_or_number_of_threads_is_named():
 
 def test_of_rows_that_were_measured_twice_the_last_is_compared_and_that_is_said():
     tables = [table([row("a", [ms] * 9), row("b", [ms] * 9)]) for ms in (1.0, 2.0)]
-    found = results.compare(document(*tables), document(tables[1]))
-    assert [one.verdict for one in found.verdicts] == [results.SAME] * 2
+    found = comparison.compare(document(*tables), document(tables[1]))
+    assert [one.verdict for one in found.verdicts] == [comparison.SAME] * 2
     assert found.notes == [
-        f"measured more than once then: {results.heading(tables[0])}: a, b; the last is compared"
+        f"measured more than once then: {tables[0].heading()}: a, b; the last is compared"
     ]
 
 
 def test_emulated_times_are_not_compared_with_those_of_a_gpu():
     rows = table([row("a", [1.0] * 9)])
     with pytest.raises(UsageError, match="cpu device are not compared with those of the cuda"):
-        results.compare(document(rows, **CPU), document(rows))
+        comparison.compare(document(rows, **CPU), document(rows))
 
 
 def run(*args):
@@ -661,7 +677,7 @@ def test_compare_exits_3_for_a_regression_and_prints_a_line_a_row(tmp_path):
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     for path, ms in ((old, 1.0), (new, 1.2)):
         found = document(table([row("a", [ms] * 9)]))
-        path.write_text(results.as_json(found), encoding="utf-8")
+        path.write_text(documents.as_json(found), encoding="utf-8")
     slower = run("--compare", old, new)
     assert slower.returncode == 3
     assert "+20.0 %" in slower.stdout
@@ -726,17 +742,17 @@ def test_the_files_of_a_run(tmp_path):
     measure = ("transpose", "--n", "64,96", "--time-limit", "0.05", "--device", "cpu", *options)
     done = run(*measure, "--baseline", "numpy")
     assert done.returncode == 0, done.stderr
-    found = results.load(paths["json"])
-    assert [one["size"] for one in found["tables"]] == ["64", "96"]
-    rows = found["tables"][0]["rows"]
-    assert [one["name"] for one in rows] == ["naive", "tiles_serial", "numpy"]
-    assert [one["emulated"] for one in rows] == [True, True, False]
-    assert all(one["status"] == "ok" and len(one["samples_ms"]) >= 5 for one in rows)
-    assert set(found["tables"][0]["end_to_end"]["stages_ms"]) == {
+    found = documents.load(paths["json"])
+    assert [one.size for one in found.tables] == ["64", "96"]
+    rows = found.tables[0].rows
+    assert [one.name for one in rows] == ["naive", "tiles_serial", "numpy"]
+    assert [one.emulated for one in rows] == [True, True, False]
+    assert all(one.status == "ok" and len(one.samples_ms) >= 5 for one in rows)
+    assert set(found.tables[0].end_to_end.stages_ms) == {
         *("read", "copy in", "kernels", "copy out", "write"),
     }
-    assert grids.csv_text(found) == paths["csv"].read_text(encoding="utf-8")
-    assert grids.markdown(found) == paths["markdown"].read_text(encoding="utf-8")
+    assert files.csv_text(found) == paths["csv"].read_text(encoding="utf-8")
+    assert files.markdown(found) == paths["markdown"].read_text(encoding="utf-8")
     assert "emulated" in done.stdout
     assert "median µs over n" in done.stdout
     assert "transpose: dtype float32, n = 64" in done.stderr
@@ -774,7 +790,7 @@ def test_a_picture_without_a_time_hides_no_verdict(tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'cudalab[plot]'")
     old, picture = tmp_path / "old.json", tmp_path / "new.png"
     found = document(table([row("a", [1.0] * 9)]), **CPU)
-    old.write_text(results.as_json(found), encoding="utf-8")
+    old.write_text(documents.as_json(found), encoding="utf-8")
     own = Path(__file__).parents[1] / "broken" / "bench" / "wrong.cu"
     done = run(
         *("reduce", "--n", "1000", "--kernel", own, "--sweep", "THREADS_PER_BLOCK=256"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 from bench_documents import document, row, table
 
-from cudalab.bench.results import as_json, load
+from cudalab.bench.document import as_json, load
 from tools import ladders, results, targets
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
@@ -49,7 +50,7 @@ def test_a_ladder_is_stored_without_samples(folder, measured):
     ladders.add(measured)
     path = folder / "bench" / "test-gpu.json"
     assert not any(samples(results.read(path)))
-    (before,), (after,) = (map(ladders.line, load(p)["tables"]) for p in (measured, path))
+    (before,), (after,) = (map(ladders.line, load(p).tables) for p in (measured, path))
     assert before == after
     assert after[2:5] == ["`single_pass` 0.1", "`single_pass` 0.1", "1"]
     assert after[-1].startswith("2.00 (")
@@ -60,7 +61,7 @@ def test_a_target_is_stored_without_samples(folder, measured):
     stored = results.read(folder / "targets" / "test-gpu.json")
     assert not any(samples(stored))
     (kept,) = stored["tables"]
-    assert kept["rows"][0]["statistics"] == load(measured)["tables"][0]["rows"][0]["statistics"]
+    assert kept["rows"][0]["statistics"] == asdict(load(measured).tables[0].rows[0].statistics)
     lines = [line for line in targets.lines(stored) if line[3] != "not measured"]
     assert [line[:4] for line in lines] == [
         ["`reduce` sum, int32", "65,536", "`single_pass`", "2.00"]

@@ -1,0 +1,165 @@
+"""Two runs of bench compared, row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudalab.bench import stats
+from cudalab.bench.measure import COLD, Status
+from cudalab.errors import UsageError
+
+if TYPE_CHECKING:
+    from cudalab.bench.document import Document, Environment, Row, Table
+
+THRESHOLD = 0.05  # a smaller change of a median is none
+SAME, FASTER, SLOWER, BROKEN = "SAME", "FASTER", "SLOWER", "BROKEN"
+ONLY_OLD, ONLY_NEW, NOT_TIMED = "only in the old", "only in the new", "not timed"
+NO_SAMPLES = "no samples"  # stored of one of the two: their medians alone decide nothing
+THREADS = "OS threads used"  # a property of the CPU device
+
+
+class Key(NamedTuple):
+    """What a row measures."""
+
+    lab: str
+    size: str
+    table: str  # what its table measures, in full
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What became of one row from an old run to a new one."""
+
+    key: Key
+    verdict: str
+    old_ms: float | None = None
+    new_ms: float | None = None
+    change: stats.Ratio | None = None  # new to old
+
+    @property
+    def name(self) -> str:
+        """Of the row."""
+        return self.key.name
+
+    @property
+    def regression(self) -> bool:
+        """Whether the new run is worse."""
+        return self.verdict in (SLOWER, BROKEN)
+
+
+@dataclass
+class Comparison:
+    """The verdicts, and what differs in the conditions."""
+
+    verdicts: list[Verdict]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def regressions(self) -> int:
+        """How many rows are worse."""
+        return sum(verdict.regression for verdict in self.verdicts)
+
+
+def compare(old: Document, new: Document, threshold: float = THRESHOLD) -> Comparison:
+    """Row by row: a change needs an interval without 1 and more than `threshold`.
+
+    UsageError for results of different kinds of devices: emulated times say nothing about a GPU.
+    """
+    check_comparable(old, new.environment.device)
+    before, after = _keyed(old), _keyed(new)
+    verdicts = [_verdict(key, before.get(key), row, threshold) for key, row in after.items()]
+    verdicts += [
+        _verdict(key, row, None, threshold) for key, row in before.items() if key not in after
+    ]
+    notes = _differences(old, new)
+    notes += _busy_notes(old.environment, "then") + _busy_notes(new.environment, "now")
+    notes += _repeated_notes(old, "then") + _repeated_notes(new, "now")
+    if not set(before) & set(after):
+        notes.append("no row is in both: were other labs, sizes or distributions measured?")
+    return Comparison(verdicts, notes)
+
+
+def check_comparable(old: Document, device: str) -> None:
+    """UsageError for an old run on another kind of device than `device`."""
+    was = old.environment.device
+    if was != device:
+        raise UsageError(
+            f"results of the {was} device are not compared with those of the {device} device",
+            hint="times on the CPU device are emulated: they say nothing about a GPU",
+        )
+
+
+def _differences(old: Document, new: Document) -> list[str]:
+    """What the times depend on and is not the same."""
+    then, now = old.environment, new.environment
+    unknown = "unknown"
+    facts = [
+        ("device", then.device_name or unknown, now.device_name or unknown),
+        ("driver", then.driver or unknown, now.driver or unknown),
+        ("commit", then.commit or unknown, now.commit or unknown),
+        (THREADS, then.properties.get(THREADS, unknown), now.properties.get(THREADS, unknown)),
+        ("seed of the data", old.conditions.seed, new.conditions.seed),
+    ]
+    return [f"{label}: {one} then, {other} now" for label, one, other in facts if one != other]
+
+
+def _busy_notes(environment: Environment, when: str) -> list[str]:
+    busy = environment.other_processes
+    return [f"other processes were on the GPU {when}: {', '.join(busy)}"] if busy else []
+
+
+def _keyed(document: Document) -> dict[Key, Row]:
+    """Rows by what they measure; of several that measure the same, the last."""
+    return {_key(table, row): row for table in document.tables for row in table.rows}
+
+
+def _key(table: Table, row: Row) -> Key:
+    hot = "" if row.cache == COLD else f" ({row.cache})"
+    return Key(table.lab, table.size, table.heading(), row.name + hot)
+
+
+def _repeated_notes(document: Document, when: str) -> list[str]:
+    """Which rows were measured more than once, a line for each table."""
+    keys = Counter(_key(table, row) for table in document.tables for row in table.rows)
+    repeated: dict[str, list[str]] = {}
+    for key, times in keys.items():
+        if times > 1:
+            repeated.setdefault(key.table, []).append(key.name)
+    return [
+        f"measured more than once {when}: {what}: {', '.join(names)}; the last is compared"
+        for what, names in repeated.items()
+    ]
+
+
+def _verdict(key: Key, old: Row | None, new: Row | None, threshold: float) -> Verdict:
+    was = old.statistics if old else None
+    now = new.statistics if new else None
+    change = None
+    if old is None or new is None:
+        verdict = ONLY_NEW if old is None else ONLY_OLD
+    elif was is None or now is None:
+        bad = was is not None and new.status in (Status.WRONG, Status.INVALID, Status.FAILED)
+        verdict = BROKEN if bad else NOT_TIMED
+    elif not (old.samples_ms and new.samples_ms):
+        verdict = NO_SAMPLES
+    else:
+        change = stats.independent_ratio(list(new.kept().values()), list(old.kept().values()))
+        verdict = _judged(change, threshold)
+    return Verdict(
+        key=key,
+        verdict=verdict,
+        old_ms=was.median_ms if was else None,
+        new_ms=now.median_ms if now else None,
+        change=change,
+    )
+
+
+def _judged(change: stats.Ratio, threshold: float) -> str:
+    if change.decided and change.value > 1 + threshold:
+        return SLOWER
+    if change.decided and 1 / change.value > 1 + threshold:
+        return FASTER
+    return SAME

@@ -1,0 +1,284 @@
+"""The document of bench: what one run measured, and its JSON, which docs/bench.md describes.
+
+Tables, charts and reports are made of it, so that an old file gives the same as the run that wrote
+it. The fields are the keys of the JSON, in its order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from cudalab.bench.bounds import Bound, Work  # noqa: TC001 - read at run time by `records`
+from cudalab.bench.measure import COLD, HOT, Status
+from cudalab.errors import InputError
+from cudalab.formats import output_file, write_all
+from cudalab.system import records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+SCHEMA = "cudalab-bench/1"
+EMULATED = "emulated"
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """What a time depends on besides the program; nothing that names the machine or its user."""
+
+    date: str
+    device: str
+    device_name: str
+    emulated: bool
+    properties: dict[str, Scalar]
+    copy_gb_per_s: float
+    clock_mhz: float | None
+    driver: str
+    versions: dict[str, str]
+    commit: str
+    platform: str
+    other_processes: list[str]
+
+    @property
+    def device_text(self) -> str:
+        """The device, and whether times on it are emulated."""
+        return device_text(self.device_name, emulated=self.emulated)
+
+
+def device_text(name: str, *, emulated: bool) -> str:
+    """A device in a title."""
+    return f"CPU device, {EMULATED}: {name}" if emulated else name
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a run measured."""
+
+    caches: list[str]
+    time_limit_s: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What was measured of the device: its copy, and the peak of its units at its clock."""
+
+    gb_per_s: float
+    gflop_per_s: float | None
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """One variant from file to file."""
+
+    variant: str
+    stages_ms: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """How many times as fast as another row, with the confidence interval."""
+
+    name: str  # of the other row
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether one of the two is faster: the interval does not include 1."""
+        return not self.low <= 1 <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """The figures of a row whose answer is right."""
+
+    median_ms: float
+    min_ms: float
+    noise: float
+    error: float
+    runs: int
+    items_per_s: float
+    gb_per_s: float
+    gflop_per_s: float | None
+    of_ceiling: float | None
+
+    @property
+    def rate(self) -> float:
+        """Operations a second where they are the measure, else bytes: in thousands of millions."""
+        return self.gb_per_s if self.gflop_per_s is None else self.gflop_per_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What was measured of one variant or baseline."""
+
+    name: str
+    kind: str
+    device: str
+    emulated: bool
+    cache: str
+    clock: str
+    status: Status
+    reason: str
+    summary: str
+    order: float
+    defines: dict[str, int | str]
+    rounds: list[int]
+    samples_ms: list[float]
+    clocks_mhz: list[float]
+    discarded: list[int]
+    statistics: Statistics | None
+    bound: Bound | None
+    course_ms: str
+    notes: list[str]
+    warnings: list[str]
+    below: Speedup | None = None
+    first: Speedup | None = None
+    baselines: dict[str, Speedup] = field(default_factory=dict)
+
+    @property
+    def variant(self) -> str:
+        """The name without the defines of a sweep."""
+        return self.name.partition("[")[0]
+
+    def kept(self) -> dict[int, float]:
+        """Round and milliseconds of the samples that count."""
+        discarded = set(self.discarded)
+        pairs = enumerate(zip(self.rounds, self.samples_ms, strict=True))
+        return {number: ms for i, (number, ms) in pairs if i not in discarded}
+
+
+@dataclass(kw_only=True)
+class Table:
+    """The rows of one lab, case, size and distribution."""
+
+    lab: str
+    case: dict[str, Scalar]
+    size: str
+    dist: str
+    work: Work
+    ceiling: Ceiling
+    sweep: list[str]
+    rows: list[Row]
+    end_to_end: EndToEnd | None
+    notes: list[str]
+
+    def heading(self, *, size: str | None = None) -> str:
+        """What the table measures: the lab, its case, size and distribution.
+
+        Another `size` is shown instead of the table's own; none at all if it is empty.
+        """
+        shown = self.size if size is None else size
+        case = [f"{name} {value}" for name, value in self.case.items()]
+        sizes = [f"n = {shown}"] if shown else []
+        return f"{self.lab}: {', '.join([*case, *sizes, self.dist])}"
+
+    @property
+    def series(self) -> str:
+        """The same for tables that differ in their size only."""
+        return json.dumps([self.lab, self.case, self.dist])
+
+    @property
+    def by_flops(self) -> bool:
+        """Whether operations, and not bytes, are the measure."""
+        return bool(self.work.flops)
+
+    @property
+    def timed(self) -> list[tuple[Row, Statistics]]:
+        """The rows that have a time, with their statistics."""
+        return [(row, row.statistics) for row in self.rows if row.statistics]
+
+    @property
+    def limit(self) -> float | None:
+        """The ceiling of what is the measure, GFLOP/s or GB/s; None where it is not known."""
+        return self.ceiling.gflop_per_s if self.by_flops else self.ceiling.gb_per_s
+
+    def caches(self) -> list[str]:
+        """The states of the caches in which the table was measured.
+
+        A variant that cannot run has one row, whatever the states: that row does not count.
+        """
+        count = Counter(row.name for row in self.rows)
+        counting = [row for row in self.rows if row.statistics or count[row.name] > 1]
+        states = {row.cache for row in counting or self.rows}
+        return [cache for cache in (COLD, HOT) if cache in states]
+
+
+def cache_text(tables: Sequence[Table]) -> str:
+    """The states of the caches in which any of `tables` was measured, for a title."""
+    states = {cache for table in tables for cache in table.caches()} or {COLD}
+    return " and ".join(cache for cache in (COLD, HOT) if cache in states) + " cache"
+
+
+@dataclass(kw_only=True)
+class Document:
+    """All that a run measured."""
+
+    schema: str = SCHEMA
+    environment: Environment
+    conditions: Conditions
+    tables: list[Table]
+
+    def series(self) -> list[list[Table]]:
+        """The tables that differ in their size only, together; sweeps are left out."""
+        together: dict[str, list[Table]] = {}
+        for table in self.tables:
+            if not table.sweep:
+                together.setdefault(table.series, []).append(table)
+        return list(together.values())
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def as_json(document: Document) -> str:
+    """One line for each list of numbers: such a file can be read and compared by eye."""
+    text = json.dumps(asdict(document), indent=1, ensure_ascii=False, allow_nan=False)
+    numbers = re.compile(r"\[\s+((?:-?[\d.e+-]+,\s+)*-?[\d.e+-]+)\s+\]")
+    return numbers.sub(lambda m: "[" + re.sub(r"\s+", " ", m[1]) + "]", text) + "\n"
+
+
+def save(path: Path, text: str) -> None:
+    """Replace the file in one step: a reader, and a crash, never see half of it."""
+    with output_file(path) as fd:
+        write_all(fd, [text.encode()], str(path))
+
+
+def load(path: Path) -> Document:
+    """A file's document. InputError names what is not as docs/bench.md says."""
+    try:
+        parsed = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: is not JSON: {error}") from None
+    try:
+        return from_json(parsed)
+    except InputError as error:
+        raise InputError(f"{path}: {error.message}", error.hint) from None
+
+
+def from_json(parsed: object) -> Document:
+    """The document that parsed JSON is. InputError names the key that is wrong."""
+    schema = parsed.get("schema") if isinstance(parsed, dict) else None
+    if schema != SCHEMA:
+        raise InputError(
+            f"schema {schema!r}, expected {SCHEMA!r}",
+            hint="a file that `cudalab bench --json FILE` wrote; docs/bench.md describes it",
+        )
+    document = records.read(Document, parsed)
+    for number, table in enumerate(document.tables):
+        for index, row in enumerate(table.rows):
+            if len(row.rounds) != len(row.samples_ms):
+                raise InputError(
+                    f"tables[{number}].rows[{index}]: as many rounds as samples are expected"
+                )
+    return document

@@ -1,0 +1,1 @@
+"""The course's lab report, from the results of bench."""

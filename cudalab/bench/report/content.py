@@ -1,0 +1,217 @@
+"""What a report says: what was measured is filled in, what a student must find out stays blank."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
+from cudalab import labs
+from cudalab.bench import grids
+from cudalab.bench.charts import charts
+from cudalab.bench.measure import COLD, HOT
+from cudalab.bench.report.blocks import Blank, Code, Heading, Picture, Table, Text
+from cudalab.bench.report.merge import device_facts, software_facts
+from cudalab.bench.report.samples import samples
+from cudalab.errors import UsageError
+from cudalab.labs import registry
+from cudalab.microscope.annotate import summary_grid
+from cudalab.microscope.profile import SCHEMA as PROFILE
+from cudalab.output.grid import Column, Grid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cudalab.bench import document
+    from cudalab.bench.document import Document, Environment, Row
+    from cudalab.bench.report.blocks import Block
+    from cudalab.labs.base import Lab
+
+DIFFERS = "differs: each table says it"  # of files of several runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What a report is made of."""
+
+    lab: Lab
+    document: Document  # of bench, with the tables of this lab only
+    differing: list[str] = field(default_factory=list)  # facts that its runs do not share
+    profile: str | None = None  # as `cudalab profile` printed it, or its JSON
+    pictures: bool = True
+
+
+def build(source: Source) -> list[Block]:
+    """The whole report. UsageError when there is nothing to report."""
+    lab, tables = source.lab, source.document.tables
+    if not tables:
+        raise UsageError(
+            f"the results have no table of {lab.name}", hint=f"`cudalab bench {lab.name} --json`"
+        )
+    blocks: list[Block] = [
+        Heading(1, f"Lab report: {lab.name}"),
+        Text(f"{labs.summary(lab.name)}."),
+        Blank("Name, group, date:"),
+        Heading(2, "Task"),
+        *_paragraphs(cleandoc(type(lab).__doc__ or "")),
+        *_system(source.document.environment, source.differing),
+        Heading(2, "Method"),
+        *_method(lab, tables),
+        Heading(3, "How times were taken"),
+        Text(_discipline(source.document.conditions.caches)),
+        *_results(source.document, pictures=source.pictures),
+    ]
+    if source.profile is not None:
+        blocks += [Heading(2, "Profile"), *_profile(source.profile)]
+    blocks += samples(lab, tables[0])
+    blocks += [Heading(2, "Conclusions")]
+    for question in questions(tables):
+        blocks += [Heading(3, question), Blank("")]
+    return blocks
+
+
+def _profile(text: str) -> list[Block]:
+    """The JSON of `cudalab profile` as a table and sentences, other text as it is."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("schema") != PROFILE:
+        return [Code(text.rstrip())]
+    said = [Text(f"{one['variant']}: {one['verdict']}.") for one in found["variants"]]
+    return [Table(summary_grid(found)), *said]
+
+
+def _paragraphs(text: str) -> list[Block]:
+    """Lines joined to paragraphs; indented ones stay as they are."""
+    found: list[Block] = []
+    for part in text.split("\n\n"):
+        lines = part.strip("\n").splitlines()
+        if lines and all(line.startswith("  ") for line in lines):
+            found.append(Code("\n".join(lines)))
+        elif lines:
+            found.append(Text(" ".join(line.strip() for line in lines)))
+    return found
+
+
+def _system(environment: Environment, differing: Sequence[str]) -> list[Block]:
+    """The device's table and the versions of the software."""
+    busy = environment.other_processes
+    notes = ["other processes on the GPU: " + ", ".join(busy)] if busy else []
+    unknown = dict.fromkeys(differing, DIFFERS)
+    emulated = (
+        "The kernels ran on the CPU device, which emulates a GPU: their times say nothing "
+        "about a GPU and are never compared with one."
+    )
+    return [
+        Heading(2, "Hardware and software"),
+        *([Text(emulated)] if environment.emulated else []),
+        Table(_pairs("Device", device_facts(environment), unknown, notes)),
+        Table(_pairs("Software", software_facts(environment), unknown, [])),
+    ]
+
+
+def _pairs(
+    title: str, facts: Mapping[str, str], unknown: Mapping[str, str], notes: list[str]
+) -> Grid:
+    columns = [Column("property", right=False), Column("value", right=False)]
+    rows = [[label, unknown.get(label, value)] for label, value in facts.items()]
+    return Grid(title, columns, rows, notes)
+
+
+# Method ------------------------------------------------------------------------------------------
+
+
+def _method(lab: Lab, tables: Sequence[document.Table]) -> list[Block]:
+    """Each variant that was measured, in the words of its own file."""
+    known = {variant.name: variant for variant in registry.variants(lab)}
+    measured: dict[str, Row] = {}
+    for row in (row for table in tables for row in table.rows):
+        if row.kind == "variant":
+            measured.setdefault(row.variant, row)
+    blocks: list[Block] = []
+    for name, row in sorted(measured.items(), key=lambda item: item[1].order):
+        blocks += [Heading(3, name), Text(f"{row.summary}.")]
+        variant = known.get(name)
+        if variant is None:
+            blocks.append(Blank("What this kernel does, and why:"))
+            continue
+        blocks += _paragraphs(description(variant.path.read_text(encoding="utf-8")))
+        if variant.defines:
+            macros = ", ".join(f"{name} = {value}" for name, value in variant.defines.items())
+            blocks.append(Text(f"Its macros: {macros}."))
+    return blocks
+
+
+def description(text: str) -> str:
+    """The comment at the top of a .cu, behind its header."""
+    lines = iter(text.splitlines())
+    for line in lines:  # the header
+        if line.startswith("// /// cudalab"):
+            break
+    for line in lines:
+        if line.rstrip() == "// ///":
+            break
+    comment = []
+    for line in lines:
+        if not line.startswith("//"):
+            break
+        comment.append(line.removeprefix("//").removeprefix(" ").rstrip())
+    return "\n".join(comment).strip("\n")
+
+
+def _discipline(caches: Sequence[str]) -> str:
+    states: dict[tuple[str, ...], str] = {
+        (COLD,): "Before each sample the caches were flushed.",
+        (HOT,): "The caches were as the run before had left them.",
+    }
+    both = "Cold: the caches were flushed before each sample; hot: as the run before had left them."
+    state = states.get(tuple(caches), both)
+    return (
+        "Each answer was checked against a reference on the host before and after timing, on an "
+        "output that had been filled with other bytes; the inputs were checked to be unchanged. "
+        f"{state} All rows of a table were sampled in turn. Times are medians; ± is the standard "
+        "deviation as the quartiles tell it. A ratio is given where its 95 % interval leaves out "
+        "1, else there is no winner. The time is that of the kernels, without copies to and from "
+        "the device, unless a table says otherwise."
+    )
+
+
+# Results -----------------------------------------------------------------------------------------
+
+
+def _results(document: Document, *, pictures: bool) -> list[Block]:
+    """Tables over variants and n, then over launch shapes, with their charts."""
+    plain = replace(document, tables=[table for table in document.tables if not table.sweep])
+    swept = replace(
+        document, tables=[table for table in document.tables if table.sweep and table.timed]
+    )
+    blocks: list[Block] = []
+    if plain.tables:
+        blocks += [Heading(2, "Results"), *map(Table, grids.grids(plain))]
+        if pictures:
+            blocks += map(Picture, charts(plain))
+    if swept.tables:
+        blocks += [Heading(2, "Launch shapes"), *map(Table, grids.grids(swept))]
+        if pictures:
+            blocks += map(Picture, charts(swept))
+    return blocks
+
+
+def questions(tables: Sequence[document.Table]) -> list[str]:
+    """What the student must answer, as far as the results bear on it."""
+    plain = [table for table in tables if not table.sweep]
+    sizes = {(table.series, table.size) for table in plain}
+    rows = [row for table in plain for row in table.rows]
+    found = []
+    if len({row.name for row in rows if row.kind == "variant"}) > 1:
+        found.append("Which variant is fastest, and which of its steps made the difference?")
+    found.append("What limits the fastest variant: memory, arithmetic, launches, barriers?")
+    if len(sizes) > len({table.series for table in plain}):
+        found.append("How does the time grow with n, and where does the order of variants change?")
+    if any(table.sweep and table.timed for table in tables):
+        found.append("Which launch shape is best, and why?")
+    if any(row.kind == "baseline" for row in rows):
+        found.append("What does the library do that these variants do not?")
+    return [*found, "What was not as expected?", "Conclusions"]

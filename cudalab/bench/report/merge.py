@@ -1,0 +1,98 @@
+"""Several runs of bench as one document for a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cudalab.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.bench.document import Document, Environment, Scalar, Table
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The tables of one lab."""
+
+    document: Document
+    differing: list[str]  # the facts that are not the same in all runs
+
+
+def merged(documents: Sequence[Document], lab: str) -> Merged:
+    """The tables of `lab` from several files; where their runs differ, a note of each says how.
+
+    UsageError if they are from different devices.
+    """
+    _check_one_device(documents)
+    runs = [one for one in documents if any(table.lab == lab for table in one.tables)]
+    runs = runs or [documents[0]]
+    facts = [_facts(run) for run in runs]
+    differing = [
+        label
+        for label in dict.fromkeys(label for known in facts for label in known)
+        if len({known.get(label) for known in facts}) > 1
+    ]
+    tables = []
+    for run, known in zip(runs, facts, strict=True):
+        values = "; ".join(f"{label}: {known.get(label, 'unknown')}" for label in differing)
+        notes = [f"the run of this table: {values}"] if differing else []
+        tables += _noted([table for table in run.tables if table.lab == lab], notes)
+    busy = [process for run in runs for process in run.environment.other_processes]
+    caches = [cache for run in runs for cache in run.conditions.caches]
+    document = replace(
+        runs[0],
+        environment=replace(runs[0].environment, other_processes=list(dict.fromkeys(busy))),
+        conditions=replace(runs[0].conditions, caches=list(dict.fromkeys(caches))),
+        tables=tables,
+    )
+    return Merged(document, differing)
+
+
+def _check_one_device(documents: Sequence[Document]) -> None:
+    first = documents[0].environment
+    for other in (document.environment for document in documents[1:]):
+        pairs = ((first.device, other.device), (first.device_name, other.device_name))
+        for one, another in pairs:
+            if one != another:
+                raise UsageError(
+                    f"the files are results of different devices: {one} and {another}",
+                    hint="a report is about one device",
+                )
+
+
+def _noted(tables: Sequence[Table], notes: list[str]) -> list[Table]:
+    return [replace(table, notes=[*table.notes, *notes]) for table in tables]
+
+
+def _facts(run: Document) -> dict[str, str]:
+    """What the times of a run depend on, by its label."""
+    return {
+        **device_facts(run.environment),
+        **software_facts(run.environment),
+        "time limit of a table (s)": f"{run.conditions.time_limit_s:g}",
+        "seed": str(run.conditions.seed),
+    }
+
+
+def device_facts(environment: Environment) -> dict[str, str]:
+    """What was declared and measured of the device, by its label."""
+    facts = {label: _value(value) for label, value in environment.properties.items()}
+    facts["copy, memory to memory, measured (GB/s)"] = f"{environment.copy_gb_per_s:,.1f}"
+    if environment.clock_mhz:
+        facts["clock under way, measured (MHz)"] = f"{environment.clock_mhz:,.0f}"
+    return facts
+
+
+def software_facts(environment: Environment) -> dict[str, str]:
+    """Versions and the date, by their labels."""
+    facts = {"system": environment.platform, **environment.versions}
+    if environment.commit:
+        facts["commit"] = environment.commit
+    return {**facts, "measured on": environment.date}
+
+
+def _value(value: Scalar) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)

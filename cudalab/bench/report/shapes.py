@@ -1,0 +1,70 @@
+"""What is measured for a report: sizes, and launch shapes of a few variants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.bench import bounds
+from cudalab.labs import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.header import Variant
+
+MATRICES = ("matmul", "solve", "transpose")  # their size is an order
+# The define that is swept where a variant has it, and its values.
+SHAPES = {
+    "THREADS_PER_BLOCK": ["32", "64", "128", "256", "512", "1024"],
+    "TILE": ["8", "16", "32"],
+    "TILE_DIM": ["16", "32", "64"],
+}
+FOLLOWS = "ITEMS_PER_BLOCK"  # in proportion to the threads, unless it is that of a scan inside
+FEW_THREADS = 32  # a block of fewer is no block of a GPU
+
+
+def default_sizes(lab: Lab, case: Case, device: str) -> list[Size]:
+    """Three sizes up to the one that bench takes."""
+    most = bounds.default_size(lab.name, case, device)
+    if not isinstance(most, int):
+        return [most]
+    matrix = lab.name in MATRICES or case.get("along", "all") != "all"
+    steps = (4, 2, 1) if matrix else (16, 4, 1)
+    return [max(most // step, 1) for step in steps]
+
+
+def launch_shapes(variant: Variant) -> dict[str, list[str]] | None:
+    """A sweep over the variant's block or tile size; None where it has none to change.
+
+    The items of a block stay in proportion to its threads. Where tiles of BM x BN and registers
+    decide how many threads there are, no single number can be changed.
+    """
+    defines = variant.defines
+    if "BM" in defines or _number(defines, "THREADS_PER_BLOCK", FEW_THREADS) < FEW_THREADS:
+        return None
+    name = next((name for name in SHAPES if isinstance(defines.get(name), int)), None)
+    if name is None:
+        return None
+    sweep = {name: SHAPES[name]}
+    each, rest = divmod(_number(defines, FOLLOWS, 0), _number(defines, name, 1))
+    if name == "THREADS_PER_BLOCK" and "SCAN_THREADS" not in defines and each and not rest:
+        sweep[FOLLOWS] = [f"{each}*{name}"]
+    return sweep
+
+
+def _number(defines: Mapping[str, int | str], name: str, otherwise: int) -> int:
+    value = defines.get(name)
+    return value if isinstance(value, int) else otherwise
+
+
+def swept_variants(lab: Lab, case: Case, device: str, features: frozenset[str]) -> list[Variant]:
+    """The first variant of the ladder that has a launch shape, and a default that has one."""
+    able = [
+        variant
+        for variant in registry.variants(lab)
+        if variant.computes(case) and not variant.missing(features) and launch_shapes(variant)
+    ]
+    usual = next((variant for variant in able if device in variant.default), None)
+    chosen = {variant.name: variant for variant in (*able[:1], usual) if variant}
+    return list(chosen.values())

@@ -1,0 +1,38 @@
+"""Numbers of bench as text: units that fit them, and as many digits as they are worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+UNITS = ((1e3, "s"), (1.0, "ms"), (1e-3, "µs"))
+RATES = ((1e9, "10⁹"), (1e6, "10⁶"), (1e3, "10³"), (1.0, "items"))
+
+
+def unit_for(ms: Iterable[float]) -> tuple[float, str]:
+    """The unit in which the shortest time is 1 or more; microseconds at least."""
+    return _largest_within(UNITS, min(ms, default=1.0))
+
+
+def rate_for(items_per_s: Iterable[float]) -> tuple[float, str]:
+    """The power of ten in which the highest rate is 1 or more."""
+    return _largest_within(RATES, max(items_per_s, default=1.0))
+
+
+def _largest_within(units: tuple[tuple[float, str], ...], value: float) -> tuple[float, str]:
+    return next((unit for unit in units if value >= unit[0]), units[-1])
+
+
+def figure(value: float) -> str:
+    """Four digits, or all before the point."""
+    for least, digits in ((1000, 0), (100, 1), (10, 2)):
+        if abs(value) >= least:
+            return f"{value:,.{digits}f}"
+    return f"{value:.3f}"
+
+
+def factor(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
