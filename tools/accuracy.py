@@ -204,7 +204,7 @@ def of_systems(device: Device) -> Iterator[tuple[str, dict[str, Errors | str]]]:
 
 
 def answers(lab: Lab, device: Device, inputs: Inputs) -> Iterator[tuple[str, Array | str]]:
-    """Of each variant that the device runs: what it computes, or why it does not."""
+    """Each variant that the device runs, and its answer or the reason why there is none."""
     case = lab.complete({})
     for variant in registry.variants(lab):
         if variant.computes(case) and not variant.missing(device.features):

@@ -176,7 +176,7 @@ def run(*wanted: str) -> None:
 
 
 def when() -> dict[str, str]:
-    """Of which commit a report is."""
+    """The date and the commit of a report."""
     return {key: MACHINE()[key] for key in ("date", "commit")}
 
 

@@ -328,7 +328,7 @@ def compiled(device: Any, lab: Lab, variant: Variant, case: Case) -> Any:
 
 
 def available(tool: Path, names: list[str]) -> list[str]:
-    """Those of the counters that this GPU has; all, where ncu does not say."""
+    """The counters that this GPU has; all of `names` where ncu does not say."""
     done = subprocess.run(
         [str(tool), "--query-metrics"], capture_output=True, text=True, check=False
     )

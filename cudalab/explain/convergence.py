@@ -68,7 +68,7 @@ def residuals(a: Matrix, f: Vector, alpha: float, iterations: int) -> list[float
 
 
 def fate(alpha: float) -> Fate:
-    """Of the first example."""
+    """How the iteration with this alpha ends on the first example."""
     return Fate(
         alpha,
         abs(alpha) * norm(DEFINITE),

@@ -47,7 +47,7 @@ class Result:
     to_reference: float | None  # that of an answer and the exact one; None: no difference
 
     def ratio(self) -> stats.Ratio | None:
-        """Of the first time to the best of the others; None where there are none."""
+        """The first time divided by the best of the others; None where there are none."""
         first, *others = self.rows.values()
         right = [row for row in others if timed(row)]
         if not timed(first) or not right:

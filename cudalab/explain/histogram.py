@@ -141,7 +141,7 @@ def collision_degree(classes: Sequence[int]) -> int:
 
 
 def mean_degree(draw: Callable[[Iterator[int]], int]) -> float:
-    """Of WARPS_DRAWN warps of random classes."""
+    """The mean degree of collision in WARPS_DRAWN warps of random classes."""
     random = numbers(7)
     warps = [[draw(random) for _ in range(WARP)] for _ in range(WARPS_DRAWN)]
     return sum(map(collision_degree, warps)) / WARPS_DRAWN

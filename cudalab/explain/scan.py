@@ -129,7 +129,7 @@ def conflicts_of_padded(n: int) -> list[int]:
 
 
 def additions(n: int) -> tuple[int, int]:
-    """Of Hillis and Steele, and of Blelloch (both sweeps)."""
+    """The additions that Hillis and Steele make, and Blelloch in both sweeps."""
     strides = [1 << k for k in range(n.bit_length() - 1)]
     return sum(n - d for d in strides), 2 * sum(len(pairs(n, s)) for s in strides)
 

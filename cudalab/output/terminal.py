@@ -203,7 +203,7 @@ def _part_of(found: Grid, kept: Sequence[int]) -> Table:
 
 
 def _widths(found: Grid) -> list[int]:
-    """Of the columns, each with a space on both sides and a line."""
+    """The widths of the columns, each with a space on both sides and a line."""
     return [
         max(cell_len(text) for text in (column.title, *(row[i] for row in found.rows))) + 3
         for i, column in enumerate(found.columns)
