@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from lab_inputs import drawn
 
 from cudalab import labs, runner
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.check import CheckDevice
-from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
 from cudalab.language import source
-from cudalab.verify import in_memory
 
 KERNELS = Path(__file__).parent / "kernels"
 COMPILERS = ("g++", "zig")
@@ -77,14 +74,7 @@ def profiled(lab_name, variant_name, n, **options):
     lab = labs.get(lab_name)
     variant = registry.find(lab, variant_name)
     case = next(case for case in lab.cases() if variant.computes(case))
-    with tempfile.TemporaryFile() as file:
-        for piece in lab.generate(case, n, lab.distributions[0], seed=1):
-            file.write(piece)
-        file.flush()
-        file.seek(0)
-        announced = lab.read(InputStream(file.fileno()), case)
-        arrays = {name: np.array(in_memory(data)) for name, data in announced.arrays.items()}
-    inputs = Inputs(arrays, announced.params)
+    inputs = drawn(lab, case, n, lab.distributions[0], seed=1)
     with CheckDevice(**({"detect": False, "count": True} | options)) as device:
         answer = runner.run(lab, variant, device, inputs, case, watch=runner.Stopwatch())
     assert lab.compare(answer.array(), inputs, case) is None

@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from checking import CHEATS, IMPORTS, RACE, ROOT, checked, cudalab, kernel
 
 from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
@@ -30,57 +31,13 @@ from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.system import elf
 
-ROOT = Path(labs.__file__).parents[2]
-CHEATS = ROOT / "cudalab" / "checker" / "cheats"
 SORT = """
 import sys, numpy as np
 data = sys.stdin.buffer.read()
 n = int(np.frombuffer(data[:4], "<i4")[0])
 sys.stdout.buffer.write(np.sort(np.frombuffer(data, "<u4", n, 4)).tobytes())
 """
-IMPORTS = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 NO_GPU = not any(Path("/dev").glob("nvidia[0-9]*"))
-
-
-def cudalab(*args, cwd=None, status=None, **env):
-    done = subprocess.run(
-        [sys.executable, "-m", "cudalab", *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": IMPORTS, "COLUMNS": "200", **env},
-    )
-    if status is not None:
-        assert done.returncode == status, done.stdout + done.stderr
-    return done
-
-
-def checked(*args, status=None, **options):
-    """The report, as JSON."""
-    lab, *rest = args
-    done = cudalab("check", lab, "--json", "-", *rest, status=status, **options)
-    return json.loads(done.stdout)
-
-
-def kernel(tmp_path, lab, variant, *changes):
-    """A copy of a variant, with something replaced."""
-    text = (ROOT / "kernels" / lab / f"{variant}.cu").read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    path = tmp_path / "my.cu"
-    path.write_text(text)
-    return path
-
-
-@pytest.fixture(autouse=True)
-def open_folders(tmp_path):
-    """As root each run may be a user of its own, and pytest's folders are root's alone."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & 0o001:
-            folder.chmod(folder.stat().st_mode | 0o055)
 
 
 @pytest.fixture
@@ -286,37 +243,6 @@ int main() {
     program.write_text("int main() { return x; }\n")
     report = checked("reduce", "--program", program, "--device", "cpu", "--no-time", status=5)
     assert any("sum.cu:1" in line for line in report["stages"][0]["details"])
-
-
-RACE = """#include <cstdio>
-#include <cstdlib>
-// Right where the threads of a block run in their order, and nowhere else.
-__global__ void add(const int* x, int n, int* out) {
-    __shared__ int items[256];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    items[threadIdx.x] = i < n ? x[i] : 0;
-    if (threadIdx.x == 255) {
-        int sum = 0;
-        for (int k = 0; k < 256; ++k) sum += items[k];
-        atomicAdd(out, sum);
-    }
-}
-int main() {
-    int n = 0, sum = 0, *dx, *out;
-    if (fread(&n, 4, 1, stdin) != 1) return 1;
-    int* x = (int*)malloc(4 * (n + 1));
-    if ((int)fread(x, 4, n, stdin) != n) return 1;
-    cudaMalloc(&dx, 4 * (n + 1));
-    cudaMalloc(&out, 4);
-    cudaMemset(out, 0, 4);
-    cudaMemcpy(dx, x, 4 * n, cudaMemcpyHostToDevice);
-    if (n) add<<<(n + 255) / 256, 256>>>(dx, n, out);
-    cudaMemcpy(&sum, out, 4, cudaMemcpyDeviceToHost);
-    cudaFree(dx);
-    cudaFree(out);
-    return fwrite(&sum, 4, 1, stdout) != 1;
-}
-"""
 
 
 def test_a_right_program_with_a_race_does_not_pass(tmp_path):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from test_check import CHEATS, RACE, ROOT, checked, cudalab, kernel, open_folders
+from checking import CHEATS, RACE, ROOT, checked, cudalab, kernel
 
 from cudalab import labs
 from cudalab.checker.cases import Test
@@ -20,7 +20,6 @@ from cudalab.checker.submit.submission import Command, Kernel
 from cudalab.checker.verdicts import Why
 from cudalab.errors import ExitCode
 
-__all__ = ["open_folders"]
 WALLS = sandbox.choose("none")
 
 

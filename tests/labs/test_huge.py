@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_variants import POISON, read
+from lab_inputs import POISON, drawn
 
 from cudalab import labs, runner
 from cudalab.labs import registry
@@ -43,7 +43,7 @@ CASES = [
 def test_more_than_two_gigabytes(device, name, given, size, dist):
     lab = labs.get(name)
     case = lab.complete(given)
-    inputs = read(lab, case, size, dist)
+    inputs = drawn(lab, case, size, dist)
     for variant in chosen(lab, case, inputs, device):
         step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
         device.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)

@@ -7,20 +7,18 @@ give the same bytes unless the variant says that they do not.
 
 from __future__ import annotations
 
-import tempfile
 from itertools import product
 
 import numpy as np
 import pytest
+from lab_inputs import POISON, drawn
 
 from cudalab import labs, runner
 from cudalab.errors import KernelCompileError
-from cudalab.formats import InputStream, as_bytes
+from cudalab.formats import as_bytes
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
 from cudalab.labs.solve.spectrum import RefusalError
 from cudalab.language import source
-from cudalab.verify import in_memory
 
 MATRIX_LABS = {"matmul", "solve", "transpose"}  # their size is an order, not a length
 EDGES = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257)
@@ -28,7 +26,6 @@ ORDERS = (*EDGES[:-3], 100, 129)
 LENGTHS = (*EDGES, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 65_537)
 LARGE = {"cpu": (2**20 - 1, 2**20 + 1), "cuda": (2**20 - 1, 2**20 + 1, 2**24 + 3)}
 LARGE_ORDERS = {"cpu": (513,), "cuda": (513, 1023, 1025)}
-POISON = 0xA5
 
 
 def cases():
@@ -73,7 +70,7 @@ def test_a_variant_computes_its_lab(device, lab, variant, case):
 
 def check(device, lab, variant, case, n, dist):
     where = f"n = {n}, {dist}"
-    inputs = read(lab, case, n, dist)
+    inputs = drawn(lab, case, n, dist)
     if lab.empty_answer(inputs, case) is not None:
         return
     step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
@@ -92,17 +89,6 @@ def check(device, lab, variant, case, n, dist):
         assert bytes(as_bytes(answers[0])) == bytes(as_bytes(answers[1])), where
     for name, data in inputs.arrays.items():
         assert bytes(as_bytes(data)) == bytes(as_bytes(before[name])), f"{where}: {name} modified"
-
-
-def read(lab, case, n, dist):
-    with tempfile.TemporaryFile() as file:
-        for piece in lab.generate(case, n, dist, seed=np.prod(n, dtype=int) + 1):
-            file.write(piece)
-        file.flush()
-        file.seek(0)
-        announced = lab.read(InputStream(file.fileno()), case)
-        arrays = {name: np.array(in_memory(data)) for name, data in announced.arrays.items()}
-    return Inputs(arrays, announced.params)
 
 
 @pytest.mark.parametrize("lab", [labs.get(name) for name in labs.names()], ids=lambda lab: lab.name)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import replace
 
 import pytest
+from lab_inputs import drawn
 
 from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import HeaderError
-from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.base import Job
 from cudalab.language import source
-from cudalab.verify import in_memory
 
 VARIANTS = [
     pytest.param(labs.get(name), variant, id=f"{name}-{variant.name}")
@@ -57,14 +54,9 @@ def planned(lab, variant, dtype=None):
     case = lab.complete(given)
     shaped = lab.name == "transpose" or case.get("along") in ("rows", "cols")
     n = (40, 25) if shaped else 40 if lab.name in ("matmul", "solve") else 1000
-    with tempfile.TemporaryFile() as file:
-        file.writelines(lab.generate(case, n, lab.distributions[0], 0))
-        file.flush()
-        os.lseek(file.fileno(), 0, os.SEEK_SET)
-        inputs = lab.read(InputStream(file.fileno()), case)
-        arrays = {name: in_memory(data) for name, data in inputs.arrays.items()}
+    inputs = drawn(lab, case, n, lab.distributions[0], seed=0)
     device = LaunchesNothing()
-    buffers = {name: device.to_device(array) for name, array in arrays.items()}
+    buffers = {name: device.to_device(array) for name, array in inputs.arrays.items()}
     kernels = Kernels(source.load(variant.path, variant.label))
     job = Job(device, kernels, variant, buffers, inputs.params, case)
     return lab.plan(variant.dispatch)(job)
