@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def name(self) -> str:
-        """Of the row."""
+        """The name of the row."""
         return self.key.name
 
     @property
