@@ -15,13 +15,13 @@
 // SHARED_BYTES      = 62720  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// As `vectorized`, with twice the tile: a thread computes 8 x 16 elements, so that 24 reads from
-// shared memory serve 128 products. What limits the speed then is how many other instructions the
-// multiplications have to share the schedulers with.
+// As `async_copy_tiles`, with twice the tile: a thread computes 8 x 16 elements, so that 24 reads
+// from shared memory serve 128 products, where 16 serve 64 there. What limits the speed then is how
+// many other instructions the multiplications have to share the schedulers with.
 //
-// The tiles come by asynchronous copies, which need no registers and no store instructions, into a
-// ring of STAGES stages of BK numbers along k. The loop body is a slice of 8 along k: it starts the
-// copies of a slice some stages ahead and multiplies one. A barrier comes once a stage.
+// The two pairs of tiles become a ring of STAGES stages of BK numbers along k: copies have several
+// steps to arrive, not one. The loop body is a slice of 8 along k: it starts the copies of a slice
+// some stages ahead and multiplies one. A barrier comes once a stage.
 //
 // A lane's rows are two pieces of 4, its columns four pieces of 4, so that each read is 16 bytes;
 // the lanes of a warp form 8 rows of 4. Both tiles are stored as [p][line], in rows of 4 words more

@@ -15,16 +15,16 @@
 // ///
 //
 // A product with fewer tiles than the GPU has places for blocks leaves multiprocessors idle. Here
-// several blocks share a tile of C: each sums a piece of k, as `vectorized` sums all of it, into an
-// array of its own; add_partials then adds the pieces up, always in the same order, so that the
-// result does not depend on which block ends first (atomic additions would).
+// several blocks share a tile of C: each sums a piece of k, as `double_buffered` sums all of it,
+// into an array of its own; add_partials then adds the pieces up, always in the same order, so that
+// the result does not depend on which block ends first (atomic additions would).
 //
-// It improves on `vectorized` and `async_copy` where those have few blocks, as at n = 1024.
+// It improves on `double_buffered` and `async_copy` where those have few blocks, as at n = 1024.
 // Limits: the partial sums are written and read once more, m * n numbers for each piece. Where
-// there are tiles enough that is a loss: 0.415 ms at n = 2048 on an H100, `vectorized` 0.407.
+// there are tiles enough that is a loss: 0.415 ms at n = 2048 on an H100, `double_buffered` 0.407.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, TN, THREADS_PER_BLOCK.
-#include "matmul/vectorized.cu"
+#include "matmul/double_buffered.cu"
 
 // Piece blockIdx.y of the sums of tile blockIdx.x; piece_k numbers along k, a multiple of BK.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply_piece(

@@ -375,8 +375,8 @@ extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, un
 }
 
 // The matrix below and right of the strip minus (the strip's columns of L) x (its rows of U). As
-// the product `vectorized`: a block computes a tile, a thread EDGE / 16 x EDGE / 16 elements in
-// pieces of four; two pairs of slabs along k, one is loaded while the other is multiplied.
+// the product `double_buffered`: a block computes a tile, a thread EDGE / 16 x EDGE / 16 elements
+// in pieces of four; two pairs of slabs along k, one is loaded while the other is multiplied.
 extern "C" __global__ void __launch_bounds__(256, 2) update_trailing(T* lu, unsigned ld,
                                                                      unsigned start) {
     constexpr unsigned EACH = EDGE / 16, PIECES = EACH / 4;
