@@ -77,6 +77,8 @@ def compare(old: Document, new: Document, threshold: float = THRESHOLD) -> Compa
     notes = _differences(old, new)
     notes += _busy_notes(old.environment, "then") + _busy_notes(new.environment, "now")
     notes += _repeated_notes(old, "then") + _repeated_notes(new, "now")
+    if unjudged := sum(one.verdict == NO_SAMPLES for one in verdicts):
+        notes.append(f"not judged: {unjudged} rows have statistics only, without samples")
     if not set(before) & set(after):
         notes.append("no row is in both: were other labs, sizes or distributions measured?")
     return Comparison(verdicts, notes)

@@ -601,8 +601,11 @@ def test_nothing_is_decided_without_samples():
     stored = copy.deepcopy(kept)
     (measured,) = stored.tables
     measured.rows = [replace(one, rounds=[], samples_ms=[]) for one in measured.rows]
-    verdicts = comparison.compare(stored, kept).verdicts
-    assert [one.verdict for one in verdicts] == [comparison.NO_SAMPLES] * 2
+    compared = comparison.compare(stored, kept)
+    assert [one.verdict for one in compared.verdicts] == [comparison.NO_SAMPLES] * 2
+    assert compared.regressions == 0
+    assert compared.notes == ["not judged: 2 rows have statistics only, without samples"]
+    assert comparison.compare(kept, kept).notes == []
     shown = grids.grid(measured, environment())
     assert shown.rows == grids.grid(kept.tables[0], environment()).rows
     assert not any("winner" in note for note in shown.notes)
