@@ -16,7 +16,7 @@ from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
-from tools import ladders, results, sanitizers, targets
+from tools import ladders, results, rungs, sanitizers, targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -292,6 +292,12 @@ def main(arguments: list[str]) -> int:
         stale = stale_parts(old, new)
         if stale and arguments:
             sys.exit(f"{document.name}: stale: {', '.join(stale)}: run `python -m tools.generate`")
+        document.write_text(new, encoding="utf-8")
+    for document, new in rungs.pages():
+        old = document.read_text(encoding="utf-8") if document.exists() else ""
+        if old != new and arguments:
+            name = document.relative_to(results.ROOT)
+            sys.exit(f"{name}: stale: run `python -m tools.generate`")
         document.write_text(new, encoding="utf-8")
     return 0
 

@@ -114,6 +114,7 @@ class Row:
     bound: Bound | None = None
     summary: str = ""
     order: float = 0
+    ladder: str = ""
     defines: dict[str, int | str] = field(default_factory=dict)
     course: str = ""  # the course's printed time
     notes: list[str] = field(default_factory=list)

@@ -150,9 +150,10 @@ def _placed(stored: Row, row: measure.Row, right: Sequence[measure.Row]) -> Row:
     baselines = [other for other in right if other.kind == "baseline"]
     baselines.sort(key=lambda other: other.cache == row.cache)
     place = next(i for i, other in enumerate(ladder) if other is row)
+    below = [other for other in ladder[:place] if other.ladder == row.ladder]
     return replace(
         stored,
-        below=_speedup(ladder[place - 1], row) if place else None,
+        below=_speedup(below[-1], row) if below else None,
         first=_speedup(ladder[0], row) if place else None,
         baselines={other.name: _speedup(other, row) for other in baselines},
     )

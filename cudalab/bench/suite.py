@@ -255,6 +255,7 @@ class _Entries:
             clock="host" if suite.device.name == "cpu" else "device",
             summary=variant.summary,
             order=variant.order,
+            ladder=variant.ladder,
             defines=dict(variant.defines),
         )
         course = bounds.course_time(self.lab.name, variant.name, self.case)

@@ -38,6 +38,8 @@ class Variant:
     summary: str
     order: float  # place in the teaching ladder
     dispatch: str  # the lab's plan: dispatch_<dispatch> in its plans.py
+    ladder: str = ""  # a ladder beside the main one
+    adds: str = ""  # what is new against the rung before it
     defines: dict[str, int | str] = field(default_factory=dict)  # -D flags, read by the host too
     requires: tuple[str, ...] = ()  # features a device must have
     applies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the cases it computes

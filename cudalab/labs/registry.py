@@ -110,9 +110,11 @@ class _Validator:
 
     def checked(self, values: dict[str, Any]) -> dict[str, Any]:
         known = {
-            "summary": self._summary,
+            "summary": self._line,
             "order": self._order,
             "dispatch": self._dispatch,
+            "ladder": self._line,
+            "adds": self._line,
             "defines": self._defines,
             "requires": self._requires,
             "applies": self._applies,
@@ -127,9 +129,9 @@ class _Validator:
                 raise self.error(None, f"the header lacks '{key}'")
         return {key: known[key](key, value) for key, value in values.items()}
 
-    def _summary(self, key: str, value: object) -> str:
+    def _line(self, key: str, value: object) -> str:
         if not isinstance(value, str) or not value.strip() or "\n" in value:
-            raise self.error(key, "summary must be one line of text")
+            raise self.error(key, f"{key} must be one line of text")
         return value
 
     def _order(self, key: str, value: object) -> float:

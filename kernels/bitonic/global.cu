@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "A launch for each step of the network, keys in global memory"
 // order    = 2
+// adds     = "the first step of a merge is mirrored: no directions"
 // dispatch = "steps"
 // default  = ["cpu"]
 // defines  = { THREADS_PER_BLOCK = 256 }

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Steps within a block in shared memory, one launch for all of them"
 // order    = 3
+// adds     = "steps within a block in shared memory: barriers instead of launches"
 // dispatch = "blocks"
 // default  = ["cuda"]
 // defines  = { THREADS_PER_BLOCK = 512, ITEMS_PER_BLOCK = 1024 }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "64 classes: byte counters placed so that 16 banks never conflict"
 // order    = 4
+// ladder   = "64 classes"
+// adds     = "the bits of the thread number permuted: 16 banks, no conflict"
 // dispatch = "partials"
 // applies  = { dtype = ["uint8"], classes = ["64"] }
 // defines  = { THREADS_PER_BLOCK = 64, WORDS_PER_THREAD = 63, MERGE_THREADS = 256 }

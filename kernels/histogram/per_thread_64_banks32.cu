@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "64 classes: byte counters placed so that 32 banks never conflict"
 // order    = 5
+// ladder   = "64 classes"
+// adds     = "the permutation for 32 banks"
 // dispatch = "partials"
 // applies  = { dtype = ["uint8"], classes = ["64"] }
 // defines  = { THREADS_PER_BLOCK = 128, WORDS_PER_THREAD = 63, MERGE_THREADS = 256 }

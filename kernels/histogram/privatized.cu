@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "A copy of the block's table for each lane, 16-byte loads: no conflict under any skew"
 // order    = 7
+// adds     = "a table for each lane, and 16-byte loads"
 // dispatch = "one_pass"
 // applies  = { classes = ["256", "64", "few"] }
 //

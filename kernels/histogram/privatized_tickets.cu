@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "The same, but blocks draw their batches: faster multiprocessors take more of them"
 // order    = 8
+// adds     = "blocks draw their batches instead of striding"
 // dispatch = "tickets"
 // applies  = { classes = ["256", "64", "few"] }
 // default  = ["cuda"]

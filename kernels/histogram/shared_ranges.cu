@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Many classes: each block counts the range of classes that its shared memory holds"
 // order    = 9
+// ladder   = "many classes"
+// adds     = "tables of a range of the classes: several passes over the data"
 // dispatch = "one_pass"
 // applies  = { classes = ["many"] }
 // default  = ["cuda"]

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Each thread counts a run of consecutive elements in a table of its own"
 // order    = 9
+// ladder   = "a core's loop"
+// adds     = "a table and a run of elements for each thread"
 // dispatch = "runs"
 // default  = ["cpu"]
 //

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "256 classes, a table a warp: a lane tags a counter, retries until its tag stays"
 // order    = 6
+// adds     = "a table for each warp, tags instead of atomics"
 // dispatch = "partials"
 // applies  = { dtype = ["uint8"], classes = ["256"] }
 // defines  = { THREADS_PER_BLOCK = 192, WORDS_PER_THREAD = 64, MERGE_THREADS = 256 }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A by its transpose: columns of a 16-wide tile, one bank for many lanes"
 // order    = 4
+// ladder   = "A by its transpose"
+// adds     = "`tiled` with a tile read along its columns"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // applies  = { product = ["aat"] }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A by its transpose: one word of padding a row"
 // order    = 5
+// ladder   = "A by its transpose"
+// adds     = "a word of padding a row"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // applies  = { product = ["aat"] }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A by its transpose: 32-wide tiles with padding, clean on 32 banks"
 // order    = 6
+// ladder   = "A by its transpose"
+// adds     = "tiles as wide as a warp and as there are banks"
 // dispatch = "elements"
 // defines  = { TILE = 32 }
 // applies  = { product = ["aat"] }

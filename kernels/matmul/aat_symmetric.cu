@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A by its transpose: half of the tiles, each also stored transposed"
 // order    = 22
+// ladder   = "A by its transpose"
+// adds     = "`async_copy` for half of the tiles, each stored twice"
 // dispatch = "symmetric"
 // applies  = { product = ["aat"] }
 // default  = ["cuda"]

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "The same with stages of 64 along k"
 // order    = 23
+// ladder   = "A by its transpose"
+// adds     = "stages of 64 along k"
 // dispatch = "symmetric"
 // requires = ["sm_90", "shared_224kb"]
 // applies  = { product = ["aat"] }

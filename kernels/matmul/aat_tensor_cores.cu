@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A by its transpose on tensor cores, emulated fp32: half of the tiles"
 // order    = 24
+// ladder   = "A by its transpose"
+// adds     = "`tensor_cores_bf16x6` for half of the tiles"
 // dispatch = "symmetric_bf16"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 // applies  = { product = ["aat"] }

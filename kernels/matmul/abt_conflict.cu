@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A by the transpose of B: columns of a 16-wide tile, one bank for many lanes"
 // order    = 7
+// ladder   = "A by the transpose of B"
+// adds     = "`tiled` with a tile read along its columns"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // applies  = { product = ["abt"] }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A by the transpose of B: one word of padding a row"
 // order    = 8
+// ladder   = "A by the transpose of B"
+// adds     = "a word of padding a row"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // applies  = { product = ["abt"] }

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "128 x 256 tiles, asynchronous copies into a ring of stages"
 // order    = 12
+// adds     = "twice the tile, and a ring of stages"
 // dispatch = "tiles"
 // default  = ["cuda"]
 //

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "The same with stages of 64 along k: a barrier for 64 steps"
 // order    = 13
+// adds     = "stages of 64 along k: fewer barriers"
 // dispatch = "tiles"
 // requires = ["sm_90", "shared_224kb"]
 //

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Two pairs of tiles, filled by asynchronous copies"
 // order    = 11.6
+// adds     = "tiles by asynchronous copies, past the registers"
 // dispatch = "tiles"
 // defines  = { BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS_PER_BLOCK = 256 }
 // ///

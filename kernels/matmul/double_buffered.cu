@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Two pairs of tiles: one is loaded while the other is multiplied"
 // order    = 11.3
+// adds     = "a second pair of tiles, loaded while the first is multiplied"
 // dispatch = "tiles"
 // defines  = { BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS_PER_BLOCK = 256 }
 // ///

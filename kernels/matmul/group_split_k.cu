@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Small tiles, each shared by groups of warps; wide copies of rows at any address"
 // order    = 16
+// ladder   = "small products"
+// adds     = "small tiles; groups of warps share k within a block"
 // dispatch = "tiles"
 //
 // [defines]

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "The same with tiles of 64 x 80, 8 x 10 elements a thread"
 // order    = 17
+// ladder   = "small products"
+// adds     = "tiles of 64 x 80"
 // dispatch = "tiles"
 // requires = ["sm_80", "shared_160kb"]
 //

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "The same with tiles of 64 x 128, 8 x 8 elements a thread, in two groups"
 // order    = 17.5
+// ladder   = "small products"
+// adds     = "tiles of 64 x 128, in two groups"
 // dispatch = "tiles"
 // requires = ["shared_96kb"]
 //

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "A column of TM elements a thread, in registers"
 // order    = 9
+// adds     = "a column of TM elements a thread: one read serves TM products"
 // dispatch = "tiles"
 // defines  = { BM = 64, BN = 64, BK = 8, TM = 8, THREADS_PER_BLOCK = 512 }
 // ///

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Each thread whole rows of a tile: long inner loops, almost no cooperation"
 // order    = 15
+// ladder   = "a core's loop"
+// adds     = "whole rows of a tile a thread"
 // dispatch = "tiles"
 // defines  = { BM = 128, BN = 128, BK = 64, TM = 16, THREADS_PER_BLOCK = 8 }
 // default  = ["cpu"]

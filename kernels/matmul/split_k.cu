@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Sums in pieces along k, for products with few tiles"
 // order    = 14
+// ladder   = "small products"
+// adds     = "`double_buffered` with k in pieces: several blocks share a tile"
 // dispatch = "split_k"
 //
 // [defines]

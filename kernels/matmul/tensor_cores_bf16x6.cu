@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Tensor cores, emulated fp32: numbers in three bfloat16 parts, six products of parts"
 // order    = 19
+// ladder   = "tensor cores"
+// adds     = "three bfloat16 parts a number, six products on tensor cores"
 // dispatch = "split_bf16"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Tensor cores, emulated fp32: two blocks of a cluster share the sums of a tile"
 // order    = 20
+// ladder   = "tensor cores"
+// adds     = "two blocks of a cluster share the sums of a tile"
 // dispatch = "split_bf16"
 // requires = ["clusters", "sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //

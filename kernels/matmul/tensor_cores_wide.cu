@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Tensor cores, emulated fp32: tiles of 128 x 192"
 // order    = 21
+// ladder   = "tensor cores"
+// adds     = "tiles of 128 x 192"
 // dispatch = "split_bf16"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Tiles of A and B in shared memory"
 // order    = 3
+// adds     = "tiles in shared memory: each number is read once a block"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // applies  = { product = ["ab"] }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "The same with rows and columns swapped: neighbours read far apart, and it is slower"
 // order    = 2
+// ladder   = "coalescing"
+// adds     = "`naive` with row and column swapped: what coalescing is worth"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // ///

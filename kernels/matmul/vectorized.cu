@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "16-byte loads and stores where the matrices allow them"
 // order    = 11
+// adds     = "loads and stores of 16 bytes"
 // dispatch = "tiles"
 // defines  = { BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS_PER_BLOCK = 256 }
 // ///

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Waves of tiles that are all full: the tiles of the last one are split along k"
 // order    = 18
+// adds     = "the last wave's tiles split along k"
 // dispatch = "whole_waves"
 // requires = ["sm_90", "shared_224kb"]
 // default  = ["cuda"]

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Digits of four bits, ranked by counters of each thread"
 // order    = 2
+// adds     = "digits of four bits, counted by each thread for itself"
 // dispatch = "digits"
 //
 // [defines]

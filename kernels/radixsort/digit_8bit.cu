@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Digits of eight bits, ranked by the votes of a warp"
 // order    = 3
+// adds     = "digits of eight bits: a warp shares counters and ranks by votes"
 // dispatch = "digits"
 // default  = ["cuda"]
 //

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Each thread ranks its own run of consecutive keys: no cooperation, no coalescing"
 // order    = 5
+// ladder   = "a core's loop"
+// adds     = "a run of consecutive keys a thread"
 // dispatch = "digits"
 // default  = ["cpu"]
 //

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Splits by the top bits, or as a sample tells; buckets sorted in shared memory"
 // order    = 6
+// adds     = "splits by the top bits, buckets sorted in shared memory"
 // dispatch = "most_significant_first"
 // default  = ["cuda"]
 // applies  = { dtype = ["uint32", "int32", "float32"], layout = ["keys"] }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Pairs: stable splits by the top bits, then buckets sorted with each pair's place"
 // order    = 7
+// ladder   = "pairs"
+// adds     = "stable splits by the top bits, buckets sorted with their values"
 // dispatch = "most_significant_first_stable"
 // default  = ["cuda"]
 // applies  = { dtype = ["uint32", "int32", "float32"], layout = ["pairs"] }

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "One sweep a digit: tiles look back for their offsets instead of reading keys twice"
 // order    = 4
+// adds     = "tiles look back for their offsets: keys are read once a pass"
 // dispatch = "onesweep"
 // default  = ["cuda"]
 // requires = ["shared_96kb"]

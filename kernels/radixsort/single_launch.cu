@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "All in one launch: blocks that stay take the tiles of every sweep by ticket"
 // order    = 5
+// ladder   = "short arrays"
+// adds     = "`onesweep` in one launch: tiles of all sweeps by ticket"
 // dispatch = "single_launch"
 // requires = ["shared_96kb"]
 //

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "A thread a column, straight from global memory: coalesced as it is"
 // order    = 21
+// ladder   = "columns"
 // dispatch = "cols"
 // defines  = { THREADS_PER_BLOCK = 256 }
 // applies  = { along = ["cols"] }

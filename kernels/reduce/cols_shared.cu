@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Blocks take strips of 32 columns and segments of rows, combined in shared memory"
 // order    = 22
+// ladder   = "columns"
+// adds     = "segments of rows: more threads than columns"
 // dispatch = "col_segments"
 // applies  = { along = ["cols"] }
 // default  = ["cuda"]

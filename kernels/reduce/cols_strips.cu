@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A thread takes a strip of 32 columns and keeps a value for each: a core's loop"
 // order    = 23
+// ladder   = "a core's loop, columns"
+// adds     = "a strip of 32 columns a thread"
 // dispatch = "col_segments"
 // defines  = { THREADS_PER_BLOCK = 1, ITEMS_PER_BLOCK = 65536 }
 // applies  = { along = ["cols"] }

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "The first level while loading: two items a thread, half the blocks"
 // order    = 4
+// adds     = "the first level while loading"
 // dispatch = "multi_pass"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 512 }
 // applies  = { along = ["all"] }

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Tree in shared memory, neighbours first: every 2s-th thread works, warps diverge"
 // order    = 1
+// adds     = "a tree in shared memory: eight levels a launch"
 // dispatch = "multi_pass"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 256 }
 // applies  = { along = ["all"] }

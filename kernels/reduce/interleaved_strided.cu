@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "The same tree, the first threads work: no divergence, but bank conflicts"
 // order    = 2
+// adds     = "the first threads work: no divergence"
 // dispatch = "multi_pass"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 256 }
 // applies  = { along = ["all"] }

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "A thread a row, straight from global memory: lanes read a row's length apart"
 // order    = 11
+// ladder   = "rows"
 // dispatch = "rows"
 // defines  = { THREADS_PER_BLOCK = 256, MAX_LANES = 1 }
 // applies  = { along = ["rows"] }

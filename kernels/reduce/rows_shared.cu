@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Tiles of 32 rows in shared memory: coalesced loads, conflicts in every column"
 // order    = 12
+// ladder   = "rows"
+// adds     = "tiles in shared memory: coalesced loads"
 // dispatch = "tiled_rows"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 32 }
 // applies  = { along = ["rows"] }

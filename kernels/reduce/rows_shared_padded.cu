@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "The same tiles with an unused column: no conflicts"
 // order    = 13
+// ladder   = "rows"
+// adds     = "an unused column: no bank conflicts"
 // dispatch = "tiled_rows"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 32 }
 // applies  = { along = ["rows"] }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A warp for each segment of a row, 16-byte loads and shuffles"
 // order    = 14
+// ladder   = "rows"
+// adds     = "a warp a row, shuffles and 16-byte loads: no tile"
 // dispatch = "rows"
 // applies  = { along = ["rows"] }
 // default  = ["cuda"]

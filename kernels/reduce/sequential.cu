@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Tree in shared memory with a halving stride: neither divergence nor conflicts"
 // order    = 3
+// adds     = "a stride that halves: no bank conflicts"
 // dispatch = "multi_pass"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 256 }
 // applies  = { along = ["all"] }

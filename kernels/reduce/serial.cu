@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "A thread combines a run of consecutive items: no cooperation, no coalescing"
 // order    = 9
+// ladder   = "a core's loop"
+// adds     = "a run of consecutive items a thread"
 // dispatch = "rows"
 // applies  = { along = ["all", "rows"] }
 // default  = ["cpu"]

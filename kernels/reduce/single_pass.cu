@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "One launch: the block that finishes last reduces the partial results"
 // order    = 8
+// adds     = "the last block finishes: one launch"
 // dispatch = "single_pass"
 // applies  = { along = ["all"] }
 // default  = ["cuda"]

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "The last six levels in one warp, unrolled, with warp barriers only"
 // order    = 5
+// adds     = "the last six levels without block barriers"
 // dispatch = "multi_pass"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 512 }
 // applies  = { along = ["all"] }

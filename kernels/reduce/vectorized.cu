@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "A fixed number of blocks strides over the array with 16-byte loads"
 // order    = 7
+// adds     = "16-byte loads, and a fixed number of blocks that stride"
 // dispatch = "multi_pass"
 // applies  = { along = ["all"] }
 //

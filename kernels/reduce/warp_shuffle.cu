@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Warps reduce by shuffles, registers to registers: one barrier a block"
 // order    = 6
+// adds     = "shuffles instead of the tree: one barrier a block"
 // dispatch = "multi_pass"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 512 }
 // applies  = { along = ["all"] }

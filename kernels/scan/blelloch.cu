@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Blelloch's tree of sums: n additions up, n down, and bank conflicts at every level"
 // order    = 2
+// adds     = "a tree of sums: 2 n additions instead of n log n"
 // dispatch = "recursive"
 // defines  = { THREADS_PER_BLOCK = 512, ITEMS_PER_THREAD = 2 }
 // ///

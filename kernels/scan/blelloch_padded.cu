@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Blelloch's tree with padding between the items: no bank conflicts"
 // order    = 3
+// adds     = "padding between the items: no bank conflicts"
 // dispatch = "recursive"
 // defines  = { THREADS_PER_BLOCK = 512, ITEMS_PER_THREAD = 2 }
 // ///

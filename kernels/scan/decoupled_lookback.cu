@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "One pass: a tile looks back at the sums of earlier ones, in fixed groups of tiles"
 // order    = 6
+// adds     = "tiles look back: items are read once"
 // dispatch = "look_back"
 // default  = ["cuda"]
 // defines  = { THREADS_PER_BLOCK = 256, WORDS_PER_THREAD = 16 }

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "The same with large tiles, and a tile far ahead brought into the cache"
 // order    = 7
+// adds     = "larger tiles, and a prefetch while blocks wait"
 // dispatch = "look_back"
 // defines  = { THREADS_PER_BLOCK = 128, WORDS_PER_THREAD = 72, TILES_AHEAD = 140 }
 // ///

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Sum every chunk, scan the sums, then scan every chunk from its sum on"
 // order    = 5
+// adds     = "chunks are summed first: items are written once"
 // dispatch = "chunks"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 16, MAX_CHUNKS = 2048 }
 // ///

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Each thread sums, then scans, a chunk of its own: no cooperation, no coalescing"
 // order    = 5.5
+// ladder   = "a core's loop"
+// adds     = "a chunk of consecutive items a thread"
 // dispatch = "chunks"
 // default  = ["cpu"]
 // defines  = { THREADS_PER_BLOCK = 1, ITEMS_PER_THREAD = 1024, MAX_CHUNKS = 1024 }

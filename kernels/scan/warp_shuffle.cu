@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Rows of items scanned by warp shuffles: one barrier a block"
 // order    = 4
+// adds     = "shuffles instead of the tree: one barrier a block"
 // dispatch = "recursive"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 4 }
 // ///

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Chebyshev: steps that fit an interval of eigenvalues"
 // order    = 4
+// adds     = "steps that fit an interval of eigenvalues"
 // dispatch = "chebyshev"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 8 }
 // ///

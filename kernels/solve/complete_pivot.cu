@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Gauss-Jordan with pivots searched in the whole matrix"
 // order    = 9
+// ladder   = "pivots from the whole matrix"
+// adds     = "`gauss_jordan` with pivots searched in all rows and columns"
 // dispatch = "gauss_jordan"
 // defines  = { SEARCH_THREADS = 256 }
 // ///

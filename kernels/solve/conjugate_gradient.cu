@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Conjugate gradients: the best step in every iteration"
 // order    = 5
+// adds     = "the best step each time, from dot products on the device"
 // dispatch = "conjugate_gradient"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 8, BLOCKS = 64 }
 // ///

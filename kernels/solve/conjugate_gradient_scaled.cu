@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Conjugate gradients, scaled by the diagonal, one launch an iteration"
 // order    = 5.5
+// adds     = "scaled by the diagonal, one launch an iteration"
 // dispatch = "scaled_gradient"
 // defines  = { THREADS_PER_BLOCK = 512, ROWS_PER_BLOCK = 16, START_THREADS = 1024 }
 // ///

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Gauss-Jordan: the inverse in place, pivots searched in the column"
 // order    = 6
+// ladder   = "direct methods"
 // dispatch = "gauss_jordan"
 // defines  = { SEARCH_THREADS = 256 }
 // ///

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Jacobi: each equation solved for its own unknown"
 // order    = 3
+// adds     = "a step of its own for each row: no alpha"
 // dispatch = "jacobi"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 8 }
 // ///

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "LU factors: a panel's pivots found in one launch, the matrix updated once a block"
 // order    = 8
+// ladder   = "direct methods"
+// adds     = "a panel's pivots in one launch, the matrix updated once a block"
 // dispatch = "lu"
 // default  = ["cuda"]
 //

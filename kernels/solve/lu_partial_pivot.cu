@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "LU factors by panels, pivots searched in the column"
 // order    = 7
+// ladder   = "direct methods"
+// adds     = "factors by panels of 32 columns: the rest is updated once a panel"
 // dispatch = "lu"
 // default  = ["cpu"]
 //

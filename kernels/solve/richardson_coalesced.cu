@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "The lecture's iteration, one warp a row"
 // order    = 2
+// adds     = "a warp a row: coalesced loads"
 // dispatch = "richardson"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 8 }
 // ///

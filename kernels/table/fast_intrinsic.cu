@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "__sinf on the special function unit: a few instructions, fewer digits"
 // order    = 1
+// ladder   = "fewer digits"
+// adds     = "the special function unit instead of a polynomial"
 // dispatch = "one_per_item"
 // applies  = { accuracy = ["fast"] }
 // default  = ["cuda", "cpu"]

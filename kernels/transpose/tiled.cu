@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Tiles in shared memory: reads and writes are coalesced, but columns share a bank"
 // order    = 2
+// adds     = "tiles in shared memory: writes are coalesced, too"
 // dispatch = "tiles"
 // defines  = { TILE_DIM = 32, BLOCK_ROWS = 8 }
 // ///

@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "Tiles with a padding column: no bank conflicts"
 // order    = 3
+// adds     = "a padding column: no bank conflicts"
 // dispatch = "tiles"
 // defines  = { TILE_DIM = 32, BLOCK_ROWS = 8 }
 // ///

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Rows that begin anywhere: many loads under way, and only whole sectors are stored"
 // order    = 5
+// ladder   = "rows that begin anywhere"
+// adds     = "rows of the result begun at whole sectors"
 // dispatch = "sector_tiles"
 // defines  = { TILE_WORDS = 64, TILE_ROWS = 64, WARPS = 16 }
 // ///

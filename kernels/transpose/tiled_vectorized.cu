@@ -1,6 +1,7 @@
 // /// cudalab
 // summary  = "16 bytes a load and a store; small squares are turned in registers"
 // order    = 4
+// adds     = "16 bytes an access, small squares turned in registers"
 // dispatch = "vector_tiles"
 // default  = ["cuda"]
 // defines  = { THREADS_ACROSS = 16, MIN_BLOCKS = 4 }

@@ -1,6 +1,8 @@
 // /// cudalab
 // summary  = "Each thread transposes a tile of its own: no cooperation, no coalescing"
 // order    = 6
+// ladder   = "a core's loop"
+// adds     = "a tile a thread"
 // dispatch = "tiles"
 // default  = ["cpu"]
 // defines  = { TILE_DIM = 32, BLOCK_ROWS = 1, THREADS_ACROSS = 1 }

@@ -256,6 +256,18 @@ def test_cold_and_hot_rows_are_ladders_of_their_own():
     assert [one.baselines["numpy"].ratio for one in found[:4]] == [2, 4, 4, 16]
 
 
+def test_the_rung_below_is_one_of_the_same_ladder():
+    rows = [
+        row("a", [8.0] * 6),
+        row("aside", [16.0] * 6, ladder="x"),
+        row("b", [4.0] * 6),
+        row("farther aside", [2.0] * 6, ladder="x"),
+    ]
+    found = results.rows_of(rows, WORK, CEILING)
+    assert [one.below and one.below.name for one in found] == [None, None, "a", "aside"]
+    assert [one.first and one.first.name for one in found] == [None, "a", "a", "a"]
+
+
 # Tables -------------------------------------------------------------------------------------------
 
 WIDE = """\

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from functools import cache
-from itertools import product
 
 import pytest
 
 from cudalab import labs
-from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.language import source
 
@@ -26,15 +24,7 @@ NAME = re.compile(r"[A-Za-z_][\w*]*")
 @cache
 def defined_by_cases(lab):
     """The macros that the lab defines for some case, whatever it is."""
-    offered = {axis: values for axis, values in lab.axes.items() if axis not in lab.derived}
-    names = set()
-    for values in product(*offered.values()):
-        try:
-            case = lab.complete(dict(zip(offered, values, strict=True)))
-        except UsageError:  # options that cannot be combined
-            continue
-        names |= lab.kernel_defines(case).keys()
-    return names
+    return {name for case in lab.cases() for name in lab.kernel_defines(case)}
 
 
 def listed(text):

@@ -64,6 +64,8 @@ def test_full_header(folder):
         'summary = "Tree, sequential addressing"',
         "order = 2.5",
         'dispatch = "multi_pass"',
+        'ladder = "rows"',
+        'adds = "no modulo"',
         'defines = { THREADS_PER_BLOCK = 256, OP = "a + b" }  # comments are allowed',
         'requires = ["sm_90a", "inline_ptx"]',
         'applies = { op = ["sum"] }',
@@ -78,6 +80,8 @@ def test_full_header(folder):
         summary="Tree, sequential addressing",
         order=2.5,
         dispatch="multi_pass",
+        ladder="rows",
+        adds="no modulo",
         defines={"THREADS_PER_BLOCK": 256, "OP": "a + b"},
         requires=("sm_90a", "inline_ptx"),
         applies={"op": ("sum",)},
@@ -108,13 +112,15 @@ def test_minimal_header_has_neutral_defaults(folder):
         (
             (*MINIMAL, "xyz = 1"),
             (
-                "5: unknown key 'xyz': expected one of summary, order, dispatch, defines, "
-                "requires, applies, default, deterministic"
+                "5: unknown key 'xyz': expected one of summary, order, dispatch, ladder, adds, "
+                "defines, requires, applies, default, deterministic"
             ),
         ),
         (("summary = 1", *MINIMAL[1:]), "2: summary must be one line of text"),
         (('summary = " "', *MINIMAL[1:]), "2: summary must be one line of text"),
         (('summary = "a\\nb"', *MINIMAL[1:]), "2: summary must be one line of text"),
+        ((*MINIMAL, 'ladder = ""'), "5: ladder must be one line of text"),
+        ((*MINIMAL, "adds = 2"), "5: adds must be one line of text"),
         (('order = "1"', *MINIMAL[::2]), "2: order must be a number, got '1'"),
         (("order = true", *MINIMAL[::2]), "2: order must be a number, got True"),
         (("order = nan", *MINIMAL[::2]), "2: order must be a number, got nan"),

@@ -1,0 +1,109 @@
+"""The ladders of each lab for its README.md: headers, lengths of files and stored measurements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudalab import labs
+from cudalab.bench.document import load
+from cudalab.labs import registry
+from cudalab.language import source
+from tools import results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from cudalab.bench.document import Document
+    from cudalab.labs.header import Variant
+
+INTRODUCTION = """\
+The rungs of each ladder in order: one idea each, compared with the rung before it. Lines are those
+of the variant's own file, and with the headers that it includes (`cudalab show --whole {lab}
+VARIANT` prints them as one file). What the host launches is in `cudalab/labs/{lab}/plans.py`.
+
+This file is generated: `python -m tools.generate`.
+"""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds of a lab's variants in one measured table."""
+
+    column: str  # its heading
+    note: str  # what was measured
+    ms: dict[str, float]
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Each lab's README.md and its text."""
+    for lab in labs.names():
+        yield results.ROOT / "kernels" / lab / "README.md", page(lab)
+
+
+def page(lab: str) -> str:
+    """The ladders of one lab, the main one first."""
+    stored = map(load, sorted((results.FOLDER / "bench").glob("*.json")))
+    times = [measured for document in stored for measured in times_of(lab, document)]
+    parts = [f"# {lab}\n\n{labs.summary(lab)}.\n", INTRODUCTION.format(lab=lab)]
+    for name, rungs in ladders(registry.variants(labs.get(lab))).items():
+        parts.append(f"## {name[:1].upper()}{name[1:]}\n" if name else "## The ladder\n")
+        parts.append(table(rungs, times))
+    parts += [f"{measured.column}: {measured.note}.\n" for measured in times]
+    return "\n".join(parts)
+
+
+def ladders(variants: list[Variant]) -> dict[str, list[Variant]]:
+    """The variants by ladder, in teaching order; the main ladder, without a name, comes first."""
+    named: dict[str, list[Variant]] = {"": []}
+    for variant in variants:
+        named.setdefault(variant.ladder, []).append(variant)
+    return {name: rungs for name, rungs in named.items() if rungs}
+
+
+def times_of(lab: str, stored: Document) -> Iterator[Times]:
+    """The tables of a stored run of `cudalab bench` that measure `lab`."""
+    environment = stored.environment
+    for measured in stored.tables:
+        if measured.lab == lab:
+            case = " ".join(value for value in measured.case.values() if isinstance(value, str))
+            note = f"the median at n = {measured.size}, {case}; "
+            note += f"commit `{environment.commit}`, {environment.date[:10]}"
+            ms = {row.name: figures.median_ms for row, figures in measured.timed}
+            yield Times(f"{environment.device_name}, ms", note, ms)
+
+
+def table(rungs: list[Variant], times: list[Times]) -> str:
+    """A line for each rung of a ladder."""
+    columns = ["rung", "idea", "adds to the rung before", "lines", "with headers"]
+    for measured in times:
+        columns += [measured.column, "times as fast"]
+    lines = [columns, ["---"] * 3 + ["---:"] * (len(columns) - 3)]
+    for before, rung in zip([None, *rungs], rungs, strict=False):
+        own, whole = lines_of(rung)
+        cells = [f"[`{rung.name}`]({rung.path.name})", rung.summary, rung.adds, str(own)]
+        cells.append(f"{whole:,}")
+        for measured in times:
+            cells += [time(rung, measured), step(before, rung, measured)]
+        lines.append(cells)
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def lines_of(rung: Variant) -> tuple[int, int]:
+    """How many lines the variant's file has, and all files that it is made of."""
+    files = source.load(rung.path, rung.label).files
+    own, *included = (len(file.read_text("utf-8").splitlines()) for file in files)
+    return own, own + sum(included)
+
+
+def time(rung: Variant, measured: Times) -> str:
+    """The time of a rung, if it was measured in this case."""
+    ms = measured.ms.get(rung.name)
+    return f"{ms:#.3g}".rstrip(".") if ms else ""
+
+
+def step(before: Variant | None, rung: Variant, measured: Times) -> str:
+    """How many times as fast as the rung before it a rung is, if both were measured."""
+    was, now = before and measured.ms.get(before.name), measured.ms.get(rung.name)
+    return f"{was / now:.2f}" if was and now else ""
