@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-from itertools import product
 
 import pytest
 
 from cudalab import labs
 from cudalab.backends.cuda import nvcc
-from cudalab.errors import NoDeviceError, UsageError
+from cudalab.errors import NoDeviceError
 from cudalab.labs import registry
 from cudalab.language import source
 
@@ -50,17 +49,13 @@ def capability(architecture):
 
 def distinct_defines(lab, variant):
     """What the cases of a variant define for its kernels, with the id of the first such case."""
-    seen = []
-    offered = {axis: values for axis, values in lab.axes.items() if axis not in lab.derived}
-    for values in product(*offered.values()):
-        try:
-            case = lab.complete(dict(zip(offered, values, strict=True)))
-        except UsageError:  # options that cannot be combined
-            continue
+    found = {}
+    for case in filter(variant.computes, lab.cases()):
+        chosen = "-".join(str(case[axis]) for axis in lab.axes if axis not in lab.derived)
         defines = lab.kernel_defines(case)
-        if variant.computes(case) and defines not in seen:
-            seen.append(defines)
-            yield "-".join(str(case[axis]) for axis in offered), defines
+        if defines not in found.values():
+            found.setdefault(chosen, defines)
+    yield from found.items()
 
 
 @pytest.fixture(scope="module")
