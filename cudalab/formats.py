@@ -8,6 +8,7 @@ Output is written once, after the last kernel has succeeded.
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import select
 import stat
@@ -159,6 +160,18 @@ class Payload:
         if self.nbytes:
             self.readinto(as_bytes(array))
         return array
+
+    def mapped(self) -> np.ndarray[Any, Any]:
+        """The whole array; one in a regular file is mapped into memory, not read."""
+        stream = self.stream
+        if stream.size is None or self.nbytes == 0:
+            return self.array()
+        mapping = mmap.mmap(stream.fd, 0, access=mmap.ACCESS_READ)
+        start = os.lseek(stream.fd, self.nbytes, os.SEEK_CUR) - self.nbytes
+        stream.offset += self.nbytes
+        elements = self.nbytes // self.dtype.itemsize
+        array: np.ndarray[Any, Any] = np.frombuffer(mapping, self.dtype, elements, start)
+        return array.reshape(self.shape)
 
 
 def as_bytes(array: np.ndarray[Any, Any]) -> memoryview:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from cudalab.backends.base import Device, Timer
-    from cudalab.labs.base import Array, Case, Inputs, Lab, Step
+    from cudalab.labs.base import Lab, Step
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Array, Case, Inputs
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ def prepare(
             arch=variant.architecture,
         )
     with watch("to device"):
-        buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
-    waited = sum(data.seconds for data in inputs.arrays.values() if isinstance(data, Payload))
+        buffers = {name: device.to_device(data) for name, data in inputs.sources().items()}
+    waited = sum(data.seconds for data in inputs.sources().values() if isinstance(data, Payload))
     watch.take("to device", "read", 1e3 * waited)
     job = Job(device, kernels, variant, buffers, inputs.params, case)
     return lab.plan(variant.dispatch)(job)

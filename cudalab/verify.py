@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import mmap
 import os
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from cudalab.errors import InputError, WrongAnswer
-from cudalab.labs.base import Inputs
 
 if TYPE_CHECKING:
-    from cudalab.formats import InputStream, Payload
-    from cudalab.labs.base import Array, Case, Lab
+    from cudalab.formats import InputStream
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Array, Case
 
 
 def verify(lab: Lab, source: InputStream, answer: InputStream, case: Case) -> Array:
     """Return the answer when it is right. WrongAnswer tells what differs."""
     announced = lab.read(source, case)
     header_bytes = source.offset
-    arrays = {name: in_memory(data) for name, data in announced.arrays.items()}
-    inputs = Inputs({**arrays}, announced.params)
+    inputs = announced.load()
     try:
         got = lab.read_answer(answer, inputs, case)
     except InputError as error:
@@ -42,22 +38,6 @@ def verify(lab: Lab, source: InputStream, answer: InputStream, case: Case) -> Ar
     if found is not None:
         raise WrongAnswer(f"{answer.name}: wrong: {found}")
     return got
-
-
-def in_memory(data: Array | Payload) -> Array:
-    """The array itself; one that is still in a regular file is mapped, not read."""
-    if isinstance(data, np.ndarray):
-        return data
-    stream = data.stream
-    if stream.size is None or data.nbytes == 0:
-        return data.array()
-    mapping = mmap.mmap(stream.fd, 0, access=mmap.ACCESS_READ)
-    start = os.lseek(stream.fd, data.nbytes, os.SEEK_CUR) - data.nbytes
-    stream.offset += data.nbytes
-    array: np.ndarray[Any, Any] = np.frombuffer(
-        mapping, data.dtype, data.nbytes // data.dtype.itemsize, start
-    )
-    return array.reshape(data.shape)
 
 
 def _same_start(one: InputStream, two: InputStream, num_bytes: int) -> bool:

@@ -7,8 +7,6 @@ import tempfile
 import numpy as np
 
 from cudalab.formats import InputStream
-from cudalab.labs.base import Inputs
-from cudalab.verify import in_memory
 
 POISON = 0xA5  # every byte of an output before a run
 
@@ -21,6 +19,4 @@ def drawn(lab, case, n, dist, seed=None):
             file.write(piece)
         file.flush()
         file.seek(0)
-        announced = lab.read(InputStream(file.fileno()), case)
-        arrays = {name: np.array(in_memory(data)) for name, data in announced.arrays.items()}
-    return Inputs(arrays, announced.params)
+        return lab.read(InputStream(file.fileno()), case).load().copy()

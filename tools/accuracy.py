@@ -19,15 +19,16 @@ from cudalab.backends import open_device
 from cudalab.bench.results import environment
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from tools import results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cudalab.backends.base import Device
-    from cudalab.labs.base import Array, Lab
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Array
 
     Rng = np.random.Generator
     Errors = tuple[float, float]
@@ -163,7 +164,7 @@ def of_products(device: Device, n: int) -> Iterator[tuple[str, dict[str, Errors 
             norm = np.linalg.norm(off) / np.linalg.norm(exact)
             return float(norm), float((np.abs(off) / terms).max() / UNIT)
 
-        found = answers(lab, device, Inputs({"a": a, "b": b}, {"m": n, "k": n, "n": n}))
+        found = answers(lab, device, HostInputs({"a": a, "b": b}, {"m": n, "k": n, "n": n}))
         row: dict[str, Errors | str] = {
             name: errors(c) if isinstance(c, np.ndarray) else c for name, c in found
         }
@@ -190,7 +191,7 @@ def of_systems(device: Device) -> Iterator[tuple[str, dict[str, Errors | str]]]:
             off = np.abs(x - exact).max() / np.abs(exact).max()
             return float(np.abs(a @ x - f).max() / size), float(off)
 
-        found = answers(lab, device, Inputs({"a": a, "f": f}, {"n": UNKNOWNS}))
+        found = answers(lab, device, HostInputs({"a": a, "f": f}, {"n": UNKNOWNS}))
         row: dict[str, Errors | str] = {
             name: errors(x.astype(np.float64)) if isinstance(x, np.ndarray) else x
             for name, x in found
@@ -203,7 +204,7 @@ def of_systems(device: Device) -> Iterator[tuple[str, dict[str, Errors | str]]]:
         yield what, row
 
 
-def answers(lab: Lab, device: Device, inputs: Inputs) -> Iterator[tuple[str, Array | str]]:
+def answers(lab: Lab, device: Device, inputs: HostInputs) -> Iterator[tuple[str, Array | str]]:
     """Each variant that the device runs, and its answer or the reason why there is none."""
     case = lab.complete({})
     for variant in registry.variants(lab):
@@ -211,8 +212,8 @@ def answers(lab: Lab, device: Device, inputs: Inputs) -> Iterator[tuple[str, Arr
             yield variant.name, answer(lab, device, variant, inputs)
 
 
-def answer(lab: Lab, device: Device, variant: Variant, inputs: Inputs) -> Array | str:
-    own = Inputs(dict(inputs.arrays), dict(inputs.params))  # a plan may leave notes in them
+def answer(lab: Lab, device: Device, variant: Variant, inputs: HostInputs) -> Array | str:
+    own = HostInputs(dict(inputs.arrays), dict(inputs.params))  # a plan may leave notes in them
     case, watch = lab.complete({}), runner.Stopwatch()
     try:
         step = runner.prepare(lab, variant, device, own, case, watch=watch)

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from cudalab.backends.base import Device
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LENGTHS: tuple[Size, ...] = (1, 1000, 65_537, 1_000_003)

@@ -24,7 +24,7 @@ from tools import results
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cudalab.labs.base import Size
+    from cudalab.labs.inputs import Size
     from tools.results import Json
 
 SECONDS = "1"  # of sampling for a table

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cudalab.backends.trace import LaunchTrace
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
 
     Counts = dict[str, Any]
 

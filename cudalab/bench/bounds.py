@@ -15,8 +15,8 @@ from cudalab.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cudalab.labs.base import Case, Inputs, Size
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, HostInputs, Size
 
 Params = dict[str, Any]
 
@@ -36,7 +36,7 @@ class Work:
         return self.read_bytes + self.write_bytes
 
 
-def of(lab: str, inputs: Inputs, case: Case, answer_bytes: int) -> Work:
+def of(lab: str, inputs: HostInputs, case: Case, answer_bytes: int) -> Work:
     """The work of one computation. Every input byte is read, every byte of the answer written."""
     read = sum(data.nbytes for data in inputs.arrays.values())
     items = _ITEMS.get(lab, _n)(inputs.params, case)
@@ -158,7 +158,7 @@ def bound(work: Work, flops: int, limits: Peaks, *, hot: bool, tensor_cores: boo
     )
 
 
-def own_flops(variant: Variant, inputs: Inputs) -> int:
+def own_flops(variant: Variant, inputs: HostInputs) -> int:
     """Operations that the variant's algorithm cannot do without; 0 where bytes say more."""
     params = inputs.params
     if variant.lab == "matmul":

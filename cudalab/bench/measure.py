@@ -24,10 +24,10 @@ from cudalab.bench import stats
 from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError, UsageError
 from cudalab.formats import InputStream, as_bytes, write_all
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs, Job
+from cudalab.labs.base import Job
+from cudalab.labs.inputs import HostInputs
 from cudalab.language import source
 from cudalab.system.machine import usable_cores
-from cudalab.verify import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Buffer, Device, Timer
     from cudalab.bench.bounds import Bound
-    from cudalab.labs.base import Array, Case, Lab, Size, Step
+    from cudalab.labs.base import Lab, Step
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Array, Case, HostInputs, Size
 
     Tell = Callable[[float, Sequence["Entry"]], None]
 
@@ -218,7 +219,7 @@ class Judge:
     """Tells right answers from wrong ones, and whether the inputs are still what they were."""
 
     def __init__(
-        self, lab: Lab, inputs: Inputs, case: Case, device: Device, buffers: dict[str, Buffer]
+        self, lab: Lab, inputs: HostInputs, case: Case, device: Device, buffers: dict[str, Buffer]
     ) -> None:
         """`buffers` hold `inputs` on the device."""
         self.lab, self.inputs, self.case = lab, inputs, case
@@ -242,9 +243,7 @@ class Judge:
         """The first input that is no longer what it was; all are restored."""
         changed = None
         for name, buffer in self.buffers.items():
-            original = self.inputs.arrays[name]
-            assert isinstance(original, np.ndarray)
-            original = np.ascontiguousarray(original)
+            original = np.ascontiguousarray(self.inputs.arrays[name])
             if not _equal(self.device.chunks(buffer), as_bytes(original)):
                 changed = changed or name
                 self.device.copy(original, buffer)
@@ -471,7 +470,7 @@ class Data:
     """A generated input: as a file, on the host and on the device."""
 
     path: Path
-    inputs: Inputs
+    inputs: HostInputs
     buffers: dict[str, Buffer]
 
 
@@ -483,12 +482,10 @@ def make_data(
     with path.open("wb") as file:
         write_all(file.fileno(), lab.generate(case, size, dist, seed), path.name)
     with path.open("rb") as file:
-        announced = lab.read(InputStream(file.fileno(), path.name), case)
-        arrays = {name: in_memory(data) for name, data in announced.arrays.items()}
-    inputs = Inputs({**arrays}, announced.params)
+        inputs = lab.read(InputStream(file.fileno(), path.name), case).load()
     if lab.empty_answer(inputs, case) is not None:
         raise UsageError(f"{lab.name}: size {size}: there is nothing to compute, and to measure")
-    buffers = {name: device.to_device(data) for name, data in arrays.items()}
+    buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
     return Data(path, inputs, buffers)
 
 
@@ -548,7 +545,7 @@ def end_to_end(
     for _ in range(END_TO_END_RUNS):
         watch = runner.Stopwatch()
         with path.open("rb") as given, tempfile.TemporaryFile() as out:
-            inputs = lab.read(InputStream(given.fileno(), path.name), case)
+            inputs = lab.read(InputStream(given.fileno(), path.name), case).load()
             answer = runner.run(lab, variant, device, inputs, case, watch=watch)
             with watch("write"):
                 write_all(out.fileno(), watch.pieces(answer.pieces(), "to host"), "answer")

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Device
     from cudalab.bench.document import Scalar
     from cudalab.bench.measure import Data
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
 
     Chosen = tuple[list[Variant], list[str]]  # variants, and why others are left out
 

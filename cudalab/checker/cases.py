@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from cudalab.checker.sandbox.sandbox import Sandbox
     from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Attempt, Submission
-    from cudalab.labs.base import Case, Lab
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Case
 
 STDERR_LINES = 12
 INSTRUMENTED = 1100  # elements: a block and more

@@ -30,8 +30,9 @@ from cudalab.errors import CudalabError, ExitCode, InputError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
     from cudalab.runner import Stopwatch
 
 OWN_KERNEL_KILL_AFTER_S = 300.0

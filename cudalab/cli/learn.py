@@ -12,7 +12,7 @@ from cudalab import explain
 from cudalab.cli.options import Sizes, device_option, lines, seed_option, threads_option
 
 if TYPE_CHECKING:
-    from cudalab.labs.base import Size
+    from cudalab.labs.inputs import Size
 
 
 @click.command(

@@ -19,7 +19,8 @@ from cudalab.labs import sizes as sizes_in_words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudalab.labs.base import Lab, Size
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Size
 
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -39,8 +39,9 @@ from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
     from cudalab.microscope.profile import Data, Profile
     from cudalab.microscope.sanitize import Json, Report
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from cudalab.bench.document import Document, Table
     from cudalab.bench.suite import Request
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Case, Size
 
 
 @click.command(

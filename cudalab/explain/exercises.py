@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from cudalab.backends.base import Device
-    from cudalab.labs.base import Array, Inputs, Size
+    from cudalab.labs.inputs import Array, HostInputs, Size
     from cudalab.labs.reduce.lab import Exercise
 
 PLAN = Plan(time_limit_s=1.0)  # of sampling, for all variants of an exercise and size
@@ -136,7 +136,7 @@ def _measured(
 
 
 def differences(
-    answers: Sequence[Array], inputs: Inputs, case: dict[str, Any]
+    answers: Sequence[Array], inputs: HostInputs, case: dict[str, Any]
 ) -> tuple[float | None, float | None]:
     """The largest difference of answers with each other, and with the reference.
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import UsageError
 
@@ -20,14 +18,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from cudalab.backends.base import Buffer, Device, Module
-    from cudalab.formats import InputStream, Payload
+    from cudalab.formats import InputStream
     from cudalab.labs.compare import Mismatches
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 
 PLAN = "dispatch_"  # before the names of launch plans
-Array = np.ndarray[Any, Any]
-Case = dict[str, Any]  # the options that choose what is computed: {"dtype": "uint32"}
-Size = int | tuple[int, ...]  # n, or the dimensions of a lab whose data have a shape
 
 
 @dataclass(frozen=True)
@@ -40,14 +36,6 @@ class Option:
     default: Any = None
     bare: Any = None  # its value when it is given without one
     runs_only: bool = False  # gen and verify have no use for it
-
-
-@dataclass
-class Inputs:
-    """What a lab's stream holds: arrays (or bytes still to be read) and numbers."""
-
-    arrays: dict[str, Array | Payload]
-    params: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -182,7 +170,7 @@ class Lab:
         """A stream of size n drawn from `dist`: same seed, same bytes, on every platform."""
         raise NotImplementedError
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """The answer, computed on the host by NumPy."""
         raise NotImplementedError
 
@@ -190,11 +178,11 @@ class Lab:
         """Read an answer to `inputs` for `verify`."""
         raise NotImplementedError
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """What differs between an answer and the reference; None when nothing does."""
         raise NotImplementedError
 
-    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """For floats that need not be exact: the right values, and how far an answer may be off.
 
         NaN or infinity as a bound: nothing is promised there.

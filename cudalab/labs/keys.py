@@ -8,8 +8,9 @@ import numpy as np
 
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Lab, Size
+from cudalab.labs.base import Lab
 from cudalab.labs.compare import Mismatches, compare_exact
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ class KeySort(Lab):
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n elements of the case's dtype."""
         (n,) = stream.header("n")
-        return Inputs({"keys": stream.payload("keys", case["dtype"], n)}, {"n": n})
+        return StreamInputs({"keys": stream.payload("keys", case["dtype"], n)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """As many elements as there are keys, without a header."""
@@ -59,16 +60,15 @@ class KeySort(Lab):
         yield np.array([n], "<i4").tobytes()
         yield as_bytes(draw(np.dtype(case["dtype"]), n, dist, seed))
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's sort of the keys' bits, mapped so that unsigned order is the key order."""
         del case
         keys = inputs.arrays["keys"]
-        assert isinstance(keys, np.ndarray)
         bits = ordered_bits(keys)
         bits.sort()
         return from_ordered_bits(bits, keys.dtype)
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Exact, with the kind of mistake in words."""
         expected = self.reference(inputs, case)
         found = compare_exact(got, expected)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cudalab.labs.base import Size
+    from cudalab.labs.inputs import Size
 
 _SIZE = re.compile(
     r"(?:2\^(?P<power>\d{1,2})|(?P<number>\d+(?:\.\d+)?(?:e\d{1,2})?))(?P<unit>[kKMG]i?)?"

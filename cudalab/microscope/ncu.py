@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from cudalab.backends.trace import Kind, Space
-    from cudalab.labs.base import Case, Lab
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case
 
 INSTALLATIONS = Path("/opt/nvidia/nsight-compute")  # one folder a version
 MAX_LAUNCHES = 200  # of a variant: each is run again for every group of counters

@@ -14,9 +14,8 @@ from cudalab import runner
 from cudalab.errors import CudalabError, UsageError
 from cudalab.formats import InputStream, write_all
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.language import source
-from cudalab.verify import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,8 +23,9 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Device
     from cudalab.backends.trace import Access, Branch, LaunchTrace, Place
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, HostInputs, Size
 
 Json = dict[str, Any]
 
@@ -437,7 +437,7 @@ def _place(place: Place) -> Json:
 class Data:
     """An input in memory, and what it is in words."""
 
-    inputs: Inputs
+    inputs: HostInputs
     words: str
     path: Path  # of the file it was read from
 
@@ -454,9 +454,7 @@ def generated(lab: Lab, case: Case, size: Size, dist: str, seed: int, folder: Pa
 def from_file(lab: Lab, case: Case, path: Path, words: str = "") -> Data:
     """The input in a file. UsageError where nothing is to be computed."""
     with path.open("rb") as file:
-        announced = lab.read(InputStream(file.fileno(), str(path)), case)
-        arrays = {name: in_memory(data) for name, data in announced.arrays.items()}
-    inputs = Inputs({**arrays}, announced.params)
+        inputs = lab.read(InputStream(file.fileno(), str(path)), case).load()
     words = words or str(path)
     if lab.empty_answer(inputs, case) is not None:
         raise UsageError(f"{lab.name}: {words}: there is nothing to compute, and to look at")

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Device
     from cudalab.backends.trace import Kind
-    from cudalab.labs.base import Array, Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Array, Case, Size
     from cudalab.microscope.profile import Data
 
 Json = dict[str, Any]

@@ -31,7 +31,7 @@ from cudalab.bench.measure import (
 )
 from cudalab.errors import CudalabError, KernelError, UsageError
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.system import exclusive
 
 LAB = labs.get("reduce")
@@ -190,7 +190,7 @@ class ScriptedDevice:
         target.array.reshape(-1).view(np.uint8)[:] = np.asarray(source).reshape(-1).view(np.uint8)
 
 
-INPUTS = Inputs({"x": np.arange(10, dtype=np.int32)}, {"n": 10})
+INPUTS = HostInputs({"x": np.arange(10, dtype=np.int32)}, {"n": 10})
 ANSWER = np.array([45], np.int32)
 
 
@@ -561,7 +561,7 @@ def test_work_of_a_lab_counts_its_input_and_answer():
     found = bounds.of("reduce", INPUTS, CASE, 4)
     assert (found.items, found.read_bytes, found.write_bytes, found.flops) == (10, 40, 4, 0)
     a = np.zeros((3, 5), np.float32)
-    product = Inputs({"a": a, "b": np.zeros((5, 2), np.float32)}, {"m": 3, "k": 5, "n": 2})
+    product = HostInputs({"a": a, "b": np.zeros((5, 2), np.float32)}, {"m": 3, "k": 5, "n": 2})
     assert bounds.of("matmul", product, {}, 24) == bounds.Work(6, 100, 24, 60)
 
 

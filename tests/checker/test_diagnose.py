@@ -10,8 +10,6 @@ from cudalab.checker.explain.diagnose import examine
 from cudalab.checker.explain.evidence import Launches
 from cudalab.checker.submit.guard import NAN, POISON
 from cudalab.formats import InputStream
-from cudalab.labs.base import Inputs
-from cudalab.verify import in_memory
 
 
 class Question:
@@ -22,9 +20,7 @@ class Question:
         self.case = self.lab.complete(given)
         path.write_bytes(b"".join(map(bytes, self.lab.generate(self.case, size, dist, seed))))
         with path.open("rb") as file:
-            announced = self.lab.read(InputStream(file.fileno(), "in"), self.case)
-            arrays = {k: np.array(in_memory(v)) for k, v in announced.arrays.items()}
-        self.inputs = Inputs(arrays, announced.params)
+            self.inputs = self.lab.read(InputStream(file.fileno(), "in"), self.case).load().copy()
         self.right = self.lab.reference(self.inputs, self.case)
         if self.right.dtype.kind == "f":
             self.right = self.right.astype(self.case["dtype"])

@@ -11,7 +11,7 @@ from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.errors import KernelError
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.language import source
 
 __all__ = ["compiled_by"]
@@ -260,7 +260,7 @@ def test_another_module_can_be_loaded_after_an_endless_loop():
     sanitize("endless", 1, 32, zeros(1), kill_after=0.5)
     lab = labs.get("reduce")
     variant, case = registry.find(lab, "global_halving"), lab.complete({})
-    inputs = Inputs({"x": np.ones(1000, np.int32)}, {"n": 1000})
+    inputs = HostInputs({"x": np.ones(1000, np.int32)}, {"n": 1000})
     with CheckDevice(detect=True, count=False) as device:
         step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
         step()

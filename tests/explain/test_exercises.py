@@ -13,7 +13,7 @@ from cudalab.cli.app import cli
 from cudalab.errors import ExitCode, UsageError
 from cudalab.explain import exercises
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 
 LAB = labs.get("reduce")
 TASKS = {exercise.title: exercise for exercise in LAB.exercises()}
@@ -53,7 +53,7 @@ def only_columns(monkeypatch):
 
 def inputs(data):
     x = np.array(data, np.float32)
-    return Inputs({"x": x}, {"rows": x.shape[0], "cols": x.shape[1]})
+    return HostInputs({"x": x}, {"rows": x.shape[0], "cols": x.shape[1]})
 
 
 # Differences -------------------------------------------------------------------------------------

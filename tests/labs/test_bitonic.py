@@ -12,7 +12,7 @@ import pytest
 from cudalab import labs, runner
 from cudalab.errors import UsageError
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 
 LAB = labs.get("bitonic")
 VARIANTS = registry.variants(LAB)
@@ -34,7 +34,7 @@ def with_small_blocks(variant):
 
 
 def sort(device, variant, keys):
-    inputs = Inputs({"keys": keys}, {"n": len(keys)})
+    inputs = HostInputs({"keys": keys}, {"n": len(keys)})
     chosen = case(keys.dtype.name)
     step = runner.prepare(LAB, variant, device, inputs, chosen, watch=runner.Stopwatch())
     step()

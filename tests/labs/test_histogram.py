@@ -20,8 +20,8 @@ from cudalab import labs, runner
 from cudalab.errors import InputError, KernelCompileError, NoDeviceError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
 from cudalab.labs.histogram.lab import cumulative, weights
+from cudalab.labs.inputs import HostInputs
 from cudalab.output import plots
 
 LAB = labs.get("histogram")
@@ -37,8 +37,8 @@ def case(dtype: str = "uint8", bins: int = 256) -> dict[str, object]:
     return LAB.complete({"dtype": dtype, "bins": bins})
 
 
-def inputs(data: np.ndarray) -> Inputs:
-    return Inputs({"elements": data}, {"n": len(data), "stream": "stdin"})
+def inputs(data: np.ndarray) -> HostInputs:
+    return HostInputs({"elements": data}, {"n": len(data), "stream": "stdin"})
 
 
 def count(device, variant, data, case):
@@ -248,9 +248,9 @@ def test_verdicts():
 
 
 def test_no_elements_give_zeros():
-    nothing = LAB.empty_answer(Inputs({}, {"n": 0}), case(bins=64))
+    nothing = LAB.empty_answer(HostInputs({}, {"n": 0}), case(bins=64))
     assert (nothing.tolist(), nothing.dtype) == ([0] * 64, np.uint32)
-    assert LAB.empty_answer(Inputs({}, {"n": 1}), case()) is None
+    assert LAB.empty_answer(HostInputs({}, {"n": 1}), case()) is None
 
 
 # Data ------------------------------------------------------------------------------------------

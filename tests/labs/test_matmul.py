@@ -15,7 +15,7 @@ from cudalab import labs, runner
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.labs.matmul.lab import UNIT, draw, factors, on_tensor_cores, small_tiles
 from cudalab.labs.matmul.plans import deal_squares, whole_waves
 
@@ -40,9 +40,9 @@ def make(which, m, k, n, dist="uniform", seed=1):
     """Inputs with the matrices of `draw`, B as the product wants it stored."""
     a, b = draw(m, k, n, dist, seed)
     if which == "aat":
-        return Inputs({"a": a}, {"m": m, "k": k, "n": m})
+        return HostInputs({"a": a}, {"m": m, "k": k, "n": m})
     b = b if which == "ab" else np.ascontiguousarray(b.T)
-    return Inputs({"a": a, "b": b}, {"m": m, "k": k, "n": n})
+    return HostInputs({"a": a, "b": b}, {"m": m, "k": k, "n": n})
 
 
 def compute(device, variant, inputs, which):
@@ -63,7 +63,7 @@ def read(stream, which="ab", *, shape=False, tmp_path):
     with path.open("rb") as file:
         inputs = LAB.read(InputStream(file.fileno()), case(which, shape=shape))
         arrays = {name: data.array() for name, data in inputs.arrays.items()}
-    return Inputs(arrays, inputs.params)
+    return HostInputs(arrays, inputs.params)
 
 
 # Streams ----------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_more_rows_than_a_grid_has_blocks_in_y(device, variant, which):
     m = 16 * 65_535 + 5
     a = (np.arange(m, dtype=np.float32) % 1021).reshape(m, 1)
     b = np.array([[3]], np.float32)
-    inputs = Inputs({"a": a, "b": b}, {"m": m, "k": 1, "n": 1})
+    inputs = HostInputs({"a": a, "b": b}, {"m": m, "k": 1, "n": 1})
     np.testing.assert_array_equal(compute(device, variant, inputs, which), 3 * a)
 
 
@@ -315,10 +315,10 @@ def test_tensor_cores_at_the_limits_of_the_range(device, name, which, scale):
         power_a, power_b = SCALES[scale]
         a, b = scaled(power_a, (m, k)), scaled(power_b, (k, n))
         if which == "aat":
-            inputs = Inputs({"a": a}, {"m": m, "k": k, "n": m})
+            inputs = HostInputs({"a": a}, {"m": m, "k": k, "n": m})
         else:
             stored = b if which == "ab" else np.ascontiguousarray(b.T)
-            inputs = Inputs({"a": a, "b": stored}, {"m": m, "k": k, "n": n})
+            inputs = HostInputs({"a": a, "b": stored}, {"m": m, "k": k, "n": n})
         found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
 
@@ -497,13 +497,13 @@ def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
         (8192, "cuda", ["tensor_cores_wide"]),
         (4096, "cpu", None),
     ]:
-        inputs = Inputs({}, dict.fromkeys("mkn", n))
+        inputs = HostInputs({}, dict.fromkeys("mkn", n))
         assert LAB.choose(inputs, case(), device) == expected
         assert ("policy" in inputs.params) == bool(expected and "tensor" in expected[0])
-    square = Inputs({}, dict.fromkeys("mkn", 4096))
+    square = HostInputs({}, dict.fromkeys("mkn", 4096))
     assert LAB.choose(square, case("aat"), "cuda") == ["aat_tensor_cores"]
     assert "aat_tensor_cores" in square.params["policy"]
-    thin = Inputs({}, {"m": 9000, "k": 9000, "n": 40})  # no use for tiles of 128 columns
+    thin = HostInputs({}, {"m": 9000, "k": 9000, "n": 40})  # no use for tiles of 128 columns
     assert LAB.choose(thin, case(), "cuda") == [small]
 
 
@@ -534,6 +534,6 @@ def test_products_of_the_course():
         "abt": [[17, 23], [39, 53]],
     }
     for which, dtype in product(PRODUCTS, LAB.axes["dtype"]):
-        inputs = Inputs({"a": a} if which == "aat" else {"a": a, "b": b}, params)
+        inputs = HostInputs({"a": a} if which == "aat" else {"a": a, "b": b}, params)
         got = LAB.reference(inputs, case(which, dtype=dtype))
         assert got.tolist() == expected[which]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cudalab import labs
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.labs.keys import draw, from_ordered_bits, ordered_bits
 
 LAB = labs.get("radixsort")
@@ -53,7 +53,7 @@ def case(dtype: str, layout: str = "keys") -> dict[str, str]:
 
 
 def sort(keys: np.ndarray) -> np.ndarray:
-    return LAB.reference(Inputs({"keys": keys}, {"n": len(keys)}), case(keys.dtype.name))
+    return LAB.reference(HostInputs({"keys": keys}, {"n": len(keys)}), case(keys.dtype.name))
 
 
 def patterns(dtype: str) -> st.SearchStrategy[np.ndarray]:
@@ -215,13 +215,13 @@ def test_a_longer_stream_starts_like_a_shorter_one():
 
 
 def test_no_keys_give_no_bytes():
-    nothing = LAB.empty_answer(Inputs({}, {"n": 0}), case("float32"))
+    nothing = LAB.empty_answer(HostInputs({}, {"n": 0}), case("float32"))
     assert (nothing.size, nothing.dtype) == (0, np.float32)
-    assert LAB.empty_answer(Inputs({}, {"n": 1}), case("float32")) is None
+    assert LAB.empty_answer(HostInputs({}, {"n": 1}), case("float32")) is None
 
 
 def verdict(got: list[int], keys: list[int], dtype: str = "uint32") -> str | None:
-    inputs = Inputs({"keys": np.array(keys, dtype)}, {"n": len(keys)})
+    inputs = HostInputs({"keys": np.array(keys, dtype)}, {"n": len(keys)})
     found = LAB.compare(np.array(got, dtype), inputs, case(dtype))
     return None if found is None else str(found)
 
@@ -268,7 +268,7 @@ def test_a_signed_order_of_unsigned_keys_is_found():
 
 def test_swapped_zeros_and_nans_are_found():
     zeros = np.array([0.0, -0.0], np.float32)
-    found = LAB.compare(zeros, Inputs({"keys": zeros}, {"n": 2}), case("float32"))
+    found = LAB.compare(zeros, HostInputs({"keys": zeros}, {"n": 2}), case("float32"))
     assert found.count == 2
     assert found.findings[0].startswith("not sorted")
 
@@ -276,7 +276,7 @@ def test_swapped_zeros_and_nans_are_found():
 def test_the_comparison_writes_neither_side():
     keys = np.array([3, 1, 2], np.uint32)
     got = np.array([3, 2, 1], np.uint32)
-    LAB.compare(got, Inputs({"keys": keys}, {"n": 3}), case("uint32"))
+    LAB.compare(got, HostInputs({"keys": keys}, {"n": 3}), case("uint32"))
     assert (keys.tolist(), got.tolist()) == ([3, 1, 2], [3, 2, 1])
 
 
@@ -290,7 +290,7 @@ def paired(keys, values, dtype="uint32"):
 
 
 def pair_inputs(pairs):
-    return Inputs({"keys and values": pairs}, {"n": pairs.shape[1]})
+    return HostInputs({"keys and values": pairs}, {"n": pairs.shape[1]})
 
 
 def pair_verdict(got, pairs):
@@ -325,7 +325,7 @@ def test_pairs_are_generated_and_read_back(tmp_path):
 
 
 def test_no_pairs_give_no_bytes():
-    assert LAB.empty_answer(Inputs({}, {"n": 0}), case("uint32", "pairs")).size == 0
+    assert LAB.empty_answer(HostInputs({}, {"n": 0}), case("uint32", "pairs")).size == 0
 
 
 @pytest.mark.parametrize("dtype", ["uint64", "float64"])

@@ -9,7 +9,7 @@ import pytest
 
 from cudalab import labs, runner
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.labs.keys import draw
 from cudalab.labs.radixsort.lab import LEAST_SPLIT_PAIRS, MOST_SPLIT, MOST_SPLIT_PAIRS
 from cudalab.labs.radixsort.plans import top_bits_of
@@ -47,10 +47,10 @@ def sort(device, variant, keys, defines=None, *, times=3):
     if variant.missing(device.features):
         pytest.skip(f"needs {', '.join(variant.missing(device.features))}")
     case = LAB.complete({"dtype": keys.dtype.name, "layout": "pairs" if pairs else "keys"})
-    inputs = Inputs({"keys": keys}, {"n": len(keys)})
+    inputs = HostInputs({"keys": keys}, {"n": len(keys)})
     if pairs:
         values = np.arange(len(keys), dtype=np.uint32).view(keys.dtype)
-        inputs = Inputs({"keys and values": np.stack([keys, values])}, {"n": len(keys)})
+        inputs = HostInputs({"keys and values": np.stack([keys, values])}, {"n": len(keys)})
     step = runner.prepare(LAB, variant, device, inputs, case, watch=runner.Stopwatch())
     for _ in range(times):
         device.copy(np.full(step.out.nbytes, 0xA5, np.uint8), step.out)
@@ -386,7 +386,7 @@ def test_all_ways_in_turns(device):
             buffers.append(self._device.to_device(data))
             return buffers[-1]
 
-    inputs, watch = Inputs({"keys": ways[0]}, {"n": N}), runner.Stopwatch()
+    inputs, watch = HostInputs({"keys": ways[0]}, {"n": N}), runner.Stopwatch()
     wrapped = Watched(device, "no kernel")
     step = runner.prepare(LAB, variant, wrapped, inputs, LAB.complete({}), watch=watch)
     for turn in ways * 2 + ways[::-1]:
@@ -410,7 +410,7 @@ def test_equal_keys_are_copied(device, variant, n):
 
 
 def chosen(device, n, **case):
-    return LAB.choose(Inputs({}, {"n": n}), LAB.complete(case), device)
+    return LAB.choose(HostInputs({}, {"n": n}), LAB.complete(case), device)
 
 
 def default(**case):

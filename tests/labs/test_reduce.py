@@ -19,7 +19,8 @@ from cudalab import labs, runner
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs, Job
+from cudalab.labs.base import Job
+from cudalab.labs.inputs import HostInputs
 from cudalab.language import source
 
 LAB = labs.get("reduce")
@@ -34,11 +35,11 @@ def case(**given):
 
 def vectors(dtype, *arrays):
     data = [np.array(array, dtype) for array in arrays]
-    return Inputs(dict(zip("xy", data, strict=False)), {"n": len(data[0])})
+    return HostInputs(dict(zip("xy", data, strict=False)), {"n": len(data[0])})
 
 
 def matrix(data):
-    return Inputs({"x": data}, {"rows": data.shape[0], "cols": data.shape[1]})
+    return HostInputs({"x": data}, {"rows": data.shape[0], "cols": data.shape[1]})
 
 
 # Cases -------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ def test_the_answer_has_one_value_for_each_result(tmp_path, params, along, expec
     path.write_bytes(np.arange(expected, dtype="<f4").tobytes())
     with path.open("rb") as file:
         answer = LAB.read_answer(
-            InputStream(file.fileno()), Inputs({}, params), case(along=along, dtype="float32")
+            InputStream(file.fileno()), HostInputs({}, params), case(along=along, dtype="float32")
         )
     assert answer.tolist() == list(range(expected))
 

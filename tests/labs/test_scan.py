@@ -16,7 +16,7 @@ from cudalab import labs, runner
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.labs.scan.lab import PIECE_ITEMS, identity
 from cudalab.language import source
 
@@ -30,7 +30,7 @@ def case(dtype="float32", **given):
 
 
 def inputs(items):
-    return Inputs({"items": items}, {"n": len(items)})
+    return HostInputs({"items": items}, {"n": len(items)})
 
 
 def scanned(items, **given):
@@ -343,7 +343,7 @@ def test_look_back_over_groups_and_super_groups(device):
 
 def test_long_arrays_are_scanned_by_large_tiles_on_a_gpu():
     def chosen(n, device):
-        return LAB.choose(Inputs({}, {"n": n}), case("int32"), device)
+        return LAB.choose(HostInputs({}, {"n": n}), case("int32"), device)
 
     assert chosen(1 << 22, "cuda") == "lookback_prefetch"
     assert chosen((1 << 22) - 1, "cuda") is None

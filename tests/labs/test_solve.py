@@ -15,7 +15,8 @@ from cudalab import labs, runner
 from cudalab.errors import CudalabError, InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs, Job
+from cudalab.labs.base import Job
+from cudalab.labs.inputs import HostInputs
 from cudalab.labs.solve import spectrum, systems
 from cudalab.labs.solve.factors import UNIT, BlockedFactors, Factors
 from cudalab.labs.solve.lab import quick_iteration
@@ -41,7 +42,7 @@ def case(dtype="float32", **options):
 
 def system(a, f, dtype="float32"):
     a, f = np.array(a, dtype), np.array(f, dtype)
-    return Inputs({"a": a, "f": f}, {"n": len(f)})
+    return HostInputs({"a": a, "f": f}, {"n": len(f)})
 
 
 def make(n, dist="random", dtype="float32", seed=1):
@@ -71,7 +72,7 @@ def read(stream, tmp_path, **options):
             name: data if isinstance(data, np.ndarray) else data.array()
             for name, data in inputs.arrays.items()
         }
-    return Inputs(arrays, inputs.params)
+    return HostInputs(arrays, inputs.params)
 
 
 # Streams and options ----------------------------------------------------------------------------
@@ -178,7 +179,7 @@ def test_alpha_is_for_richardson(device):
 
 
 def test_no_unknowns_no_bytes():
-    nothing = LAB.empty_answer(Inputs({}, {"n": 0}), case("float64"))
+    nothing = LAB.empty_answer(HostInputs({}, {"n": 0}), case("float64"))
     assert (nothing.size, nothing.dtype) == (0, np.float64)
 
 
@@ -396,7 +397,7 @@ def test_rows_and_right_sides_of_any_size(device, dtype, exponent):
         scaled = {key: array.copy() for key, array in inputs.arrays.items()}
         scaled["a"][::2] *= 2.0**exponent
         scaled["f"][::2] *= 2.0**exponent
-        x, _ = compute(device, name, Inputs(scaled, inputs.params), case(dtype))
+        x, _ = compute(device, name, HostInputs(scaled, inputs.params), case(dtype))
         plain, _ = compute(device, name, inputs, case(dtype))
         np.testing.assert_allclose(x, plain, rtol=1e-3)
 

@@ -14,7 +14,7 @@ from cudalab import labs, runner
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.labs.table.lab import tolerance
 
 LAB = labs.get("table")
@@ -27,7 +27,7 @@ def case(accuracy="accurate"):
 
 
 def inputs(n, step):
-    return Inputs({"step": np.array([step], np.float32)}, {"n": n})
+    return HostInputs({"step": np.array([step], np.float32)}, {"n": n})
 
 
 def read(tmp_path, stream):

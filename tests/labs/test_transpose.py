@@ -13,7 +13,7 @@ from cudalab import labs, runner
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 
 LAB = labs.get("transpose")
 VARIANTS = [variant.name for variant in registry.variants(LAB)]
@@ -22,7 +22,7 @@ CASE = LAB.complete({})
 
 def inputs(matrix):
     rows, cols = matrix.shape
-    return Inputs({"matrix": matrix}, {"rows": rows, "cols": cols})
+    return HostInputs({"matrix": matrix}, {"rows": rows, "cols": cols})
 
 
 def case(matrix):

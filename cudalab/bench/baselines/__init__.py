@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Buffer, Device
     from cudalab.bench.measure import Candidate
-    from cudalab.labs.base import Case, Inputs, Lab
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Case, HostInputs
 
 NAMES = ("numpy", "cupy", "cub")
 
@@ -23,7 +24,7 @@ NAMES = ("numpy", "cupy", "cub")
 def baselines(
     lab: Lab,
     device: Device,
-    inputs: Inputs,
+    inputs: HostInputs,
     case: Case,
     buffers: dict[str, Buffer],
     names: Iterable[str],

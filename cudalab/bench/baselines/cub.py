@@ -28,7 +28,7 @@ from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer, Device
-    from cudalab.labs.base import Case, Inputs
+    from cudalab.labs.inputs import Case, HostInputs
 
 SOURCE = Path(__file__).with_name("cub.cu")
 FLAGS = ("-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-O3")
@@ -76,7 +76,7 @@ def operation(lab: str, case: Case, dtype: np.dtype[Any]) -> dict[str, str] | No
 
 
 def candidates(
-    lab: str, device: Device, inputs: Inputs, case: Case, buffers: dict[str, Buffer]
+    lab: str, device: Device, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
     """CUB's way to compute the lab's answer, from each CUB there is; none where it has none."""
     like = operations.answer_like(lab, inputs, case)

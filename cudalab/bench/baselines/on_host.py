@@ -12,20 +12,17 @@ from cudalab.errors import CudalabError, DeviceMemoryError
 
 if TYPE_CHECKING:
     from cudalab.bench.baselines.operations import Compute
-    from cudalab.labs.base import Array, Case, Inputs
+    from cudalab.labs.inputs import Array, Case, HostInputs
 
 
-def candidates(lab: str, inputs: Inputs, case: Case) -> list[Candidate]:
+def candidates(lab: str, inputs: HostInputs, case: Case) -> list[Candidate]:
     """NumPy's way to compute the lab's answer; none where it has no such operation."""
     like = operations.answer_like(lab, inputs, case)
     if like is None:
         return []
     out = np.empty(*like)
-    arrays: dict[str, Array] = {
-        name: array for name, array in inputs.arrays.items() if isinstance(array, np.ndarray)
-    }
     notes = [f"NumPy {np.__version__} on the host's processor"]
-    compute = _plan(lab, arrays, inputs.params, case, out, notes)
+    compute = _plan(lab, inputs.arrays, inputs.params, case, out, notes)
 
     def run() -> None:
         with np.errstate(all="ignore"):  # infinities and NaNs are values like others

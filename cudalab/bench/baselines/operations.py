@@ -14,7 +14,7 @@ from cudalab.labs.keys import from_ordered_bits, ordered_bits
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudalab.labs.base import Case, Inputs
+    from cudalab.labs.inputs import Case, HostInputs
 
     Compute = Callable[[], None]
     # xp, arrays by name, params, case, out
@@ -24,7 +24,7 @@ BYTE_VALUES = 256
 
 
 def answer_like(
-    lab: str, inputs: Inputs, case: Case
+    lab: str, inputs: HostInputs, case: Case
 ) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
     """Shape and type of a lab's answer; None for a lab that no library is compared with."""
     params = inputs.params

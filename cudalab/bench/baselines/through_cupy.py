@@ -16,7 +16,7 @@ from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer, Device
     from cudalab.bench.baselines.operations import Compute
-    from cudalab.labs.base import Case, Inputs
+    from cudalab.labs.inputs import Case, HostInputs
 
 
 def load() -> Any:
@@ -31,7 +31,7 @@ def load() -> Any:
 
 
 def candidates(
-    lab: str, device: Device, inputs: Inputs, case: Case, buffers: dict[str, Buffer]
+    lab: str, device: Device, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
     """What CuPy offers for the lab; none where it has no such operation."""
     like = operations.answer_like(lab, inputs, case)
@@ -81,7 +81,7 @@ def _candidate(
 
 
 def _plans(
-    cupy: Any, lab: str, arrays: dict[str, Any], inputs: Inputs, case: Case, out: Any
+    cupy: Any, lab: str, arrays: dict[str, Any], inputs: HostInputs, case: Case, out: Any
 ) -> list[tuple[str, Compute, list[str]]]:
     """Name, computation and notes of each way that the libraries offer."""
     version = f"CuPy {cupy.__version__}"

@@ -9,13 +9,13 @@ import numpy as np
 
 from cudalab.bench.report.blocks import Code, Heading, Text
 from cudalab.formats import InputStream, write_all
-from cudalab.labs.base import Inputs
-from cudalab.verify import in_memory
+from cudalab.labs.inputs import HostInputs
 
 if TYPE_CHECKING:
     from cudalab.bench.document import Table
     from cudalab.bench.report.blocks import Block
-    from cudalab.labs.base import Array, Case, Lab, Size
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Array, Case, HostInputs, Size
 
 SAMPLE_SIZES: dict[str, Size] = {"matmul": 2, "solve": 2, "transpose": (2, 3), "histogram": 20}
 SAMPLE_SIZE = 8
@@ -43,7 +43,6 @@ def samples(lab: Lab, table: Table) -> list[Block]:
     arrays = [
         f"{name} =" + ("\n" if array.ndim > 1 else " ") + shown(array)
         for name, array in inputs.arrays.items()
-        if isinstance(array, np.ndarray)
     ]
     return [
         Heading(2, "Samples of input and output"),
@@ -57,14 +56,12 @@ def samples(lab: Lab, table: Table) -> list[Block]:
     ]
 
 
-def read_back(lab: Lab, case: Case, stream: bytes) -> Inputs:
+def read_back(lab: Lab, case: Case, stream: bytes) -> HostInputs:
     """What a lab reads from a stream."""
     with tempfile.TemporaryFile() as file:
         write_all(file.fileno(), [stream], "sample")
         file.seek(0)
-        announced = lab.read(InputStream(file.fileno(), "sample"), case)
-        arrays = {name: np.array(in_memory(data)) for name, data in announced.arrays.items()}
-    return Inputs({**arrays}, announced.params)
+        return lab.read(InputStream(file.fileno(), "sample"), case).load().copy()
 
 
 def dump(data: bytes) -> str:

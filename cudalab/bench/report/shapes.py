@@ -10,8 +10,9 @@ from cudalab.labs import registry
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, Size
 
 MATRICES = ("matmul", "solve", "transpose")  # their size is an order
 # The define that is swept where a variant has it, and its values.

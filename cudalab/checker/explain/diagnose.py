@@ -19,17 +19,17 @@ from cudalab.checker.explain import patterns
 from cudalab.checker.explain.evidence import BYTES, Evidence, Finding, Launches, place_of
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream, as_bytes
-from cudalab.labs.base import Inputs
 from cudalab.labs.compare import SHOWN
+from cudalab.labs.inputs import HostInputs
 from cudalab.labs.solve.lab import allowed
 from cudalab.labs.solve.plans import backward_error
-from cudalab.verify import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from cudalab.labs.base import Array, Case, Lab
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Array, Case, HostInputs
 
 DIGITS = re.compile(rb"\s*[-+]?\d[-+\d.e\s]*")
 TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
@@ -80,9 +80,8 @@ def examine(
         stream = InputStream(file.fileno(), source.name)
         announced = lab.read(stream, case)
         header = stream.offset
-        arrays = {name: in_memory(data) for name, data in announced.arrays.items()}
+        inputs = announced.load()
         header = header if not case.get("text") else 0
-    inputs = Inputs({**arrays}, announced.params)
     with np.errstate(all="ignore"):
         got, problem = _elements(lab, case, inputs, answer)
         if got is None:
@@ -96,7 +95,7 @@ def examine(
         return _wrong(lab, case, inputs, got, mismatches, accuracy, launches or Launches())
 
 
-def _elements(lab: Lab, case: Case, inputs: Inputs, answer: bytes) -> tuple[Array | None, str]:
+def _elements(lab: Lab, case: Case, inputs: HostInputs, answer: bytes) -> tuple[Array | None, str]:
     """The answer as the lab reads it, or why its length is wrong."""
     with tempfile.TemporaryFile() as file:
         file.write(answer)
@@ -117,7 +116,7 @@ def _elements(lab: Lab, case: Case, inputs: Inputs, answer: bytes) -> tuple[Arra
     return got, ""
 
 
-def _expected_bytes(lab: Lab, case: Case, inputs: Inputs) -> bytes:
+def _expected_bytes(lab: Lab, case: Case, inputs: HostInputs) -> bytes:
     """The reference's answer as bytes; nothing where there is no single one."""
     try:
         empty = lab.empty_answer(inputs, case)
@@ -262,7 +261,7 @@ def _length_findings(answer: bytes, expected: bytes, dtype: np.dtype[Any]) -> It
 def _wrong(
     lab: Lab,
     case: Case,
-    inputs: Inputs,
+    inputs: HostInputs,
     got: Array,
     mismatches: Any,
     accuracy: Accuracy | None,
@@ -321,7 +320,7 @@ def _within(got: Array, expected: Array, allowed: Array) -> Array:
     return np.asarray(near | same | ~np.isfinite(allowed))
 
 
-def _accuracy(lab: Lab, case: Case, inputs: Inputs, got: Array) -> Accuracy | None:
+def _accuracy(lab: Lab, case: Case, inputs: HostInputs, got: Array) -> Accuracy | None:
     """The element that comes nearest to its bound; of solve the backward error."""
     if got.size == 0:
         return None
@@ -340,7 +339,7 @@ def _accuracy(lab: Lab, case: Case, inputs: Inputs, got: Array) -> Accuracy | No
     return Accuracy(float(errors[worst]), float(allowed[worst]), worst)
 
 
-def _backward_error(case: Case, inputs: Inputs, got: Array) -> Accuracy | None:
+def _backward_error(case: Case, inputs: HostInputs, got: Array) -> Accuracy | None:
     x = got.reshape(-1).astype(np.float64)
     a, f = (np.asarray(inputs.arrays[name], np.float64) for name in ("a", "f"))
     if not np.isfinite(x).all():

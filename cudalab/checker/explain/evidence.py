@@ -11,7 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudalab.labs.base import Array, Case, Inputs, Lab
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Array, Case, HostInputs
 
 BLOCKS = (32, 64, 128, 256, 512, 1024, 2048, 4096)  # what a block may handle, where nobody tells
 TILES = (8, 16, 32, 64, 128)
@@ -81,7 +82,7 @@ class Evidence:
 
     lab: Lab
     case: Case
-    inputs: Inputs
+    inputs: HostInputs
     got: Array  # flat
     expected: Array  # flat
     wrong: Array  # indices
@@ -91,7 +92,6 @@ class Evidence:
         """An input, flat; the first where none is named."""
         arrays = self.inputs.arrays
         array = arrays[name] if name else next(iter(arrays.values()))
-        assert isinstance(array, np.ndarray)
         return array.reshape(-1)
 
     def same(self, other: Array) -> bool:

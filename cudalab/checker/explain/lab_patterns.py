@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cudalab.checker.explain.evidence import Evidence
-    from cudalab.labs.base import Array
+    from cudalab.labs.inputs import Array
 
     Rule = Callable[[Evidence], Iterator[Finding]]
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from cudalab.checker.sandbox.sandbox import Limits
     from cudalab.checker.submit.submission import Submission
     from cudalab.checker.verdicts import Report
-    from cudalab.labs.base import Case, Lab
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Case
 
     Progress = Callable[[str, int, int], None]
 

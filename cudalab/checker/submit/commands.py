@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from cudalab.checker.cases import Test
     from cudalab.checker.submit.submission import Submission
-    from cudalab.labs.base import Case, Lab
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Case
 
 IN, OUT = "in.bin", "out.bin"
 MOST_SANITIZED = 30_000  # elements: the instrument is slow

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from cudalab.checker.sandbox.sandbox import Limits, Outcome, Sandbox
     from cudalab.checker.submit.submission import Attempt
-    from cudalab.labs.base import Case
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case
 
 NO_COMPILER = "NoDeviceError"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.submission import Kernel
-    from cudalab.labs.base import Case
+    from cudalab.labs.inputs import Case
 
 LIMITS = Limits(seconds=120, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MOST_TOLD = 3

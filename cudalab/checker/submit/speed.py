@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from cudalab.checker.cases import Plan
     from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Submission
-    from cudalab.labs.base import Case, Lab, Size
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Case, Size
 
 INPUTS = 3  # different ones, in turn
 MIN_ROUNDS, MAX_ROUNDS = 5, 50

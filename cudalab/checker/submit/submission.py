@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from cudalab.checker.sandbox.sandbox import Running, Sandbox
-    from cudalab.labs.base import Array, Case, Lab
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Array, Case
 
 COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MOST_SOURCE = 4 << 20

@@ -36,16 +36,16 @@ from cudalab.checker.submit.guard import LAUNCHING, GuardedDevice, untouched
 from cudalab.errors import CudalabError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs import registry
-from cudalab.labs.base import Inputs
+from cudalab.labs.inputs import HostInputs
 from cudalab.language import source
-from cudalab.verify import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cudalab.backends.base import Device, Module
-    from cudalab.labs.base import Array, Case, Lab, Step
+    from cudalab.labs.base import Lab, Step
     from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Array, Case, HostInputs
     from cudalab.language.source import Source
 
 Json = dict[str, Any]
@@ -190,7 +190,9 @@ def digest(answer: Array) -> bytes:
     return hashlib.blake2b(as_bytes(answer)).digest()
 
 
-def prepare(lab: Lab, variant: Variant, guarded: GuardedDevice, inputs: Inputs, case: Case) -> Step:
+def prepare(
+    lab: Lab, variant: Variant, guarded: GuardedDevice, inputs: HostInputs, case: Case
+) -> Step:
     """Plan the launches on guarded memory, and name what is known of it."""
     watch = runner.Stopwatch()
     step = runner.prepare(lab, variant, guarded.as_device(), inputs, case, watch=watch)
@@ -200,14 +202,10 @@ def prepare(lab: Lab, variant: Variant, guarded: GuardedDevice, inputs: Inputs, 
     return step
 
 
-def read_inputs(lab: Lab, case: Case, path: Path) -> Inputs:
+def read_inputs(lab: Lab, case: Case, path: Path) -> HostInputs:
     """An input file, in memory."""
     with path.open("rb") as file:
-        announced = lab.read(InputStream(file.fileno(), path.name), case)
-        arrays: dict[str, Array] = {
-            name: np.array(in_memory(data)) for name, data in announced.arrays.items()
-        }
-    return Inputs({**arrays}, announced.params)
+        return lab.read(InputStream(file.fileno(), path.name), case).load().copy()
 
 
 def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:

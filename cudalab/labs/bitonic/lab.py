@@ -13,7 +13,7 @@ from cudalab.labs.keys import KeySort, draw
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.labs.base import Case, Size
+    from cudalab.labs.inputs import Case, Size
 
 
 class Bitonic(KeySort):

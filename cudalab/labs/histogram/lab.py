@@ -10,10 +10,11 @@ import numpy as np
 
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes, why_unwritable
-from cudalab.labs.base import Array, Case, Inputs, Lab, Option, Size
+from cudalab.labs.base import Lab, Option
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.histogram import plans
 from cudalab.labs.histogram.plans import bad_element
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.output import plots
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Histogram(Lab):
         """Header int32 n ≥ 0, then n elements of the case's dtype."""
         (n,) = stream.header("n")
         payload = stream.payload("elements", case["dtype"], n)
-        return Inputs({"elements": payload}, {"n": n, "stream": stream.name})
+        return StreamInputs({"elements": payload}, {"n": n, "stream": stream.name})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """One count a class."""
@@ -124,17 +125,16 @@ class Histogram(Lab):
             bits = raw.random_raw(CHUNK // 2).astype("<u8").view("<u4")
             yield as_bytes(draw(bits[: n - start]))
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's bincount, piece by piece. InputError for an element that is no class."""
         data, bins = inputs.arrays["elements"], case["bins"]
-        assert isinstance(data, np.ndarray)
         of_bytes = case["dtype"] == "uint8"
         counts = np.zeros(BYTE_VALUES if of_bytes else bins, np.int64)
         for start in range(0, len(data), CHUNK):
             piece = data[start : start + CHUNK]
             if not of_bytes and int(piece.max()) >= bins:
                 index = start + int(np.argmax(piece >= bins))
-                raise bad_element(inputs, index, int(data[index]), bins)
+                raise bad_element(inputs.params, index, int(data[index]), bins)
             counts += np.bincount(piece, minlength=len(counts))
         if of_bytes:
             value_counts = counts
@@ -142,7 +142,7 @@ class Histogram(Lab):
             np.add.at(counts, np.arange(BYTE_VALUES) * bins >> 8, value_counts)
         return counts.astype(np.uint32)
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Exact; says when elements were lost or counted twice."""
         found = compare_exact(got, self.reference(inputs, case))
         if found is not None:

@@ -8,12 +8,12 @@ there is none (always, for bytes).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudalab.errors import InputError
-from cudalab.labs.base import Inputs, Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
@@ -124,14 +124,13 @@ def _check_elements(job: Job, first_bad: Buffer) -> None:
         return
     first = int(job.device.to_host(first_bad).min())
     if first != NO_BAD_ELEMENT:
-        inputs = Inputs({}, job.params)
-        raise bad_element(inputs, first >> 32, first & 0xFFFFFFFF, job.case["bins"])
+        raise bad_element(job.params, first >> 32, first & 0xFFFFFFFF, job.case["bins"])
 
 
-def bad_element(inputs: Inputs, index: int, value: int, bins: int) -> InputError:
+def bad_element(params: dict[str, Any], index: int, value: int, bins: int) -> InputError:
     """Describe an element that is no class."""
     return InputError(
-        f"{inputs.params.get('stream', 'stdin')}: element {index:,} (byte {4 + 4 * index:,}) is "
+        f"{params.get('stream', 'stdin')}: element {index:,} (byte {4 + 4 * index:,}) is "
         f"{value:,}: not below the number of classes, {bins:,}",
         hint="--bins K sets the number of classes, --dtype uint8 reads bytes",
     )

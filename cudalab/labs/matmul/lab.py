@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from cudalab.errors import UsageError
-from cudalab.formats import Payload, as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Lab, Option, Size, blocks_for
+from cudalab.formats import as_bytes
+from cudalab.labs.base import Lab, Option, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.matmul import plans
 
 if TYPE_CHECKING:
@@ -85,11 +86,11 @@ class MatMul(Lab):
             n = m
         else:
             m, k, n = stream.header("m", "k", "n")
-        arrays: dict[str, Any] = {"a": stream.payload("A", np.float32, m, k)}
+        arrays = {"a": stream.payload("A", np.float32, m, k)}
         if case["product"] != "aat":
             shape = (k, n) if case["product"] == "ab" else (n, k)
             arrays["b"] = stream.payload("B", np.float32, *shape)
-        return Inputs(arrays, {"m": m, "k": k, "n": n})
+        return StreamInputs(arrays, {"m": m, "k": k, "n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """C, m x n, without a header."""
@@ -102,8 +103,8 @@ class MatMul(Lab):
         m, k, n = (inputs.params[name] for name in "mkn")
         if m and k and n:
             return None
-        for name, data in inputs.arrays.items():  # one factor may have elements all the same
-            inputs.arrays[name] = data.array() if isinstance(data, Payload) else data
+        for name in inputs.arrays:  # one factor may have elements all the same
+            inputs.hold(name)
         return np.zeros((m, n), np.float32)
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
@@ -126,14 +127,14 @@ class MatMul(Lab):
         if not one_matrix:
             yield as_bytes(b if case["product"] == "ab" else np.ascontiguousarray(b.T))
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's product of the matrices in float64."""
         a, b = factors(inputs, case)
         with np.errstate(all="ignore"):
             product: Array = a @ b
         return product
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Element-wise, |C - C64| <= (k + 2) u (|A||B|); infinities and NaNs must agree.
 
         A sum of k products, in any order, fused or not, makes at most k roundings on the way of
@@ -169,7 +170,7 @@ class MatMul(Lab):
             )
         return found
 
-    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """The product in float64, and the bound of `compare`."""
         expected, _, allowed = _within(inputs, case)
         return expected, allowed
@@ -225,16 +226,14 @@ def small_tiles(m: int, k: int, n: int) -> str:
     return min(tiles, key=lambda name: blocks_for(tiles[name], MULTIPROCESSORS) * each[name])
 
 
-def factors(inputs: Inputs, case: Case) -> tuple[Array, Array]:
+def factors(inputs: HostInputs, case: Case) -> tuple[Array, Array]:
     """Both factors of the product in float64, m x k and k x n."""
     a = inputs.arrays["a"]
     b = inputs.arrays.get("b", a)
-    assert isinstance(a, np.ndarray)
-    assert isinstance(b, np.ndarray)
     return a.astype(np.float64), (b if case["product"] == "ab" else b.T).astype(np.float64)
 
 
-def _within(inputs: Inputs, case: Case) -> tuple[Array, Array, Array]:
+def _within(inputs: HostInputs, case: Case) -> tuple[Array, Array, Array]:
     """The product in float64, that of the magnitudes, and the bound that follows from it."""
     a, b = factors(inputs, case)
     k = inputs.params["k"]

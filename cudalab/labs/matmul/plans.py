@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.base import Array, Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
+    from cudalab.labs.inputs import Array
 
 MAX_GRID_Y = 65_535
 BAND = 16  # rows of tiles that run together

@@ -8,8 +8,8 @@ import numpy as np
 
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Size
 from cudalab.labs.compare import Mismatches, compare_exact
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.keys import KeySort, ordered_bits
 from cudalab.labs.radixsort import plans
 from cudalab.labs.radixsort.plans import VALUE_BYTES, _is_pairs
@@ -64,7 +64,7 @@ class RadixSort(KeySort):
             return super().read(stream, case)
         (n,) = stream.header("n")
         payload = stream.payload("keys and values", case["dtype"], 2, n)
-        return Inputs({"keys and values": payload}, {"n": n})
+        return StreamInputs({"keys and values": payload}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """The keys and, with pairs, the values, without a header."""
@@ -79,24 +79,22 @@ class RadixSort(KeySort):
         if _is_pairs(case) and isinstance(n, int):
             yield as_bytes(np.arange(n, dtype="<u4"))
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's sort of the keys' bits; a stable one for pairs."""
         if not _is_pairs(case):
             return super().reference(inputs, case)
         pairs = inputs.arrays["keys and values"]
-        assert isinstance(pairs, np.ndarray)
         order = stable_order(ordered_bits(pairs[0]))
         sorted_pairs: Array = pairs.view(np.uint32)[:, order].view(pairs.dtype)
         return sorted_pairs
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Exact; keys are judged alone first, then the values."""
         if not _is_pairs(case):
             return super().compare(got, inputs, case)
         expected = self.reference(inputs, case)
         pairs = inputs.arrays["keys and values"]
-        assert isinstance(pairs, np.ndarray)
-        keys = Inputs({"keys": pairs[0]}, inputs.params)
+        keys = HostInputs({"keys": pairs[0]}, inputs.params)
         wrong_keys = super().compare(got[0], keys, case | {"layout": "keys"})
         if wrong_keys is not None:
             wrong_keys.findings.insert(0, "the keys are wrong; values were not compared")

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.base import Case, Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from cudalab.backends.base import Buffer, Message
+    from cudalab.labs.inputs import Case
 
 VALUE_BYTES = 4  # of a pair; its key has as many
 GROUP_BITS = 8  # by which a long array is split first

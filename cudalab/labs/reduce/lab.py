@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import InputError, UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Lab, Size
+from cudalab.labs.base import Lab
 from cudalab.labs.compare import SHOWN, Mismatches, compare_exact, show
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.reduce import plans
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Reduce(Lab):
                 f"{stream.name}: {counts}: nothing has no {UNDEFINED_WHEN_EMPTY[case['op']]}",
                 hint="the sum of nothing is 0, its product 1 (--op)",
             )
-        return Inputs(dict(arrays), params)
+        return StreamInputs(arrays, params)
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """One value, or one a row or column, without a header."""
@@ -131,12 +132,12 @@ class Reduce(Lab):
         for data in draw(case, int(np.prod(shape, dtype=np.int64)), dist, seed):
             yield as_bytes(data)
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """Integers exactly, in their type; floats as the float64 next to the exact result."""
         x, y, axis = operands(inputs, case)
         return expected_and_bound(x, y, axis, case)[0]
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Integers exactly, minima and maxima by value, other floats within the bound."""
         x, y, axis = operands(inputs, case)
         expected, bound = expected_and_bound(x, y, axis, case)
@@ -148,7 +149,7 @@ class Reduce(Lab):
             found.findings.extend(_likely_mistakes(got, x, y, case))
         return found
 
-    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """For floats: the float64 next to the exact result, and the bound."""
         expected, bound = expected_and_bound(*operands(inputs, case), case)
         return None if bound is None else (expected, bound)
@@ -199,9 +200,9 @@ def _counts(params: dict[str, Any], case: Case) -> tuple[int, int]:
 # The reference -----------------------------------------------------------------------------------
 
 
-def operands(inputs: Inputs, case: Case) -> tuple[Array, Array | None, int | None]:
+def operands(inputs: HostInputs, case: Case) -> tuple[Array, Array | None, int | None]:
     """x, y of a dot product, and the axis that is reduced (None: everything)."""
-    arrays = cast("dict[str, Array]", inputs.arrays)
+    arrays = inputs.arrays
     return arrays["x"], arrays.get("y"), {"all": None, "rows": 1, "cols": 0}[case["along"]]
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Lab, Size, blocks_for
+from cudalab.labs.base import Lab, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.scan import plans
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Scan(Lab):
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n elements of the case's dtype."""
         (n,) = stream.header("n")
-        return Inputs({"items": stream.payload("items", case["dtype"], n)}, {"n": n})
+        return StreamInputs({"items": stream.payload("items", case["dtype"], n)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """As many elements as there are items, without a header."""
@@ -83,18 +84,18 @@ class Scan(Lab):
             count = min(PIECE_ITEMS, n - start)
             yield as_bytes(draw(np.dtype(case["dtype"]), raw.random_raw(count), dist))
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's running sums; those of floats in float64, rounded at the end."""
-        items = _array(inputs)
+        items = inputs.arrays["items"]
         answer = np.empty_like(items)
         for piece, expected, _ in _expected(items, case):
             with np.errstate(over="ignore"):
                 answer[piece] = expected
         return answer
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Exact for integers, min and max; sums of floats within the bound of `_tolerance`."""
-        items = _array(inputs)
+        items = inputs.arrays["items"]
         count, excess, worst = 0, 1.0, -1
         first: list[tuple[int, str, str]] = []
         for piece, expected, tolerance in _expected(items, case):
@@ -123,9 +124,9 @@ class Scan(Lab):
             findings.append(f"this is the {other} scan: the {case['kind']} one is asked for")
         return Mismatches(count, len(items), first, findings)
 
-    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """For sums of floats: those of float64, and `_tolerance`."""
-        pieces = list(_expected(_array(inputs), case))
+        pieces = list(_expected(inputs.arrays["items"], case))
         tolerances = [tolerance for _, _, tolerance in pieces if tolerance is not None]
         if not tolerances:
             return None
@@ -133,12 +134,6 @@ class Scan(Lab):
 
 
 LAB = Scan()
-
-
-def _array(inputs: Inputs) -> Array:
-    items = inputs.arrays["items"]
-    assert isinstance(items, np.ndarray)
-    return items
 
 
 # The reference and its bound -------------------------------------------------------------------

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cudalab.errors import CudalabError, InputError, UsageError
-from cudalab.formats import Payload, as_bytes
+from cudalab.formats import as_bytes
 from cudalab.labs import registry
-from cudalab.labs.base import Array, Case, Inputs, Lab, Option, Size
+from cudalab.labs.base import Lab, Option
 from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.solve import plans, systems
 from cudalab.labs.solve.factors import (
     SingularError,
@@ -85,7 +86,7 @@ class Solve(Lab):
             return _read_text(stream)
         (n,) = stream.header("n")
         a = stream.payload("A", case["dtype"], n, n)
-        return Inputs({"a": a, "f": stream.payload("f", case["dtype"], n)}, {"n": n})
+        return StreamInputs({"a": a, "f": stream.payload("f", case["dtype"], n)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """x, as many elements as A has columns."""
@@ -115,16 +116,16 @@ class Solve(Lab):
             yield as_bytes(a)
             yield as_bytes(f)
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's solution, from float64. CudalabError if A is singular."""
-        a, f = _host(inputs, "a"), _host(inputs, "f")
+        a, f = inputs.arrays["a"], inputs.arrays["f"]
         try:
             x: Array = np.linalg.solve(a.astype(np.float64), f.astype(np.float64))
         except np.linalg.LinAlgError:
             raise SingularError("A is singular: there is no solution to compare with") from None
         return x.astype(case["dtype"])
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """By the backward error in float64, |A x - f| / (|A| |x| + |f|) in the maximum norm.
 
         It is the relative size of the smallest change of A and f for which x is exact: what a
@@ -137,8 +138,8 @@ class Solve(Lab):
         if len(bad):
             first = [(int(i), "a finite number", show(x[i])) for i in bad[:SHOWN]]
             return Mismatches(len(bad), n, first)
-        a = _host(inputs, "a").astype(np.float64)
-        f = _host(inputs, "f").astype(np.float64)
+        a = inputs.arrays["a"].astype(np.float64)
+        f = inputs.arrays["f"].astype(np.float64)
         residual = a @ x.astype(np.float64) - f
         error = backward_error(
             *(float(np.abs(part).max(initial=0)) for part in (residual, x, f)),
@@ -166,9 +167,7 @@ class Solve(Lab):
         if n <= SMALL_N:
             inputs.params["policy"] = f"auto: {direct}: {n} unknowns are few"
             return None
-        a = inputs.arrays["a"]
-        if isinstance(a, Payload):
-            a = inputs.arrays["a"] = _in_memory(a)
+        a = _held(inputs, "a")
         variant, reason = quick_iteration(a, _target(case, n))
         inputs.params["policy"] = f"auto: {variant or direct}: {reason}"
         return variant
@@ -225,24 +224,18 @@ def _is_symmetric(a: Array) -> bool:
     return True
 
 
-def _in_memory(payload: Payload) -> Array:
+def _held(inputs: Inputs, name: str) -> Array:
     try:
-        return payload.array()
+        return inputs.hold(name)
     except CudalabError as error:
         error.hint = error.hint or "the stream starts with n as a binary int32, not text"
         raise
 
 
-def _host(inputs: Inputs, name: str) -> Array:
-    array = inputs.arrays[name]
-    assert isinstance(array, np.ndarray)
-    return array
-
-
 # The course's text form -------------------------------------------------------------------------
 
 
-def _read_text(stream: InputStream) -> Inputs:
+def _read_text(stream: InputStream) -> HostInputs:
     """N, the rows of A, f: numbers between any white space; the point is decimal."""
     words = _all_bytes(stream).split()
     try:
@@ -264,7 +257,7 @@ def _read_text(stream: InputStream) -> Inputs:
         )
     numbers = _numbers(words[1 : needed + 1], stream.name, 1)
     params: dict[str, Any] = {"n": n, "extra_numbers": len(words) - 1 - needed}
-    return Inputs({"a": numbers[: n * n].reshape(n, n), "f": numbers[n * n :]}, params)
+    return HostInputs({"a": numbers[: n * n].reshape(n, n), "f": numbers[n * n :]}, params)
 
 
 def _numbers(words: list[bytes], name: str, first: int) -> Array:

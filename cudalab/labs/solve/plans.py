@@ -15,7 +15,7 @@ import numpy as np
 from cudalab import labs
 from cudalab.errors import InputError, UsageError
 from cudalab.labs import registry
-from cudalab.labs.base import Array, Case, Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for
 from cudalab.labs.solve import spectrum
 from cudalab.labs.solve.factors import (
     THREADS,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cudalab.backends.base import Buffer
+    from cudalab.labs.inputs import Array, Case
 
 PROMISE = {"float32": 1e-6, "float64": 1e-14}  # the backward error, over the square root of n
 REFINEMENTS = 10

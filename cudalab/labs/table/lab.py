@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cudalab.errors import InputError, UsageError
-from cudalab.labs.base import Array, Case, Inputs, Lab, Size
+from cudalab.labs.base import Lab
 from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 from cudalab.labs.table import plans
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Table(Lab):
                 "no element may be the sine of an infinite or undefined number",
                 hint="step is a float32, 0 or more, and n * step below 3.4e38",
             )
-        return Inputs({"step": np.array([step], np.float32)}, {"n": n})
+        return HostInputs({"step": np.array([step], np.float32)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """The n elements, without a header."""
@@ -72,7 +73,7 @@ class Table(Lab):
             step = _step(parameter)
         yield np.array([n], "<i4").tobytes() + np.array([step], "<f4").tobytes()
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """Evaluated in float64, rounded once."""
         n = inputs.params["n"]
         answer = np.empty(n, case["dtype"])
@@ -81,7 +82,7 @@ class Table(Lab):
             answer[start:end] = np.sin(_roots(inputs, start, end))
         return answer
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Within `tolerance` of the value in float64; sines only."""
         n = inputs.params["n"]
         count = 0
@@ -104,7 +105,7 @@ class Table(Lab):
             ]
         return Mismatches(count, n, first) if count else None
 
-    def bounds(self, inputs: Inputs, case: Case) -> tuple[Array, Array] | None:
+    def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """The sines in float64, and `tolerance`."""
         roots = _roots(inputs, 0, inputs.params["n"])
         return np.asarray(np.sin(roots)), np.broadcast_to(tolerance(roots, case), roots.shape)
@@ -131,10 +132,9 @@ def tolerance(roots: Array, case: Case) -> Array:
     return np.asarray((1 + 2.0**-10) * UNIT * (2 * roots + 4 * np.minimum(roots, 1)))
 
 
-def _roots(inputs: Inputs, start: int, end: int) -> Array:
+def _roots(inputs: HostInputs, start: int, end: int) -> Array:
     """The arguments of the sine in float64; float32 step times int32 i is exact there."""
     step = inputs.arrays["step"]
-    assert isinstance(step, np.ndarray)
     return np.asarray(np.sqrt(np.arange(start, end, dtype=np.float64) * float(step[0])))
 
 

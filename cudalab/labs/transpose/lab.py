@@ -8,8 +8,9 @@ import numpy as np
 
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Array, Case, Inputs, Lab, Size
+from cudalab.labs.base import Lab
 from cudalab.labs.compare import Mismatches, compare_exact
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.transpose import plans
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Transpose(Lab):
         """Header int32 rows, cols ≥ 0, then the matrix by rows."""
         rows, cols = stream.header("rows", "cols")
         matrix = stream.payload("matrix", case["dtype"], rows, cols)
-        return Inputs({"matrix": matrix}, {"rows": rows, "cols": cols})
+        return StreamInputs({"matrix": matrix}, {"rows": rows, "cols": cols})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """A cols x rows matrix, without a header."""
@@ -79,21 +80,19 @@ class Transpose(Lab):
         unaligned = any(size % 16 for size in row_bytes)
         return "tiled_sectors" if device == "cuda" and unaligned else None
 
-    def reference(self, inputs: Inputs, case: Case) -> Array:
+    def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's transpose, in C order."""
         del case
         matrix = inputs.arrays["matrix"]
-        assert isinstance(matrix, np.ndarray)
         return np.ascontiguousarray(matrix.T)
 
-    def compare(self, got: Array, inputs: Inputs, case: Case) -> Mismatches | None:
+    def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Bit for bit, with the place of the first mistake by row and column."""
         expected = self.reference(inputs, case)
         found = compare_exact(got, expected)
         if found is None:
             return None
         matrix = inputs.arrays["matrix"]
-        assert isinstance(matrix, np.ndarray)
         if compare_exact(got.reshape(matrix.shape), matrix) is None:
             found.findings.append("this is the input as it was, not transposed")
         row, col = divmod(found.first[0][0], inputs.params["rows"])

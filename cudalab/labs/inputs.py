@@ -1,0 +1,73 @@
+"""What a lab computes from: the case, the size, and the inputs of a stream or of the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudalab.formats import Payload
+
+Array = np.ndarray[Any, Any]
+Case = dict[str, Any]  # the options that choose what is computed: {"dtype": "uint32"}
+Size = int | tuple[int, ...]  # n, or the dimensions of a lab whose data have a shape
+
+
+@dataclass
+class HostInputs:
+    """Inputs in the host's memory: arrays and numbers by their names."""
+
+    arrays: dict[str, Array]
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def hold(self, name: str) -> Array:
+        """The array called `name`."""
+        return self.arrays[name]
+
+    def sources(self) -> Mapping[str, Array]:
+        """All that goes to a device."""
+        return self.arrays
+
+    def load(self) -> HostInputs:
+        """These inputs."""
+        return self
+
+    def copy(self) -> HostInputs:
+        """The same numbers in memory of their own."""
+        arrays = {name: np.array(array) for name, array in self.arrays.items()}
+        return HostInputs(arrays, self.params)
+
+
+@dataclass
+class StreamInputs:
+    """Inputs that a stream announces: arrays still to be read, in their order and once."""
+
+    arrays: dict[str, Payload]
+    params: dict[str, Any] = field(default_factory=dict)
+    held: dict[str, Array] = field(default_factory=dict)
+
+    def hold(self, name: str) -> Array:
+        """Read the array called `name`, which then stays in the host's memory, too."""
+        if name not in self.held:
+            self.held[name] = self.arrays[name].array()
+        return self.held[name]
+
+    def sources(self) -> Mapping[str, Array | Payload]:
+        """All that goes to a device: what is held, and the rest of the stream."""
+        return {**self.arrays, **self.held}
+
+    def load(self) -> HostInputs:
+        """Everything in the host's memory; a regular file is mapped, not read."""
+        held = self.held
+        arrays = {
+            name: held[name] if name in held else payload.mapped()
+            for name, payload in self.arrays.items()
+        }
+        return HostInputs(arrays, self.params)
+
+
+Inputs = HostInputs | StreamInputs
