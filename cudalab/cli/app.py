@@ -60,7 +60,7 @@ def main() -> None:
     "--kernels",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Take the variants from DIR/LAB/*.cu instead of the installed ones.",
+    help="Use the kernels in DIR/LAB/*.cu instead of the installed ones.",
 )
 def cli(kernels: Path | None) -> None:
     """Run the labs of a CUDA course, on a GPU or without one."""
@@ -111,7 +111,7 @@ def list_variants(lab: str | None) -> None:
 )
 @click.argument("lab", type=click.Choice(labs.names()))
 @click.argument("variant", shell_complete=variant_names)
-@click.option("--whole", is_flag=True, help="With its headers in place: one file that compiles.")
+@click.option("--whole", is_flag=True, help="Print one file that compiles, its headers inlined.")
 def show(lab: str, variant: str, whole: bool) -> None:
     """Print a variant's source: highlighted on a terminal, the file's bytes otherwise.
 
@@ -164,7 +164,7 @@ def device(name: str | None) -> None:
     epilog=lines("Example", "cudalab gen radixsort --n 1e6 --dist few --seed 7 > in.bin"),
 )
 def gen() -> None:
-    """Write a lab's input, drawn at random."""
+    """Generate a random input for a lab."""
 
 
 @cli.group(
@@ -174,7 +174,7 @@ def gen() -> None:
     epilog=lines("Example", "cudalab verify radixsort in.bin out.bin"),
 )
 def verify_group() -> None:
-    """Judge an answer: exit status 0 if it is right, 3 if not."""
+    """Check an answer: exit status 0 if it is right, 3 if not."""
 
 
 for command in (

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 BASELINES = ("numpy", "cupy", "cub")
 KILL_AFTER_S = 600.0  # of a student's file, whose kernel may never end
 CASE_HELP = (
-    "With one lab its own options (--op, --rows, --aat, --bins, ...) choose the case: "
+    "With a single lab, its own options (--op, --rows, --aat, --bins, ...) choose the case: "
     "`cudalab bench LAB --help`."
 )
 
@@ -116,21 +116,29 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     "--variants",
     metavar="all|NAMES",
     shell_complete=variant_names,
-    help="All that compute the case, or names with commas. By default the first rung of the ladder "
-    "and the device's default.",
+    help=(
+        "all (that compute the case), or comma-separated names. Default: the "
+        "first rung of the ladder and the device's default."
+    ),
 )
 @click.option(
     "--n",
     "sizes",
     type=Sizes(),
     metavar="SIZES",
-    help="1Mi, 1e6, 2^20, 300x200; several with commas; 2^16:2^28:x4 is a range. By default a size "
-    "for each lab and device.",
+    help=(
+        "Sizes such as 1Mi, 1e6, 2^20 or 300x200, comma-separated; 2^16:2^28:x4 "
+        "is a range. Default: one size for each lab and device."
+    ),
 )
-@click.option("--dtype", metavar="TYPE", help="For the labs that have it; each lab's own default.")
+@click.option(
+    "--dtype",
+    metavar="TYPE",
+    help=("Element type, for the labs that have one. Default: each lab's own."),
+)
 @dist_option
 @seed_option
-@device_option("auto takes the GPU where there is one. On the CPU device times are emulated.")
+@device_option("auto: the GPU if there is one. Times on the CPU device are emulated.")
 @threads_option
 @click.option(
     "--baseline",
@@ -138,37 +146,43 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     type=Names(BASELINES),
     default=(),
     metavar="NAMES",
-    help="Measure in the same run: numpy, cupy (the vendor's libraries), cub.",
+    help="Libraries to measure in the same run: numpy, cupy (the vendor's libraries), cub.",
 )
-@click.option(
-    "--kernel", type=EXISTING, metavar="FILE.cu", help="Your own file, beside the others."
-)
+@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Measure your own file as well.")
 @click.option(
     "--sweep",
     type=SweepOption(),
     multiple=True,
     metavar="DEFINE=VALUES",
-    help="Over a define of the header: 32,64,...,1024; 2*OTHER; ~OTHER: in proportion to it. "
-    "Several make a grid.",
+    help=(
+        "Values of a define in the variant's header: 32,64,...,1024; 2*OTHER; "
+        "~OTHER scales with OTHER. Several sweeps form a grid."
+    ),
 )
-@click.option("--hot", is_flag=True, help="Caches as the run before leaves them, not flushed.")
-@click.option("--cold", is_flag=True, help="With --hot: both, side by side.")
+@click.option(
+    "--hot", is_flag=True, help=("Leave the caches as the previous run left them: no flush.")
+)
+@click.option("--cold", is_flag=True, help="With --hot: measure both, side by side.")
 @click.option(
     "--time-limit",
     type=SECONDS,
     metavar="SECONDS",
-    help="Of sampling for each table: a budget, no failure. By default 1 to 10.",
+    help="Sampling budget for each table, never a failure. Default: 1 to 10.",
 )
 @click.option(
     "--kill-after",
     type=SECONDS,
     metavar="SECONDS",
-    help=f"End the run as an error. With --kernel {KILL_AFTER_S:g} by default.",
+    help=f"Abort the run after this time. Default: {KILL_AFTER_S:g} with --kernel, else none.",
 )
-@click.option("--json", "json_path", type=NEW, metavar="FILE", help="Every sample.")
-@click.option("--csv", "csv_path", type=NEW, metavar="FILE", help="A line a row.")
-@click.option("--markdown", "markdown_path", type=NEW, metavar="FILE", help="The tables.")
-@click.option("--plot", "plot_path", type=NEW, metavar="FILE.png|svg", help="Time over n; ladders.")
+@click.option("--json", "json_path", type=NEW, metavar="FILE", help="Write all samples as JSON.")
+@click.option("--csv", "csv_path", type=NEW, metavar="FILE", help="Write one line for each row.")
+@click.option(
+    "--markdown", "markdown_path", type=NEW, metavar="FILE", help=("Write the tables as Markdown.")
+)
+@click.option(
+    "--plot", "plot_path", type=NEW, metavar="FILE.png|svg", help=("Draw time over n, and ladders.")
+)
 @click.option("--against", type=EXISTING, metavar="OLD.json", help="Compare with an earlier run.")
 @click.option(
     "--compare",
@@ -176,7 +190,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     type=EXISTING,
     nargs=2,
     metavar="OLD.json NEW.json",
-    help="Compare two files, measure nothing.",
+    help="Compare two files without measuring.",
 )
 @click.option(
     "--threshold",
@@ -184,7 +198,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     default=5.0,
     show_default=True,
     metavar="PERCENT",
-    help="A smaller change is none; a regression exits 3.",
+    help="Ignore smaller changes; a regression exits with 3.",
 )
 def bench(
     *,
@@ -200,7 +214,7 @@ def bench(
     plot_path: Path | None,
     **options: Any,
 ) -> int:
-    """Measure variants side by side: right answers first, then times that can be trusted."""
+    """Measure variants side by side; every answer is verified before it is timed."""
     from cudalab.bench import document
 
     if compared:

@@ -65,20 +65,18 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--seed",
             type=click.IntRange(min=0),
-            help="Of the inputs; a fresh one each time by default. It is in the report.",
+            help="Seed of the inputs; the report states it. Default: a fresh one each time.",
         ),
-        click.option("--quick", is_flag=True, help="A third of the tests."),
-        click.option(
-            "--strict", is_flag=True, help="Also inputs that are cut short, and slow pipes."
-        ),
-        device_option("Of kernels, and of the reference."),
+        click.option("--quick", is_flag=True, help="Run a third of the tests."),
+        click.option("--strict", is_flag=True, help="Also test truncated inputs and slow pipes."),
+        device_option("Device for kernels and for the reference."),
         threads_option,
         click.option(
             "--sandbox",
             type=click.Choice(["auto", "bwrap", "user", "none"]),
             default="auto",
             show_default=True,
-            help="auto takes the best that works here.",
+            help="auto: the strongest that works here.",
         ),
         click.option(
             "--kill-after",
@@ -86,27 +84,27 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
             default=10.0,
             show_default=True,
             metavar="SECONDS",
-            help="End each test that takes longer.",
+            help="Abort each test that takes longer.",
         ),
         click.option(
             "--memory",
             default="2Gi",
             show_default=True,
             metavar="SIZE",
-            help="Of each test, in bytes.",
+            help="Memory limit of each test, in bytes.",
         ),
-        click.option("--no-sanitize", is_flag=True, help="Leave out the stage `sanitize`."),
-        click.option("--no-time", is_flag=True, help="Leave out the stage `time`."),
+        click.option("--no-sanitize", is_flag=True, help="Skip the stage `sanitize`."),
+        click.option("--no-time", is_flag=True, help="Skip the stage `time`."),
         click.option(
             "--reference",
             metavar="VARIANT",
-            help="Compare times with this one; by default with the device's default.",
+            help="Variant to compare times with. Default: the device's default.",
         ),
         click.option(
             "--speed-points",
             type=FiniteRange(min=0),
             metavar="P",
-            help="Points for speed: all up to 1.2 times the reference's time, none from 5.",
+            help=("Points for speed: all up to 1.2 times the reference's time, none from 5 times."),
         ),
         click.option(
             "--time-limit",
@@ -114,7 +112,7 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
             default=1.0,
             show_default=True,
             metavar="SECONDS",
-            help="Of measuring: a budget, no failure.",
+            help="Measuring budget, never a failure.",
         ),
     ]
     for option in reversed(options):
@@ -124,7 +122,7 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(
     "new",
-    short_help="Write a kernel file to begin with.",
+    short_help="Write the outline of a kernel file.",
     epilog=lines(
         "Example",
         "cudalab new reduce my.cu",
@@ -134,9 +132,9 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("name", type=LAB, metavar="LAB")
 @click.argument("path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.cu")
 def new(name: str, path: Path) -> None:
-    """Write FILE.cu: header, contract and signatures of a kernel file for LAB, bodies empty.
+    """Write FILE.cu, the outline of a kernel file for LAB: header, contract, empty kernels.
 
-    It compiles, and it fails the check until there is something in it.
+    It compiles, and it fails the check until the kernels are filled in.
     """
     from cudalab.checker.submit.skeleton import skeleton
     from cudalab.errors import CudalabError
@@ -171,31 +169,47 @@ def new(name: str, path: Path) -> None:
 )
 @click.argument("name", type=LAB, metavar="LAB")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ARGS...]")
-@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="A kernel file.")
+@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Judge a kernel file.")
 @click.option(
     "--program",
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
     metavar="FILE.cu...|FOLDER",
-    help="A whole CUDA program: its files, or their folder.",
+    help="Judge a whole CUDA program: its files, or their folder.",
 )
 @click.option(
-    "--variant", metavar="NAME", shell_complete=variant_names, help="One of cudalab's own variants."
+    "--variant",
+    metavar="NAME",
+    shell_complete=variant_names,
+    help=("Judge one of cudalab's own variants."),
 )
 @judging
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Inputs that failed.")
-@click.option("--json", "json_path", type=OUT, metavar="FILE", help="All of it; - is stdout.")
-@click.option("--junit", type=OUT, metavar="FILE", help="JUnit XML.")
-@click.option("--gradescope", type=OUT, metavar="FILE", help="Gradescope's results.json.")
-@click.option("--check50", type=OUT, metavar="FILE", help="JSON as check50 writes it.")
-@click.option("--codegrade", is_flag=True, help="The share of the points, 0 to 1, on stdout.")
-@click.option("--github", is_flag=True, help="Annotations for GitHub Actions, on stdout.")
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help=("Save the inputs of failed tests here."),
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=OUT,
+    metavar="FILE",
+    help=("Write the whole report as JSON; - is stdout."),
+)
+@click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML.")
+@click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
+@click.option("--check50", type=OUT, metavar="FILE", help="Write JSON as check50 does.")
+@click.option(
+    "--codegrade", is_flag=True, help=("Print the share of the points, 0 to 1, on stdout.")
+)
+@click.option("--github", is_flag=True, help="Print annotations for GitHub Actions on stdout.")
 @click.option(
     "--exit-style",
     type=click.Choice(["cudalab", "testlib"]),
     default="cudalab",
     show_default=True,
-    help="What the exit status means.",
+    help="Meaning of the exit status.",
 )
 def check(
     *,
@@ -385,33 +399,43 @@ class GradeCommand(CaseCommand):
     ),
 )
 @click.argument("submissions", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--lab", "name", type=LAB, required=True, metavar="LAB", help="What was asked for.")
+@click.option(
+    "--lab",
+    "name",
+    type=LAB,
+    required=True,
+    metavar="LAB",
+    help=("Lab that the submissions solve."),
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="Where the results go. Called again, it judges what is missing or has changed.",
+    help="Folder of the results. Called again, grade judges what is missing or has changed.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["auto", "kernel", "program", "command"]),
     default="auto",
     show_default=True,
-    help="auto: a .cu file with a header is a kernel, another is a program, else a Python script.",
+    help=(
+        "auto: a .cu file with a header is a kernel, any other a program; "
+        "otherwise a Python script."
+    ),
 )
-@click.option("--command", default="", metavar="WORDS", help="Run this in each folder.")
-@click.option("--file", default="", metavar="NAME", help="The file to judge in each folder.")
+@click.option("--command", default="", metavar="WORDS", help="Command to run in each folder.")
+@click.option("--file", default="", metavar="NAME", help="File to judge in each folder.")
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Submissions at a time; the number of cores by default. On a GPU it is one.",
+    help="Number of submissions judged at a time. Default: the number of cores; one on a GPU.",
 )
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Hand them to a Dask cluster: tcp://HOST:PORT, or local:N for N processes here.",
+    help="Use a Dask cluster: tcp://HOST:PORT, or local:N for N processes here.",
 )
 @judging
 def grade(
@@ -428,9 +452,9 @@ def grade(
 ) -> int:
     """Judge each submission in a folder: files, folders, and archives, one for each student.
 
-    Results are kept in DIR as they come: killed and called again, nothing is lost or done twice.
-    A submission that has changed since is judged again.
-    DIR/results.csv and DIR/summary.html have the class, DIR/reports/ each verdict in full.
+    Results are stored in DIR as they arrive: a run that was interrupted goes on where it stopped,
+    and a submission that has changed is judged again. DIR/results.csv and DIR/summary.html cover
+    the class, DIR/reports/ has each verdict in full.
     """
     from cudalab.checker.grading import grading
 
@@ -447,11 +471,16 @@ def grade(
 
 @click.command(
     "selftest",
-    short_help="Attack the checker: what is its word worth here?",
+    short_help="Test the checker itself, on this machine.",
     epilog=lines("Example", "cudalab selftest", "cudalab selftest --lab reduce --device cpu"),
 )
 @click.option(
-    "--lab", "names", type=LAB, multiple=True, metavar="LAB", help="These only; all by default."
+    "--lab",
+    "names",
+    type=LAB,
+    multiple=True,
+    metavar="LAB",
+    help=("Test these labs only. Default: all."),
 )
 @device_option()
 @click.option(
@@ -460,14 +489,14 @@ def grade(
     type=click.Choice(["auto", "bwrap", "user", "none"]),
     default="auto",
     show_default=True,
-    help="The one to try.",
+    help="Sandbox to test.",
 )
 def selftest(*, names: tuple[str, ...], device: str, walls: str) -> int:
-    """Judge what is known to be right and what is known to be wrong, on this machine, now.
+    """Test the checker on this machine, with submissions whose verdicts are known.
 
     All variants must be accepted; kernels with mistakes and programs that cheat or attack must be
-    rejected. Exit status 3 when one verdict is wrong, or when a cheat gets through because the
-    sandbox that was found has no walls.
+    rejected. Exit status 3 when a verdict is wrong, or when a cheat succeeds because no sandbox
+    works here.
     """
     from cudalab.backends import open_device
     from cudalab.checker import selftest as tests

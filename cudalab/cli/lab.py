@@ -105,24 +105,24 @@ RUN_OPTIONS: list[click.Parameter] = [
         ["--variant"],
         metavar="NAME",
         shell_complete=variant_names,
-        help="How to compute it: see `cudalab list`.",
+        help="Variant to run: see `cudalab list`.",
     ),
     click.Option(
         ["--device"],
         type=DEVICE,
         default="auto",
         show_default=True,
-        help="auto takes the GPU where there is one.",
+        help="auto: the GPU if there is one.",
     ),
     click.Option(
         ["--kernel"],
         type=EXISTING_FILE,
         metavar="FILE.cu",
-        help="Run your own file: start from what `cudalab show` prints.",
+        help="Run your own file; start from the output of `cudalab show`.",
     ),
     INPUT,
     OUTPUT,
-    click.Option(["--time"], is_flag=True, help="Tell on stderr how long each stage took."),
+    click.Option(["--time"], is_flag=True, help="Print the time of each stage on stderr."),
     click.Option(
         ["--threads"],
         type=click.IntRange(min=1),
@@ -133,7 +133,7 @@ RUN_OPTIONS: list[click.Parameter] = [
         ["--kill-after"],
         type=SECONDS,
         metavar="SECONDS",
-        help="End a run that takes longer, as an error. With --kernel 300 by default.",
+        help="Abort a run that takes longer. Default: 300 with --kernel, else none.",
     ),
 ]
 
@@ -330,14 +330,14 @@ def gen_command(lab: Lab) -> click.Command:
             type=shape,
             required=True,
             metavar="SIZE",
-            help="1000, 1e6, 2^20, 1Mi, 128M are sizes; 300x200 where the data have a shape.",
+            help="Size: 1000, 1e6, 2^20, 1Mi or 128M; 300x200 where the data have a shape.",
         ),
         click.Option(
             ["--dist"],
             type=Distribution(lab.distributions),
             default=lab.distributions[0],
             show_default=True,
-            help="What the data look like.",
+            help="Distribution of the data.",
         ),
         click.Option(
             ["--seed"],
@@ -353,7 +353,7 @@ def gen_command(lab: Lab) -> click.Command:
         callback=partial(generate, lab),
         params=[*case_options(lab), *params],
         short_help=labs.summary(lab.name),
-        help=f"Write an input for {lab.name}, drawn at random.",
+        help=f"Generate a random input for {lab.name}.",
         epilog=lines(
             "Example",
             f"cudalab gen {lab.name} --n {lab.example_size} --dist {lab.distributions[-1]} "
@@ -383,7 +383,7 @@ def verify_command(lab: Lab) -> click.Command:
             click.Argument(["answer"], type=FILE_OR_STDIN, metavar="OUT"),
         ],
         short_help=labs.summary(lab.name),
-        help='Judge the answer OUT ("-": stdin) to the input IN by a reference on the host.',
+        help='Check the answer OUT ("-": stdin) to the input IN against a reference on the host.',
         epilog=lines(
             "Example",
             f"cudalab verify {lab.name} in.bin out.bin",

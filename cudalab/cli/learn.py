@@ -37,7 +37,7 @@ def explain_topic(topic: str | None) -> None:
 
 @click.command(
     "exercises",
-    short_help="The hand-out's exercises, global against shared memory.",
+    short_help="Time the hand-out's exercises: global against shared memory.",
     epilog=lines(
         "Example",
         "cudalab exercises",
@@ -50,11 +50,14 @@ def explain_topic(topic: str | None) -> None:
     type=Sizes(),
     multiple=True,
     metavar="SIZES",
-    help="n of a vector and the order of a matrix, or 300x200 of a matrix; several with commas. "
-    "By default the hand-out's 1000, and a large one.",
+    help=(
+        "Length of vectors and order of matrices, or a matrix's shape such as "
+        "300x200; comma-separated. Default: the hand-out's 1000, and a large "
+        "one."
+    ),
 )
 @seed_option
-@device_option("auto takes the GPU where there is one. On the CPU device times are emulated.")
+@device_option("auto: the GPU if there is one. Times on the CPU device are emulated.")
 @threads_option
 def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads: int | None) -> int:
     """Compute the hand-out's exercises from global and from shared memory, side by side.

@@ -68,7 +68,7 @@ NEW = OutputFile()
 OUT = OutputFile(allow_dash=True)
 
 
-def device_option(help_text: str = "auto takes the GPU where there is one.") -> Decorator:
+def device_option(help_text: str = "auto: the GPU if there is one.") -> Decorator:
     """--device auto|cuda|cpu."""
     return click.option(
         "--device",
@@ -83,10 +83,10 @@ threads_option = click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data."
 )
 dist_option = click.option(
-    "--dist", metavar="NAME", help="What the data look like; the lab's first by default."
+    "--dist", metavar="NAME", help="Distribution of the data. Default: the lab's first."
 )
 
 
@@ -131,9 +131,7 @@ def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
             options += [_flag(axis, value, lab.flags[axis][value]) for value in values[1:]]
         else:
             choice = click.Choice(values)
-            options.append(
-                click.Option([f"--{axis}"], type=choice, help=f"{values[0]} by default.")
-            )
+            options.append(click.Option([f"--{axis}"], type=choice, help=f"Default: {values[0]}."))
     for option in lab.options:
         if option.runs_only and not runs:
             continue

@@ -79,10 +79,14 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--data",
             type=EXISTING,
             metavar="IN.bin",
-            help="Compute this input, as the lab reads it, instead of one drawn at random.",
+            help="Input in the lab's format, instead of random data.",
         ),
         click.option(
-            "--n", "sizes", type=OneSize(), metavar="SIZE", help="1Mi, 1e6, 2^20, 300x200."
+            "--n",
+            "sizes",
+            type=OneSize(),
+            metavar="SIZE",
+            help=("Size, such as 1Mi, 1e6, 2^20 or 300x200."),
         ),
         dist_option,
         seed_option,
@@ -97,7 +101,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(
     "profile",
     cls=CaseCommand,
-    short_help="Show what each line's accesses to memory cost.",
+    short_help="Show what each line's memory accesses cost.",
     epilog="\n\n".join(
         [
             lines(
@@ -117,23 +121,25 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--variant",
     metavar="all|NAMES",
     shell_complete=variant_names,
-    help="All that compute the case, or names with commas. By default the first rung of the ladder "
-    "and the GPU's default; with --data all.",
+    help=(
+        "all (that compute the case), or comma-separated names. Default: the "
+        "first rung of the ladder and the GPU's default; all with --data."
+    ),
 )
-@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Your own file, and only that.")
+@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Profile your own file only.")
 @data_options
 @click.option(
     "--blocks",
     type=click.IntRange(min=1),
     metavar="SAMPLE",
-    help="Trace so many blocks of each launch. By default as many as a few seconds allow.",
+    help="Number of blocks to trace in each launch. Default: as many as a few seconds allow.",
 )
 @click.option(
     "--banks",
     type=click.Choice(["16", "32"]),
     default="32",
     show_default=True,
-    help="16: count by the rule of the lecture's GPUs, half a warp at a time.",
+    help="16 counts by the rule of the lecture's GPUs: half a warp at a time.",
 )
 @click.option(
     "--device",
@@ -143,15 +149,26 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="cuda: the counters of the GPU itself, read by Nsight Compute.",
 )
 @click.option(
-    "--compare-devices", is_flag=True, help="Both devices side by side; needs Nsight Compute."
+    "--compare-devices",
+    is_flag=True,
+    help=("Show both devices side by side; needs Nsight Compute."),
 )
-@click.option("--json", "json_path", type=OUT, metavar="FILE", help="Every count; - is stdout.")
-@click.option("--html", "html_path", type=OUT, metavar="FILE", help="One page for a browser.")
+@click.option(
+    "--json",
+    "json_path",
+    type=OUT,
+    metavar="FILE",
+    help=("Write every count as JSON; - is stdout."),
+)
+@click.option(
+    "--html", "html_path", type=OUT, metavar="FILE", help=("Write one page for a browser.")
+)
 @click.option(
     "--kill-after",
     type=SECONDS,
     metavar="SECONDS",
-    help=f"End the run as an error. With --kernel {PROFILE_KILL_AFTER_S:g} by default.",
+    help="Abort the run after this time. "
+    f"Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
 )
 def profile(
     *,
@@ -365,7 +382,7 @@ def save(path: Path, text: str) -> None:
 @click.command(
     "sanitize",
     cls=CaseCommand,
-    short_help="Look for races, lost barriers, accesses out of bounds.",
+    short_help="Find races, missing barriers and out-of-bounds accesses.",
     epilog="\n\n".join(
         [
             lines(
@@ -384,9 +401,9 @@ def save(path: Path, text: str) -> None:
     "--variant",
     metavar="NAME",
     shell_complete=variant_names,
-    help="Look at this variant; the CPU's by default.",
+    help="Variant to examine. Default: the CPU device's default.",
 )
-@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Look at your own file.")
+@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Examine your own file.")
 @data_options
 @click.option(
     "--orders",
@@ -394,16 +411,22 @@ def save(path: Path, text: str) -> None:
     default=3,
     show_default=True,
     metavar="N",
-    help="Run it in so many orders of blocks and warps: the usual one, then shuffled ones.",
+    help="Number of orders of blocks and warps to run: the usual one, then shuffled ones.",
 )
-@click.option("--json", "json_path", type=OUT, metavar="FILE", help="All findings; - is stdout.")
+@click.option(
+    "--json",
+    "json_path",
+    type=OUT,
+    metavar="FILE",
+    help=("Write all findings as JSON; - is stdout."),
+)
 @click.option(
     "--kill-after",
     type=SECONDS,
     default=SANITIZE_KILL_AFTER_S,
     show_default=True,
     metavar="SECONDS",
-    help="What takes longer is a finding: a loop that does not end.",
+    help="Report a run that takes longer as a loop that does not end.",
 )
 def sanitize(
     *,
@@ -419,10 +442,11 @@ def sanitize(
     kill_after: float,
     **given: Any,
 ) -> int:
-    """Run a kernel under the instrument, in several orders of its threads, and say what is wrong.
+    """Run an instrumented kernel in several orders of its threads and report what is wrong.
 
-    Data races, barriers that some threads miss, accesses out of bounds, memory that was never
-    written, wrong masks, deadlocks, and results that depend on the order of blocks and threads.
+    It finds data races, barriers that some threads miss, out-of-bounds accesses, reads of
+    uninitialised memory, wrong masks, deadlocks, and results that depend on the order of blocks
+    and threads.
     """
     from cudalab.bench import suite
     from cudalab.labs import registry

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.command(
     "report",
     cls=CaseCommand,
-    short_help="Write a lab report, measurements filled in.",
+    short_help="Write a lab report with measurements filled in.",
     epilog="\n\n".join(
         [
             lines(
@@ -60,8 +60,10 @@ if TYPE_CHECKING:
     "--output",
     type=NEW,
     metavar="FILE.md|html",
-    help="HTML is one file with all pictures; those of Markdown lie beside it. By default Markdown "
-    "without pictures on stdout.",
+    help=(
+        "HTML is one self-contained file; Markdown keeps its figures beside it. "
+        "Default: Markdown without figures on stdout."
+    ),
 )
 @click.option(
     "--from",
@@ -69,23 +71,27 @@ if TYPE_CHECKING:
     type=EXISTING,
     multiple=True,
     metavar="FILE.json",
-    help="Results of `cudalab bench --json`, instead of measuring; several are put together.",
+    help="Use results of `cudalab bench --json` instead of measuring; several files are merged.",
 )
 @click.option(
     "--profile",
     type=EXISTING,
     metavar="FILE",
-    help="What `cudalab profile --json` wrote, or any text, as the profile's section.",
+    help="Output of `cudalab profile --json`, or any text, for the section on the profile.",
 )
-@click.option("--json", "json_path", type=NEW, metavar="FILE", help="Keep what is measured.")
-@click.option("--n", "sizes", type=Sizes(), metavar="SIZES", help="As for bench; three by default.")
+@click.option(
+    "--json", "json_path", type=NEW, metavar="FILE", help=("Write the measurements as JSON, too.")
+)
+@click.option(
+    "--n", "sizes", type=Sizes(), metavar="SIZES", help=("Sizes, as for bench. Default: three.")
+)
 @click.option(
     "--variants",
     default="all",
     show_default=True,
     metavar="all|NAMES",
     shell_complete=variant_names,
-    help="What to measure.",
+    help="Variants to measure.",
 )
 @dist_option
 @seed_option
@@ -95,15 +101,17 @@ if TYPE_CHECKING:
     type=Names(BASELINES),
     default=("numpy",),
     metavar="NAMES",
-    help="numpy by default; also cupy, cub.",
+    help="Libraries to measure: numpy (the default), cupy, cub.",
 )
 @click.option(
     "--sweep",
     type=SweepOption(),
     multiple=True,
     metavar="DEFINE=VALUES",
-    help="Launch shapes, as for bench. By default block or tile sizes of one or two variants, "
-    "or of those named.",
+    help=(
+        "Launch shapes, as for bench. Default: block or tile sizes of one or "
+        "two variants, or of the named ones."
+    ),
 )
 @device_option()
 @threads_option
@@ -111,7 +119,7 @@ if TYPE_CHECKING:
     "--time-limit",
     type=SECONDS,
     metavar="SECONDS",
-    help="Of sampling for each table.",
+    help="Sampling budget for each table.",
 )
 def report(
     *,

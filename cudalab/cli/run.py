@@ -43,7 +43,9 @@ class RunCommand(click.Command):
     ),
 )
 @device_option()
-@click.option("-I", "include", multiple=True, metavar="DIR", help="Look for headers there, too.")
+@click.option(
+    "-I", "include", multiple=True, metavar="DIR", help=("Search this folder for headers, too.")
+)
 @click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
 @click.option(
     "-o",
@@ -55,13 +57,15 @@ class RunCommand(click.Command):
 @click.option(
     "--sanitize",
     is_flag=True,
-    help="Run it under the instrument and say what is wrong: races, lost barriers, accesses out "
-    "of bounds, leaks, errors of the API. Exit status 3 if there is something.",
+    help=(
+        "Run it instrumented and report errors: races, missing barriers, out- "
+        "of-bounds accesses, leaks, API errors. Exit status 3 if there are any."
+    ),
 )
 @click.option(
     "--profile",
     is_flag=True,
-    help="Run it under the instrument and show what each line's accesses cost.",
+    help="Run it instrumented and show what each line's accesses cost.",
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
 @click.pass_context
@@ -81,7 +85,7 @@ def run(
     otherwise with the host's C++ compiler, on the CPU device.
 
     Stdin, stdout, stderr and signals are the program's own, and so is the exit status; 125 means
-    that cudalab could not start it. What was compiled once starts at once.
+    that cudalab could not start it. A program that was compiled before starts at once.
     """
     from cudalab.program.build import executable, has_gpu
 

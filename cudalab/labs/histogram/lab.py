@@ -40,11 +40,11 @@ class Histogram(Lab):
     axes: ClassVar = {"dtype": ("uint8", "uint32"), "classes": ("256", "64", "few", "many")}
     derived: ClassVar = frozenset({"classes"})
     options = (
-        Option("--bins", int, "Classes: up to 256 of bytes, 65536 of uint32.", 256),
+        Option("--bins", int, "Number of classes: up to 256 for bytes, 65536 for uint32.", 256),
         Option(
             "--plot",
             str,
-            "Draw the histogram: in a .png or .svg FILE, else on stderr.",
+            "Draw the histogram: to a .png or .svg FILE, or else on stderr.",
             bare=plots.TERMINAL,
             runs_only=True,
         ),

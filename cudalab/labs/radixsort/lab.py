@@ -36,7 +36,7 @@ class RadixSort(KeySort):
         "dtype": ("uint32", "int32", "float32", "uint64", "float64"),
         "layout": ("keys", "pairs"),
     }
-    flags: ClassVar = {"layout": {"pairs": "Each key takes a uint32 value with it."}}
+    flags: ClassVar = {"layout": {"pairs": "Each key carries a uint32 value."}}
 
     def complete(self, given: Case) -> Case:
         """UsageError for pairs of keys that are not as wide as their values."""

@@ -56,8 +56,8 @@ class Reduce(Lab):
     }
     flags: ClassVar = {
         "along": {
-            "rows": "A matrix in, a result for each of its rows out.",
-            "cols": "A matrix in, a result for each of its columns out.",
+            "rows": "Reduce each row of a matrix.",
+            "cols": "Reduce each column of a matrix.",
         }
     }
     distributions = ("uniform", "cancelling", "all-ones", "wide-range")

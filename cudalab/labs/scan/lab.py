@@ -41,7 +41,7 @@ class Scan(Lab):
         "op": ("sum", "min", "max"),
         "kind": ("exclusive", "inclusive"),
     }
-    flags: ClassVar = {"kind": {"inclusive": "A sum holds its own item, too."}}
+    flags: ClassVar = {"kind": {"inclusive": "Each element includes its own item."}}
     distributions = ("uniform", "all-ones", "cancelling", "wide-range")
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:

@@ -49,8 +49,8 @@ class Solve(Lab):
     axes: ClassVar = {"dtype": ("float32", "float64")}
     options = (
         Option("--alpha", float, "The step of Richardson's iteration.", runs_only=True),
-        Option("--tol", float, "Stop at this backward error (default: what is promised)."),
-        Option("--max-iter", int, "Iterations at most.", MAX_ITER, runs_only=True),
+        Option("--tol", float, "Stop at this backward error. Default: the promised one."),
+        Option("--max-iter", int, "Maximum number of iterations.", MAX_ITER, runs_only=True),
         Option("--text", bool, "Text in and out: n, the rows of A, f; answers as %.10e, float64."),
     )
     distributions = systems.DISTRIBUTIONS

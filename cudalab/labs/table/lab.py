@@ -30,7 +30,7 @@ class Table(Lab):
     name = "table"
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32",), "accuracy": ("accurate", "fast")}
-    flags: ClassVar = {"accuracy": {"fast": "Intrinsics: sooner there, and fewer digits."}}
+    flags: ClassVar = {"accuracy": {"fast": "Use intrinsics: faster, with fewer correct digits."}}
     distributions = ("step", "random")
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
