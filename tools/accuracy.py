@@ -38,9 +38,9 @@ UNKNOWNS = 200
 UNIT = 2.0**-24  # half of the last bit of a float in [1, 2)
 
 
-def powers(rng: Rng, most: int, *shape: int) -> Array:
-    """Powers of two between 2^-most and 2^most."""
-    return np.ldexp(1.0, rng.integers(-most, most, shape, endpoint=True))
+def powers(rng: Rng, limit: int, *shape: int) -> Array:
+    """Powers of two between 2^-limit and 2^limit."""
+    return np.ldexp(1.0, rng.integers(-limit, limit, shape, endpoint=True))
 
 
 def random_signs(rng: Rng, n: int) -> tuple[Array, Array]:
@@ -87,8 +87,8 @@ PRODUCTS: dict[str, Callable[[Rng, int], tuple[Array, Array]]] = {
 
 
 def orthogonal(rng: Rng, n: int) -> Array:
-    found: Array = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    return found
+    q: Array = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return q
 
 
 def conditioned(condition: float) -> Callable[[Rng, int], Array]:
@@ -133,7 +133,7 @@ SYSTEMS: dict[str, Callable[[Rng, int], Array]] = {
 
 
 def main(device: str) -> None:
-    """Measure both labs on one device and store what was found."""
+    """Measure both labs on one device and store the errors."""
     with open_device(device) as opened:
         described = environment(device, opened.properties(), 0, ())
         tables = {
@@ -164,9 +164,9 @@ def of_products(device: Device, n: int) -> Iterator[tuple[str, dict[str, Errors 
             norm = np.linalg.norm(off) / np.linalg.norm(exact)
             return float(norm), float((np.abs(off) / terms).max() / UNIT)
 
-        found = answers(lab, device, HostInputs({"a": a, "b": b}, {"m": n, "k": n, "n": n}))
+        computed = answers(lab, device, HostInputs({"a": a, "b": b}, {"m": n, "k": n, "n": n}))
         row: dict[str, Errors | str] = {
-            name: errors(c) if isinstance(c, np.ndarray) else c for name, c in found
+            name: errors(c) if isinstance(c, np.ndarray) else c for name, c in computed
         }
         if device.name == "cuda" and importlib.util.find_spec("cupy"):
             import cupy  # noqa: PLC0415 - a GPU's
@@ -191,10 +191,10 @@ def of_systems(device: Device) -> Iterator[tuple[str, dict[str, Errors | str]]]:
             off = np.abs(x - exact).max() / np.abs(exact).max()
             return float(np.abs(a @ x - f).max() / size), float(off)
 
-        found = answers(lab, device, HostInputs({"a": a, "f": f}, {"n": UNKNOWNS}))
+        computed = answers(lab, device, HostInputs({"a": a, "f": f}, {"n": UNKNOWNS}))
         row: dict[str, Errors | str] = {
             name: errors(x.astype(np.float64)) if isinstance(x, np.ndarray) else x
-            for name, x in found
+            for name, x in computed
         }
         if device.name == "cuda" and importlib.util.find_spec("cupy"):
             import cupy  # noqa: PLC0415 - a GPU's

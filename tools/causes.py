@@ -1,7 +1,7 @@
 """Why a GPU counts other accesses and branches than the source has: read off what it executed.
 
-truth.py gives the counts of one kernel on both devices (`here`, the CPU's instrument, and `there`)
-and the instructions that the GPU executed, by line of the source (`code`).
+counters.py gives the counts of one kernel on both devices (`here`, the CPU's instrument, and
+`there`) and the instructions that the GPU executed, by line of the source (`code`).
 """
 
 from __future__ import annotations
@@ -76,15 +76,15 @@ def _of_accesses(
     theirs: Counter[int] = Counter()
     asynchronous = 0
     for row in code:
-        *found, width = _accessed(row)
-        if tuple(found) == kind and row[ncu.EXECUTED]:
+        *accessed, width = _accessed(row)
+        if tuple(accessed) == kind and row[ncu.EXECUTED]:
             theirs[width] += row[ncu.EXECUTED]
         if ncu.ASYNCHRONOUS in row["opcode"]:
             asynchronous += row[ncu.EXECUTED]
-    found_cause, evidence = causes.of_accesses(f"{' '.join(kind)}s", ours, theirs)
+    reason, evidence = causes.of_accesses(f"{' '.join(kind)}s", ours, theirs)
     if asynchronous and kind in {("global", "load"), ("shared", "store")}:
         return "asynchronous", f"{evidence}, {asynchronous:,} LDGSTS"
-    return found_cause, evidence
+    return reason, evidence
 
 
 def _of_branches(branches: list[list[Any]], code: list[Counts]) -> tuple[str, str]:

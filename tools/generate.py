@@ -31,7 +31,7 @@ DOCUMENTS = (
     results.ROOT / "docs" / "run.md",
 )
 
-# The counts of tools/truth.py that are judged, in words.
+# The counts of tools/counters.py that are judged, in words.
 JUDGED = {
     "global_load_sectors": "sectors, loads",
     "global_store_sectors": "sectors, stores",
@@ -85,8 +85,8 @@ def exit_codes() -> str:
 
 def figures() -> str:
     """One table for each JSON file of docs/results."""
-    found = [measurements(path) for path in sorted(results.FOLDER.glob("*.json"))]
-    return "\n".join(found) or "No measurement is stored yet.\n"
+    tables = [measurements(path) for path in sorted(results.FOLDER.glob("*.json"))]
+    return "\n".join(tables) or "No measurement is stored yet.\n"
 
 
 def measurements(path: Path) -> str:
@@ -128,12 +128,12 @@ def row(figure: dict[str, Any]) -> list[str]:
 
 def bench() -> str:
     """From each ladder of docs/results/bench/*.json: the first rung, the fastest, the baselines."""
-    found = [
+    tables = [
         ladders.heading(stored.environment)
         + table(ladders.COLUMNS, map(ladders.line, stored.tables))
         for stored in map(load, sorted(results.FOLDER.glob("bench/*.json")))
     ]
-    return "\n".join(found) or "No measurement is stored yet.\n"
+    return "\n".join(tables) or "No measurement is stored yet.\n"
 
 
 def goals() -> str:
@@ -147,26 +147,26 @@ def goals() -> str:
 
 def accuracy() -> str:
     """The errors of matmul's and solve's variants, from docs/results/accuracy/*.json."""
-    found = []
+    parts = []
     for stored in results.read_all("accuracy"):
-        found.append(f"{stored['device']}, {stored['date']}, commit `{stored['commit']}`:\n")
-        found += (table(*errors_of_answers.lines(stored, lab)) for lab in stored["errors"])
-    return "\n".join(found)
+        parts.append(f"{stored['device']}, {stored['date']}, commit `{stored['commit']}`:\n")
+        parts += (table(*errors_of_answers.lines(stored, lab)) for lab in stored["errors"])
+    return "\n".join(parts)
 
 
 def sanitized() -> str:
     """What NVIDIA's checkers say of each lab's variants, from docs/results/sanitizers/*.json."""
-    found = []
+    parts = []
     for stored in results.read_all("sanitizers"):
-        found.append(f"{stored['device']}:\n")
-        found.append(table(["lab", "n", *sanitizers.TOOLS, "run"], sanitizers.lines(stored)))
-    return "\n".join(found) or "Nothing is stored yet.\n"
+        parts.append(f"{stored['device']}:\n")
+        parts.append(table(["lab", "n", *sanitizers.TOOLS, "run"], sanitizers.lines(stored)))
+    return "\n".join(parts) or "Nothing is stored yet.\n"
 
 
 def counters() -> str:
     """How the CPU's instrument compares with each GPU of docs/results/counters/*.json."""
-    found = [comparison(stored) for stored in results.read_all("counters")]
-    return "\n".join(found) or "No comparison is stored yet.\n"
+    tables = [comparison(stored) for stored in results.read_all("counters")]
+    return "\n".join(tables) or "No comparison is stored yet.\n"
 
 
 def comparison(stored: dict[str, Any]) -> str:
@@ -185,8 +185,8 @@ def comparison(stored: dict[str, Any]) -> str:
     for cause, sentence in stored["causes"].items():
         for name, of in judged.items():
             if same := [row for row in of if row.get("cause") == cause]:
-                said = sentence if not reasons or reasons[-1][0] != cause else ""
-                reasons.append([cause, said, JUDGED[name], *group(same)])
+                text = sentence if not reasons or reasons[-1][0] != cause else ""
+                reasons.append([cause, text, JUDGED[name], *group(same)])
     columns = ["cause", "count", "kernels of", "deviation", "for example"]
     text = head + agreement + "\n" + table(columns, (row[1:] for row in reasons))
     missing = ", ".join(f"`{name}`" for name in not_compared(rows))
@@ -217,7 +217,7 @@ def group(rows: list[dict[str, Any]]) -> list[str]:
     for row in rows:
         lab, variant, _ = row["run"].split("/")
         variants.setdefault(lab, {})[variant] = None
-    names = "; ".join(f"`{lab}` {', '.join(found)}" for lab, found in variants.items())
+    names = "; ".join(f"`{lab}` {', '.join(of_lab)}" for lab, of_lab in variants.items())
     off = sorted(row["deviation"] for row in rows if row["deviation"] is not None)
     spread = [" to ".join(dict.fromkeys(map(percent, (off[0], off[-1]))))] if off else []
     if len(off) < len(rows):
@@ -244,16 +244,16 @@ def programs() -> str:
 
 def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) -> list[str]:
     """One program: with how many inputs all machines did the same, and with which they did not."""
-    found = {key: run for key, run in runs[0].items() if key[0] == name}
+    own = {key: run for key, run in runs[0].items() if key[0] == name}
 
     def is_same(key: tuple[str, str]) -> bool:
         whats = ("input_sha256", "status", "sha256")
         return all(one[key][what] == runs[0][key][what] for one in runs for what in whats)
 
-    others = [f"`{key[1]}`" for key in found if not is_same(key)]
-    first = next(run for run in found.values() if run["bytes"])
-    same = f"{len(found) - len(others)}"
-    return [f"`{name}`", str(len(found)), same, ", ".join(others), f"`{first['sha256'][:16]}`"]
+    others = [f"`{key[1]}`" for key in own if not is_same(key)]
+    first = next(run for run in own.values() if run["bytes"])
+    same = f"{len(own) - len(others)}"
+    return [f"`{name}`", str(len(own)), same, ", ".join(others), f"`{first['sha256'][:16]}`"]
 
 
 PARTS = {
@@ -270,7 +270,7 @@ PARTS = {
 
 
 def generated(text: str) -> str:
-    """`text` with every part between its markers replaced by what the code says today."""
+    """`text` with every part between its markers replaced by its text of today."""
 
     def part(match: re.Match[str]) -> str:
         return f"{match['open']}\n{PARTS[match['name']]()}\n{match['close']}"

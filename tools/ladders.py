@@ -73,8 +73,8 @@ def against(best: Row, baseline: str) -> str:
     forms = [one for name, one in best.baselines.items() if name.split(" ")[0] == baseline]
     if not forms:
         return ""
-    least = min(forms, key=lambda one: one.ratio)
-    return f"{least.ratio:.2f} ({least.low:.2f} to {least.high:.2f})"
+    closest = min(forms, key=lambda one: one.ratio)
+    return f"{closest.ratio:.2f} ({closest.low:.2f} to {closest.high:.2f})"
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ sys.stdout.buffer.write(cupy.asnumpy(cupy.sort(cupy.asarray(keys))))
 """
 PEER = [sys.executable, "-c", CUPY_SORT]
 RUNS = 5
-KERNELS = f"sum of the kernels, as `--time` tells them, median of {RUNS}"
+KERNELS = f"sum of the kernels, as printed by `--time`, median of {RUNS}"
 
 
 def main(device: str) -> None:
@@ -226,7 +226,7 @@ def seconds_piped(command: list[str], data: Path) -> float:
 
 
 def kernel_ms(args: list[str], data: Path) -> float:
-    """Milliseconds of all kernels, as `--time` tells them."""
+    """Milliseconds of all kernels, as printed by `--time`."""
     with data.open("rb") as stdin:
         done = subprocess.run(
             [*COMMAND, *args, "--time"], stdin=stdin, stdout=subprocess.DEVNULL,

@@ -21,7 +21,7 @@ from cudalab.backends import open_device
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.language import source
 from cudalab.microscope import ncu
-from tools import results, truth
+from tools import counters, results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,22 +51,22 @@ SHORT = {"load": "ld", "store": "st"}
 def patterns() -> dict[str, Pattern]:
     """All patterns by name, in a fixed order."""
     lanes = range(32)
-    found: dict[str, Pattern] = {"linear": list(lanes), "reversed": [31 - t for t in lanes]}
+    named: dict[str, Pattern] = {"linear": list(lanes), "reversed": [31 - t for t in lanes]}
     for stride in (2, 3, 4, 5, 8, 16, 17, 32, 33):
-        found[f"stride {stride}"] = [stride * t for t in lanes]
-    found["one item"] = [5] * 32
+        named[f"stride {stride}"] = [stride * t for t in lanes]
+    named["one item"] = [5] * 32
     for size in (2, 4, 8, 16):  # neighbours want the same item; groups want the same items
-        found[f"same item for {size} neighbours"] = [t // size for t in lanes]
-        found[f"same {size} items for each {size} lanes"] = [t % size for t in lanes]
-        found[f"{size} neighbours on every 16th item"] = [16 * (t // size) for t in lanes]
-        found[f"lanes swapped at distance {size}"] = [t ^ size for t in lanes]
-    found["two items, odd and even lanes"] = [t % 2 * 16 for t in lanes]
-    found["pairs, one of which is apart"] = [t // 2 if t != 9 else 40 for t in lanes]
+        named[f"same item for {size} neighbours"] = [t // size for t in lanes]
+        named[f"same {size} items for each {size} lanes"] = [t % size for t in lanes]
+        named[f"{size} neighbours on every 16th item"] = [16 * (t // size) for t in lanes]
+        named[f"lanes swapped at distance {size}"] = [t ^ size for t in lanes]
+    named["two items, odd and even lanes"] = [t % 2 * 16 for t in lanes]
+    named["pairs, one of which is apart"] = [t // 2 if t != 9 else 40 for t in lanes]
     for name, active in masks().items():
         for stride in (1, 2, 16):
-            found[f"{name}, stride {stride}"] = [stride * t if t in active else None for t in lanes]
-        found[f"{name}, pairs on one item"] = [t // 2 if t in active else None for t in lanes]
-    return found | dict(chances())
+            named[f"{name}, stride {stride}"] = [stride * t if t in active else None for t in lanes]
+        named[f"{name}, pairs on one item"] = [t // 2 if t in active else None for t in lanes]
+    return named | dict(chances())
 
 
 def masks() -> dict[str, set[int]]:
@@ -116,24 +116,24 @@ def rows() -> Iterator[Row]:
 # Running -----------------------------------------------------------------------------------------
 
 
-def launch(device: Device, wanted: list[Row]) -> Iterator[Row]:
+def launch(device: Device, chosen: list[Row]) -> Iterator[Row]:
     """Launch the kernel of each row; its row again once it has run."""
     text = source.load(KERNELS, "tools/shared_patterns.cu")
     modules = {
         size: device.compile(text, {"T": name, "ITEMS": ITEMS}) for size, name in TYPES.items()
     }
-    items = [[-1 if item is None else item for item in row["items"]] for row in wanted]
+    items = [[-1 if item is None else item for item in row["items"]] for row in chosen]
     every_item = device.to_device(np.array(items, np.int32))
     before = device.to_device(np.zeros(ITEMS * max(TYPES), np.uint8))
     after = device.empty(ITEMS * max(TYPES), np.uint8)
-    for number, row in enumerate(wanted):
+    for number, row in enumerate(chosen):
         kernel = modules[row["bytes"]][f"{row['access']}_pattern"]
         device.launch(kernel, 1, 32, every_item, np.int32(number), before, after)
         yield row
     device.synchronize()
 
 
-def model(wanted: list[Row]) -> list[int]:
+def model(chosen: list[Row]) -> list[int]:
     """The wavefronts of each row on the CPU device."""
     with CheckDevice(detect=False, count=True) as device:
         return [
@@ -142,7 +142,7 @@ def model(wanted: list[Row]) -> list[int]:
                 for access in device.traces[-1].accesses
                 if access.space == "shared" and access.kind == row["access"]
             )
-            for row in launch(device, wanted)
+            for row in launch(device, chosen)
         ]
 
 
@@ -156,20 +156,20 @@ def cuda(path: Path) -> None:
         *(sys.executable, "-m", "tools.patterns", "child"),
     ]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
-    wanted = list(rows())
-    seen = truth.table(log.read_text(encoding="utf-8", errors="replace"))
-    if done.returncode or len(seen) != len(wanted):
-        sys.exit(f"ncu ended with {done.returncode}, saw {len(seen)} of {len(wanted)} launches")
-    for row, counts in zip(wanted, seen, strict=True):
+    chosen = list(rows())
+    seen = counters.table(log.read_text(encoding="utf-8", errors="replace"))
+    if done.returncode or len(seen) != len(chosen):
+        sys.exit(f"ncu ended with {done.returncode}, saw {len(seen)} of {len(chosen)} launches")
+    for row, counts in zip(chosen, seen, strict=True):
         for quantity, counter in COUNTERS.items():
-            row[quantity] = truth.number(counts[counter.format(SHORT[row["access"]])])
+            row[quantity] = counters.number(counts[counter.format(SHORT[row["access"]])])
     head = {
         "device": done.stdout.strip(),
-        "ncu": truth.version(tool),
+        "ncu": counters.version(tool),
         "date": results.today(),
         "counters": COUNTERS,
     }
-    results.write_rows(path, head, wanted)
+    results.write_rows(path, head, chosen)
 
 
 def child() -> None:
@@ -183,16 +183,16 @@ def child() -> None:
 def compare(path: Path) -> None:
     """Print where the model gives other wavefronts than the GPU has counted."""
     stored = results.read(path)
-    found = stored["rows"]
+    rows = stored["rows"]
     wrong = 0
-    for row, wavefronts in zip(found, model(found), strict=True):
+    for row, wavefronts in zip(rows, model(rows), strict=True):
         if wavefronts != row["wavefronts"]:
             wrong += 1
             print(
                 f"{row['access']:<6} {row['bytes']:>2} bytes  {row['pattern']:<45} "
                 f"{wavefronts:>3} here, {row['wavefronts']:>3} there"
             )
-    print(f"{stored['device']}: {len(found) - wrong} of {len(found)} accesses equal")
+    print(f"{stored['device']}: {len(rows) - wrong} of {len(rows)} accesses equal")
 
 
 def main(command: str, *paths: str) -> None:

@@ -45,10 +45,10 @@ LARGER = {  # than the samples, for each lab
 def main(device: str, to: Path) -> None:
     """Run all of them and store what came out."""
     with ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory() as folder:
-        found = list(runs(Path(folder)))
-        first = {name: (name, *rest) for name, *rest in reversed(found)}
+        all_runs = list(runs(Path(folder)))
+        first = {name: (name, *rest) for name, *rest in reversed(all_runs)}
         list(pool.map(lambda run: outcome(device, *run), first.values()))  # compiles each once
-        rows = list(pool.map(lambda run: outcome(device, *run), found))
+        rows = list(pool.map(lambda run: outcome(device, *run), all_runs))
     stored = {**results.machine(device), "runs": rows}
     results.write(to / f"{results.slug(str(stored['device']))}.json", stored)
     for row in rows:
@@ -74,10 +74,10 @@ def runs(folder: Path) -> Iterator[tuple[str, list[Path], str, Path | None]]:
 
 
 def outcome(
-    device: str, name: str, files: list[Path], label: str, given: Path | None
+    device: str, name: str, files: list[Path], label: str, stdin: Path | None
 ) -> results.Json:
     """Run one; how it ended and what it wrote."""
-    data = given.read_bytes() if given else b""
+    data = stdin.read_bytes() if stdin else b""
     command = [*COMMAND, "run", "--device", device, *map(str, files)]
     done = subprocess.run(command, input=data, capture_output=True, check=False, cwd=ROOT)
     return {

@@ -28,7 +28,7 @@ from cudalab.backends import open_device
 from cudalab.bench import measure as bench
 from cudalab.labs import registry
 from cudalab.labs.solve.spectrum import RefusalError
-from tools import results, targets, truth
+from tools import counters, results, targets
 from tools.results import ROOT
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ SIZES: dict[str, tuple[Size, ...]] = {
     "solve": (33, 300),  # more than a strip of 256 columns
     "transpose": (33, (300, 1000), 1025),
 }
-SLOW = {"split_1bit": 65_537}  # at most so many items: its 32 passes take minutes under racecheck
+SLOW = {"split_1bit": 65_537}  # at most this many items: its 32 passes take minutes under racecheck
 OF_MATRICES: tuple[Size, ...] = (33, (300, 1000), 1025)  # summed along rows or columns
 ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed without options
     "histogram": ({"dtype": "uint32"},),
@@ -74,7 +74,7 @@ def cases(lab: Lab, variant: Variant) -> list[Case]:
     """The lab's default case and those of ALSO that the variant computes, or its own first one."""
     usual = [lab.complete(options) for options in ({}, *ALSO.get(lab.name, ()))]
     computed = [case for case in usual if variant.computes(case)]
-    return computed or [truth.first_case(lab, variant)]
+    return computed or [counters.first_case(lab, variant)]
 
 
 def sizes_of(lab_name: str, case: Case) -> tuple[Size, ...]:
@@ -87,19 +87,19 @@ def compute(lab_name: str, *names: str) -> None:
     """All sizes of all cases of these variants; ends with an error where an answer is wrong."""
     lab = labs.get(lab_name)
     dists = DISTS.get(lab_name, lab.distributions[:1])
-    found = {name: registry.find(lab, name) for name in names}
-    wanted = {name: cases(lab, variant) for name, variant in found.items()}
+    variants = {name: registry.find(lab, name) for name in names}
+    by_name = {name: cases(lab, variant) for name, variant in variants.items()}
     with open_device("cuda") as device, tempfile.TemporaryDirectory() as folder:
-        for case in {json.dumps(case): case for of in wanted.values() for case in of}.values():
+        for case in {json.dumps(case): case for of in by_name.values() for case in of}.values():
             sizes = sizes_of(lab_name, case)
             for size, dist in product(sizes, dists):
                 data = bench.make_data(lab, case, size, dist, 1, device, Path(folder))
-                for name in (name for name in names if case in wanted[name]):
+                for name in (name for name in names if case in by_name[name]):
                     if not isinstance(size, int) or size <= SLOW.get(name, size):
-                        compute_one(lab, found[name], device, data, case)
-            for name in (name for name in names if case in wanted[name]):
+                        compute_one(lab, variants[name], device, data, case)
+            for name in (name for name in names if case in by_name[name]):
                 for defines, size, also in BESIDES.get(name, ()):
-                    variant = replace(found[name], defines=found[name].defines | defines)
+                    variant = replace(variants[name], defines=variants[name].defines | defines)
                     for dist in also:
                         data = bench.make_data(lab, case, size, dist, 1, device, Path(folder))
                         compute_one(lab, variant, device, data, case)
@@ -119,7 +119,10 @@ def compute_one(lab: Lab, variant: Variant, device: Device, data: bench.Data, ca
 
 
 def checked(tool: str, lab: str, *names: str) -> tuple[int | None, list[str]]:
-    """How many reports one tool has of these variants, if it got to the end, and what it says."""
+    """The number of reports that a tool has of these variants, and its output.
+
+    The number is None where the tool did not get to the end.
+    """
     command = [
         "compute-sanitizer", "--tool", tool, "--print-limit", "5", "--target-processes",
         "application-only", *COMPUTE, lab, *names,
@@ -130,28 +133,28 @@ def checked(tool: str, lab: str, *names: str) -> tuple[int | None, list[str]]:
         )
     except subprocess.TimeoutExpired:
         return None, [f"not ended after {LIMIT_S} s"]
-    says = (done.stdout + done.stderr).splitlines()
-    counts = [int(found[1]) for line in says if (found := REPORT.search(line))]
+    output = (done.stdout + done.stderr).splitlines()
+    counts = [int(match[1]) for line in output if (match := REPORT.search(line))]
     if not counts or done.returncode != 0:
-        return None, says[:SHOWN_LINES]
-    return counts[-1], says[:SHOWN_LINES] if counts[-1] else []
+        return None, output[:SHOWN_LINES]
+    return counts[-1], output[:SHOWN_LINES] if counts[-1] else []
 
 
-def run(*wanted: str) -> None:
+def run(*chosen: str) -> None:
     """All tools over all variants that the GPU has the features for; stored as they come."""
     with open_device("cuda") as device:
         features = device.features
-    found = [
+    runs = [
         (lab, variant.name)
         for lab in labs.names()
         for variant in registry.variants(labs.get(lab))
         if not variant.missing(features)
-        and (not wanted or lab in wanted or f"{lab}/{variant.name}" in wanted)
+        and (not chosen or lab in chosen or f"{lab}/{variant.name}" in chosen)
     ]
     # Compiling is slow, and slower under a tool: what is cached before is compiled once.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda each: subprocess.run([*COMPUTE, *each], check=False, cwd=ROOT), found))
-        by_lab = {lab: [name for of, name in found if of == lab] for lab, _ in found}
+        list(pool.map(lambda each: subprocess.run([*COMPUTE, *each], check=False, cwd=ROOT), runs))
+        by_lab = {lab: [name for of, name in runs if of == lab] for lab, _ in runs}
         chunks = [
             (tool, lab, *names[at : at + CHUNK])
             for lab, names in by_lab.items()
@@ -164,16 +167,16 @@ def run(*wanted: str) -> None:
             done, _ = wait(open_ones, return_when=FIRST_COMPLETED)
             for one in done:
                 tool, lab, *names = open_ones.pop(one)
-                reports, says = one.result()
+                reports, output = one.result()
                 if reports == 0 or len(names) == 1:
-                    report = {"tool": tool, "lab": lab, "reports": reports, "says": says}
+                    report = {"tool": tool, "lab": lab, "reports": reports, "output": output}
                     rows += [{**report, "variant": name, **when()} for name in names]
                 else:  # which of them?
                     open_ones |= {pool.submit(checked, tool, lab, n): (tool, lab, n) for n in names}
-            store(rows, found)
+            store(rows, runs)
     for row in rows:
         if row["reports"] != 0:
-            print(row["tool"], row["lab"], row["variant"], *row["says"], sep="\n  ")
+            print(row["tool"], row["lab"], row["variant"], *row["output"], sep="\n  ")
 
 
 def when() -> dict[str, str]:
@@ -182,7 +185,7 @@ def when() -> dict[str, str]:
 
 
 def store(rows: list[dict[str, Any]], running: Collection[tuple[str, str]]) -> None:
-    """What has been found so far, beside what is stored of variants that are not run now."""
+    """Store the reports so far, and keep those of variants that are not run now."""
     device = {key: MACHINE()[key] for key in ("device", "driver")}
     path = results.FOLDER / "sanitizers" / f"{results.slug(device['device'])}.json"
     before = results.read(path)["runs"] if path.exists() else []
@@ -205,8 +208,8 @@ def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["run", *wanted]:
-            run(*wanted)
+        case ["run", *chosen]:
+            run(*chosen)
         case ["compute", lab_name, *names]:
             compute(lab_name, *names)
         case _:

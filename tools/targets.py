@@ -224,8 +224,8 @@ def belongs(table: Json, target: Target, size: Size) -> bool:
 
 def ratio(table: Json, target: Target) -> tuple[float, str] | None:
     """By how much the best variant is faster than the fastest form of the peer, and its name."""
-    found = ratios(table, target)
-    return max(((times, name) for name, times in found.items()), default=None)
+    by_name = ratios(table, target)
+    return max(((times, name) for name, times in by_name.items()), default=None)
 
 
 def ratios(table: Json, target: Target) -> dict[str, float]:

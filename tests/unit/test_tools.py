@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import asdict
 
 import pytest
@@ -12,6 +14,27 @@ from cudalab.bench.document import as_json, load
 from tools import ladders, results, targets
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
+
+
+COMMANDS = (
+    "accuracy",
+    "counters",
+    "ladders",
+    "measure",
+    "patterns",
+    "programs",
+    "sanitizers",
+    "targets",
+)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_tool_without_a_command_describes_itself(name):
+    words = [sys.executable, "-m", f"tools.{name}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=results.ROOT)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert f"python -m tools.{name} " in done.stderr
 
 
 @pytest.fixture

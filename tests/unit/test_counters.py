@@ -1,4 +1,4 @@
-"""tools/truth.py: what it runs, how it reads ncu's table, and how it judges a deviation."""
+"""tools/counters.py: what it runs, how it reads ncu's table, and how it judges a deviation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 
 from cudalab.backends.trace import LaunchTrace
 from cudalab.microscope import ncu, profile
-from tools import causes, results, truth
+from tools import causes, counters, results
 
 
 def test_all_variants_of_the_five_labs_at_two_sizes():
-    runs = list(truth.work())
-    keys = [truth.key(lab, variant, size) for lab, variant, _, size in runs]
+    runs = list(counters.work())
+    keys = [counters.key(lab, variant, size) for lab, variant, _, size in runs]
     assert len(set(keys)) == len(keys) == 2 * len({key.rpartition("/")[0] for key in keys})
     assert {lab.name for lab, *_ in runs} == {"matmul", "reduce", "scan", "histogram", "transpose"}
     assert all(variant.computes(case) for _, variant, case, _ in runs)
@@ -23,21 +23,22 @@ def test_all_variants_of_the_five_labs_at_two_sizes():
 
 def test_some_runs_are_added_to_those_before(tmp_path):
     some = [
-        truth.key(lab, one, size) for lab, one, _, size in truth.work(["reduce/serial", "scan"])
+        counters.key(lab, one, size)
+        for lab, one, _, size in counters.work(["reduce/serial", "scan"])
     ]
     assert some[:2] == ["reduce/serial/65536", "reduce/serial/100003"]
     assert {name.partition("/")[0] for name in some[2:]} == {"scan"}
     path = tmp_path / "counts.json"
-    truth.add(path, {"device": "a", "counts": {"x": 1, "y": 1}}, "counts")
-    truth.add(path, {"device": "b", "counts": {"y": 2}}, "counts")
+    counters.add(path, {"device": "a", "counts": {"x": 1, "y": 1}}, "counts")
+    counters.add(path, {"device": "b", "counts": {"y": 2}}, "counts")
     found = json.loads(path.read_text(encoding="utf-8"))
     assert found == {"device": "b", "counts": {"x": 1, "y": 2}}
 
 
 def test_whatever_is_compared_is_counted_here():
     empty = LaunchTrace("k", (1, 1, 1), (32, 1, 1), 1, 1, 1, ())
-    assert set(truth.COUNTERS) <= set(profile.totals(empty))
-    assert set(truth.JUDGED) <= set(truth.COUNTERS)
+    assert set(counters.COUNTERS) <= set(profile.totals(empty))
+    assert set(counters.JUDGED) <= set(counters.COUNTERS)
 
 
 def test_the_table_of_ncu():
@@ -45,30 +46,30 @@ def test_the_table_of_ncu():
         '==PROF== Connected to process 1\n"ID","Kernel Name","a.sum"\n'
         '"","","sector"\n"0","multiply","1,234"\n"1","multiply","n/a"\n'
     )
-    rows = truth.table(log)
+    rows = counters.table(log)
     assert [row["Kernel Name"] for row in rows] == ["multiply", "multiply"]
-    assert [truth.number(row["a.sum"]) for row in rows] == [1234, 0]
+    assert [counters.number(row["a.sum"]) for row in rows] == [1234, 0]
     with pytest.raises(SystemExit, match="no table"):
-        truth.table("==ERROR== nothing")
+        counters.table("==ERROR== nothing")
 
 
 def test_launches_find_their_runs():
     row = {
         "Kernel Name": "multiply(const float*)",
-        **{n: "2" for c in truth.COUNTERS.values() for n in c},
+        **{n: "2" for c in counters.COUNTERS.values() for n in c},
     }
-    found = truth.by_run([("a", "multiply"), ("b", "multiply"), ("b", "multiply")], [row] * 3)
+    found = counters.by_run([("a", "multiply"), ("b", "multiply"), ("b", "multiply")], [row] * 3)
     assert found["a"]["multiply"]["global_load_sectors"] == 2
     assert found["b"]["multiply"]["bank_conflicts"] == 8  # of loads and of stores
     with pytest.raises(SystemExit, match="ncu saw 1 launches"):
-        truth.by_run([], [row])
+        counters.by_run([], [row])
     with pytest.raises(SystemExit, match="launched scan"):
-        truth.by_run([("a", "scan")], [row])
+        counters.by_run([("a", "scan")], [row])
 
 
 def counts(lines=None, **changed):
     lines = {"accesses": [], "branches": [], **(lines or {})}
-    return {**dict.fromkeys(truth.COUNTERS, 100), "lines": lines, **changed}
+    return {**dict.fromkeys(counters.COUNTERS, 100), "lines": lines, **changed}
 
 
 def instruction(opcode, line=7, **counted):
@@ -84,8 +85,8 @@ def instruction(opcode, line=7, **counted):
 
 def test_what_is_near_needs_no_cause():
     near = counts(shared_wavefronts=101)
-    row = truth.row_of(("r", "k", "shared_wavefronts"), counts(), near, [])
-    assert truth.within(row)
+    row = counters.row_of(("r", "k", "shared_wavefronts"), counts(), near, [])
+    assert counters.within(row)
     assert "cause" not in row
 
 
@@ -136,7 +137,7 @@ def test_causes_of_other_accesses(quantity, access, there, code, cause, evidence
         for opcode, count, wavefronts in code
     ]
     counted = counts(**{quantity: 10, **there})
-    row = truth.row_of(("r", "k", quantity), here, counted, executed)
+    row = counters.row_of(("r", "k", quantity), here, counted, executed)
     assert (row["cause"], row["evidence"]) == (cause, evidence)
 
 
@@ -144,13 +145,13 @@ def test_causes_of_other_branches():
     here = counts({"branches": [["k.cu", 7, 200, 60], ["k.cu", 9, 200, 40]]})
     there = counts(divergent_branches=40)
     at_9 = instruction("@BRA", 9, **{ncu.EXECUTED: 200, ncu.DIVERGENT: 40})
-    row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_9])
+    row = counters.row_of(("r", "k", "divergent_branches"), here, there, [at_9])
     assert (row["cause"], row["evidence"]) == (
         "predicated",
         "k.cu:7: 60 by the source, no branch on the GPU",
     )
     at_7 = instruction("@BRA", 7, **{ncu.EXECUTED: 50, ncu.DIVERGENT: 15})
-    row = truth.row_of(("r", "k", "divergent_branches"), here, there, [at_7, at_9])
+    row = counters.row_of(("r", "k", "divergent_branches"), here, there, [at_7, at_9])
     assert (row["cause"], row["evidence"]) == (
         "partly predicated",
         "k.cu:7: 60 by the source, 15 on the GPU",
@@ -158,10 +159,10 @@ def test_causes_of_other_branches():
 
 
 def test_what_nothing_explains_stays_open():
-    row = truth.row_of(("r", "k", "bank_conflicts"), counts(), counts(bank_conflicts=0), [])
+    row = counters.row_of(("r", "k", "bank_conflicts"), counts(), counts(bank_conflicts=0), [])
     assert row["deviation"] is None
     assert "cause" not in row
-    assert not truth.within(row)
+    assert not counters.within(row)
 
 
 def test_the_comparison_is_stored(tmp_path, monkeypatch, capsys):
@@ -171,14 +172,14 @@ def test_the_comparison_is_stored(tmp_path, monkeypatch, capsys):
     cpu = {"counts": {run: {"transpose": counts()}}}
     there = counts(bank_conflicts=0)
     cuda = {"device": "A GPU", "ncu": "Version 1", "counts": {run: {"transpose": there}}}
-    truth.compare(cpu, cuda, {"columns": [], "code": {run: {"transpose": []}}})
+    counters.compare(cpu, cuda, {"columns": [], "code": {run: {"transpose": []}}})
     printed = capsys.readouterr().out
     assert "UNKNOWN" in printed
     assert "docs/results/counters/a-gpu.json" in printed
     path = tmp_path / "docs" / "results" / "counters" / "a-gpu.json"
     stored = json.loads(path.read_text(encoding="utf-8"))
-    assert len(stored["rows"]) == len(truth.COUNTERS)
-    assert stored["counters"] == truth.COUNTERS
+    assert len(stored["rows"]) == len(counters.COUNTERS)
+    assert stored["counters"] == counters.COUNTERS
 
 
 # What is stored ----------------------------------------------------------------------------------
@@ -208,19 +209,19 @@ def test_there_is_a_comparison():
 
 
 def test_every_deviation_has_a_cause(stored):
-    rows = [row for row in stored["rows"] if row["quantity"] in truth.JUDGED]
-    assert {row["quantity"] for row in rows} == set(truth.JUDGED)
-    assert [row for row in rows if not truth.within(row) and "cause" not in row] == []
+    rows = [row for row in stored["rows"] if row["quantity"] in counters.JUDGED]
+    assert {row["quantity"] for row in rows} == set(counters.JUDGED)
+    assert [row for row in rows if not counters.within(row) and "cause" not in row] == []
     assert stored["causes"] == causes.CAUSES
     assert {row["cause"] for row in rows if "cause" in row} <= set(stored["causes"])
 
 
 def test_the_stored_counts_are_those_of_this_instrument(stored):
     kept = {(row["run"], row["kernel"], row["quantity"]): row["cpu"] for row in stored["rows"]}
-    for lab, variant, case, size in truth.work():
-        run = truth.key(lab, variant, size)
+    for lab, variant, case, size in counters.work():
+        run = counters.key(lab, variant, size)
         if run in LADDERS:
-            for kernel, found in truth.cpu_run(lab, variant, case, size).items():
+            for kernel, found in counters.cpu_run(lab, variant, case, size).items():
                 same = {what: count for what, count in kept.items() if what[:2] == (run, kernel)}
                 assert same == {what: found[what[2]] for what in same}
                 assert same

@@ -1,10 +1,10 @@
 """Compares what the CPU device's instrument counts with a GPU's own counters.
 
-python -m tools.truth cpu COUNTS.json        on any machine: every block traced, no GPU
-python -m tools.truth cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
-python -m tools.truth sass CODE.json         there as well: the instructions behind the counts
+python -m tools.counters cpu COUNTS.json        on any machine: every block traced, no GPU
+python -m tools.counters cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
+python -m tools.counters sass CODE.json         there as well: the instructions behind the counts
     with names behind it, of labs or such as reduce/sequential: only those, added to the file
-python -m tools.truth compare CPU.json CUDA.json CODE.json
+python -m tools.counters compare CPU.json CUDA.json CODE.json
     prints the deviations and stores them, with their causes, under docs/results/counters/
 
 One process computes all variants of the labs, at two sizes; ncu watches it and reads a few
@@ -61,7 +61,7 @@ JUDGED = (
     "bank_conflicts",
     "divergent_branches",
 )
-CHILD = [sys.executable, "-m", "tools.truth", "child"]  # what ncu watches
+CHILD = [sys.executable, "-m", "tools.counters", "child"]  # what ncu watches
 EXPLAINED = 0.02  # a greater deviation needs a cause
 
 # Our quantity -> the counters whose sum it is. Those that a GPU does not have are left out.
@@ -105,12 +105,12 @@ def main(command: str, *paths: str) -> None:
         sys.exit(__doc__)
 
 
-def add(path: Path, found: Counts, what: str) -> None:
+def add(path: Path, counted: Counts, what: str) -> None:
     """Write JSON; runs that it does not have are kept as they are in the file."""
     if path.exists():
         known = results.read(path)
-        found = {**found, what: {**known[what], **found[what]}}
-    results.write(path, found)
+        counted = {**counted, what: {**known[what], **counted[what]}}
+    results.write(path, counted)
 
 
 # What is run -------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ def work(names: Sequence[str] = ()) -> Iterator[tuple[Lab, Variant, Case, Size]]
     for name, sizes in SIZES.items():
         lab = labs.get(name)
         for variant in registry.variants(lab):
-            wanted = not names or name in names or f"{name}/{variant.name}" in names
-            if not wanted or variant.missing(CpuDevice.features):
+            chosen = not names or name in names or f"{name}/{variant.name}" in names
+            if not chosen or variant.missing(CpuDevice.features):
                 continue
             case = first_case(lab, variant)
             shaped = MATRIX if case.get("along", "all") != "all" else sizes
@@ -156,12 +156,12 @@ def inputs(lab: Lab, case: Case, size: Size) -> profile.Data:
 
 def cpu_counts() -> dict[str, dict[str, Counts]]:
     """Run -> kernel -> counts, every block traced."""
-    found = {}
+    counts = {}
     for lab, variant, case, size in work():
         run = key(lab, variant, size)
         print(run, flush=True)
-        found[run] = cpu_run(lab, variant, case, size)
-    return found
+        counts[run] = cpu_run(lab, variant, case, size)
+    return counts
 
 
 def cpu_run(lab: Lab, variant: Variant, case: Case, size: Size) -> dict[str, Counts]:
@@ -193,20 +193,20 @@ def lines(trace: LaunchTrace) -> Counts:
 
 def counted(kernel: profile.KernelProfile) -> Counts:
     """The kernel's totals; atomics have no counter of conflicts, so theirs are left out."""
-    found = kernel.totals()
+    totals = kernel.totals()
     atomic = sum(
         access.wavefronts - access.ideal_wavefronts
         for access in kernel.trace.accesses
         if access.space == "shared" and access.kind == "atomic"
     )
-    return {name: found[name] - (atomic if name == "bank_conflicts" else 0) for name in COUNTERS}
+    return {name: totals[name] - (atomic if name == "bank_conflicts" else 0) for name in COUNTERS}
 
 
 # The GPU -----------------------------------------------------------------------------------------
 
 
 def cuda_counts(path: Path, names: Sequence[str]) -> Counts:
-    """Compile what is wanted, run it once under ncu, and give each launch's counters to its run.
+    """Compile all variants, run them once under ncu, and give each launch's counters to its run.
 
     What ncu printed, and the order of the launches, stay beside `path`.
     """
@@ -260,8 +260,8 @@ def executed_code(path: Path, names: Sequence[str]) -> Counts:
     code: dict[str, dict[str, list[list[Any]]]] = {}
     for lab in dict.fromkeys(lab.name for lab, *_ in work(names)):
         report, launches = path.with_suffix(f".{lab}.ncu-rep"), path.with_suffix(f".{lab}.json")
-        wanted = [f"{lab}/{one.name}" for of, one, *_ in work(names) if of.name == lab]
-        command = [*CHILD, str(launches), *wanted]
+        chosen = [f"{lab}/{one.name}" for of, one, *_ in work(names) if of.name == lab]
+        command = [*CHILD, str(launches), *chosen]
         ncu.run(tool, ncu.BY_INSTRUCTION, report, command)
         order = results.read(launches)["launches"]
         actions = list(ncu.actions(reader.load_report(str(report))))
@@ -275,14 +275,14 @@ def executed_code(path: Path, names: Sequence[str]) -> Counts:
 def texts(run: str) -> list[str]:
     """The names of the files that a run's kernels come from."""
     lab, variant, _ = run.split("/")
-    found = registry.find(labs.get(lab), variant)
-    return list(profile.texts_of(source.load(found.path, found.label)))
+    one = registry.find(labs.get(lab), variant)
+    return list(profile.texts_of(source.load(one.path, one.label)))
 
 
 def add_code(rows: list[list[Any]], action: Any, labels: list[str]) -> None:
     """Add the memory accesses and branches of a launch to those of the launches before it.
 
-    Instructions that differ in their registers alone are one row, which says how many there are; an
+    Instructions that differ in their registers alone are one row with their number; an
     `@` marks those with a predicate.
     """
     known = {tuple(row[:3]): row for row in rows}
@@ -386,7 +386,7 @@ def number(text: str) -> int:
 
 
 def version(tool: Path) -> str:
-    """The last line of what ncu says about itself."""
+    """The last line of ncu's output about its version."""
     done = subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=False)
     return done.stdout.strip().rpartition("\n")[2]
 
