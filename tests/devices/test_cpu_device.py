@@ -249,6 +249,28 @@ def test_a_damaged_cache_entry_is_built_again(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path):
+    """The same bytes with it, with a damaged one, which is removed, and without it."""
+    if not compiler.find_compiler().name.endswith("g++"):
+        pytest.skip("only g++ precompiles the header")
+    code = """
+        with CpuDevice(1) as device:
+            device.compile(source.load(KERNELS / "waiting.cu"), {})
+        """
+    made = []
+    for _ in ("whole", "damaged", "none"):
+        done = run_python(code, {"XDG_CACHE_HOME": str(tmp_path)})
+        assert done.returncode == 0, done.stderr
+        (kernel,) = tmp_path.rglob("waiting-*.so")
+        made.append(kernel.read_bytes())
+        kernel.unlink()
+        headers = list(tmp_path.rglob("*.gch"))
+        assert len(headers) == (len(made) == 1)
+        if headers:
+            headers[0].write_bytes(headers[0].read_bytes()[: 1 << 20])
+    assert made[0] == made[1] == made[2]
+
+
 @pytest.mark.parametrize("build", ["portable switch", "zig"])
 def test_the_contract_holds_for_other_builds(build):
     environment = {"CUDALAB_CXXFLAGS": "-DCUDALAB_PORTABLE_SWITCH"}

@@ -2,6 +2,8 @@
 
 A compiled library is kept in the user's cache under a hash of everything that went into it:
 source, runtime, compiler, flags and the processor's features (homes are shared between machines).
+The header that every kernel begins with is kept there as g++ has read it: that takes as long as
+the rest of a small kernel.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
@@ -31,7 +34,7 @@ from cudalab.system.cache import cache_dir, disk_full, disk_full_in_words
 Step = tuple[str, ...] | Callable[[], None]
 Steps = Callable[[Path], tuple[Step, ...]]
 
-_SEARCHED = ("-I", str(RUNTIME), "-I", str(HOST))
+_HEADER = "cudalab_cpu.h"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 # For check mode every access of the source must be there once, in the order of the source: nothing
@@ -109,15 +112,19 @@ def _identity(path: Path) -> str:
 
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
-    return _runtime("runtime", "runtime.cpp", KERNEL)
+    return _runtime("runtime", "runtime.cpp", KERNEL, lambda: KERNEL)
 
 
 def check_runtime_library() -> Path:
     """The compiled scheduler of check mode (check.cpp), with its instruments."""
-    return _runtime("check-runtime", "check.cpp", (*KERNEL, "-fno-omit-frame-pointer", *_CHECK))
+    flags = (*KERNEL, "-fno-omit-frame-pointer", *_CHECK)
+    return _runtime("check-runtime", "check.cpp", flags, lambda: (*_NOT_OPTIMIZED, *_hooks()))
 
 
-def _runtime(stem: str, name: str, flags: tuple[str, ...]) -> Path:
+def _runtime(
+    stem: str, name: str, flags: tuple[str, ...], kernels: Callable[[], tuple[str, ...]]
+) -> Path:
+    """The library of `name`; the header of its kernels is precompiled with the flags `kernels`."""
     flags = with_users(flags)
     included = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
     texts, found = [_text(name)], set[str]()
@@ -125,8 +132,13 @@ def _runtime(stem: str, name: str, flags: tuple[str, ...]) -> Path:
         new = set(included.findall(text)) - found
         found |= new
         texts += [_text(header) for header in sorted(new)]
+    compile_and_link = _compile_and_link(flags, "-pthread")
+
+    def steps(folder: Path) -> tuple[Step, ...]:
+        return (*compile_and_link(folder), lambda: _precompile(kernels, folder))
+
     try:
-        return _built(stem, texts[0], (*flags, *texts[1:]), _compile_and_link(flags, "-pthread"))
+        return _built(stem, texts[0], (*flags, *texts[1:]), steps)
     except KernelCompileError as error:
         raise runtime_failure(error.message) from None
 
@@ -165,7 +177,7 @@ def check_library(
 
     def steps(folder: Path) -> tuple[Step, ...]:
         compiled, annotated = folder / "kernel.s", folder / "annotated.s"
-        compile_with = (*compiler.compile, *flags, *_SEARCHED)
+        compile_with = (*compiler.compile, *flags, *_searched(flags))
 
         def add_tables() -> None:
             listing = compiled.read_text(encoding="utf-8")
@@ -201,7 +213,36 @@ def _headers(text: str) -> list[str]:
     """What a kernel file is compiled with: cudalab_cpu.h, and CUDA's headers if it has any."""
     has_any = any((HOST / name).is_file() for name in _INCLUDE.findall(text))
     more = sorted(HOST.rglob("*.h")) if has_any else []
-    return [_text("cudalab_cpu.h"), *(path.read_text(encoding="utf-8") for path in more)]
+    return [_text(_HEADER), *(path.read_text(encoding="utf-8") for path in more)]
+
+
+def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Where the compiler looks for headers; first for the precompiled one, which g++ prefers."""
+    return ("-I", str(_precompiled(flags).parent), "-I", str(RUNTIME), "-I", str(HOST))
+
+
+def _precompiled(flags: tuple[str, ...]) -> Path:
+    """The header as g++ has read it with `flags`; it need not be there."""
+    key = _key(_text(_HEADER), *flags)
+    return cache_dir("cpu") / f"header-{key}" / f"{_HEADER}.gch"
+
+
+def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
+    """Keep the header as g++ reads it with the flags `kernels`.
+
+    Without it, as on a full disk, the compiler reads the text for each kernel.
+    """
+    compiler = find_compiler()
+    if "clang" in compiler.version():  # which would have to be told at each call
+        return
+    with suppress(OSError, NoDeviceError):
+        flags, made = with_users(kernels()), folder / "header.gch"
+        read = ("-x", "c++-header", str(RUNTIME / _HEADER), "-o", str(made))
+        done = subprocess.run((*compiler.compile, *flags, *read), capture_output=True, check=False)
+        if done.returncode == 0:
+            kept = _precompiled(flags)
+            kept.parent.mkdir(exist_ok=True)
+            made.replace(kept)
 
 
 def _text(name: str) -> str:
@@ -210,13 +251,16 @@ def _text(name: str) -> str:
 
 def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path:
     """The cached library for `text`, made by `steps` when there is none."""
-    compiler = find_compiler()
-    parts = (text, compiler.identity, processor(), *depends)
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-    library = cache_dir("cpu") / f"{stem}-{key}.so"
+    library = cache_dir("cpu") / f"{stem}-{_key(text, *depends)}.so"
     if not library.exists():
-        _build(compiler, text, steps, library)
+        _build(find_compiler(), text, steps, library)
     return library
+
+
+def _key(*parts: str) -> str:
+    """The name of what is made of `parts` by this compiler for this processor."""
+    all_parts = (find_compiler().identity, processor(), *parts)
+    return hashlib.sha256("\0".join(all_parts).encode()).hexdigest()[:24]
 
 
 def _compile_and_link(flags: tuple[str, ...], *link_with: str) -> Steps:
@@ -225,7 +269,7 @@ def _compile_and_link(flags: tuple[str, ...], *link_with: str) -> Steps:
     def steps(folder: Path) -> tuple[Step, ...]:
         source, compiled = str(folder / "source.cpp"), str(folder / "kernel.o")
         return (
-            (*compiler.compile, *flags, *_SEARCHED, "-c", source, "-o", compiled),
+            (*compiler.compile, *flags, *_searched(flags), "-c", source, "-o", compiled),
             _link(compiler, folder, link_with),
         )
 
@@ -244,17 +288,25 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as name:
         folder = Path(name)
         (folder / "source.cpp").write_text(text, encoding="utf-8")
-        environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache_dir("zig")), **os.environ}
         for step in steps(folder):
             if callable(step):
                 step()
                 continue
-            done = subprocess.run(
-                step, capture_output=True, text=True, errors="replace", check=False, env=environment
-            )
+            done = _run(step)
+            if "PCH file" in done.stderr:  # a damaged one: without it the text is read
+                for damaged in library.parent.glob("header-*/*.gch"):
+                    damaged.unlink(missing_ok=True)
+                done = _run(step)
             if done.returncode != 0:
                 raise _compile_error(done.stderr or done.stdout, compiler, text)
         (folder / "library.so").replace(library)
+
+
+def _run(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache_dir("zig")), **os.environ}
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", check=False, env=environment
+    )
 
 
 def runtime_failure(messages: str) -> ToolchainError:
