@@ -75,7 +75,8 @@ def variants() -> str:
 def restrictions(variant: Variant) -> str:
     cases = [f"{axis} {', '.join(values)}" for axis, values in variant.applies.items()]
     needs = [f"requires {', '.join(variant.requires)}"] if variant.requires else []
-    noted = "; ".join([*cases, *needs])
+    lossy = [f"precision {variant.precision}: lossy"] if variant.precision else []
+    noted = "; ".join([*cases, *needs, *lossy])
     return f" ({noted})" if noted else ""
 
 

@@ -47,7 +47,7 @@ def heading(environment: Environment) -> str:
 
 def line(measured: Table) -> list[str]:
     """A row of the table: the first rung and the fastest variant of one measured table."""
-    rungs = [(row, one) for row, one in measured.timed if row.kind == "variant"]
+    rungs = [(row, one) for row, one in measured.timed if row.comparable]
     first, slow = rungs[0]
     best, figures = min(rungs, key=lambda rung: rung[1].median_ms)
     rate = (

@@ -82,8 +82,10 @@ def table(rungs: list[Variant], times: list[Times]) -> str:
     lines = [columns, ["---"] * 3 + ["---:"] * (len(columns) - 3)]
     for before, rung in zip([None, *rungs], rungs, strict=False):
         own, whole = lines_of(rung)
-        cells = [f"[`{rung.name}`]({rung.path.name})", rung.summary, rung.adds, str(own)]
-        cells.append(f"{whole:,}")
+        link = f"[`{rung.name}`]({rung.path.name})"
+        if rung.precision:
+            link += f" ({rung.precision}: lossy)"
+        cells = [link, rung.summary, rung.adds, str(own), f"{whole:,}"]
         for measured in times:
             cells += [time(rung, measured), step(before, rung, measured)]
         lines.append(cells)
@@ -104,6 +106,11 @@ def time(rung: Variant, measured: Times) -> str:
 
 
 def step(before: Variant | None, rung: Variant, measured: Times) -> str:
-    """How many times as fast as the rung before it a rung is, if both were measured."""
+    """How many times as fast as the rung before it a rung is, if both were measured.
+
+    A lossy rung computes less than others: its time is compared with none.
+    """
+    if rung.precision or (before and before.precision):
+        return ""
     was, now = before and measured.ms.get(before.name), measured.ms.get(rung.name)
     return f"{was / now:.2f}" if was and now else ""

@@ -68,7 +68,7 @@ def over_sizes(tables: Sequence[Table], environment: Environment) -> OverSizes:
     lines: dict[tuple[str, str], list[Timed]] = {}
     for table in tables:
         for row, one in table.timed:
-            lines.setdefault((row.name, row.cache), []).append((place(table), row, one))
+            lines.setdefault((row.title, row.cache), []).append((place(table), row, one))
     scale, unit = unit_for(one.median_ms for table in tables for _, one in table.timed)
     both = len({cache for _, cache in lines}) > 1
     drawn = [
@@ -121,7 +121,7 @@ def ladder(table: Table, environment: Environment) -> Ladder:
     rungs = []
     for row in table.rows:
         one = row.statistics
-        label = row.name + (f" ({row.cache})" if both else "")
+        label = row.title + (f" ({row.cache})" if both else "")
         text = f"{figure(one.median_ms / scale)} {unit}" if one else str(row.status)
         rungs.append(Rung(label, one.rate if one else None, text, row.kind == "baseline"))
     name = "peak of the units" if table.by_flops else "measured copy"

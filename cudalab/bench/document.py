@@ -122,6 +122,7 @@ class Row:
 
     name: str
     kind: str
+    precision: str  # empty, or the format that a lossy variant rounds its inputs to
     device: str
     emulated: bool
     cache: str
@@ -143,6 +144,16 @@ class Row:
     below: Speedup | None = None
     first: Speedup | None = None
     baselines: dict[str, Speedup] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The name as tables show it: a lossy variant with its precision."""
+        return f"{self.name} ({self.precision})" if self.precision else self.name
+
+    @property
+    def comparable(self) -> bool:
+        """Whether its time may be compared: a lossy variant computes less than the others."""
+        return self.kind == "variant" and not self.precision
 
     @property
     def variant(self) -> str:

@@ -58,7 +58,7 @@ def device_lines(environment: Environment) -> list[str]:
 # fmt: off
 CSV_COLUMNS = [
     "device", "device_name", "emulated", "lab", "case", "n", "dist",
-    "row", "kind", "cache", "clock", "status",
+    "row", "kind", "precision", "cache", "clock", "status",
     "median_ms", "min_ms", "noise", "runs", "items_per_s", "gb_per_s", "gflop_per_s", "of_ceiling",
     "times_below", "times_first", "baselines", "course_ms", "defines", "reason",
 ]
@@ -88,6 +88,7 @@ def _csv_row(environment: Environment, table: Table, row: Row) -> dict[str, obje
         "dist": table.dist,
         "row": row.name,
         "kind": row.kind,
+        "precision": row.precision,
         "cache": row.cache,
         "clock": row.clock,
         "status": row.status,

@@ -71,7 +71,7 @@ def grid(table: Table, environment: Environment) -> Grid:
 
 
 def _columns_of_names(table: Table) -> list[tuple[Column, Cell]]:
-    name: tuple[Column, Cell] = (Column("variant", right=False), lambda row: row.name)
+    name: tuple[Column, Cell] = (Column("variant", right=False), lambda row: row.title)
     cache: tuple[Column, Cell] = (Column("cache", right=False), lambda row: row.cache)
     return [name, cache] if len(table.caches()) > 1 else [name]
 
@@ -172,7 +172,7 @@ def winner(table: Table, environment: Environment) -> list[str]:
         ladder = [
             (one.median_ms, row)
             for row, one in table.timed
-            if row.cache == cache and row.kind == "variant" and row.samples_ms
+            if row.cache == cache and row.comparable and row.samples_ms
         ]
         if len(ladder) > 1:
             (_, best), (_, second), *_ = sorted(ladder, key=lambda pair: pair[0])
@@ -232,7 +232,7 @@ def over_sizes(tables: Sequence[Table], environment: Environment) -> Grid | None
 
 def _label(row: Row, *, both: bool) -> str:
     """A row's name, with the state of the caches where the tables have both."""
-    return f"{row.name} ({row.cache})" if both else row.name
+    return f"{row.title} ({row.cache})" if both else row.title
 
 
 def _heads_of_sizes(tables: Sequence[Table]) -> list[str]:
@@ -247,7 +247,7 @@ def _heads_of_sizes(tables: Sequence[Table]) -> list[str]:
 
 def _fastest_of_sizes(tables: Sequence[Table], names: Sequence[str]) -> set[tuple[int, int]]:
     """The cell of the fastest variant in each column."""
-    variants = {row.name for table in tables for row in table.rows if row.kind == "variant"}
+    variants = {row.name for table in tables for row in table.rows if row.comparable}
     cells = set()
     for column, table in enumerate(tables, start=1):
         medians = {row.name: one.median_ms for row, one in table.timed if row.name in variants}

@@ -98,6 +98,7 @@ def _row(row: measure.Row, work: Work, ceiling: Ceiling) -> Row:
     return Row(
         name=row.name,
         kind=row.kind,
+        precision=row.precision,
         device=row.device,
         emulated=row.emulated,
         cache=row.cache,
@@ -143,9 +144,9 @@ def _statistics(row: measure.Row, work: Work, ceiling: Ceiling) -> Statistics:
 
 def _placed(stored: Row, row: measure.Row, right: Sequence[measure.Row]) -> Row:
     """With how many times faster it is than the rung below, the first rung and each baseline."""
-    if row.kind != "variant" or not any(row is other for other in right):
+    if not row.comparable or not any(row is other for other in right):
         return stored
-    ladder = [other for other in right if other.kind == "variant" and other.cache == row.cache]
+    ladder = [other for other in right if other.comparable and other.cache == row.cache]
     # The host has no cold and hot; of a baseline with both, the same.
     baselines = [other for other in right if other.kind == "baseline"]
     baselines.sort(key=lambda other: other.cache == row.cache)

@@ -171,7 +171,7 @@ class Suite:
 
     def _end_to_end(self, lab: Lab, case: Case, entries: _Entries, data: Data) -> EndToEnd | None:
         """Of the device's default, where it is in the table, else of the fastest."""
-        right = [e for e in entries.found if e.row.status is Status.OK and e.variant]
+        right = [e for e in entries.found if e.row.status is Status.OK and e.row.comparable]
         if not right:
             return None
         defaults = [e for e in right if e.variant and self.device.name in e.variant.default]
@@ -258,6 +258,7 @@ class _Entries:
             order=variant.order,
             ladder=variant.ladder,
             defines=dict(variant.defines),
+            precision=variant.precision,
         )
         course = bounds.course_time(self.lab.name, variant.name, self.case)
         row.course = str(course) if course else ""
@@ -330,7 +331,7 @@ class _Entries:
         timed = [
             (sum(kept) / len(kept), entry.row)
             for entry in self.found
-            if (kept := list(entry.row.kept().values()))
+            if not entry.row.precision and (kept := list(entry.row.kept().values()))
         ]
         if not timed:
             return "checking"

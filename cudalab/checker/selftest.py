@@ -81,7 +81,7 @@ MUTANTS = (
 class Job:
     """A submission whose verdict is known."""
 
-    group: str  # "variants", "mutants" or "cheats"
+    group: str  # "variants", "lossy variants", "mutants" or "cheats"
     lab: str
     name: str
     what: str
@@ -116,7 +116,8 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
         lab = labs.get(name)
         for variant in registry.variants(lab):
             if not variant.missing(features):
-                yield Job("variants", name, variant.name, variant.summary)
+                group = "lossy variants" if variant.precision else "variants"
+                yield Job(group, name, variant.name, variant.summary)
         for mutant in MUTANTS:
             if mutant.lab == name and (device == "cpu" or "barrier" not in mutant.mistake):
                 title = f"{mutant.variant}: {mutant.mistake}"
@@ -194,7 +195,7 @@ def _check(job: Job, walls: Sandbox, device: str) -> Report:
 def _submission(
     job: Job, lab: Lab, walls: Sandbox, device: str, stack: ExitStack
 ) -> Kernel | Command:
-    if job.group == "variants":
+    if job.group.endswith("variants"):
         found = registry.find(lab, job.name)
         limits = {"trusted": True, "kind": "variant"}
         return Kernel(lab, found.path, OURS, device, found.label, **limits)  # type: ignore[arg-type]
@@ -234,7 +235,12 @@ def open_walls(results: Sequence[Finding]) -> list[Finding]:
 def worth(results: Sequence[Finding], walls: Sandbox, device: str) -> list[str]:
     """What the grader's word is worth, in words."""
     said = []
-    for group, verb in (("variants", "accepted"), ("mutants", "rejected"), ("cheats", "rejected")):
+    for group, verb in (
+        ("variants", "accepted"),
+        ("lossy variants", "rejected"),
+        ("mutants", "rejected"),
+        ("cheats", "rejected"),
+    ):
         of = [one for one in results if one.job.group == group]
         if of:
             said.append(f"{sum(one.right for one in of)} of {len(of)} {group} {verb}")

@@ -88,7 +88,7 @@ def list_variants(lab: str | None) -> None:
             ["variant", "summary", "devices", "default", "computes", "requires"],
             [
                 [
-                    variant.name,
+                    variant.title,
                     variant.summary,
                     "cuda" if variant.missing(CpuDevice.features) else "cuda, cpu",
                     ", ".join(variant.default),

@@ -106,6 +106,9 @@ class Lab:
     flags: ClassVar[dict[str, dict[str, str]]] = {}
     # Axes that `complete` works out from other options; the command line does not offer them.
     derived: ClassVar[frozenset[str]] = frozenset()
+    # Formats narrower than the lab's own to which a variant may round its inputs, if it says so in
+    # its header: `compare_at` knows what answers to expect then.
+    precisions: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[Option, ...]] = ()
     distributions: ClassVar[tuple[str, ...]]
     example_size: ClassVar[str] = "1e6"  # of the examples in the help
@@ -181,6 +184,17 @@ class Lab:
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """What differs between an answer and the reference; None when nothing does."""
         raise NotImplementedError
+
+    def compare_at(
+        self, precision: str, got: Array, inputs: HostInputs, case: Case
+    ) -> Mismatches | None:
+        """Compare an answer of a variant of this precision, one of `precisions`; "": the lab's own.
+
+        Only where a variant is known to be lossy: `verify` and `check` know of no variants.
+        """
+        if precision:
+            raise ValueError(f"{self.name} has no precision {precision!r}")
+        return self.compare(got, inputs, case)
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """For floats that need not be exact: the right values, and how far an answer may be off.

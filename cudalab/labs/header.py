@@ -45,6 +45,13 @@ class Variant:
     applies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the cases it computes
     default: tuple[str, ...] = ()  # devices on which it is the default for those cases
     deterministic: bool = True  # the same bytes at every run
+    # The format that it rounds its inputs to, one of the lab's `precisions`: a lossy variant.
+    precision: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name as tables show it: with the precision where that is not the lab's own."""
+        return f"{self.name} ({self.precision})" if self.precision else self.name
 
     def computes(self, case: Mapping[str, Any]) -> bool:
         """Whether this variant covers a case such as {"dtype": "int32"}."""

@@ -120,6 +120,7 @@ class _Validator:
             "applies": self._applies,
             "default": self._default,
             "deterministic": self._deterministic,
+            "precision": self._precision,
         }
         for key in values:
             if key not in known:
@@ -127,7 +128,13 @@ class _Validator:
         for key in ("summary", "order", "dispatch"):
             if key not in values:
                 raise self.error(None, f"the header lacks '{key}'")
-        return {key: known[key](key, value) for key, value in values.items()}
+        checked = {key: known[key](key, value) for key, value in values.items()}
+        if checked.get("precision") and checked.get("default"):
+            raise self.error(
+                "default",
+                f"a variant of precision {values['precision']} is lossy: it cannot be a default",
+            )
+        return checked
 
     def _line(self, key: str, value: object) -> str:
         if not isinstance(value, str) or not value.strip() or "\n" in value:
@@ -203,6 +210,14 @@ class _Validator:
         if not isinstance(value, bool):
             raise self.error(key, "deterministic must be true or false")
         return value
+
+    def _precision(self, key: str, value: object) -> str:
+        """A lossy variant has a name for what it loses, and is what nobody gets unasked."""
+        offered = list(self.lab.precisions)
+        if value not in offered:
+            told = _nearest(str(value), offered) if offered else "every variant is of its own"
+            raise self.error(key, f"{self.lab.name} has no precision {value!r}: {told}")
+        return str(value)
 
     def _strings(self, key: str, value: object) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):

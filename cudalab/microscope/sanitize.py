@@ -554,7 +554,7 @@ def _judge(report: Report, data: Data, answers: list[Array]) -> Iterable[Finding
             yield _about_answer("order_dependent", _first_difference(first, other))
             return
     for found in answers:
-        wrong = report.lab.compare(found, data.inputs, report.case)
+        wrong = report.lab.compare_at(report.variant.precision, found, data.inputs, report.case)
         if wrong is not None:
             yield _about_answer("wrong_answer", " ".join(str(wrong).split()))
             return

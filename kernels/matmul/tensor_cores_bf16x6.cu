@@ -2,7 +2,7 @@
 // summary  = "Tensor cores, emulated fp32: numbers in three bfloat16 parts, six products of parts"
 // order    = 19
 // ladder   = "tensor cores"
-// adds     = "three bfloat16 parts a number, six products on tensor cores"
+// adds     = "three bfloat16 parts a number, six products: no bit is lost; bulk copies into a ring"
 // dispatch = "split_bf16"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //
@@ -18,8 +18,9 @@
 // ///
 //
 // Tensor cores multiply narrow numbers many times faster than the other units multiply floats.
-// bfloat16 has a float's exponents and 8 bits of its 24, so that a float is the exact sum of three
-// of them: x = x0 + x1 + x2, each the rounded rest. Of the nine products of parts the six large
+// bfloat16 has a float's exponents and 8 bits of its 24: where `tensor_cores_bf16` drops the rest,
+// here a float is the exact sum of three of them, x = x0 + x1 + x2, each the rounded rest. Of the
+// nine products of parts the six large
 // ones are summed; x1 y2, x2 y1 and x2 y2 together are below 2^-24 |x y|.
 //
 // split_factors writes the parts of A and B, by blocks of 128 lines (rows of A, columns of B) and

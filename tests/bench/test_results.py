@@ -569,6 +569,21 @@ def test_factors_have_three_digits_or_all_before_the_point(factor, text):
     ]
 
 
+def test_a_lossy_row_is_named_so_and_compared_with_no_other():
+    rows = [row("b", [2.0] * 6), row("coarse", [0.5] * 6, precision="bf16"), row("a", [1.0] * 6)]
+    found = document(table(rows), table(rows))
+    shown = grids.grid(found.tables[0], environment())
+    assert [line[0] for line in shown.rows] == ["b", "coarse (bf16)", "a"]
+    assert shown.notes[0] == "fastest: a, 2 times as fast as b (2 to 2)"
+    _, coarse, above = found.tables[0].rows
+    assert (coarse.below, coarse.first, coarse.baselines) == (None, None, {})
+    assert above.below.name == "b"
+    assert "coarse (bf16)" in files.markdown(found)
+    assert "bf16" in files.csv_text(found)
+    over = grids.over_sizes(found.tables, environment())
+    assert over.best == {(2, 1), (2, 2)}
+
+
 # Two runs -----------------------------------------------------------------------------------------
 
 

@@ -86,3 +86,11 @@ def test_without_walls_it_does_not_claim_to_have_them():
     finding = selftest._judge(job, sandbox.choose("none"), "cpu")
     assert finding.passed
     assert selftest.open_walls([finding]) == [finding]
+
+
+def test_a_lossy_variant_is_no_right_submission():
+    features = frozenset({"sm_80", "tensor_cores", "inline_ptx"})
+    jobs = {job.name: job for job in selftest.jobs(["matmul"], "cuda", features)}
+    assert jobs["tensor_cores_bf16"].group == "lossy variants"
+    assert not jobs["tensor_cores_bf16"].must_pass
+    assert jobs["tiled"].must_pass

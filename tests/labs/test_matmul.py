@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +18,16 @@ from cudalab.errors import InputError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
-from cudalab.labs.matmul.lab import UNIT, draw, factors, on_tensor_cores, small_tiles
+from cudalab.labs.matmul.lab import (
+    UNIT,
+    draw,
+    factors,
+    on_tensor_cores,
+    relative_bound,
+    small_tiles,
+)
 from cudalab.labs.matmul.plans import deal_squares, whole_waves
+from cudalab.language import source
 
 LAB = labs.get("matmul")
 PRODUCTS = LAB.axes["product"]
@@ -30,6 +40,9 @@ SHAPES = [(1, 1, 1), (1, 9, 130), (130, 1, 3), (17, 15, 16), (5, 300, 130), (257
 COVERED = [(variant, p) for variant in VARIANTS for p in PRODUCTS if variant.computes(
     {"product": p, "dtype": "float32"}
 )]  # fmt: skip
+IN_FLOAT32 = [(variant, p) for variant, p in COVERED if not variant.precision]
+LOSSY = [variant for variant in VARIANTS if variant.precision]
+STAND_INS = Path(__file__).parents[1] / "kernels"
 
 
 def case(which="ab", **options):
@@ -239,6 +252,101 @@ def test_nans_and_infinities_are_strict():
         assert LAB.compare(wrong, inputs, case()).count == 1
 
 
+# A lossy precision ------------------------------------------------------------------------------
+
+
+def to_bf16(values):
+    """The nearest numbers of 8 bits, ties to even, as float32."""
+    bits = values.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.tuples(*[st.integers(1, 12)] * 3),
+    dist=st.sampled_from(LAB.distributions),
+    seed=st.integers(0, 99),
+)
+def test_sums_of_rounded_factors_are_within_the_lossy_bound(sizes, dist, seed):
+    inputs = make("ab", *sizes, dist, seed)
+    a, b = (to_bf16(inputs.arrays[name]) for name in "ab")
+    total = np.zeros((sizes[0], sizes[2]), np.float32)
+    for p in np.random.default_rng(seed).permutation(sizes[1]):
+        total += np.outer(a[:, p], b[p])
+    assert LAB.compare_at("bf16", total, inputs, case()) is None
+
+
+def test_the_lossy_bound_is_that_of_rounding_to_8_bits():
+    inputs = make("ab", 40, 65, 40)
+    inputs.arrays["a"][:] = inputs.arrays["b"][:] = 1 + 2.0**-8  # half way: rounded down to 1
+    rounded = np.full((40, 40), 65, np.float32)
+    assert LAB.compare_at("bf16", rounded, inputs, case()) is None
+    expected = LAB.reference(inputs, case())
+    allowed = relative_bound(65, "bf16") * expected
+    assert (np.abs(rounded - expected) / allowed).min() > 0.95
+    # One product of 65 is missing; or factors have a bit less than they should.
+    assert LAB.compare_at("bf16", rounded - 1, inputs, case()).count == 1600
+    inputs.arrays["a"][:] = inputs.arrays["b"][:] = 1 + 2.0**-7
+    assert "bf16 allows" in str(LAB.compare_at("bf16", rounded, inputs, case()))
+
+
+@pytest.mark.parametrize("dist", LAB.distributions)
+def test_a_lossy_answer_is_wrong_in_float32(dist):
+    inputs = make("ab", 40, 65, 40, dist)
+    a, b = (to_bf16(inputs.arrays[name]).astype(np.float64) for name in "ab")
+    found = LAB.compare((a @ b).astype(np.float32), inputs, case())
+    if dist == "integers":  # which have 4 bits
+        assert found is None
+    else:
+        assert found.count > 1400
+
+
+def test_only_precisions_of_the_lab_are_judged():
+    inputs = make("ab", 2, 2, 2)
+    with pytest.raises(ValueError, match="transpose has no precision 'bf16'"):
+        labs.get("transpose").compare_at("bf16", inputs.arrays["a"], inputs, {})
+
+
+@pytest.mark.parametrize("variant", LOSSY, ids=lambda variant: variant.name)
+def test_nobody_gets_a_lossy_product_unasked(variant):
+    assert variant.title == f"{variant.name} ({variant.precision})"
+    assert not variant.default
+    for n in (1, 16, 256, 640, 1000, 1280, 2048, 4096, 8192):
+        for which in PRODUCTS:
+            chosen = LAB.choose(HostInputs({}, dict.fromkeys("mkn", n)), case(which), "cuda")
+            assert variant.name not in (chosen or [])
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("variant", LOSSY, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("which", PRODUCTS)
+def test_a_lossy_product_is_refused_in_float32(device, variant, which):
+    inputs = make(which, 130, 200, 140)
+    got = compute(device, variant, inputs, which)
+    assert LAB.compare_at(variant.precision, got, inputs, case(which)) is None
+    assert LAB.compare(got, inputs, case(which)).count > got.size / 2
+
+
+@pytest.mark.parametrize("which", PRODUCTS)
+def test_fragments_of_tensor_cores_lie_as_the_manual_says(device, monkeypatch, tmp_path, which):
+    """The kernel's indices, with the instruction written out for a device without it."""
+    if device.name != "cpu":
+        pytest.skip("the instruction itself runs here")
+    folder = tmp_path / "kernels"
+    shutil.copytree(source.kernels_dir() / "matmul", folder / "matmul")
+    (folder / "matmul/parts/bf16.cuh").write_text("")
+    shutil.copy(STAND_INS / "mma.cuh", folder / "matmul/parts")
+    monkeypatch.setattr(source, "_chosen_kernels", folder)
+    variant = replace(registry.find(LAB, "tensor_cores_bf16"), requires=())
+    for m, k, n in [(1, 1, 1), (16, 16, 8), (128, 32, 128), (33, 17, 65), (129, 65, 131)]:
+        inputs = make(which, m, k, n)
+        got = compute(device, variant, inputs, which).reshape(m, -1)
+        a, b = (to_bf16(part.astype(np.float32)) for part in factors(inputs, case(which)))
+        exact, magnitude = a.astype(float) @ b, np.abs(a).astype(float) @ np.abs(b)
+        assert (np.abs(got - exact) <= (k + 2) * UNIT * magnitude).all(), f"{m} x {k} x {n}"
+        assert LAB.compare_at("bf16", got, inputs, case(which)) is None
+
+
 # Variants ---------------------------------------------------------------------------------------
 
 
@@ -246,11 +354,12 @@ def test_nans_and_infinities_are_strict():
 def test_shapes_that_are_not_square(device, variant, which):
     for number, (m, k, n) in enumerate(SHAPES):
         inputs = make(which, m, k, n, LAB.distributions[number % len(LAB.distributions)])
-        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
+        got = compute(device, variant, inputs, which)
+        found = LAB.compare_at(variant.precision, got, inputs, case(which))
         assert found is None, f"{m} x {k} x {n}: {found}"
 
 
-@pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
+@pytest.mark.parametrize(("variant", "which"), IN_FLOAT32, ids=lambda v: getattr(v, "name", v))
 def test_random_signs_keep_to_the_closer_bound(device, variant, which):
     inputs = make(which, 96, 256, 96)
     got = compute(device, variant, inputs, which)
@@ -264,11 +373,12 @@ def test_special_values_stay_where_they_belong(device, variant, which):
     inputs = make(which, 20, 19, 18)
     inputs.arrays["a"][3, 5] = np.nan
     inputs.arrays["a"][7, 18] = np.inf
-    found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
+    got = compute(device, variant, inputs, which)
+    found = LAB.compare_at(variant.precision, got, inputs, case(which))
     assert found is None, found
 
 
-@pytest.mark.parametrize(("variant", "which"), COVERED, ids=lambda v: getattr(v, "name", v))
+@pytest.mark.parametrize(("variant", "which"), IN_FLOAT32, ids=lambda v: getattr(v, "name", v))
 def test_more_rows_than_a_grid_has_blocks_in_y(device, variant, which):
     if which == "aat":
         pytest.skip("the answer has as many columns as rows")

@@ -23,6 +23,7 @@ class Toy(Lab):
     name = "toy"
     axes: ClassVar = {"dtype": ("int32", "float32"), "op": ("sum", "min")}
     distributions = ("uniform",)
+    precisions = ("bf16",)
 
     plans = SimpleNamespace(dispatch_one_pass=None, dispatch_multi_pass=None)  # only names matter
 
@@ -98,7 +99,9 @@ def test_minimal_header_has_neutral_defaults(folder):
         variant.applies,
         variant.default,
         variant.deterministic,
-    ) == ({}, (), {}, (), True)
+        variant.precision,
+        variant.title,
+    ) == ({}, (), {}, (), True, "", "a")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,7 @@ def test_minimal_header_has_neutral_defaults(folder):
             (*MINIMAL, "xyz = 1"),
             (
                 "5: unknown key 'xyz': expected one of summary, order, dispatch, ladder, adds, "
-                "defines, requires, applies, default, deterministic"
+                "defines, requires, applies, default, deterministic, precision"
             ),
         ),
         (("summary = 1", *MINIMAL[1:]), "2: summary must be one line of text"),
@@ -186,6 +189,14 @@ def test_minimal_header_has_neutral_defaults(folder):
             "5: default: unknown device 'gpu': one of cuda, cpu",
         ),
         ((*MINIMAL, "deterministic = 0"), "5: deterministic must be true or false"),
+        (
+            (*MINIMAL, 'precision = "bf61"'),
+            "5: toy has no precision 'bf61': did you mean bf16?",
+        ),
+        (
+            (*MINIMAL, 'precision = "bf16"', 'default = ["cuda"]'),
+            "6: a variant of precision bf16 is lossy: it cannot be a default",
+        ),
         (
             (*MINIMAL[:2], "dispatch one_pass"),
             "4: the header is not valid TOML: Expected '=' after a key in a key/value pair",

@@ -132,7 +132,10 @@ def _method(lab: Lab, tables: Sequence[document.Table]) -> list[Block]:
             measured.setdefault(row.variant, row)
     blocks: list[Block] = []
     for name, row in sorted(measured.items(), key=lambda item: item[1].order):
-        blocks += [Heading(3, name), Text(f"{row.summary}.")]
+        blocks += [
+            Heading(3, f"{name} ({row.precision})" if row.precision else name),
+            Text(f"{row.summary}."),
+        ]
         variant = known.get(name)
         if variant is None:
             blocks.append(Blank("What this kernel does, and why:"))

@@ -27,6 +27,8 @@ SQUARES_FROM = 720  # rows of a matrix that is multiplied by its transpose
 MULTIPROCESSORS = 132
 UNIT = 2.0**-24  # u: half the distance from 1 to the next float32
 SMALLEST = 2.0**-149  # the least positive float32
+LEAST_NORMAL = 2.0**-126
+BF16_UNIT = 2.0**-8  # u of bfloat16, which has 8 bits
 
 
 class MatMul(Lab):
@@ -34,7 +36,8 @@ class MatMul(Lab):
 
     With --aat the stream has one matrix and the answer is A times its transpose; with --abt the
     answer is A times the transpose of B. With --shape the stream starts with int32 m, k, n (with
-    --aat: m, k), A is m x k, B k x n (with --abt: n x k), C m x n. Full float32 accuracy: no TF32.
+    --aat: m, k), A is m x k, B k x n (with --abt: n x k), C m x n. Full float32 accuracy, except of
+    a variant that names another precision.
     """
 
     name = "matmul"
@@ -47,6 +50,7 @@ class MatMul(Lab):
         }
     }
     options = (Option("--shape", bool, "The header is m, k, n (with --aat: m, k)."),)
+    precisions = ("bf16",)
     example_size = "500"
     distributions = ("uniform", "integers", "positive", "wide", "cancelling")
 
@@ -137,14 +141,19 @@ class MatMul(Lab):
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Element-wise, |C - C64| <= (k + 2) u (|A||B|); infinities and NaNs must agree.
 
-        A sum of k products, in any order, fused or not, makes at most k roundings on the way of
-        each product: (1 + u)^k - 1 <= (k + 1) u for every k u < 0.1. One more u covers the
-        rounding of C64 to float32. Results below the normal range are rounded to multiples of
+        `relative_bound` says why. Results below the normal range are rounded to multiples of
         2^-149: half of that for each operation, 2 k of them.
         """
+        return self.compare_at("", got, inputs, case)
+
+    def compare_at(
+        self, precision: str, got: Array, inputs: HostInputs, case: Case
+    ) -> Mismatches | None:
+        """Element-wise by the bound of `relative_bound`; infinities and NaNs must agree."""
         k = inputs.params["k"]
         got = got.reshape(inputs.params["m"], inputs.params["n"])
-        expected, magnitude, allowed = _within(inputs, case)
+        expected, magnitude, allowed = _within(inputs, case, precision)
+        overflow = (1 + 2 * UNIT - relative_bound(k, precision)) * 2.0**128
         with np.errstate(all="ignore"):
             finite = np.isfinite(expected)
             right = finite & (np.abs(got - expected) <= allowed)
@@ -152,7 +161,7 @@ class MatMul(Lab):
         # float32 may become infinite on the way, or NaN when it does in both directions.
         right |= np.isnan(expected) & np.isnan(got)
         right |= np.isinf(expected) & (got == expected)
-        right |= finite & ~np.isfinite(got) & (magnitude >= (1 - k * UNIT) * 2.0**128)
+        right |= finite & ~np.isfinite(got) & (magnitude >= overflow)
         wrong = np.flatnonzero(~right)
         if not len(wrong):
             return None
@@ -164,9 +173,9 @@ class MatMul(Lab):
         with np.errstate(all="ignore"):
             excess = np.abs(got - expected) / np.where(allowed > 0, allowed, np.nan)
         if np.isfinite(excess).any():
+            bound = f"{precision} allows" if precision else "(k + 2) 2^-24 |A||B| allows"
             found.findings.append(
-                f"the greatest error is {np.nanmax(excess):.3g} times what "
-                f"(k + 2) 2^-24 |A||B| allows, k = {k}"
+                f"the greatest error is {np.nanmax(excess):.3g} times what {bound}, k = {k}"
             )
         return found
 
@@ -177,6 +186,25 @@ class MatMul(Lab):
 
 
 LAB = MatMul()
+
+
+def relative_bound(k: int, precision: str = "") -> float:
+    """How far a sum of k products may be off, as a part of the sum of their magnitudes.
+
+    In float32, any order, fused or not: at most k roundings on the way of each product,
+    (1 + u)^k - 1 <= (k + 1) u for every k u < 0.1. One more u covers the rounding of C64 to
+    float32.
+
+    bf16: both factors are rounded to 8 bits, |x' - x| <= v |x| with v = 2^-8, so that a product is
+    off by (1 + v)^2 - 1 = 2 v + v^2. It has 16 bits and is exact in float32. Tensor cores add up 16
+    products and the sum so far at a time, in an order of their own, and may cut off what is below
+    the last bit of the largest: less than 2^-23 = 2 u of the magnitudes' sum for each product, for
+    the sum before and for that after. That is (k + 2 (k / 16 + 1)) 2 u < 4 (k + 1) u. One more u,
+    as above, and what is of second order: 4 (k + 2) u.
+    """
+    if precision == "bf16":
+        return 2 * BF16_UNIT + BF16_UNIT**2 + 4 * (k + 2) * UNIT
+    return (k + 2) * UNIT
 
 
 def on_tensor_cores(m: int, k: int, n: int, product: str) -> bool:
@@ -233,13 +261,17 @@ def factors(inputs: HostInputs, case: Case) -> tuple[Array, Array]:
     return a.astype(np.float64), (b if case["product"] == "ab" else b.T).astype(np.float64)
 
 
-def _within(inputs: HostInputs, case: Case) -> tuple[Array, Array, Array]:
+def _within(inputs: HostInputs, case: Case, precision: str = "") -> tuple[Array, Array, Array]:
     """The product in float64, that of the magnitudes, and the bound that follows from it."""
     a, b = factors(inputs, case)
     k = inputs.params["k"]
     with np.errstate(all="ignore"):
         magnitude = np.abs(a) @ np.abs(b)
-        return a @ b, magnitude, (k + 2) * UNIT * magnitude + k * SMALLEST
+        allowed = relative_bound(k, precision) * magnitude + k * SMALLEST
+        if precision:  # rounded, a factor below the normal numbers may count as 0
+            sums = np.abs(a).sum(axis=1)[:, None] + np.abs(b).sum(axis=0)
+            allowed += LEAST_NORMAL * sums
+        return a @ b, magnitude, allowed
 
 
 def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:

@@ -277,13 +277,21 @@ def _multiply(
     def run() -> None:
         device.launch(kernel, grid, block, a, b, c, *sizes, shared_bytes=shared_bytes)
 
-    return Step(run, c)
+    return Step(run, c, notes=precision_notes(job))
 
 
 def policy_notes(job: Job) -> list[str]:
     """What the user is told where `choose` has taken tensor cores."""
     policy = job.params.get("policy")
     return [policy] if policy else []
+
+
+def precision_notes(job: Job) -> list[str]:
+    """What the user is told of a lossy variant."""
+    name, precision = job.variant.name, job.variant.precision
+    return (
+        [f"{name}: A and B are rounded to {precision}: not a float32 product"] if precision else []
+    )
 
 
 def whole_waves(tiles: int, k: int, bk: int, at_once: int, piece_cost: int) -> tuple[int, int, int]:

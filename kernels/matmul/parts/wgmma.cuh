@@ -11,6 +11,7 @@
 //
 // Of the product's 64 rows a warp w of the four has rows 16w to 16w + 15. In a lane, element
 // 4j + 2h + e is at row 16w + lane / 4 + 8h, column 8j + lane % 4 * 2 + e.
+#include "matmul/parts/bf16.cuh"
 #include "matmul/parts/bulk_copy.cuh"
 
 constexpr unsigned LINE_BYTES = 64;
@@ -101,11 +102,4 @@ __device__ inline void give_registers() {
 template <unsigned N>
 __device__ inline void take_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
-}
-
-// Two floats rounded to bfloat16, half a unit in the last of 8 bits at most; `low` in bits 0 to 15.
-__device__ inline unsigned round_to_bf16(float low, float high) {
-    unsigned both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
 }
