@@ -1,4 +1,4 @@
-"""Scripts that measure, and that write what was measured into the documents.
+"""Scripts that measure the product and write the documents' tables.
 
 Run each as a module from the repository's root: `python -m tools.generate`.
 """

@@ -1,7 +1,7 @@
-"""How exact each variant of matmul and solve is, over scalings and condition numbers.
+"""Measure how exact each variant of matmul and solve is, by scaling and condition number.
 
-python -m tools.accuracy cpu      the variants that the CPU device runs
-python -m tools.accuracy cuda     those that the GPU runs, beside cuBLAS and cuSOLVER
+python -m tools.accuracy cpu      the variants that run on the CPU device
+python -m tools.accuracy cuda     the variants that run on the GPU, beside cuBLAS and cuSOLVER
 
 Stores docs/results/accuracy/; tools/generate.py makes the tables of docs/performance/README.md.
 """
@@ -52,7 +52,7 @@ def positive(rng: Rng, n: int) -> tuple[Array, Array]:
 
 
 def scaled_outside(rng: Rng, n: int) -> tuple[Array, Array]:
-    """Each row of A and each column of B by a power of its own."""
+    """Scale each row of A and each column of B by a power of its own."""
     a, b = random_signs(rng, n)
     return a * powers(rng, 30, n, 1), b * powers(rng, 30, n)
 
@@ -70,7 +70,7 @@ def own_exponents(rng: Rng, n: int) -> tuple[Array, Array]:
 
 
 def cancelling(rng: Rng, n: int) -> tuple[Array, Array]:
-    """[X X] [Y; Z / 10^4 - Y]: what is left of the sums is small beside their terms."""
+    """[X X] [Y; Z / 10^4 - Y]: the sums are small compared with their terms."""
     x, y = rng.uniform(-1, 1, (n, n // 2)), rng.uniform(-1, 1, (n // 2, n))
     rest = 1e-4 * rng.uniform(-1, 1, (n // 2, n))
     return np.hstack([x, x]), np.vstack([y, rest - y])
@@ -92,7 +92,7 @@ def orthogonal(rng: Rng, n: int) -> Array:
 
 
 def conditioned(condition: float) -> Callable[[Rng, int], Array]:
-    """Singular values in equal proportion from 1 down to 1 / condition."""
+    """Matrices with singular values from 1 down to 1 / condition, in equal proportion."""
 
     def draw(rng: Rng, n: int) -> Array:
         return orthogonal(rng, n) * np.geomspace(1, 1 / condition, n) @ orthogonal(rng, n)
@@ -101,7 +101,7 @@ def conditioned(condition: float) -> Callable[[Rng, int], Array]:
 
 
 def definite(condition: float) -> Callable[[Rng, int], Array]:
-    """Symmetric, with eigenvalues in equal proportion from 1 down to 1 / condition."""
+    """Symmetric matrices with eigenvalues from 1 down to 1 / condition, in equal proportion."""
 
     def draw(rng: Rng, n: int) -> Array:
         q = orthogonal(rng, n)
@@ -152,7 +152,7 @@ def main(device: str) -> None:
 
 
 def of_products(device: Device, n: int) -> Iterator[tuple[str, dict[str, Errors | str]]]:
-    """For each input: of each variant the norm of the error, and the greatest in UNIT |A| |B|."""
+    """For each input, each variant's error: its norm, and its maximum in units of UNIT |A| |B|."""
     lab = labs.get("matmul")
     for what, draw in PRODUCTS.items():
         a, b = (x.astype(np.float32) for x in draw(np.random.default_rng(1), n))
@@ -176,7 +176,7 @@ def of_products(device: Device, n: int) -> Iterator[tuple[str, dict[str, Errors 
 
 
 def of_systems(device: Device) -> Iterator[tuple[str, dict[str, Errors | str]]]:
-    """For each system: of each variant the backward error, and the relative one of the answer."""
+    """For each system, each variant's backward error and the relative error of its answer."""
     lab = labs.get("solve")
     for what, draw in SYSTEMS.items():
         rng = np.random.default_rng(1)

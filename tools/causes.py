@@ -1,4 +1,4 @@
-"""Why a GPU counts other accesses and branches than the source has: read off what it executed.
+"""Why a GPU counts other accesses and branches than the source has, from what it executed.
 
 counters.py gives the counts of one kernel on both devices (`here`, the CPU's instrument, and
 `there`) and the instructions that the GPU executed, by line of the source (`code`).
@@ -68,7 +68,7 @@ def _accessed(row: Counts) -> tuple[str, str, int]:
 def _of_accesses(
     kind: tuple[str, str], accesses: list[list[Any]], code: list[Counts]
 ) -> tuple[str, str]:
-    """Why accesses of one kind cost something else."""
+    """Why accesses of one kind cost more or less than the source says."""
     ours: Counter[int] = Counter()
     for _, _, space, access, width, requests in accesses:
         if (space, access) == kind:
@@ -88,7 +88,7 @@ def _of_accesses(
 
 
 def _of_branches(branches: list[list[Any]], code: list[Counts]) -> tuple[str, str]:
-    """Why other branches diverge."""
+    """Why a different number of branches diverges."""
     ours = Counter({Place(file, line): divergent for file, line, _, divergent in branches})
     theirs: Counter[Place] = Counter()
     kept = set()

@@ -1,9 +1,10 @@
-"""Compares what the CPU device's instrument counts with a GPU's own counters.
+"""Compare the counts of the CPU device's instrument with a GPU's own counters.
 
 python -m tools.counters cpu COUNTS.json        on any machine: every block traced, no GPU
 python -m tools.counters cuda COUNTS.json       on a machine with a GPU, PyCUDA and ncu
 python -m tools.counters sass CODE.json         there as well: the instructions behind the counts
-    with names behind it, of labs or such as reduce/sequential: only those, added to the file
+    followed by names of labs, or of variants such as reduce/sequential: only these are run, and
+    added to the file
 python -m tools.counters compare CPU.json CUDA.json CODE.json
     prints the deviations and stores them, with their causes, under docs/results/counters/
 
@@ -106,7 +107,7 @@ def main(command: str, *paths: str) -> None:
 
 
 def add(path: Path, counted: Counts, what: str) -> None:
-    """Write JSON; runs that it does not have are kept as they are in the file."""
+    """Write JSON; runs of the file that are not counted again stay as they are."""
     if path.exists():
         known = results.read(path)
         counted = {**counted, what: {**known[what], **counted[what]}}
@@ -139,14 +140,14 @@ def first_case(lab: Lab, variant: Variant) -> Case:
 
 
 def key(lab: Lab, variant: Variant, size: Size) -> str:
-    """Such as reduce/sequential/65536."""
+    """The name of a run, such as reduce/sequential/65536."""
     return (
         f"{lab.name}/{variant.name}/{size if isinstance(size, int) else 'x'.join(map(str, size))}"
     )
 
 
 def inputs(lab: Lab, case: Case, size: Size) -> profile.Data:
-    """The same bytes on both devices."""
+    """The inputs of a run, the same bytes on both devices."""
     with tempfile.TemporaryDirectory() as folder:
         return profile.generated(lab, case, size, lab.distributions[0], SEED, Path(folder))
 
@@ -179,7 +180,7 @@ def cpu_run(lab: Lab, variant: Variant, case: Case, size: Size) -> dict[str, Cou
 
 
 def lines(trace: LaunchTrace) -> Counts:
-    """What is done at which line of the source."""
+    """The accesses and branches at each line of the source."""
     return {
         "accesses": [
             [a.place.file, a.place.line, a.space, a.kind, a.bytes_per_lane, a.requests]
@@ -208,7 +209,7 @@ def counted(kernel: profile.KernelProfile) -> Counts:
 def cuda_counts(path: Path, names: Sequence[str]) -> Counts:
     """Compile all variants, run them once under ncu, and give each launch's counters to its run.
 
-    What ncu printed, and the order of the launches, stay beside `path`.
+    The output of ncu and the order of the launches stay in files beside `path`.
     """
     tool = ncu.find_ncu()
     compile_all(names)
@@ -252,7 +253,7 @@ def by_run(
 def executed_code(path: Path, names: Sequence[str]) -> Counts:
     """Which instructions of the machine code each run executed, by line of the source.
 
-    Each lab's report stays beside `path`.
+    Each lab's report stays in a file beside `path`.
     """
     tool = ncu.find_ncu()
     reader = ncu.load_reader(tool)
@@ -303,7 +304,7 @@ def add_code(rows: list[list[Any]], action: Any, labels: list[str]) -> None:
 
 
 def compile_all(names: Sequence[str]) -> None:
-    """Fill the cache with the machine code of all variants, by many processes."""
+    """Fill the cache with the machine code of all variants, in several processes."""
     variants = sorted({(lab.name, variant.name) for lab, variant, _, _ in work(names)})
     with ProcessPoolExecutor(min(os.cpu_count() or 1, 12)) as pool:
         done = pool.map(compile_one, variants)
@@ -395,7 +396,7 @@ def version(tool: Path) -> str:
 
 
 def compare(cpu: Counts, cuda: Counts, executed: Counts) -> None:
-    """Print each deviation worth a cause, and store all counts."""
+    """Print each deviation that needs a cause, and store all counts."""
     rows = []
     for run, kernels in cuda["counts"].items():
         for kernel, there in kernels.items():
@@ -441,15 +442,15 @@ def compare(cpu: Counts, cuda: Counts, executed: Counts) -> None:
 
 
 def within(row: Counts) -> bool:
-    """Whether the two counts are as good as equal."""
+    """Whether the two counts are close enough to need no cause."""
     return row["deviation"] is not None and abs(row["deviation"]) <= EXPLAINED
 
 
 def row_of(what: tuple[str, str, str], here: Counts, there: Counts, code: list[Counts]) -> Counts:
     """One comparison of a run, kernel and quantity.
 
-    The deviation is a part of what the GPU has counted; where it is judged and too great, `cause`
-    and `evidence` say why.
+    The deviation is a fraction of the GPU's count. Where it is judged and too large, `cause` and
+    `evidence` say why.
     """
     run, kernel, quantity = what
     expected = there[quantity]

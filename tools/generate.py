@@ -1,4 +1,4 @@
-"""Writes the generated parts of the documents: what the code knows is not typed a second time.
+"""Write the generated parts of the documents, so that nothing is typed a second time.
 
 python -m tools.generate          rewrite them
 python -m tools.generate --check  exit 1 and name the parts that are stale
@@ -91,7 +91,7 @@ def figures() -> str:
 
 
 def measurements(path: Path) -> str:
-    """What one file holds; its form is described in docs/results/README.md."""
+    """One file's table; docs/results/README.md describes the file's form."""
     stored = checked(path, results.read(path), FILE_KEYS)
     rows = [row(checked(path, figure, FIGURE_KEYS)) for figure in stored["figures"]]
     driver = f", driver {stored['driver']}" if stored["driver"] else ""
@@ -105,7 +105,7 @@ FIGURE_KEYS = {"figure": str, "target": str, "measured": (int, float), "unit": s
 
 
 def checked(path: Path, values: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
-    """`values` if it has exactly `keys`, of these types."""
+    """`values`, if it has exactly `keys` and their types."""
     wrong = sorted(values.keys() ^ keys.keys())
     wrong += [k for k, kind in keys.items() if k in values and not isinstance(values[k], kind)]
     if values.get("target") and not _TARGET.fullmatch(str(values["target"])):
@@ -156,7 +156,7 @@ def accuracy() -> str:
 
 
 def sanitized() -> str:
-    """What NVIDIA's checkers say of each lab's variants, from docs/results/sanitizers/*.json."""
+    """What NVIDIA's checkers report of each lab, from docs/results/sanitizers/*.json."""
     parts = []
     for stored in results.read_all("sanitizers"):
         parts.append(f"{stored['device']}:\n")
@@ -206,14 +206,14 @@ def not_compared(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def agreeing(rows: list[dict[str, Any]]) -> tuple[int, int, int, int]:
-    """How many counts there are, are equal, are as good as equal, and have a cause if not."""
+    """The number of all counts, of equal ones, of nearly equal ones, and of those with a cause."""
     off = [row["deviation"] for row in rows]
     near = sum(deviation is not None and abs(deviation) <= NEAR for deviation in off)
     return len(rows), off.count(0.0), near, sum("cause" in row for row in rows)
 
 
 def group(rows: list[dict[str, Any]]) -> list[str]:
-    """The kernels that deviate for one cause, how much, and the evidence of the first."""
+    """The kernels that deviate for one cause, by how much, and the evidence for the first."""
     variants: dict[str, dict[str, None]] = {}
     for row in rows:
         lab, variant, _ = row["run"].split("/")
@@ -231,7 +231,7 @@ def percent(deviation: float) -> str:
 
 
 def programs() -> str:
-    """What whole programs write on the machines of docs/results/programs, compared."""
+    """Whether whole programs write the same on all machines of docs/results/programs."""
     stored = results.read_all("programs")
     if not stored:
         return "No run is stored yet.\n"
@@ -244,7 +244,7 @@ def programs() -> str:
 
 
 def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) -> list[str]:
-    """One program: with how many inputs all machines did the same, and with which they did not."""
+    """One program: the number of inputs on which all machines agree, and the other inputs."""
     own = {key: run for key, run in runs[0].items() if key[0] == name}
 
     def is_same(key: tuple[str, str]) -> bool:
@@ -271,7 +271,7 @@ PARTS = {
 
 
 def generated(text: str) -> str:
-    """`text` with every part between its markers replaced by its text of today."""
+    """`text` with each part between its markers generated anew."""
 
     def part(match: re.Match[str]) -> str:
         return f"{match['open']}\n{PARTS[match['name']]()}\n{match['close']}"

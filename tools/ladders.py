@@ -1,6 +1,6 @@
 """The ladder of each lab, as `cudalab bench all --variants all --baseline cupy,cub` measures it.
 
-python -m tools.ladders add BENCH.json    take what `cudalab bench --json` has written
+python -m tools.ladders add BENCH.json    store what `cudalab bench --json` has written
 
 Stores its statistics in docs/results/bench; tools/generate.py makes the table of README.md from
 them.

@@ -1,4 +1,4 @@
-"""Measures the figures of README.md on this machine and stores them in docs/results.
+"""Measure the figures of README.md on this machine and store them in docs/results.
 
 python -m tools.measure cpu      the CPU device; about five minutes
 python -m tools.measure cuda     the GPU
@@ -59,7 +59,7 @@ Figure = tuple[str, str, float, str, str]  # name, target, measured, unit, how
 
 
 def cpu_figures() -> Iterator[Figure]:
-    """The CPU device's."""
+    """The figures of the CPU device."""
     how = f"whole process, median of {RUNS}"
     yield "`cudalab --help`", "≤ 0.15", seconds(["--help"]), "s", how
     with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,7 @@ def program_figures(folder: str) -> Iterator[Figure]:
 
 
 def changed(folder: str, program: Path, number: int) -> str:
-    """A copy that nobody has compiled before."""
+    """A copy of a program that is in no cache."""
     copy = Path(folder, f"{number}-{program.name}")
     first = f"// {time.time_ns()}\n"
     copy.write_text(first + program.read_text(encoding="utf-8"), encoding="utf-8")
@@ -139,7 +139,7 @@ def changed(folder: str, program: Path, number: int) -> str:
 
 
 def cuda_figures() -> Iterator[Figure]:
-    """The GPU's."""
+    """The figures of the GPU."""
     n = 128_000_000
     how = f"whole process, median of {RUNS}"
     sort = ["radixsort", "--device", "cuda"]
@@ -176,14 +176,14 @@ FIGURES = {"cpu": cpu_figures, "cuda": cuda_figures}
 
 
 def generated(folder: str, lab: str, n: int, *options: str) -> Path:
-    """An input of size n."""
+    """The path of an input of size n."""
     path = Path(folder) / f"{lab}-{n}.bin"
     subprocess.run([*COMMAND, "gen", lab, "--n", str(n), *options, "-o", path], check=True)
     return path
 
 
 def compiled(folder: str, program: Path) -> str:
-    """A program as nvcc makes it."""
+    """The path of a program compiled by nvcc."""
     target = str(Path(folder, program.stem))
     subprocess.run([nvcc.find_nvcc(), "-O3", "-o", target, program], check=True)
     return target
@@ -264,7 +264,7 @@ def time_barriers(threads: int, blocks: int = 64, barriers: int = 1000) -> float
 
 
 def median(values: Iterable[float]) -> float:
-    """To three significant digits."""
+    """The median, rounded to three significant digits."""
     return float(f"{statistics.median(values):.3g}")
 
 

@@ -1,10 +1,11 @@
-"""What loads and stores of 4, 8 and 16 bytes cost in shared memory: a GPU's counters, our model.
+"""Count what loads and stores cost in shared memory, on a GPU and by the CPU device's model.
 
 python -m tools.patterns cuda COUNTS.json     on a machine with a GPU, PyCUDA and ncu
-python -m tools.patterns compare COUNTS.json  the CPU device's rule against them
+python -m tools.patterns compare COUNTS.json  the CPU device's model compared with them
 
-A warp makes one access in each of many patterns that tell rules apart. What a GPU has counted is
-kept under docs/results/patterns/; the model (shared_cost in check_count.h) has to give the same.
+A warp makes one access of 4, 8 or 16 bytes in each of many patterns, chosen to tell possible rules
+apart. A GPU's counts are stored in docs/results/patterns/; the model (shared_cost in
+check_count.h) has to give the same.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def patterns() -> dict[str, Pattern]:
 
 
 def masks() -> dict[str, set[int]]:
-    """Which lanes take part, where not all do."""
+    """The lanes that take part in a pattern, for patterns in which some do not."""
     return {
         "first half": set(range(16)),
         "second half": set(range(16, 32)),
@@ -85,7 +86,7 @@ def masks() -> dict[str, set[int]]:
 
 
 def chances() -> Iterator[tuple[str, Pattern]]:
-    """Patterns by chance, the same in every run."""
+    """Random patterns, the same in every run."""
     dice = random.Random(SEED)  # noqa: S311 - no secret
     for number in range(3):
         yield f"permutation {number}", dice.sample(range(32), 32)
@@ -117,7 +118,7 @@ def rows() -> Iterator[Row]:
 
 
 def launch(device: Device, chosen: list[Row]) -> Iterator[Row]:
-    """Launch the kernel of each row; its row again once it has run."""
+    """Launch the kernel of each row, and yield the row after the launch."""
     text = source.load(KERNELS, "tools/shared_patterns.cu")
     modules = {
         size: device.compile(text, {"T": name, "ITEMS": ITEMS}) for size, name in TYPES.items()
@@ -181,7 +182,7 @@ def child() -> None:
 
 
 def compare(path: Path) -> None:
-    """Print where the model gives other wavefronts than the GPU has counted."""
+    """Print each access for which the model and the GPU count different wavefronts."""
     stored = results.read(path)
     rows = stored["rows"]
     wrong = 0

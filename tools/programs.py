@@ -1,4 +1,4 @@
-"""Runs the programs of samples/programs and tests/programs and stores a hash of what each writes.
+"""Run the programs of samples/programs and tests/programs, and store a hash of each output.
 
 python -m tools.programs cpu     on the CPU device
 python -m tools.programs cuda    compiled by nvcc, on the GPU
@@ -43,7 +43,7 @@ LARGER = {  # than the samples, for each lab
 
 
 def main(device: str, to: Path) -> None:
-    """Run all of them and store what came out."""
+    """Run all programs and store the outcomes."""
     with ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory() as folder:
         all_runs = list(runs(Path(folder)))
         first = {name: (name, *rest) for name, *rest in reversed(all_runs)}
@@ -76,7 +76,7 @@ def runs(folder: Path) -> Iterator[tuple[str, list[Path], str, Path | None]]:
 def outcome(
     device: str, name: str, files: list[Path], label: str, stdin: Path | None
 ) -> results.Json:
-    """Run one; how it ended and what it wrote."""
+    """Run one program: its exit status and a hash of its output."""
     data = stdin.read_bytes() if stdin else b""
     command = [*COMMAND, "run", "--device", device, *map(str, files)]
     done = subprocess.run(command, input=data, capture_output=True, check=False, cwd=ROOT)

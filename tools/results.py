@@ -1,4 +1,4 @@
-"""Reading and writing docs/results: the files, their names, and what they are measurements of."""
+"""Reading and writing docs/results: the files, their names, the machine and the commit."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def read_all(kind: str) -> list[Json]:
 
 
 def write(path: Path, document: Json, *, indent: int = 1) -> None:
-    """Replace a file; its folder is made."""
+    """Write a file, and its folder where there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(document, indent=indent, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
 def write_rows(path: Path, head: Json, rows: list[Json], key: str = "rows") -> None:
-    """Replace a file by `head` and, under `key`, a line for each of `rows`."""
+    """Write a file of `head` and, under `key`, a line for each of `rows`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
     text = json.dumps({**head, key: []}, indent=1)

@@ -1,7 +1,7 @@
-"""Every variant under NVIDIA's compute-sanitizer, on a GPU.
+"""Run every variant under NVIDIA's compute-sanitizer, on a GPU.
 
 python -m tools.sanitizers run [LAB[/VARIANT]...]    all, or these
-python -m tools.sanitizers compute LAB VARIANT...    what is run under it, answers compared
+python -m tools.sanitizers compute LAB VARIANT...    the watched process: compares answers
 
 The first stores docs/results/sanitizers; tools/generate.py makes the table of
 docs/performance/README.md from it.
@@ -84,7 +84,7 @@ def sizes_of(lab_name: str, case: Case) -> tuple[Size, ...]:
 
 
 def compute(lab_name: str, *names: str) -> None:
-    """All sizes of all cases of these variants; ends with an error where an answer is wrong."""
+    """Compute all sizes of all cases of these variants; a wrong answer ends the process."""
     lab = labs.get(lab_name)
     dists = DISTS.get(lab_name, lab.distributions[:1])
     variants = {name: registry.find(lab, name) for name in names}
@@ -106,7 +106,7 @@ def compute(lab_name: str, *names: str) -> None:
 
 
 def compute_one(lab: Lab, variant: Variant, device: Device, data: bench.Data, case: Case) -> None:
-    """One answer; a method may refuse a system that it is not made for."""
+    """Compute one answer; a method may refuse a system that it is not made for."""
     watch = runner.Stopwatch()
     step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
     try:
@@ -141,7 +141,7 @@ def checked(tool: str, lab: str, *names: str) -> tuple[int | None, list[str]]:
 
 
 def run(*chosen: str) -> None:
-    """All tools over all variants that the GPU has the features for; stored as they come."""
+    """Run all tools over all variants that the GPU has the features for, and store each report."""
     with open_device("cuda") as device:
         features = device.features
     runs = [
@@ -195,7 +195,7 @@ def store(rows: list[dict[str, Any]], running: Collection[tuple[str, str]]) -> N
 
 
 def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
-    """The rows of the table: a lab each, how many variants each tool found nothing in."""
+    """The rows of the table: a lab, and in how many variants each tool has nothing to report."""
     clean = Counter((row["lab"], row["tool"]) for row in stored["runs"] if row["reports"] == 0)
     variants = {(row["lab"], row["variant"]) for row in stored["runs"]}
     all_of = Counter(lab for lab, _ in variants)

@@ -1,7 +1,7 @@
-"""Each lab's best beside the vendor's libraries on a GPU, at the sizes that count.
+"""Compare each lab's best variant with the vendor's libraries on a GPU.
 
 python -m tools.targets run [LAB...]         measure all lines below, or those of these labs
-python -m tools.targets add BENCH.json...    take them from what `cudalab bench --json` has written
+python -m tools.targets add BENCH.json...    take them from files of `cudalab bench --json`
 
 Both add the statistics to docs/results/targets/ and leave the latest runs of each line there;
 tools/generate.py makes the table of docs/performance/README.md from them.
@@ -35,7 +35,7 @@ PEERS = {"cub": "CUB", "cupy": "CuPy"}
 
 @dataclass(frozen=True)
 class Target:
-    """Time of `peer` / time of the best of `variants`: at least `goal`, at each of `sizes`."""
+    """A goal: at each of `sizes`, the best of `variants` is `goal` times as fast as `peer`."""
 
     lab: str
     work: str
@@ -49,7 +49,7 @@ class Target:
 
 
 def of_type(dtype: str) -> Iterator[Target]:
-    """What reduce and scan are to reach with one of their usual types."""
+    """The targets of reduce and scan for one of their usual types."""
     options, case = ("--dtype", dtype), (("dtype", dtype),)
     scans = ("decoupled_lookback", "lookback_prefetch")
     for sizes, goal in ((LONG, 1.0), (SHORT, 1.2)):
@@ -85,7 +85,7 @@ def product(kind: str, goal: float, variants: tuple[str, ...], *sizes: int) -> T
 
 
 def symmetric(kind: str, variant: str) -> Target:
-    """A times its transpose, of which cuBLAS computes both halves."""
+    """A times its transpose; cuBLAS computes both halves of the answer."""
     case = (("product", "aat"),)
     return Target("matmul", kind, (4096,), 1.5, "cupy", (variant,), "", ("--aat",), case)
 
@@ -145,7 +145,7 @@ TARGETS = (
 
 
 def main(command: str, *words: str) -> None:
-    """Measure, or read; then add what belongs to a line to what is stored."""
+    """Measure, or read files, and store the tables that belong to a target."""
     if command == "run":
         documents = (measured(t) for t in TARGETS if not words or t.lab in words)
     elif command == "add" and words:
@@ -168,13 +168,13 @@ def main(command: str, *words: str) -> None:
 
 
 def statistics_of(table: Json) -> Json:
-    """What is stored of a table of bench: what was measured, its statistics, no samples."""
+    """A table of bench as it is stored: what was measured, and statistics without samples."""
     measured = {key: table[key] for key in ("lab", "case", "size", "dist")}
     return {**measured, "rows": [{key: row[key] for key in ROW} for row in table["rows"]]}
 
 
 def latest(tables: list[Json]) -> list[Json]:
-    """The tables of the last RUNS_SHOWN runs of each line's variants, which are all that counts."""
+    """The tables of the last RUNS_SHOWN runs of each target's variants; older ones are dropped."""
     needed = set()
     by_date = sorted(range(len(tables)), key=lambda i: str(tables[i]["date"]))
     for target in TARGETS:
@@ -223,13 +223,13 @@ def belongs(table: Json, target: Target, size: Size) -> bool:
 
 
 def ratio(table: Json, target: Target) -> tuple[float, str] | None:
-    """By how much the best variant is faster than the fastest form of the peer, and its name."""
+    """How many times as fast as the fastest form of the peer the best variant is, and its name."""
     by_name = ratios(table, target)
     return max(((times, name) for name, times in by_name.items()), default=None)
 
 
 def ratios(table: Json, target: Target) -> dict[str, float]:
-    """The same of each variant."""
+    """How many times as fast as the fastest form of the peer each variant is."""
     return {
         row["name"]: min(of_peer)
         for row in table["rows"]
@@ -243,7 +243,7 @@ def is_of(baseline: Json, peer: str) -> bool:
 
 
 def lines(stored: Json) -> Iterable[list[str]]:
-    """The rows of the table: each target at each size, the last runs of the variant that was best.
+    """The rows of the table: each target at each size, with the last runs of the best variant.
 
     A target is missed where the median of these runs is below its goal.
     """
