@@ -89,12 +89,12 @@ def trace(**changed):
 def profiled(*traces, **changed):
     """The profile of one variant on the CPU device."""
     variant = profile.VariantProfile(
-        VARIANT.name,
-        VARIANT.summary,
-        FILE,
-        VARIANT.order,
-        profile.merged(traces or [trace()]),
-        profile.texts_of(LOADED),
+        name=VARIANT.name,
+        summary=VARIANT.summary,
+        label=FILE,
+        order=VARIANT.order,
+        kernels=profile.merged(traces or [trace()]),
+        texts=profile.texts_of(LOADED),
     )
     fields = {
         "device": "cpu",

@@ -200,7 +200,10 @@ def counted(kernel: profile.KernelProfile) -> Counts:
         for access in kernel.trace.accesses
         if access.space == "shared" and access.kind == "atomic"
     )
-    return {name: totals[name] - (atomic if name == "bank_conflicts" else 0) for name in COUNTERS}
+    return {
+        name: getattr(totals, name) - (atomic if name == "bank_conflicts" else 0)
+        for name in COUNTERS
+    }
 
 
 # The GPU -----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from cudalab.bench.measure import COLD, HOT, Status
 from cudalab.errors import InputError
 from cudalab.formats import output_file, write_all
 from cudalab.system import records
+from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "cudalab-bench/1"
 EMULATED = "emulated"
-
-Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,9 @@ from cudalab.bench.grids import grids
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudalab.bench.document import Document, Environment, Row, Scalar, Table
+    from cudalab.bench.document import Document, Environment, Row, Table
     from cudalab.output.grid import Grid
+    from cudalab.system.records import Scalar
 
 
 def markdown(document: Document) -> str:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from cudalab.backends.base import Device
-    from cudalab.bench.document import Scalar
     from cudalab.bench.measure import Data
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
+    from cudalab.system.records import Scalar
 
     Chosen = tuple[list[Variant], list[str]]  # variants, and why others are left out
 

@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
     from cudalab.microscope.profile import Data, Profile
-    from cudalab.microscope.sanitize import Json, Report
+    from cudalab.microscope.sanitize import Document, Report
 
 BUDGET_S = 15.0  # of tracing a variant; compiling and what is not traced come on top
 PROFILE_KILL_AFTER_S = 300.0  # of a student's file
@@ -239,7 +239,7 @@ def run_profile(
     from cudalab.bench import bounds as work
     from cudalab.bench.suite import case_of, exit_code
     from cudalab.microscope import compare, ncu
-    from cudalab.microscope import profile as profiles
+    from cudalab.microscope.document import document, to_json
     from cudalab.microscope.show import show
     from cudalab.output import terminal
 
@@ -270,11 +270,8 @@ def run_profile(
             show(one)
         if compare_devices:
             terminal.grid(compare.grid(*found))
-    document = profiles.document(found[0])
-    if len(found) > 1:
-        document["compared"] = profiles.document(found[1])
     if json_path:
-        save(json_path, json.dumps(document, indent=1) + "\n")
+        save(json_path, json.dumps(to_json(*map(document, found)), indent=1) + "\n")
     if html_path:
         from cudalab.microscope.page import page
 
@@ -332,12 +329,12 @@ def on_cpu(asked: Chosen, data: Data, banks: int, blocks: int | None, progress: 
     from cudalab.system.machine import processor_name
 
     found = profiles.Profile(
-        "cpu",
-        processor_name(),
-        banks,
-        asked.lab.name,
-        suite.shown_case(asked.lab, asked.case),
-        data.words,
+        device="cpu",
+        device_name=processor_name(),
+        banks=banks,
+        lab=asked.lab.name,
+        case=suite.shown_case(asked.lab, asked.case),
+        input=data.words,
     )
     for variant in asked.variants:
         progress.step(variant.name)
@@ -470,15 +467,15 @@ def sanitize(
     if status:
         return status
     if json_path:
-        save(json_path, json.dumps(document, indent=1) + "\n")
+        save(json_path, json.dumps(asdict(document), indent=1) + "\n")
     if str(json_path) != "-":
-        tell(document)
-    return ExitCode.OK if document["clean"] else ExitCode.WRONG_ANSWER
+        show_findings(document)
+    return ExitCode.OK if document.clean else ExitCode.WRONG_ANSWER
 
 
 def watched(
     asked: Chosen, sizes: tuple[Size, ...], orders: int, kill_after: float
-) -> tuple[int, Json]:
+) -> tuple[int, Document]:
     """Do it in a child process that may crash or hang; its exit status, and what it found."""
     from cudalab.microscope import sanitize as sanitizer
     from cudalab.system.supervise import supervise
@@ -494,14 +491,13 @@ def watched(
             ended = sanitizer.crash_row(error, "infinite_loop")
         except KernelError as error:
             ended = sanitizer.crash_row(error, "crash")
-        document: Json = json.loads(report.path.read_text(encoding="utf-8"))
-    kinds = {row["kind"] for row in document["findings"]}
-    if ended and ended["kind"] not in kinds:
-        document["findings"].insert(0, ended)
-        document["clean"] = False
-        kinds.add(ended["kind"])
+        document = sanitizer.read(report.path)
+    kinds = {row.kind for row in document.findings}
+    if ended and ended.kind not in kinds:
+        document = replace(document, clean=False, findings=[ended, *document.findings])
+        kinds.add(ended.kind)
     if "infinite_loop" in kinds:
-        size = sizes[max(len(document["inputs"]) - 1, 0)]
+        size = sizes[max(len(document.inputs) - 1, 0)]
         if ends(asked, size, max(kill_after / 4, FULL_SPEED_S)):
             raise TimeLimitError(
                 f"{variant.name} takes longer than --kill-after {kill_after:g} s under the "
@@ -556,11 +552,11 @@ def at_full_speed(asked: Chosen, size: Size) -> int:
     return 0
 
 
-def tell(document: Json) -> None:
-    """The findings, or that there are none."""
+def show_findings(document: Document) -> None:
+    """Print the findings, or that there are none."""
     from cudalab.output import terminal
 
-    errors = sum(not row["note"] for row in document["findings"])
-    said = "clean" if document["clean"] else f"{errors} found"
-    title = f"{document['lab']} {document['variant']} ({document['file']}): {said}"
-    terminal.findings(f"{title}\nlooked at: {'; '.join(document['inputs'])}", document["findings"])
+    errors = sum(not row.note for row in document.findings)
+    verdict = "clean" if document.clean else f"{errors} found"
+    title = f"{document.lab} {document.variant} ({document.file}): {verdict}"
+    terminal.findings(f"{title}\nlooked at: {'; '.join(document.inputs)}", document.findings)

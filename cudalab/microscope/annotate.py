@@ -11,7 +11,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from cudalab.language import source
-from cudalab.microscope.profile import BANKS, access_row, ideal_passes, passes
+from cudalab.microscope.document import access_costs
+from cudalab.microscope.profile import BANKS, ideal_passes, passes, ratio
 from cudalab.output.grid import Column, Grid, percent
 from cudalab.output.listing import BAD, GOOD, QUIET, Cell, Listing, Row
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from cudalab.backends.trace import Access
-    from cudalab.microscope.profile import Json, KernelProfile, Line, VariantProfile
+    from cudalab.microscope.document import Document
+    from cudalab.microscope.profile import KernelProfile, Line, VariantProfile
 
 BAR = 8  # columns of the bar beside a line
 CODE = 44  # columns of the source that the margin leaves, or it gets narrower
@@ -67,28 +69,25 @@ def _dim(dim: tuple[int, int, int]) -> str:
 # Tables ------------------------------------------------------------------------------------------
 
 
-def summary_grid(document: Json) -> Grid:
-    """A line a kernel, from the JSON of a profile."""
-    rows = []
-    for one in document["kernels"]:
-        requests = sum(one[f"global_{kind}_requests"] for kind in ("load", "store", "atomic"))
-        shared, intensity = one["shared_requests"], one["arithmetic_intensity"]
-        rows.append(
-            [
-                one["variant"],
-                one["kernel"],
-                f"{one['launches']:,}",
-                f"{one['blocks_traced']:,} / {one['blocks']:,}",
-                number(one["global_sectors"] / requests) if requests else "",
-                percent(one["global_efficiency"]),
-                f"{one['shared_wavefronts'] / shared:.2f}" if shared else "",
-                f"{one['conflict_degree_max']}" if one["conflict_degree_max"] else "",
-                share(one["divergence"]),
-                f"{one['barriers']:,}" if one["barriers"] else "",
-                f"{intensity:.2f}" if intensity else "",
-            ]
-        )
-    partly = any(one["blocks_traced"] < one["blocks"] for one in document["kernels"])
+def summary_grid(document: Document) -> Grid:
+    """A line a kernel."""
+    rows = [
+        [
+            one.variant,
+            one.kernel,
+            f"{one.launches:,}",
+            f"{one.blocks_traced:,} / {one.blocks:,}",
+            number(ratio(one.global_sectors, one.global_requests)),
+            percent(one.global_efficiency),
+            f"{one.shared_wavefronts / one.shared_requests:.2f}" if one.shared_requests else "",
+            f"{one.conflict_degree_max}" if one.conflict_degree_max else "",
+            share(one.divergence),
+            f"{one.barriers:,}" if one.barriers else "",
+            f"{one.arithmetic_intensity:.2f}" if one.arithmetic_intensity else "",
+        ]
+        for one in document.kernels
+    ]
+    partly = any(one.blocks_traced < one.blocks for one in document.kernels)
     columns = [
         Column("variant", right=False),
         Column("kernel", right=False),
@@ -102,12 +101,9 @@ def summary_grid(document: Json) -> Grid:
         Column("barriers", 4),
         Column("flop/byte", 5),
     ]
-    title = (
-        f"{document['lab']}: {document['input']}, {document['device']} device, "
-        + (BANKS[document["banks"]])
-    )
-    failed = [f"{one['variant']}: {one['failed']}" for one in document["variants"] if one["failed"]]
-    return _without_empty(Grid(title, columns, rows, [*failed, *document["notes"]]))
+    title = f"{document.lab}: {document.input}, {document.device} device, {BANKS[document.banks]}"
+    failed = [f"{one.variant}: {one.failed}" for one in document.variants if one.failed]
+    return _without_empty(Grid(title, columns, rows, [*failed, *document.notes]))
 
 
 def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
@@ -118,7 +114,7 @@ def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
         key=lambda a: (a.place.file != variant.label, a.place.file, a.place.line),
     )
     for access in accesses:
-        row = access_row(access)
+        costs = access_costs(access)
         shared, memory = access.space == "shared", access.space == "global"
         rows.append(
             [
@@ -128,12 +124,12 @@ def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
                 access.buffer or "",
                 f"{access.bytes_per_lane}",
                 f"{access.requests:,}",
-                number(row["lanes_per_request"]),
-                f"{number(row['sectors_per_request'])} ({number(row['ideal_sectors_per_request'])})"
+                number(costs.lanes_per_request),
+                f"{number(costs.sectors_per_request)} ({number(costs.ideal_sectors_per_request)})"
                 if memory
                 else "",
-                percent(row["efficiency"]),
-                f"{row['wavefronts_per_request']:.2f}" if shared and access.requests else "",
+                percent(costs.efficiency),
+                f"{costs.wavefronts_per_request:.2f}" if shared and access.requests else "",
                 f"{access.conflict_degree_max}" if shared else "",
                 f"{access.conflict_degree_mean:.2f}" if shared else "",
                 _meeting(access),
@@ -159,15 +155,15 @@ def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
 
 def besides_memory(kernel: KernelProfile) -> str:
     """Branches, barriers, warp operations and arithmetic, as far as they are seen."""
-    found, trace = kernel.totals(), kernel.trace
+    sums, trace = kernel.totals(), kernel.trace
     blocks, warps = max(trace.blocks_traced, 1), max(trace.warps_traced, 1)
-    parts = [f"branches: {number(found['branches'] / warps)} a warp"]
-    if found["branches"]:
-        parts[0] += f", {share(found['divergence'])} % split"
-    parts.append(f"barriers: {number(found['barriers'] / blocks)} a block")
-    if found["warp_operations"]:
-        parts.append(f"warp operations: {number(found['warp_operations'] / warps)} a warp")
-    parts += [f"{kind} operations: {count:,}" for kind, count in found["operations"].items()]
+    parts = [f"branches: {number(sums.branches / warps)} a warp"]
+    if sums.branches:
+        parts[0] += f", {share(sums.divergence)} % split"
+    parts.append(f"barriers: {number(sums.barriers / blocks)} a block")
+    if sums.warp_operations:
+        parts.append(f"warp operations: {number(sums.warp_operations / warps)} a warp")
+    parts += [f"{kind} operations: {count:,}" for kind, count in sums.operations.items()]
     return "; ".join(parts)
 
 

@@ -11,7 +11,7 @@ from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
     from cudalab.backends.trace import Access, Kind, Place, Space
-    from cudalab.microscope.profile import Json, KernelProfile, Profile
+    from cudalab.microscope.profile import KernelProfile, Profile
 
 # What both devices count, and what it is called.
 QUANTITIES = {
@@ -30,10 +30,10 @@ _ACCESSES: dict[str, tuple[Space, tuple[Kind, ...]]] = {
 }
 
 
-def scaled(kernel: KernelProfile) -> Json:
+def scaled(kernel: KernelProfile) -> dict[str, int]:
     """A kernel's totals for all its blocks, where only some were traced."""
-    found = kernel.totals()
-    return {name: round(found[name] * _factor(kernel)) for name in QUANTITIES}
+    sums = kernel.totals()
+    return {name: round(getattr(sums, name) * _factor(kernel)) for name in QUANTITIES}
 
 
 def deviation(here: float, there: float) -> float | None:

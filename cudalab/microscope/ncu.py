@@ -384,7 +384,14 @@ def on_cuda(
     ncu = find_ncu()
     reader = load_reader(ncu)
     shown = {axis: case[axis] for axis in lab.axes}
-    found = profile.Profile("cuda", "a GPU", 32, lab.name, shown, data.words)
+    found = profile.Profile(
+        device="cuda",
+        device_name="a GPU",
+        banks=32,
+        lab=lab.name,
+        case=shown,
+        input=data.words,
+    )
     for variant in variants:
         chosen = ["--kernel", str(own_file)] if own_file else ["--variant", variant.name]
         command = [
@@ -392,8 +399,13 @@ def on_cuda(
             *("--device", "cuda", *chosen, *case_arguments(lab, case)),
             *("-i", str(data.path), "-o", str(folder / "out.bin")),
         ]
-        one = profile.VariantProfile(variant.name, variant.summary, variant.label, variant.order)
-        one.texts = profile.texts_of(source.load(variant.path, variant.label))
+        one = profile.VariantProfile(
+            name=variant.name,
+            summary=variant.summary,
+            label=variant.label,
+            order=variant.order,
+            texts=profile.texts_of(source.load(variant.path, variant.label)),
+        )
         report = folder / f"{len(found.variants)}.ncu-rep"
         try:
             run(ncu, [*BY_INSTRUCTION, *SHAPE, *OPERATIONS], report, command)

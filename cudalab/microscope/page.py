@@ -9,7 +9,8 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from cudalab.microscope import annotate, compare
-from cudalab.microscope.profile import BANKS, document
+from cudalab.microscope.document import document
+from cudalab.microscope.profile import BANKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -141,14 +142,14 @@ def _kernel(variant: VariantProfile, kernel: KernelProfile) -> str:
 
 def _tiles(kernel: KernelProfile) -> str:
     """What the kernel is like, in a few figures."""
-    found = kernel.totals()
+    sums = kernel.totals()
     tiles = []
-    if found["global_sectors"]:
-        useful = f"{100 * found['global_efficiency']:.0f} %"
+    if sums.global_efficiency is not None:
+        useful = f"{100 * sums.global_efficiency:.0f} %"
         tiles.append(("Global memory, useful bytes", useful, ""))
-    if found["shared_requests"]:
-        degree = found["conflict_degree_max"]
-        mean = found["shared_wavefronts"] / max(found["shared_ideal_wavefronts"], 1)
+    if sums.shared_requests:
+        degree = sums.conflict_degree_max
+        mean = sums.shared_wavefronts / max(sums.shared_ideal_wavefronts, 1)
         tiles.append(
             (
                 "Worst bank conflict",
@@ -156,14 +157,14 @@ def _tiles(kernel: KernelProfile) -> str:
                 f"{mean:.2f} × the wavefronts",  # noqa: RUF001 - a multiplication sign
             )
         )
-    if found["branches"]:
-        split = annotate.share(found["divergence"])
+    if sums.branches:
+        split = annotate.share(sums.divergence)
         tiles.append(("Branches that split a warp", f"{split} %", ""))
-    if found["barriers"]:
-        each = found["barriers"] / max(kernel.trace.blocks_traced, 1)
+    if sums.barriers:
+        each = sums.barriers / max(kernel.trace.blocks_traced, 1)
         tiles.append(("Barriers a block", annotate.number(each), ""))
-    if found["arithmetic_intensity"]:
-        tiles.append(("Arithmetic intensity", f"{found['arithmetic_intensity']:.2f}", "flop/byte"))
+    if sums.arithmetic_intensity:
+        tiles.append(("Arithmetic intensity", f"{sums.arithmetic_intensity:.2f}", "flop/byte"))
     cells = [
         f"<div><dt>{_text(title)}</dt><dd>{_text(figure)} <small>{_text(rest)}</small></dd></div>"
         for title, figure, rest in tiles

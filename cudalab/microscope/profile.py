@@ -1,13 +1,13 @@
-"""What the accesses of a kernel cost, by source line: put together, named and written as JSON.
+"""What the accesses of a kernel cost, by source line: put together and named.
 
-The launches that an instrument has traced (trace.py) become a `Profile`. It is printed by
-annotate.py, drawn by profile_page.py, and its JSON is described in docs/profile.md.
+The launches that an instrument has traced (backends/trace.py) become a `Profile`. annotate.py lays
+it out for a terminal, page.py for a browser, document.py as JSON.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab import runner
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.backends.base import Device
-    from cudalab.backends.trace import Access, Branch, LaunchTrace, Place
+    from cudalab.backends.trace import Access, Branch, Kind, LaunchTrace, Place, Space
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, HostInputs, Size
+    from cudalab.system.records import Scalar
 
-Json = dict[str, Any]
-
-SCHEMA = "cudalab-profile/1"
 SECTOR_BYTES = 32
 SECTORS_PER_PASS = 4  # 128 bytes: what shared memory, and the cache beside it, move at once
 BANKS = {32: "32 banks, a warp at a time", 16: "16 banks, half a warp at a time (the lecture's)"}
@@ -41,6 +39,7 @@ class Line:
     """What happens at one line of the source, in one kernel."""
 
     place: Place
+    _: KW_ONLY
     accesses: list[Access] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
     barriers: int = 0  # by blocks
@@ -91,12 +90,12 @@ class KernelProfile:
             line(place).warp_operations += count
         return {place: found[place] for place in sorted(found, key=lambda p: (p.file, p.line))}
 
-    def totals(self) -> Json:
+    def totals(self) -> Totals:
         """The kernel's counts over all lines."""
         return totals(self.trace)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class VariantProfile:
     """One variant's kernels and the source files that they are made of."""
 
@@ -162,7 +161,7 @@ class VariantProfile:
         return said
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Profile:
     """What one call of `cudalab profile` found on one device."""
 
@@ -170,7 +169,7 @@ class Profile:
     device_name: str
     banks: int
     lab: str
-    case: Json
+    case: dict[str, Scalar]
     input: str  # what was computed, in words
     variants: list[VariantProfile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -193,48 +192,96 @@ def ideal_passes(access: Access) -> float:
     return access.ideal_sectors / SECTORS_PER_PASS if access.space == "global" else 0.0
 
 
-def totals(trace: LaunchTrace) -> Json:
+@dataclass(frozen=True, kw_only=True)
+class Totals:
     """The counts of a kernel over all its lines, as they stand in the JSON."""
-    memory = [access for access in trace.accesses if access.space == "global"]
-    shared = [access for access in trace.accesses if access.space == "shared"]
-    sectors, ideal = _sum(memory, "sectors"), _sum(memory, "ideal_sectors")
-    floats = trace.operations.get("float", 0) + trace.operations.get("double", 0)
+
+    global_load_requests: int
+    global_store_requests: int
+    global_atomic_requests: int
+    global_load_sectors: int
+    global_store_sectors: int
+    global_sectors: int
+    global_ideal_sectors: int
+    global_efficiency: float | None
+    shared_load_requests: int
+    shared_store_requests: int
+    shared_load_wavefronts: int
+    shared_store_wavefronts: int
+    shared_atomic_wavefronts: int
+    shared_requests: int
+    shared_wavefronts: int
+    shared_ideal_wavefronts: int
+    bank_conflicts: int
+    conflict_degree_max: int
+    branches: int
+    divergent_branches: int
+    divergence: float | None
+    barriers: int
+    warp_operations: int
+    operations: dict[str, int]
+    arithmetic_intensity: float | None
+
+    @property
+    def global_requests(self) -> int:
+        """Loads, stores and atomics."""
+        return self.global_load_requests + self.global_store_requests + self.global_atomic_requests
+
+
+def totals(trace: LaunchTrace) -> Totals:
+    """The counts of a kernel over all its lines."""
+    memory, shared = _Accesses(trace, "global"), _Accesses(trace, "shared")
+    sectors, ideal_sectors = memory.sum("sectors"), memory.sum("ideal_sectors")
+    wavefronts, ideal_wavefronts = shared.sum("wavefronts"), shared.sum("ideal_wavefronts")
     executed = sum(branch.executions for branch in trace.branches)
     divergent = sum(branch.divergent for branch in trace.branches)
-    return {
-        "global_load_requests": _sum([a for a in memory if a.kind == "load"], "requests"),
-        "global_store_requests": _sum([a for a in memory if a.kind == "store"], "requests"),
-        "global_atomic_requests": _sum([a for a in memory if a.kind == "atomic"], "requests"),
-        "global_load_sectors": _sum([a for a in memory if a.kind == "load"], "sectors"),
-        "global_store_sectors": _sum([a for a in memory if a.kind == "store"], "sectors"),
-        "global_sectors": sectors,
-        "global_ideal_sectors": ideal,
-        "global_efficiency": _ratio(ideal, sectors),
-        "shared_load_requests": _sum([a for a in shared if a.kind == "load"], "requests"),
-        "shared_store_requests": _sum([a for a in shared if a.kind == "store"], "requests"),
-        "shared_load_wavefronts": _sum([a for a in shared if a.kind == "load"], "wavefronts"),
-        "shared_store_wavefronts": _sum([a for a in shared if a.kind == "store"], "wavefronts"),
-        "shared_atomic_wavefronts": _sum([a for a in shared if a.kind == "atomic"], "wavefronts"),
-        "shared_requests": _sum(shared, "requests"),
-        "shared_wavefronts": _sum(shared, "wavefronts"),
-        "shared_ideal_wavefronts": _sum(shared, "ideal_wavefronts"),
-        "bank_conflicts": _sum(shared, "wavefronts") - _sum(shared, "ideal_wavefronts"),
-        "conflict_degree_max": max((a.conflict_degree_max for a in shared), default=0),
-        "branches": executed,
-        "divergent_branches": divergent,
-        "divergence": _ratio(divergent, executed),
-        "barriers": sum(trace.barriers.values()),
-        "warp_operations": sum(trace.warp_operations.values()),
-        "operations": dict(trace.operations),
-        "arithmetic_intensity": _ratio(floats, SECTOR_BYTES * sectors) if floats else None,
-    }
+    floats = trace.operations.get("float", 0) + trace.operations.get("double", 0)
+    return Totals(
+        global_load_requests=memory.sum("requests", "load"),
+        global_store_requests=memory.sum("requests", "store"),
+        global_atomic_requests=memory.sum("requests", "atomic"),
+        global_load_sectors=memory.sum("sectors", "load"),
+        global_store_sectors=memory.sum("sectors", "store"),
+        global_sectors=sectors,
+        global_ideal_sectors=ideal_sectors,
+        global_efficiency=ratio(ideal_sectors, sectors),
+        shared_load_requests=shared.sum("requests", "load"),
+        shared_store_requests=shared.sum("requests", "store"),
+        shared_load_wavefronts=shared.sum("wavefronts", "load"),
+        shared_store_wavefronts=shared.sum("wavefronts", "store"),
+        shared_atomic_wavefronts=shared.sum("wavefronts", "atomic"),
+        shared_requests=shared.sum("requests"),
+        shared_wavefronts=wavefronts,
+        shared_ideal_wavefronts=ideal_wavefronts,
+        bank_conflicts=wavefronts - ideal_wavefronts,
+        conflict_degree_max=max((a.conflict_degree_max for a in shared.accesses), default=0),
+        branches=executed,
+        divergent_branches=divergent,
+        divergence=ratio(divergent, executed),
+        barriers=sum(trace.barriers.values()),
+        warp_operations=sum(trace.warp_operations.values()),
+        operations=dict(trace.operations),
+        arithmetic_intensity=ratio(floats, SECTOR_BYTES * sectors) if floats else None,
+    )
+
+
+class _Accesses:
+    """A kernel's accesses to one kind of memory."""
+
+    def __init__(self, trace: LaunchTrace, space: Space) -> None:
+        self.accesses = [access for access in trace.accesses if access.space == space]
+
+    def sum(self, name: str, kind: Kind | None = None) -> int:
+        """The sum of one count, of all accesses or of loads, stores or atomics."""
+        return _sum([a for a in self.accesses if kind in (None, a.kind)], name)
 
 
 def _sum(accesses: Iterable[Access], name: str) -> int:
     return sum(int(getattr(access, name)) for access in accesses)
 
 
-def _ratio(part: float, whole: float) -> float | None:
+def ratio(part: float, whole: float) -> float | None:
+    """The part of the whole; None where there is no whole."""
     return part / whole if whole else None
 
 
@@ -318,118 +365,6 @@ def _merged_branch(parts: list[Branch]) -> Branch:
     )
 
 
-# JSON --------------------------------------------------------------------------------------------
-
-
-def document(profile: Profile) -> Json:
-    """The whole profile: flat lists, one entry a kernel, access, branch or barrier."""
-    kernels, accesses, branches, barriers = [], [], [], []
-    for variant in profile.variants:
-        for kernel in variant.kernels:
-            of = {"variant": variant.name, "kernel": kernel.name}
-            kernels.append({**of, **_kernel_row(kernel)})
-            accesses += [{**of, **access_row(access)} for access in kernel.trace.accesses]
-            branches += [{**of, **_branch_row(branch)} for branch in kernel.trace.branches]
-            barriers += [
-                {**of, **_place(place), "kind": kind, "executions": count}
-                for kind, counts in (
-                    ("block", kernel.trace.barriers),
-                    ("warp", kernel.trace.warp_operations),
-                )
-                for place, count in counts.items()
-            ]
-    return {
-        "schema": SCHEMA,
-        "device": profile.device,
-        "device_name": profile.device_name,
-        "banks": profile.banks,
-        "lab": profile.lab,
-        "case": profile.case,
-        "input": profile.input,
-        "variants": [_variant_row(variant) for variant in profile.variants],
-        "kernels": kernels,
-        "accesses": accesses,
-        "branches": branches,
-        "barriers": barriers,
-        "notes": profile.notes,
-    }
-
-
-def _variant_row(variant: VariantProfile) -> Json:
-    worst = variant.worst_conflict
-    degree = worst[1].conflict_degree_max if worst else 0
-    return {
-        "variant": variant.name,
-        "summary": variant.summary,
-        "file": variant.label,
-        "failed": variant.failed or None,
-        "verdict": variant.verdict,
-        "bank_conflicts": degree > 1,
-        "conflict_degree_max": degree,
-        "conflict_file": worst[1].place.file if worst and degree > 1 else None,
-        "conflict_line": worst[1].place.line if worst and degree > 1 else None,
-    }
-
-
-def _kernel_row(kernel: KernelProfile) -> Json:
-    trace = kernel.trace
-    return {
-        "launches": kernel.launches,
-        "grid": list(trace.grid),
-        "block": list(trace.block),
-        "blocks": trace.blocks,
-        "blocks_traced": trace.blocks_traced,
-        "warps_traced": trace.warps_traced,
-        **totals(trace),
-    }
-
-
-def access_row(access: Access) -> Json:
-    """One access, with the ratios that are read most."""
-    return {
-        **_place(access.place),
-        "space": access.space,
-        "access": access.kind,
-        "buffer": access.buffer,
-        "bytes_per_lane": access.bytes_per_lane,
-        "requests": access.requests,
-        "lanes": access.lanes,
-        "lanes_per_request": _ratio(access.lanes, access.requests),
-        "sectors": access.sectors,
-        "ideal_sectors": access.ideal_sectors,
-        "sectors_per_request": _ratio(access.sectors, access.requests),
-        "ideal_sectors_per_request": _ratio(access.ideal_sectors, access.requests),
-        "efficiency": _ratio(ideal_passes(access), passes(access)),
-        "wavefronts": access.wavefronts,
-        "ideal_wavefronts": access.ideal_wavefronts,
-        "wavefronts_per_request": _ratio(access.wavefronts, access.requests),
-        "bank_conflicts": access.wavefronts - access.ideal_wavefronts,
-        "conflict_degree_max": access.conflict_degree_max,
-        "conflict_degree_mean": access.conflict_degree_mean,
-        "same_address_max": access.same_address_max,
-        "same_address_mean": access.same_address_mean,
-        "steps": [
-            {"requests": s.requests, "conflict_degree": s.conflict_degree, "sectors": s.sectors}
-            for s in access.steps
-        ],
-    }
-
-
-def _branch_row(branch: Branch) -> Json:
-    return {
-        **_place(branch.place),
-        "executions": branch.executions,
-        "divergent": branch.divergent,
-        "divergence": _ratio(branch.divergent, branch.executions),
-        "lanes_first_mean": _ratio(branch.lanes_first, branch.divergent),
-        "lanes_second_mean": _ratio(branch.lanes_second, branch.divergent),
-    }
-
-
-def _place(place: Place) -> Json:
-    return {"file": place.file, "line": place.line}
-
-
 # Running -----------------------------------------------------------------------------------------
 
 
@@ -473,7 +408,9 @@ def profile_variant(
 
     A variant that cannot run is a profile that says why.
     """
-    found = VariantProfile(variant.name, variant.summary, variant.label, variant.order)
+    found = VariantProfile(
+        name=variant.name, summary=variant.summary, label=variant.label, order=variant.order
+    )
     try:
         loaded = source.load(variant.path, variant.label)
         found.texts = texts_of(loaded)

@@ -7,7 +7,7 @@ happened, where, why it is a problem and what usually cures it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from cudalab.labs import registry
 from cudalab.labs.compare import show
 from cudalab.language import source
 from cudalab.microscope.profile import texts_of
+from cudalab.system import records
+from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case, Size
     from cudalab.microscope.profile import Data
 
-Json = dict[str, Any]
+Identity = tuple[object, ...]  # of a mistake
 
 SCHEMA = "cudalab-sanitize/1"
 POISONS = (0xA5, 0x5A)  # what an output holds before two runs; no byte of an answer follows both
@@ -393,6 +395,59 @@ def default_sizes(lab: Lab, case: Case) -> tuple[Size, ...]:
     return SIZES.get(lab.name, ANY_SIZES)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FindingRow:
+    """A finding and its explanation, flat, with the lines of the source that it names."""
+
+    kind: str
+    title: str
+    note: bool
+    kernel: str
+    file: str
+    line: int
+    block: list[int]
+    thread: list[int]
+    access: str | None
+    space: str | None
+    bytes: int
+    buffer: str | None
+    index: int | None
+    beyond: int | None
+    other_file: str | None
+    other_line: int | None
+    other_block: list[int] | None
+    other_thread: list[int] | None
+    other_access: str | None
+    missing: str | None
+    detail: str
+    count: int
+    input: str
+    code: str
+    other_code: str | None
+    what: str
+    why: str
+    cure: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """All that was found in one variant; docs/profile.md describes its JSON."""
+
+    schema: str = SCHEMA
+    lab: str
+    variant: str
+    file: str
+    case: dict[str, Scalar]
+    inputs: list[str]
+    clean: bool
+    findings: list[FindingRow]  # errors first, then notes
+
+
+def read(path: Path) -> Document:
+    """The document that a `Report` has written."""
+    return records.read(Document, json.loads(path.read_text(encoding="utf-8")))
+
+
 @dataclass
 class Report:
     """What is found so far; written to `path` each time, since the next kernel may crash."""
@@ -401,8 +456,9 @@ class Report:
     variant: Variant
     case: Case
     path: Path
+    _: KW_ONLY
     inputs: list[str] = field(default_factory=list)
-    rows: list[Json] = field(default_factory=list)
+    rows: dict[Identity, FindingRow] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)  # file -> its lines
 
     def __post_init__(self) -> None:
@@ -413,85 +469,79 @@ class Report:
     @property
     def clean(self) -> bool:
         """Whether nothing but notes was found."""
-        return all(row["note"] for row in self.rows)
+        return all(row.note for row in self.rows.values())
 
-    def add(self, found: Iterable[Finding], words: str) -> None:
+    def add(self, findings: Iterable[Finding], words: str) -> None:
         """Take findings in; one that is there already counts more."""
-        known = {_identity(row): row for row in self.rows}
-        for finding in found:
+        for finding in findings:
             row = finding_row(finding, words, self.texts)
-            same = known.setdefault(_identity(row), row)
-            if same is row:
-                self.rows.append(row)
-                continue
-            count = same["count"] + row["count"]
-            if needs_more(row["missing"], same["missing"]):
-                same.update(row)
-            same["count"] = count
+            known = self.rows.get(_identity(row))
+            if known:
+                kept = row if needs_more(row.missing, known.missing) else known
+                row = replace(kept, count=known.count + row.count)
+            self.rows[_identity(row)] = row
         self.save()
 
     def save(self) -> None:
         """Write the document, whole or not at all."""
         with output_file(self.path) as fd:
-            write_all(fd, [json.dumps(self.document()).encode()], str(self.path))
+            write_all(fd, [json.dumps(asdict(self.document())).encode()], str(self.path))
 
-    def document(self) -> Json:
+    def document(self) -> Document:
         """Errors first, then notes, each in the order in which they were found."""
-        rows = sorted(self.rows, key=lambda row: bool(row["note"]))
-        return {
-            "schema": SCHEMA,
-            "lab": self.lab.name,
-            "variant": self.variant.name,
-            "file": self.variant.label,
-            "case": dict(self.case),
-            "inputs": self.inputs,
-            "clean": self.clean,
-            "findings": rows,
-        }
+        return Document(
+            lab=self.lab.name,
+            variant=self.variant.name,
+            file=self.variant.label,
+            case=dict(self.case),
+            inputs=self.inputs,
+            clean=self.clean,
+            findings=sorted(self.rows.values(), key=lambda row: row.note),
+        )
 
 
-def _identity(row: Json) -> tuple[Any, ...]:
+def _identity(row: FindingRow) -> Identity:
     """Equal for what is the same mistake: the two ends of a race may change places."""
-    ends = sorted([(row["file"], row["line"]), (row["other_file"] or "", row["other_line"] or 0)])
-    return (row["kind"], row["kernel"], *ends, row["buffer"], row["missing"] is None)
+    ends = sorted([(row.file, row.line), (row.other_file or "", row.other_line or 0)])
+    return (row.kind, row.kernel, *ends, row.buffer, row.missing is None)
 
 
 def finding_row(
     finding: Finding, words: str, texts: Mapping[str, Sequence[str]] | None = None
-) -> Json:
-    """A finding and its explanation, flat, with the lines of the source that it names."""
-    said = explain(finding)
+) -> FindingRow:
+    """A finding explained; `texts` are the lines of the files that it may name."""
+    explanation = explain(finding)
     other, thread = finding.other_place, finding.other_thread
-    return {
-        "kind": finding.kind,
-        "title": said.title,
-        "note": finding.note,
-        "kernel": finding.kernel,
-        "file": finding.place.file,
-        "line": finding.place.line,
-        "block": list(finding.thread.block),
-        "thread": list(finding.thread.thread),
-        "access": finding.access,
-        "space": finding.space,
-        "bytes": finding.bytes,
-        "buffer": finding.buffer,
-        "index": finding.index,
-        "beyond": finding.beyond,
-        "other_file": other.file if other else None,
-        "other_line": other.line if other else None,
-        "other_block": list(thread.block) if thread else None,
-        "other_thread": list(thread.thread) if thread else None,
-        "other_access": finding.other_access,
-        "missing": finding.missing,
-        "detail": finding.detail,
-        "count": finding.count,
-        "input": words,
-        "code": _code(texts or {}, finding.place),
-        "other_code": _code(texts or {}, other) if other else None,
-        "what": said.what,
-        "why": said.why,
-        "cure": said.cure,
-    }
+    return FindingRow(
+        kind=finding.kind,
+        title=explanation.title,
+        note=finding.note,
+        kernel=finding.kernel,
+        file=finding.place.file,
+        line=finding.place.line,
+        block=list(finding.thread.block),
+        thread=list(finding.thread.thread),
+        access=finding.access,
+        space=finding.space,
+        bytes=finding.bytes,
+        buffer=finding.buffer,
+        index=finding.index,
+        beyond=finding.beyond,
+        other_file=other.file if other else None,
+        other_line=other.line if other else None,
+        other_block=list(thread.block) if thread else None,
+        other_thread=list(thread.thread) if thread else None,
+        other_access=finding.other_access,
+        missing=finding.missing,
+        detail=finding.detail,
+        count=finding.count,
+        input=words,
+        code=_code(texts or {}, finding.place),
+        other_code=_code(texts or {}, other) if other else None,
+        what=explanation.what,
+        why=explanation.why,
+        cure=explanation.cure,
+    )
 
 
 def _code(texts: Mapping[str, Sequence[str]], place: Place) -> str:
@@ -499,10 +549,10 @@ def _code(texts: Mapping[str, Sequence[str]], place: Place) -> str:
     return lines[place.line - 1].strip() if 1 <= place.line <= len(lines) else ""
 
 
-def crash_row(error: CudalabError, kind: str) -> Json:
+def crash_row(error: CudalabError, kind: str) -> FindingRow:
     """What ended the process that ran the kernels."""
-    said = error.message.replace("\n", " ")
-    return finding_row(Finding(kind, "", NOWHERE, NOBODY, detail=said), "")
+    message = error.message.replace("\n", " ")
+    return finding_row(Finding(kind, "", NOWHERE, NOBODY, detail=message), "")
 
 
 def check(

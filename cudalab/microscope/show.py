@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.microscope import annotate
-from cudalab.microscope.profile import document
+from cudalab.microscope.document import document
 from cudalab.output import terminal
 
 if TYPE_CHECKING:

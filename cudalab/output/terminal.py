@@ -7,7 +7,7 @@ import os
 import sys
 from io import TextIOWrapper
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -259,13 +259,38 @@ def listing(found: Listing, text: str) -> None:
     target.print()
 
 
-def findings(title: str, rows: Iterable[Mapping[str, Any]]) -> None:
+class Finding(Protocol):
+    """What is printed of a finding: what happened and where, why it is wrong, and the cure."""
+
+    @property
+    def note(self) -> bool: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def what(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def cure(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def other_line(self) -> int | None: ...
+    @property
+    def other_code(self) -> str | None: ...
+
+
+def findings(title: str, rows: Iterable[Finding]) -> None:
     """Print what `sanitize` found: what happened where, and once for all alike why and the cure."""
     target = console()
     width = min(target.width, PROSE + 10)
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[bool, str, str, str], list[Finding]] = {}
     for row in rows:
-        groups.setdefault((row["note"], row["title"], row["why"], row["cure"]), []).append(row)
+        groups.setdefault((row.note, row.title, row.why, row.cure), []).append(row)
 
     def say(text: str, indent: str = "   ") -> None:
         layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": "   "}
@@ -274,15 +299,15 @@ def findings(title: str, rows: Iterable[Mapping[str, Any]]) -> None:
 
     target.print(Text(title, style="bold"), soft_wrap=True)
     for number, ((note, kind, why, cure), alike) in enumerate(groups.items(), 1):
-        seen = sum(row["count"] for row in alike)
+        seen = sum(row.count for row in alike)
         times = f", seen {seen:,} times" if seen > 1 else ""
         target.print()
         head = f"{number}. {'note: ' if note else ''}{kind}{times}"
         target.print(Text(head, style="bold" if note else "bold red"), soft_wrap=True)
-        different = list({row["what"]: row for row in reversed(alike)}.values())[::-1]
+        different = list({row.what: row for row in reversed(alike)}.values())[::-1]
         for row in different[:FINDINGS_SHOWN]:
-            say(row["what"])
-            for line, code in sorted({(row["line"], row["code"]), _other_end(row)}):
+            say(row.what)
+            for line, code in sorted({(row.line, row.code), _other_end(row)}):
                 if code:
                     shown = Text(f"   {line:>6} | ", style="dim").append(code, "cyan")
                     target.print(shown, no_wrap=True, overflow="ellipsis", crop=True)
@@ -292,9 +317,9 @@ def findings(title: str, rows: Iterable[Mapping[str, Any]]) -> None:
         say(f"Cure: {cure}")
 
 
-def _other_end(row: Mapping[str, Any]) -> tuple[int, str]:
+def _other_end(row: Finding) -> tuple[int, str]:
     """The line and the source of a race's or barrier's other side, where that is shown."""
-    return (row["other_line"] or row["line"], row["other_code"] or row["code"])
+    return (row.other_line or row.line, row.other_code or row.code)
 
 
 def verdict(

@@ -23,9 +23,9 @@ def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
     """Print the findings; whether there are none but notes."""
     texts = {file.label: file.text.splitlines() for file in files}
     rows = [finding_row(finding, name, texts) for finding in seen.findings]
-    rows.sort(key=lambda row: bool(row["note"]))
+    rows.sort(key=lambda row: row.note)
     wrong = [words for kind, words in seen.told if kind != "failed call"]
-    errors = sum(not row["note"] for row in rows) + len(wrong)
+    errors = sum(not row.note for row in rows) + len(wrong)
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
     said = f"{errors} found" if errors else clean
     terminal.findings(f"{name}: {said}\nlooked at: {_launches(seen)}", rows)
@@ -73,10 +73,10 @@ def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
                 _dim(trace.grid),
                 _dim(trace.block),
                 f"{trace.blocks_traced} of {trace.blocks}",
-                number(sums["global_sectors"]),
-                share(sums["global_efficiency"]),
-                number(sums["bank_conflicts"]),
-                share(sums["divergence"]),
+                number(sums.global_sectors),
+                share(sums.global_efficiency),
+                number(sums.bank_conflicts),
+                share(sums.divergence),
             ]
         )
     heads = ["launch", "kernel", "grid", "block", "traced", "sectors", "useful %"]
@@ -84,10 +84,24 @@ def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
     terminal.table(f"{name}: {_launches(seen)}", heads, launches)
     if len(seen.traces) > LAUNCHES_SHOWN:
         terminal.lines([f"... and {len(seen.traces) - LAUNCHES_SHOWN} more launches", ""])
-    program = VariantProfile(name, "", files[0].label, kernels=merged(seen.traces))
-    program.texts = {file.label: file.text for file in files}
-    found = Profile("cpu", processor_name(), 32, "program", {}, name, [program])
-    show(found)
+    program = VariantProfile(
+        name=name,
+        summary="",
+        label=files[0].label,
+        kernels=merged(seen.traces),
+        texts={file.label: file.text for file in files},
+    )
+    show(
+        Profile(
+            device="cpu",
+            device_name=processor_name(),
+            banks=32,
+            lab="program",
+            case={},
+            input=name,
+            variants=[program],
+        )
+    )
     _failures(seen)
     return True
 

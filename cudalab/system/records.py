@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from cudalab.errors import InputError
 
 Record = TypeVar("Record")
+Scalar = str | int | float | bool | None
 
 _NUMBERS = {int: (int,), float: (int, float)}
 _hints = cache(get_type_hints)

@@ -18,11 +18,12 @@ from traced import BARRIER, FILE, LADDER, OUT, STORE, TREE, memory, profiled, sh
 
 from cudalab import labs
 from cudalab.backends.trace import Place
-from cudalab.errors import UsageError
+from cudalab.errors import InputError, UsageError
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.microscope import annotate, compare, profile
 from cudalab.microscope import page as profile_page
+from cudalab.microscope.document import document, from_json, to_json
 
 # Counting ----------------------------------------------------------------------------------------
 
@@ -62,21 +63,21 @@ def test_kernels_stay_apart():
 
 def test_totals():
     found = profile.totals(trace())
-    assert found["global_load_requests"] == 512
-    assert found["global_sectors"] == 2112
-    assert found["global_efficiency"] == 1
-    assert found["shared_wavefronts"] == 512 + 3 * 2816 + 64
-    assert found["bank_conflicts"] == 3 * (2816 - 960)
-    assert found["conflict_degree_max"] == 8
-    assert found["divergence"] == pytest.approx(384 / 4608)
-    assert found["arithmetic_intensity"] == pytest.approx(2048 / (32 * 2112))
+    assert found.global_load_requests == 512
+    assert found.global_sectors == 2112
+    assert found.global_efficiency == 1
+    assert found.shared_wavefronts == 512 + 3 * 2816 + 64
+    assert found.bank_conflicts == 3 * (2816 - 960)
+    assert found.conflict_degree_max == 8
+    assert found.divergence == pytest.approx(384 / 4608)
+    assert found.arithmetic_intensity == pytest.approx(2048 / (32 * 2112))
 
 
 def test_nothing_counted_is_no_ratio():
     found = profile.totals(trace(accesses=(), branches=(), operations={}))
-    assert found["global_efficiency"] is None
-    assert found["divergence"] is None
-    assert found["arithmetic_intensity"] is None
+    assert found.global_efficiency is None
+    assert found.divergence is None
+    assert found.arithmetic_intensity is None
 
 
 def test_passes_are_one_measure_for_both_memories():
@@ -88,7 +89,7 @@ def test_passes_are_one_measure_for_both_memories():
 
 
 def test_the_json_is_flat():
-    found = json.loads(json.dumps(profile.document(profiled())))
+    found = json.loads(json.dumps(to_json(document(profiled()))))
     assert found["schema"] == "cudalab-profile/1"
     (variant,) = found["variants"]
     assert (variant["bank_conflicts"], variant["conflict_degree_max"]) == (True, 8)
@@ -104,12 +105,21 @@ def test_the_json_is_flat():
         assert all(row["kernel"] == "reduce_blocks" for row in rows)
 
 
+def test_what_is_written_can_be_read():
+    found = document(profiled())
+    assert from_json(json.loads(json.dumps(to_json(found, compared=found)))) == found
+    with pytest.raises(InputError, match=r"^kernels\[0\]\.blocks: a str is not expected$"):
+        from_json(
+            json.loads(json.dumps(to_json(found)).replace('"blocks": 4096', '"blocks": "many"'))
+        )
+
+
 def test_the_schema_is_documented():
     text = (source.kernels_dir().parent / "docs" / "profile.md").read_text(encoding="utf-8")
-    document = profile.document(profiled())
-    keys = set(document)
+    stored = to_json(document(profiled()))
+    keys = set(stored)
     for name in ("variants", "kernels", "accesses", "branches", "barriers"):
-        keys |= set(document[name][0])
+        keys |= set(stored[name][0])
     missing = [key for key in sorted(keys) if f"`{key}`" not in text]
     assert not missing
 

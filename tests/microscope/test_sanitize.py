@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import permutations
 from pathlib import Path
 
@@ -144,14 +144,15 @@ def test_the_same_mistake_is_one_finding(tmp_path):
     turned = finding("race", place=Place(FILE, 26), other_place=Place(FILE, 31), count=4)
     found.add([one], "n = 10")
     found.add([turned, finding("race"), finding("same_word", note=True)], "n = 20")
-    document = json.loads(found.path.read_text(encoding="utf-8"))
-    assert [(row["kind"], row["count"]) for row in document["findings"]] == [
+    document = sanitize.read(found.path)
+    assert document == found.document()
+    assert [(row.kind, row.count) for row in document.findings] == [
         ("race", 5),
         ("race", 1),
         ("same_word", 1),
     ]
-    assert not document["clean"]
-    assert document["findings"][0]["input"] == "n = 10"
+    assert not document.clean
+    assert document.findings[0].input == "n = 10"
 
 
 def test_the_barrier_that_cures_both_is_named(tmp_path):
@@ -162,23 +163,23 @@ def test_the_barrier_that_cures_both_is_named(tmp_path):
         found = report(tmp_path)
         for one in order:
             found.add([one], "n = 10")
-        (row,) = found.document()["findings"]
-        assert (row["missing"], row["thread"], row["count"]) == ("__syncthreads", [81, 0, 0], 9)
-        assert "no __syncthreads() between" in row["what"]
-        assert "Put __syncthreads()" in row["cure"]
+        (row,) = found.document().findings
+        assert (row.missing, row.thread, row.count) == ("__syncthreads", [81, 0, 0], 9)
+        assert "no __syncthreads() between" in row.what
+        assert "Put __syncthreads()" in row.cure
 
 
 def test_notes_leave_a_kernel_clean(tmp_path):
     found = report(tmp_path)
     found.add([finding("same_word", note=True)], "n = 10")
-    assert found.document()["clean"]
+    assert found.document().clean
 
 
 def test_keys_are_documented(tmp_path):
     found = report(tmp_path)
     found.add([finding("race")], "n = 10")
     text = (BROKEN.parent.parent / "docs" / "profile.md").read_text(encoding="utf-8")
-    document = found.document()
+    document = asdict(found.document())
     keys = [*document, *document["findings"][0], *sanitize.KINDS]
     assert not [key for key in keys if f"`{key}`" not in text]
 
@@ -290,8 +291,8 @@ def test_a_right_variant_is_clean(lab, variant, case, tmp_path):
             ),
             CpuDevice,
         )
-    errors = [row for row in found.rows if not row["note"]]
-    assert not errors, "\n".join(row["what"] for row in errors)
+    errors = [row for row in found.rows.values() if not row.note]
+    assert not errors, "\n".join(row.what for row in errors)
 
 
 def test_lanes_that_write_one_word_are_a_note():

@@ -17,7 +17,8 @@ from cudalab.bench.report.samples import samples
 from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.microscope.annotate import summary_grid
-from cudalab.microscope.profile import SCHEMA as PROFILE
+from cudalab.microscope.document import SCHEMA as PROFILE
+from cudalab.microscope.document import from_json
 from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
@@ -74,13 +75,14 @@ def build(source: Source) -> list[Block]:
 def _profile(text: str) -> list[Block]:
     """The JSON of `cudalab profile` as a table and sentences, other text as it is."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or found.get("schema") != PROFILE:
+        parsed = None
+    if not isinstance(parsed, dict) or parsed.get("schema") != PROFILE:
         return [Code(text.rstrip())]
-    said = [Text(f"{one['variant']}: {one['verdict']}.") for one in found["variants"]]
-    return [Table(summary_grid(found)), *said]
+    profile = from_json(parsed)
+    verdicts = [Text(f"{one.variant}: {one.verdict}.") for one in profile.variants]
+    return [Table(summary_grid(profile)), *verdicts]
 
 
 def _paragraphs(text: str) -> list[Block]:

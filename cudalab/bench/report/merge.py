@@ -10,7 +10,8 @@ from cudalab.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.bench.document import Document, Environment, Scalar, Table
+    from cudalab.bench.document import Document, Environment, Table
+    from cudalab.system.records import Scalar
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,261 @@
+"""The JSON of a profile: flat lists, one entry a kernel, access, branch or barrier.
+
+docs/profile.md describes it. The fields are its keys, in its order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from cudalab.backends.trace import Step  # noqa: TC001 - read at run time by `records`
+from cudalab.microscope.profile import Totals, ideal_passes, passes, ratio
+from cudalab.system import records
+from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
+
+if TYPE_CHECKING:
+    from cudalab.backends.trace import Access, Branch, LaunchTrace, Place
+    from cudalab.microscope.profile import KernelProfile, Profile, VariantProfile
+
+SCHEMA = "cudalab-profile/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantRow:
+    """One variant, and whether it has bank conflicts."""
+
+    variant: str
+    summary: str
+    file: str
+    failed: str | None
+    verdict: str
+    bank_conflicts: bool
+    conflict_degree_max: int
+    conflict_file: str | None
+    conflict_line: int | None
+
+
+@dataclass(frozen=True)
+class _Whose:
+    """The kernel that a row belongs to."""
+
+    variant: str
+    kernel: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Launched(_Whose):
+    """A kernel's launches, all of them together; grid and block are those of the first."""
+
+    launches: int
+    grid: list[int]
+    block: list[int]
+    blocks: int
+    blocks_traced: int
+    warps_traced: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelRow(Totals, _Launched):
+    """One kernel with its counts over all lines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessCosts:
+    """One access, with the ratios that are read most."""
+
+    file: str
+    line: int
+    space: str
+    access: str
+    buffer: str | None
+    bytes_per_lane: int
+    requests: int
+    lanes: int
+    lanes_per_request: float | None
+    sectors: int
+    ideal_sectors: int
+    sectors_per_request: float | None
+    ideal_sectors_per_request: float | None
+    efficiency: float | None
+    wavefronts: int
+    ideal_wavefronts: int
+    wavefronts_per_request: float | None
+    bank_conflicts: int
+    conflict_degree_max: int
+    conflict_degree_mean: float
+    same_address_max: int
+    same_address_mean: float
+    steps: list[Step]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessRow(AccessCosts, _Whose):
+    """One access of one kernel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BranchRow(_Whose):
+    """One branch: how often warps came to it, and how often it split them."""
+
+    file: str
+    line: int
+    executions: int
+    divergent: int
+    divergence: float | None
+    lanes_first_mean: float | None
+    lanes_second_mean: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BarrierRow(_Whose):
+    """One barrier of a block or operation of a warp."""
+
+    file: str
+    line: int
+    kind: str
+    executions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A whole profile."""
+
+    schema: str = SCHEMA
+    device: str
+    device_name: str
+    banks: int
+    lab: str
+    case: dict[str, Scalar]
+    input: str
+    variants: list[VariantRow]
+    kernels: list[KernelRow]
+    accesses: list[AccessRow]
+    branches: list[BranchRow]
+    barriers: list[BarrierRow]
+    notes: list[str]
+
+
+def document(profile: Profile) -> Document:
+    """A profile as it is stored."""
+    kernels = [
+        (_Whose(variant.name, kernel.name), kernel)
+        for variant in profile.variants
+        for kernel in variant.kernels
+    ]
+    return Document(
+        device=profile.device,
+        device_name=profile.device_name,
+        banks=profile.banks,
+        lab=profile.lab,
+        case=profile.case,
+        input=profile.input,
+        variants=[_variant_row(variant) for variant in profile.variants],
+        kernels=[_kernel_row(whose, kernel) for whose, kernel in kernels],
+        accesses=[
+            AccessRow(**vars(whose), **vars(access_costs(access)))
+            for whose, kernel in kernels
+            for access in kernel.trace.accesses
+        ],
+        branches=[
+            _branch_row(whose, branch)
+            for whose, kernel in kernels
+            for branch in kernel.trace.branches
+        ],
+        barriers=[row for whose, kernel in kernels for row in _barrier_rows(whose, kernel.trace)],
+        notes=profile.notes,
+    )
+
+
+def to_json(first: Document, compared: Document | None = None) -> dict[str, object]:
+    """What is written: one profile, with that of another device below it."""
+    return asdict(first) | ({"compared": asdict(compared)} if compared else {})
+
+
+def from_json(parsed: dict[str, object]) -> Document:
+    """The profile that was written; that of another device is left out."""
+    return records.read(Document, {key: parsed[key] for key in parsed if key != "compared"})
+
+
+def _variant_row(variant: VariantProfile) -> VariantRow:
+    worst = variant.worst_conflict
+    degree = worst[1].conflict_degree_max if worst else 0
+    place = worst[1].place if worst and degree > 1 else None
+    return VariantRow(
+        variant=variant.name,
+        summary=variant.summary,
+        file=variant.label,
+        failed=variant.failed or None,
+        verdict=variant.verdict,
+        bank_conflicts=degree > 1,
+        conflict_degree_max=degree,
+        conflict_file=place.file if place else None,
+        conflict_line=place.line if place else None,
+    )
+
+
+def _kernel_row(whose: _Whose, kernel: KernelProfile) -> KernelRow:
+    trace = kernel.trace
+    return KernelRow(
+        **vars(whose),
+        launches=kernel.launches,
+        grid=list(trace.grid),
+        block=list(trace.block),
+        blocks=trace.blocks,
+        blocks_traced=trace.blocks_traced,
+        warps_traced=trace.warps_traced,
+        **vars(kernel.totals()),
+    )
+
+
+def access_costs(access: Access) -> AccessCosts:
+    """The counts of an access and their ratios."""
+    return AccessCosts(
+        file=access.place.file,
+        line=access.place.line,
+        space=access.space,
+        access=access.kind,
+        buffer=access.buffer,
+        bytes_per_lane=access.bytes_per_lane,
+        requests=access.requests,
+        lanes=access.lanes,
+        lanes_per_request=ratio(access.lanes, access.requests),
+        sectors=access.sectors,
+        ideal_sectors=access.ideal_sectors,
+        sectors_per_request=ratio(access.sectors, access.requests),
+        ideal_sectors_per_request=ratio(access.ideal_sectors, access.requests),
+        efficiency=ratio(ideal_passes(access), passes(access)),
+        wavefronts=access.wavefronts,
+        ideal_wavefronts=access.ideal_wavefronts,
+        wavefronts_per_request=ratio(access.wavefronts, access.requests),
+        bank_conflicts=access.wavefronts - access.ideal_wavefronts,
+        conflict_degree_max=access.conflict_degree_max,
+        conflict_degree_mean=access.conflict_degree_mean,
+        same_address_max=access.same_address_max,
+        same_address_mean=access.same_address_mean,
+        steps=list(access.steps),
+    )
+
+
+def _branch_row(whose: _Whose, branch: Branch) -> BranchRow:
+    return BranchRow(
+        **vars(whose),
+        **vars(branch.place),
+        executions=branch.executions,
+        divergent=branch.divergent,
+        divergence=ratio(branch.divergent, branch.executions),
+        lanes_first_mean=ratio(branch.lanes_first, branch.divergent),
+        lanes_second_mean=ratio(branch.lanes_second, branch.divergent),
+    )
+
+
+def _barrier_rows(whose: _Whose, trace: LaunchTrace) -> list[BarrierRow]:
+    counts: list[tuple[str, dict[Place, int]]] = [
+        ("block", trace.barriers),
+        ("warp", trace.warp_operations),
+    ]
+    return [
+        BarrierRow(**vars(whose), **vars(place), kind=kind, executions=executions)
+        for kind, by_place in counts
+        for place, executions in by_place.items()
+    ]
