@@ -138,6 +138,17 @@ def test_links_lead_somewhere():
             assert link.startswith("https://") or (REPOSITORY / link).exists(), link
 
 
+PLACES = (REPOSITORY, REPOSITORY / "cudalab", REPOSITORY / "cudalab" / "backends" / "cpu")
+
+
+def test_contributing_names_files_that_exist():
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w.-]+/[\w./-]*)`", text))
+    files = {name for name in named if not re.search("my_|LAB", name)}
+    assert len(files) > 20
+    assert {name for name in files if not any((place / name).exists() for place in PLACES)} == set()
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_texts_have_no_tabs_and_no_machine_s_own_paths(path):
     text = path.read_text(encoding="utf-8")
