@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -17,11 +18,13 @@ from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.base import Job
 from cudalab.labs.inputs import HostInputs
-from cudalab.labs.solve import spectrum, systems
+from cudalab.labs.solve import factors, iterations, launches, spectrum, systems
 from cudalab.labs.solve.factors import UNIT, BlockedFactors, Factors
+from cudalab.labs.solve.iterations import chebyshev_coefficients
 from cudalab.labs.solve.lab import quick_iteration
-from cudalab.labs.solve.plans import chebyshev_coefficients
+from cudalab.labs.solve.launches import arguments
 from cudalab.language import source
+from cudalab.language.source import parameter_names
 
 LAB = labs.get("solve")
 DTYPES = LAB.axes["dtype"]
@@ -847,3 +850,27 @@ def test_every_row_of_the_ladder_is_there():
         *ITERATIONS, "gauss_jordan", "lu_partial_pivot", "lu_blocked_panel", "complete_pivot",
     ]  # fmt: skip
     assert all(one.order < two.order for one, two in pairwise(VARIANTS))
+
+
+# Launches ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_arguments_are_called_as_the_kernels_call_their_parameters(device, monkeypatch, variant):
+    """Only their order counts, so a name in the wrong place would be believed."""
+    called = []
+
+    def recorded(**named):
+        called.append(list(named))
+        return arguments(**named)
+
+    for module in (launches, factors, iterations):
+        monkeypatch.setattr(module, "arguments", recorded)
+    kernels = parameter_names(source.load(variant.path, variant.label).text).values()
+    # What changes with every launch of a loop is not among those prepared before it.
+    known = [*kernels, *(names[:-1] for names in kernels)]
+    for dist in ("dominant", "spd"):
+        with suppress(CudalabError):  # what it does not solve
+            compute(device, variant.name, make(70, dist), case())
+    assert called
+    assert [names for names in called if names not in known] == []

@@ -22,7 +22,7 @@ from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.compare import SHOWN
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.solve.lab import allowed
-from cudalab.labs.solve.plans import backward_error
+from cudalab.labs.solve.residual import backward_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

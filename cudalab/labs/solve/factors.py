@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cudalab.labs.base import blocks_for
+from cudalab.labs.solve.launches import THREADS, arguments, launch, warp_blocks
 from cudalab.labs.solve.spectrum import RefusalError
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Job
 
 UNIT = {"float32": 2.0**-23, "float64": 2.0**-52}  # the distance from 1 to the next number
-THREADS = 256  # of the kernels that all variants share
 CHUNK = 64  # rows of a column in which a thread looks for the greatest element
 PANEL = 32  # columns
 MIN_THREADS = 256  # of an election, which then also moves as many columns at a time
@@ -49,20 +49,23 @@ class Direct:
 
     def factorize(self) -> None:
         """Launch what prepares a copy of A; `check` tells later whether it could."""
-        job, launch, kernels = self.job, self.job.device.launch, self.job.kernels
-        n, padded, ld = map(np.uint32, (self.n, self.padded, self.ld))
+        job, n, ld = self.job, self.n, self.ld
         job.device.copy(self.none_taken, self.taken)
         job.device.copy(self.no_status, self.status)
         launch(
-            kernels["load_scaled_rows"], warp_blocks(self.ld), THREADS, job.buffers["a"],
-            self.work, self.scales, self.relative, self.row_of, self.greatest_of, n, padded, ld,
+            job, "load_scaled_rows", warp_blocks(ld), THREADS,
+            a=job.buffers["a"], work=self.work, scales=self.scales, relative=self.relative,
+            row_of=self.row_of, greatest_of=self.greatest_of, n=n, padded=self.padded, ld=ld,
         )  # fmt: skip
-        chunks = blocks_for(self.n, THREADS), blocks_for(self.n, CHUNK)
-        sizes = kernels["find_column_sizes"]
-        launch(sizes, chunks, THREADS, self.work, self.greatest_of, n, ld)
+        chunks = blocks_for(n, THREADS), blocks_for(n, CHUNK)
         launch(
-            kernels["scale_columns"], chunks, THREADS, self.work, self.greatest_of,
-            self.column_scales, n, ld,
+            job, "find_column_sizes", chunks, THREADS,
+            work=self.work, greatest_of=self.greatest_of, n=n, ld=ld,
+        )  # fmt: skip
+        launch(
+            job, "scale_columns", chunks, THREADS,
+            work=self.work, greatest_of=self.greatest_of, column_scales=self.column_scales,
+            n=n, ld=ld,
         )  # fmt: skip
         self.eliminate()
 
@@ -80,15 +83,15 @@ class Direct:
 
     def correct(self, r: Buffer, norms: Buffer, x: Buffer) -> None:
         """Solve A d = r and add d to x; the first of `norms` is that of r."""
-        launch, kernels, n = self.job.device.launch, self.job.kernels, np.uint32(self.n)
         launch(
-            kernels["load_right_hand_side"], blocks_for(self.ld, THREADS), THREADS, r, norms,
-            self.scales, self.row_of, self.b, n, np.uint32(self.ld),
+            self.job, "load_right_hand_side", blocks_for(self.ld, THREADS), THREADS,
+            r=r, norms=norms, scales=self.scales, row_of=self.row_of, b=self.b,
+            n=self.n, ld=self.ld,
         )  # fmt: skip
         self.substitute()
         launch(
-            kernels["add_correction"], blocks_for(self.n, THREADS), THREADS, x, self.y,
-            self.column_scales, norms, n,
+            self.job, "add_correction", blocks_for(self.n, THREADS), THREADS,
+            x=x, correction=self.y, column_scales=self.column_scales, norms=norms, n=self.n,
         )  # fmt: skip
 
     def eliminate(self) -> None:
@@ -100,59 +103,85 @@ class Direct:
         raise NotImplementedError
 
 
+class Candidates(NamedTuple):
+    """The best row for a pivot in each block's rows, and how large its element is."""
+
+    sizes: Buffer
+    rows: Buffer
+
+
 class Factors(Direct):
     """L and U in place of the matrix, padded so that no kernel meets an edge."""
 
     def __init__(self, job: Job) -> None:
         dtype = np.dtype(job.case["dtype"])
         item_words = dtype.itemsize // 4
-        # Of a tile of the trailing update.
+        # Rows and columns of a tile of the trailing update.
         self.edge = job.define("TILE", least=item_words) // item_words
         padded = blocks_for(job.params["n"], PANEL) * PANEL
         super().__init__(job, padded, padded + self.edge - PANEL)
-        warps = job.define("PANEL_THREADS", least=32) // 32
-        self.panel_rows = warps * job.define("ROWS_PER_WARP")
+        self.threads = job.define("PANEL_THREADS", least=32)
+        self.panel_rows = self.threads // 32 * job.define("ROWS_PER_WARP")  # of a block
         blocks, empty = blocks_for(padded, self.panel_rows), job.device.empty
-        self.candidates = [(empty(blocks, dtype), empty(blocks, np.uint32)) for _ in range(2)]
+        self.candidates = [
+            Candidates(empty(blocks, dtype), empty(blocks, np.uint32)) for _ in range(2)
+        ]
         self.pivots = empty(padded, np.uint32)
 
     def eliminate(self) -> None:
         """A panel of 32 columns after the other: nothing is read back."""
-        launch, kernels, end = self.job.device.launch, self.job.kernels, self.padded
-        find, eliminate = kernels["find_candidates"], kernels["eliminate_column"]
-        permute, solve = kernels["permute_rows"], kernels["solve_rows"]
-        update, threads = kernels["update_trailing"], self.job.define("PANEL_THREADS")
-        lu, rows = self.work, (self.relative, self.row_of)
-        last, ld = np.uint32(end), np.uint32(self.ld)
-        for start in range(0, end, PANEL):
-            blocks, first = blocks_for(end - start, self.panel_rows), np.uint32(start)
-            found, other = self.candidates
-            launch(find, blocks, threads, lu, *rows, *found, last, ld, first)
-            for column in range(start, start + PANEL):
-                launch(
-                    eliminate, blocks, threads, lu, *rows, self.taken, *found, *other, self.pivots,
-                    self.status, self.threshold, np.uint32(blocks), last, ld, first,
-                    np.uint32(column),
-                )  # fmt: skip
-                found, other = other, found
-            moved = (lu, self.row_of, self.taken, self.pivots, ld, first)
-            launch(permute, end // PANEL, 256, *moved)
-            rest = end - start - PANEL
-            launch(solve, blocks_for(rest, 128), 128, lu, ld, first)
+        job, lu, ld = self.job, self.work, self.ld
+        for start in range(0, self.padded, PANEL):
+            self.eliminate_panel(start)
+            launch(
+                job, "permute_rows", self.padded // PANEL, 256,
+                lu=lu, row_of=self.row_of, taken=self.taken, pivots=self.pivots, ld=ld,
+                start=start,
+            )  # fmt: skip
+            rest = self.padded - start - PANEL
+            launch(job, "solve_rows", blocks_for(rest, 128), 128, lu=lu, ld=ld, start=start)
             tiles = blocks_for(rest, self.edge)
-            launch(update, (tiles, tiles), 256, lu, ld, first)
+            launch(job, "update_trailing", (tiles, tiles), 256, lu=lu, ld=ld, start=start)
+
+    def eliminate_panel(self, start: int) -> None:
+        """Column by column: each finds the pivot among the candidates that the last one left."""
+        job, end, ld = self.job, self.padded, self.ld
+        blocks = blocks_for(end - start, self.panel_rows)
+        found, other = self.candidates
+        launch(
+            job, "find_candidates", blocks, self.threads,
+            lu=self.work, relative=self.relative, row_of=self.row_of, sizes=found.sizes,
+            rows=found.rows, end=end, ld=ld, column=start,
+        )  # fmt: skip
+        of_turn = [
+            arguments(
+                lu=self.work, relative=self.relative, row_of=self.row_of, taken=self.taken,
+                sizes=now.sizes, rows=now.rows, next_sizes=then.sizes, next_rows=then.rows,
+                pivots=self.pivots, status=self.status, threshold=self.threshold,
+                num_candidates=blocks, end=end, ld=ld, start=start,
+            )
+            for now, then in ((found, other), (other, found))
+        ]  # fmt: skip
+        kernel = job.kernels["eliminate_column"]
+        for number in range(PANEL):
+            column = np.uint32(start + number)
+            job.device.launch(kernel, blocks, self.threads, *of_turn[number % 2], column)
 
     def substitute(self) -> None:
         """L y = b downwards, U b = y upwards: 32 unknowns a launch."""
-        launch, kernels, end = self.job.device.launch, self.job.kernels, self.padded
-        lower, upper = kernels["substitute_lower"], kernels["substitute_upper"]
-        sizes = np.uint32(end), np.uint32(self.ld)
+        job, lu, end, ld = self.job, self.work, self.padded, self.ld
         for start in range(0, end, PANEL):
             blocks = max(1, blocks_for(end - start - PANEL, THREADS))
-            launch(lower, blocks, THREADS, self.work, self.b, self.y, *sizes, np.uint32(start))
+            launch(
+                job, "substitute_lower", blocks, THREADS,
+                lu=lu, b=self.b, y=self.y, end=end, ld=ld, start=start,
+            )  # fmt: skip
         for start in reversed(range(0, end, PANEL)):
             blocks = max(1, blocks_for(start, THREADS))
-            launch(upper, blocks, THREADS, self.work, self.y, self.b, *sizes, np.uint32(start))
+            launch(
+                job, "substitute_upper", blocks, THREADS,
+                lu=lu, b=self.y, y=self.b, end=end, ld=ld, start=start,
+            )  # fmt: skip
         self.b, self.y = self.y, self.b
 
 
@@ -177,10 +206,8 @@ class BlockedFactors(Direct):
         empty = job.device.empty
         self.pivots = empty(padded, np.uint32)
         self.candidates = empty(self.ld, np.uint32)  # a panel's blocks have 32 rows or more
-        self.counters = [job.device.to_device(np.zeros(1, np.uint32)) for _ in range(3)]
-        self.between = empty(self.ld, dtype)  # of the two substitutions; all bits set: not known
-        not_known = np.full(self.ld * dtype.itemsize, 0xFF, np.uint8).view(dtype)
-        job.device.copy(not_known, self.between)
+        self.arrived = job.device.to_device(np.zeros(1, np.uint32))
+        self.chain = SubstitutionChain(self)
 
     def election(self, rows: int) -> tuple[int, int]:
         """Blocks and threads that find the pivots among `rows` rows.
@@ -195,37 +222,63 @@ class BlockedFactors(Direct):
 
     def eliminate(self) -> None:
         """Strip after strip, panel after panel: nothing is read back."""
-        launch, kernels, end = self.job.device.launch, self.job.kernels, self.padded
-        choose, eliminate = kernels["choose_pivots"], kernels["eliminate_rows"]
-        solve, update = kernels["solve_rows"], kernels["update_trailing"]
-        lu, last, ld = self.work, np.uint32(end), np.uint32(self.ld)
-        rows = (self.relative, self.row_of, self.candidates, self.counters[0], self.pivots)
-        for first in range(0, end, self.strip):
-            strip_end = min(first + self.strip, end)
+        job, lu, ld = self.job, self.work, self.ld
+        for first in range(0, self.padded, self.strip):
+            strip_end = min(first + self.strip, self.padded)
             for start in range(first, strip_end, PANEL):
-                panel = last, ld, np.uint32(start), np.uint32(strip_end)
-                blocks, threads = self.election(end - start)
-                launch(choose, blocks, threads, lu, *rows, self.status, self.threshold, *panel)
-                tiles = blocks_for(end - start - PANEL, self.rows)
-                others = (start + end - strip_end) // 32
-                launch(eliminate, tiles + others, 256, lu, self.pivots, *panel)
-            rest = end - strip_end
-            launch(solve, rest // 32, self.solve_threads, lu, ld, np.uint32(first))
+                self.eliminate_panel(start, strip_end)
+            rest = self.padded - strip_end
+            launch(job, "solve_rows", rest // 32, self.solve_threads, lu=lu, ld=ld, start=first)
             tiles = blocks_for(rest, self.edge)
-            launch(update, (tiles, tiles), 256, lu, ld, np.uint32(first))
+            launch(job, "update_trailing", (tiles, tiles), 256, lu=lu, ld=ld, start=first)
+
+    def eliminate_panel(self, start: int, strip_end: int) -> None:
+        """The panel's pivots, then all rows below; rows are exchanged in the other columns too."""
+        job, end, ld = self.job, self.padded, self.ld
+        launch(
+            job, "choose_pivots", *self.election(end - start),
+            lu=self.work, relative=self.relative, row_of=self.row_of, candidates=self.candidates,
+            arrived=self.arrived, pivots=self.pivots, status=self.status,
+            threshold=self.threshold, end=end, ld=ld, start=start, strip_end=strip_end,
+        )  # fmt: skip
+        tiles = blocks_for(end - start - PANEL, self.rows)
+        others = (start + end - strip_end) // 32  # blocks that exchange, 32 columns each
+        launch(
+            job, "eliminate_rows", tiles + others, 256,
+            lu=self.work, pivots=self.pivots, end=end, ld=ld, start=start, strip_end=strip_end,
+        )  # fmt: skip
 
     def substitute(self) -> None:
         """L y = b, then U x = y: a launch each."""
-        launch, kernels = self.job.device.launch, self.job.kernels
-        links, ld = self.padded // PANEL, np.uint32(self.ld)
-        lower, upper = self.counters[1:]
+        self.chain.substitute()
+
+
+class SubstitutionChain:
+    """Both substitutions with a method's factors, each in one launch; places for its unknowns."""
+
+    def __init__(self, method: Direct) -> None:
+        """The places between the two start as not known, which is all bits set."""
+        self.method, device = method, method.job.device
+        dtype = np.dtype(method.job.case["dtype"])
+        not_known = np.full(method.ld * dtype.itemsize, 0xFF, np.uint8).view(dtype)
+        self.between = device.empty(method.ld, dtype)
+        device.copy(not_known, self.between)
+        self.lower_ticket, self.upper_ticket = (
+            device.to_device(np.zeros(1, np.uint32)) for _ in range(2)
+        )
+
+    def substitute(self) -> None:
+        """From the method's right-hand side `b` to its solution `y`."""
+        found, links = self.method, self.method.padded // PANEL
         launch(
-            kernels["substitute_lower"], links, CHAIN_THREADS, self.work, self.b, self.between,
-            self.y, lower, ld,
+            found.job, "substitute_lower", links, CHAIN_THREADS,
+            lu=found.work, b=found.b, between=self.between, solution=found.y,
+            ticket=self.lower_ticket, ld=found.ld,
         )  # fmt: skip
         launch(
-            kernels["substitute_upper"], links, CHAIN_THREADS, self.work, self.between, self.y,
-            upper, ld,
+            found.job, "substitute_upper", links, CHAIN_THREADS,
+            lu=found.work, between=self.between, solution=found.y, ticket=self.upper_ticket,
+            ld=found.ld,
         )  # fmt: skip
 
 
@@ -242,42 +295,44 @@ class Inverse(Direct):
         self.pivot_row, self.multipliers = (empty(self.ld, dtype) for _ in range(2))
         self.pivot = empty(2, np.uint32)
         self.row_of_column = empty(n, np.uint32)
-        self.candidates = empty(n, dtype), empty(n, np.uint32)
+        self.sizes, self.columns = empty(n, dtype), empty(n, np.uint32)
 
     def eliminate(self) -> None:
         """Two or three launches a step; nothing is read back."""
-        launch, kernels, threads = self.job.device.launch, self.job.kernels, THREADS
-        search, eliminate = kernels["choose_pivot"], kernels["eliminate"]
-        prepared = self.pivot_row, self.multipliers, self.pivot
-        record = self.row_of_column, self.status, self.threshold
-        sizes = np.uint32(self.n), np.uint32(self.ld)
+        job, device, sizes = self.job, self.job.device, {"n": self.n, "ld": self.ld}
+        found = {"relative": self.relative}
+        if self.complete:
+            found = {"sizes": self.sizes, "columns": self.columns}
+        choice = arguments(
+            work=self.work, **found, taken=self.taken, pivot_row=self.pivot_row,
+            multipliers=self.multipliers, pivot=self.pivot, row_of_column=self.row_of_column,
+            status=self.status, threshold=self.threshold, **sizes,
+        )  # fmt: skip
+        prepared = arguments(
+            work=self.work, pivot_row=self.pivot_row, multipliers=self.multipliers,
+            pivot=self.pivot, **sizes,
+        )  # fmt: skip
+        choose, eliminate = job.kernels["choose_pivot"], job.kernels["eliminate"]
+        threads = job.define("SEARCH_THREADS")
         grid = blocks_for(self.ld, 128), blocks_for(self.n, 32)
-        found: tuple[Buffer, ...] = self.candidates if self.complete else (self.relative,)
         for step in range(self.n):
             if self.complete:
                 launch(
-                    kernels["find_row_candidates"], warp_blocks(self.n), threads,
-                    self.work, self.relative, self.taken, *found, *sizes,
+                    job, "find_row_candidates", warp_blocks(self.n), THREADS,
+                    work=self.work, relative=self.relative, taken=self.taken, **found, **sizes,
                 )  # fmt: skip
-            launch(
-                search, 1, self.job.define("SEARCH_THREADS"),
-                self.work, *found, self.taken, *prepared, *record, *sizes, np.uint32(step),
-            )  # fmt: skip
-            launch(eliminate, grid, (32, 4), self.work, *prepared, *sizes)
+            device.launch(choose, 1, threads, *choice, np.uint32(step))
+            device.launch(eliminate, grid, (32, 4), *prepared)
 
     def substitute(self) -> None:
         """Multiply by the inverse."""
-        sizes = np.uint32(self.n), np.uint32(self.ld)
-        kernel, rows = self.job.kernels["apply_inverse"], self.row_of_column
-        launch = self.job.device.launch
-        launch(kernel, warp_blocks(self.n), THREADS, self.work, rows, self.b, self.y, *sizes)
+        launch(
+            self.job, "apply_inverse", warp_blocks(self.n), THREADS,
+            work=self.work, row_of_column=self.row_of_column, b=self.b, y=self.y,
+            n=self.n, ld=self.ld,
+        )  # fmt: skip
 
 
 def _square_root(number: int) -> int:
     """Rounded up."""
     return math.isqrt(number - 1) + 1
-
-
-def warp_blocks(rows: int) -> int:
-    """Blocks for one warp a row."""
-    return blocks_for(rows, THREADS // 32)

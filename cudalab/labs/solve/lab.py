@@ -15,16 +15,10 @@ from cudalab.labs.base import Lab, Option
 from cudalab.labs.compare import SHOWN, Mismatches, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.solve import plans, systems
-from cudalab.labs.solve.factors import (
-    SingularError,
-)
-from cudalab.labs.solve.plans import (
-    MAX_ITER,
-    _target,
-    backward_error,
-    contraction,
-    promise,
-)
+from cudalab.labs.solve.factors import SingularError
+from cudalab.labs.solve.iterations import contraction
+from cudalab.labs.solve.plans import MAX_ITER
+from cudalab.labs.solve.residual import backward_error, promise, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -168,7 +162,7 @@ class Solve(Lab):
             inputs.params["policy"] = f"auto: {direct}: {n} unknowns are few"
             return None
         a = _held(inputs, "a")
-        variant, reason = quick_iteration(a, _target(case, n))
+        variant, reason = quick_iteration(a, target_of(case, n))
         inputs.params["policy"] = f"auto: {variant or direct}: {reason}"
         return variant
 
@@ -212,7 +206,7 @@ def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
 def allowed(case: Case, n: int) -> float:
     """The backward error up to which an answer is right."""
     rounding = TEXT_ROUNDING if case.get("text") else 0.0
-    return max(_target(case, n), promise(case["dtype"], n)) + rounding
+    return max(target_of(case, n), promise(case["dtype"], n)) + rounding
 
 
 def _is_symmetric(a: Array) -> bool:
