@@ -19,27 +19,23 @@ from cudalab.language import source
 
 ARCHITECTURE = "sm_90"
 ALSO = ("sm_75", "sm_89")
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
 def compilations():
-    """Lab, variant, what the case defines, and the architecture."""
+    """A variant, its cases by their ids, and the architecture."""
     for name in labs.names():
         lab = labs.get(name)
         for variant in registry.variants(lab):
             required = variant.architecture
-            for number, (case_id, defines) in enumerate(distinct_defines(lab, variant)):
-                targets = [required if capability(required) >= 90 else ARCHITECTURE]
-                if number == 0:
-                    targets += [
-                        target for target in ALSO if capability(required) <= capability(target)
-                    ]
-                for target in targets:
-                    yield pytest.param(
-                        variant,
-                        {**defines, **variant.defines},
-                        target,
-                        id=f"{name}-{variant.name}-{case_id}-{target}",
-                    )
+            every = dict(distinct_defines(lab, variant))
+            first = dict(list(every.items())[:1])
+            targets = {required if capability(required) >= 90 else ARCHITECTURE: every}
+            targets |= {
+                target: first for target in ALSO if capability(required) <= capability(target)
+            }
+            for target, cases in targets.items():
+                yield pytest.param(variant, cases, target, id=f"{name}-{variant.name}-{target}")
 
 
 def capability(architecture):
@@ -66,10 +62,10 @@ def compiler():
         pytest.skip(error.message)
 
 
-@pytest.mark.parametrize(("variant", "defines", "architecture"), list(compilations()))
-def test_a_variant_compiles_without_warnings(compiler, tmp_path, variant, defines, architecture):
+@pytest.mark.parametrize(("variant", "cases", "architecture"), list(compilations()))
+def test_a_variant_compiles_without_warnings(compiler, tmp_path, variant, cases, architecture):
     kernel = tmp_path / "kernel.cu"
-    kernel.write_text(nvcc.with_defines(source.load(variant.path, variant.label).text, defines))
+    kernel.write_text(one_file(variant, cases))
     flags = [*nvcc.FLAGS, *nvcc.include_flags(compiler), "-Werror", "all-warnings"]
     done = subprocess.run(
         [compiler, "-cubin", f"-arch={architecture}", *flags, kernel.name],
@@ -80,3 +76,25 @@ def test_a_variant_compiles_without_warnings(compiler, tmp_path, variant, define
     )
     assert done.returncode == 0, nvcc.readable(done.stdout + done.stderr)
     assert done.stderr == ""
+
+
+def one_file(variant, cases):
+    """The variant for each case, one behind the other: nvcc reads CUDA's headers once for all.
+
+    Each has a namespace and kernels of its own, and a label that names the case in messages.
+    """
+    pieces = []
+    for number, (case_id, defines) in enumerate(cases.items()):
+        loaded = source.load(variant.path, f"{variant.label}, {case_id}")
+        text = nvcc.with_defines(loaded.text, {})
+        system_includes = text.removesuffix(loaded.text)
+        own = {**defines, **variant.defines, **{k: f"{k}_{number}" for k in loaded.kernels}}
+        pieces += [
+            system_includes,
+            *(f"#define {name} {value}" for name, value in own.items()),
+            f"namespace case_{number} {{",
+            loaded.text,
+            "}",
+            *(f"#undef {name}" for name in [*own, *_DEFINED.findall(text)]),
+        ]
+    return "\n".join(pieces)
