@@ -16,7 +16,8 @@ from cudalab.language import source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from cudalab.backends.base import Device, Timer
+    from cudalab.backends.base import Buffer, Device, Module
+    from cudalab.backends.meter import Meter, Timer
     from cudalab.labs.base import Lab, Step
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Array, Case, Inputs
@@ -38,16 +39,11 @@ def run(
     empty = lab.empty_answer(inputs, case)
     if empty is not None:
         return Answer(lambda: iter([as_bytes(empty)]), lambda: empty, [])
-    try:
+    with contract_as_hint(lab, variant):
         step = prepare(lab, variant, device, inputs, case, watch=watch)
         with watch("kernels"):
             step()
             device.synchronize()
-    except CudalabError as error:
-        # A kernel is missing or has other parameters, or a define is.
-        if type(error) in (CudalabError, HeaderError):
-            error.hint = "\n".join(filter(None, (error.hint, contract(lab, variant))))
-        raise
 
     def array() -> Array:
         return device.to_host(step.out)
@@ -63,25 +59,53 @@ def prepare(
     lab: Lab, variant: Variant, device: Device, inputs: Inputs, case: Case, *, watch: Stopwatch
 ) -> Step:
     """Compile the variant and bring the inputs to the device; the step can then be repeated."""
-    defines = {**lab.kernel_defines(case), **variant.defines}
     with watch("compile"):
-        kernels = device.compile(
-            source.load(variant.path, variant.label),
-            defines,
-            arch=variant.architecture,
-        )
+        kernels = compiled(lab, variant, device, case)
     with watch("to device"):
         buffers = {name: device.to_device(data) for name, data in inputs.sources().items()}
     waited = sum(data.seconds for data in inputs.sources().values() if isinstance(data, Payload))
     watch.take("to device", "read", 1e3 * waited)
+    return plan(lab, variant, device, kernels, buffers, inputs, case)
+
+
+def compiled(lab: Lab, variant: Variant, device: Device, case: Case) -> Module:
+    """The variant's kernels for a case."""
+    return device.compile(
+        source.load(variant.path, variant.label),
+        {**lab.kernel_defines(case), **variant.defines},
+        arch=variant.architecture,
+    )
+
+
+def plan(
+    lab: Lab,
+    variant: Variant,
+    device: Device,
+    kernels: Module,
+    buffers: dict[str, Buffer],
+    inputs: Inputs,
+    case: Case,
+) -> Step:
+    """The launches that compute the case from inputs that are in `buffers` on the device."""
     job = Job(device, kernels, variant, buffers, inputs.params, case)
     return lab.plan(variant.dispatch)(job)
 
 
+@contextmanager
+def contract_as_hint(lab: Lab, variant: Variant) -> Iterator[None]:
+    """Add what the plan expects to errors of a kernel or a define that is missing or differs."""
+    try:
+        yield
+    except CudalabError as error:
+        if type(error) in (CudalabError, HeaderError):
+            error.hint = "\n".join(filter(None, (error.hint, contract(lab, variant))))
+        raise
+
+
 def contract(lab: Lab, variant: Variant) -> str:
     """What the variant's launch plan expects of its kernels: the plan's own description."""
-    plan = inspect.getdoc(lab.plan(variant.dispatch)) or "(not described)"
-    return f"dispatch '{variant.dispatch}' of {lab.name} launches:\n{plan}"
+    described = inspect.getdoc(lab.plan(variant.dispatch)) or "(not described)"
+    return f"dispatch '{variant.dispatch}' of {lab.name} launches:\n{described}"
 
 
 class Stopwatch:
@@ -135,9 +159,9 @@ class Stopwatch:
 class TimedDevice:
     """A device that also times each launch."""
 
-    def __init__(self, device: Device) -> None:
-        """Pass everything but launches on to `device`."""
-        self._device = device
+    def __init__(self, device: Device, meter: Meter) -> None:
+        """Pass everything but launches on to `device`, and time those with its `meter`."""
+        self._device, self._meter = device, meter
         self.launches: list[tuple[str, Timer]] = []  # kernel name, its time
 
     def __getattr__(self, name: str) -> Any:
@@ -146,7 +170,7 @@ class TimedDevice:
 
     def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
         """Launch between the two ends of a timer."""
-        timer = self._device.timer()
+        timer = self._meter.timer()
         timer.start()
         self._device.launch(kernel, *args, **options)
         timer.stop()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
+from cudalab.backends.base import DeviceInfo
 from cudalab.bench import bounds, measure, results
 from cudalab.bench.document import Ceiling, Conditions, Document, Table, from_json
 
-PROPERTIES = {"name": "Test GPU", "multiprocessors": 4, "driver": "1.0, CUDA 13.0"}
+INFO = DeviceInfo(name="Test GPU", cores=4, driver="1.0, CUDA 13.0")
 SAMPLES = 6
 
 
@@ -44,7 +45,7 @@ def table(rows, *, lab="reduce", n=1024, flops=0, sweep=(), **case):
 def document(*tables, device="cuda", name="Test GPU", caches=("cold",)):
     """A whole run; it is what `from_json` accepts."""
     environment = replace(
-        results.environment(device, {**PROPERTIES, "name": name}, 100.0, []),
+        results.environment(device, replace(INFO, name=name), 100.0, []),
         date="2026-01-31T12:00:00+00:00",
         versions={"cudalab": "1"},
         commit="",

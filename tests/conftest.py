@@ -9,7 +9,7 @@ import pytest
 
 from cudalab import backends
 
-DEVICES = {name: (name,) for name in backends.DEVICES} | {"all": backends.DEVICES[::-1]}
+DEVICES = {name: (name,) for name in backends.DEVICES} | {"all": tuple(backends.DEVICES)[::-1]}
 
 
 def pytest_addoption(parser):

@@ -135,7 +135,7 @@ SYSTEMS: dict[str, Callable[[Rng, int], Array]] = {
 def main(device: str) -> None:
     """Measure both labs on one device and store the errors."""
     with open_device(device) as opened:
-        described = environment(device, opened.properties(), 0, ())
+        described = environment(device, opened.info(), 0, ())
         tables = {
             "matmul": dict(of_products(opened, SIZES[device])),
             "solve": dict(of_systems(opened)),

@@ -319,17 +319,8 @@ def compile_one(names: tuple[str, str]) -> int:
     lab = labs.get(names[0])
     variant = registry.find(lab, names[1])
     with open_device("cuda") as device:
-        compiled(device, lab, variant, first_case(lab, variant))
+        runner.compiled(lab, variant, device, first_case(lab, variant))
     return 1
-
-
-def compiled(device: Any, lab: Lab, variant: Variant, case: Case) -> Any:
-    """The variant's module."""
-    return device.compile(
-        source.load(variant.path, variant.label),
-        {**lab.kernel_defines(case), **variant.defines},
-        arch=variant.architecture,
-    )
 
 
 def available(tool: Path, names: list[str]) -> list[str]:
@@ -370,7 +361,7 @@ def launches_on_gpu(path: Path, names: Sequence[str]) -> None:
                     wrong.append(f"{current}: {mismatches}")
             except CudalabError as error:
                 wrong.append(f"{current}: {error.message}")
-        name = str(device.properties()["name"])
+        name = device.info().name
     results.write(path, {"device": name, "launches": launches, "wrong": wrong})
 
 

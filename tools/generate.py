@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
+from cudalab.backends import able_devices
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.document import load
 from cudalab.errors import ExitCode
@@ -62,7 +63,7 @@ def variants() -> str:
                 [
                     f"[`{variant.name}`]({variant.label})",
                     variant.summary + restrictions(variant),
-                    "cuda" if variant.missing(CpuDevice.features) else "cuda, cpu",
+                    ", ".join(able_devices(variant.requires)),
                     ", ".join(variant.default),
                 ]
                 for variant in registry.variants(labs.get(lab))

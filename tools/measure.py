@@ -256,7 +256,7 @@ def time_barriers(threads: int, blocks: int = 64, barriers: int = 1000) -> float
         module = device.compile(source.load(ROOT / "tools" / "barrier_loop.cu"), {})
         out = device.empty(blocks * threads, np.int32)
         device.launch(module["barrier_loop"], 1, threads, out, np.int32(1))
-        timer = device.timer()
+        timer = device.meter().timer()
         timer.start()
         device.launch(module["barrier_loop"], blocks, threads, out, np.int32(barriers))
         timer.stop()

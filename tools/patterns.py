@@ -178,7 +178,7 @@ def child() -> None:
     with open_device("cuda") as device:
         for _ in launch(device, list(rows())):
             pass
-        print(device.properties()["name"])
+        print(device.info().name)
 
 
 def compare(path: Path) -> None:

@@ -10,8 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from cudalab.backends import open_device
-from cudalab.system.machine import usable_cores
+from cudalab.backends import emulated, open_device
 
 Json = dict[str, Any]
 
@@ -53,14 +52,11 @@ def slug(name: str) -> str:
 def machine(device: str) -> dict[str, str]:
     """The device that is measured, its driver, the date and the commit."""
     with open_device(device) as opened:
-        table = opened.properties()
-    described = {
-        "cpu": f"{table.get('Name')}, {usable_cores()} cores",
-        "cuda": str(table.get("name")),
-    }
+        info = opened.info()
+    cores = f", {info.cores} cores" if emulated(device) else ""
     return {
-        "device": described[device],
-        "driver": str(table.get("driver", "")),
+        "device": info.name + cores,
+        "driver": info.driver,
         "date": today(),
         "commit": commit(),
     }

@@ -1,34 +1,78 @@
-"""Devices that run kernels: `cuda` (PyCUDA) and `cpu` (the same .cu on the host)."""
+"""Devices that run kernels: `cuda` (PyCUDA) and `cpu` (the same .cu on the host).
+
+`DEVICES` is the list of them: a new one is its folder here and its line there.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from cudalab.backends.base import Device
 
-DEVICES = ("cuda", "cpu")
+
+class DeviceClass(Protocol):
+    """What can be asked of a device's class before one is opened."""
+
+    possible_features: frozenset[str]  # that a device of the class may have
+
+    def __call__(self, *args: Any) -> Device: ...
+
+    def available(self) -> bool:
+        """Whether this machine has one."""
+        ...
 
 
-def open_device(device: str, threads: int | None = None) -> Device:
-    """Open a device: "cuda", "cpu", or "auto" for the GPU where there is one, else the CPU.
+class Kind(NamedTuple):
+    """A device that can be opened; nothing of it is imported before `load`."""
 
-    `threads` is the number of OS threads of the CPU device; None takes every core.
+    place: str  # of its class: module:name
+    emulated: bool = False  # the host runs the kernels; its class then takes a number of threads
+    defaults_of: str = ""  # the device whose default variants and sizes it takes: itself if empty
+
+    def load(self) -> DeviceClass:
+        """The device's class."""
+        module, _, name = self.place.partition(":")
+        found: DeviceClass = getattr(import_module(module), name)
+        return found
+
+
+# In the order in which "auto" tries them.
+DEVICES = {
+    "cuda": Kind("cudalab.backends.cuda.device:CudaDevice"),
+    "cpu": Kind("cudalab.backends.cpu.device:CpuDevice", emulated=True),
+}
+
+
+def open_device(name: str, threads: int | None = None) -> Device:
+    """Open a device of `DEVICES`, or "auto": the GPU where there is one, else the CPU.
+
+    `threads` is the number of OS threads of a device on the host; None takes every core.
     NoDeviceError when the device, or what it needs, is not there.
     """
-    if device == "auto":
-        device = choose_device()
-    if device == "cuda":
-        from cudalab.backends.cuda.device import CudaDevice  # noqa: PLC0415 - imports PyCUDA
-
-        return CudaDevice()
-    from cudalab.backends.cpu.device import CpuDevice  # noqa: PLC0415 - not needed beside a GPU
-
-    return CpuDevice(threads)
+    kind = DEVICES[choose_device() if name == "auto" else name]
+    return kind.load()(threads) if kind.emulated else kind.load()()
 
 
 def choose_device() -> str:
-    """What "auto" means on this machine: "cuda" when a GPU and PyCUDA are there, else "cpu"."""
-    from cudalab.backends.cuda.device import device_available  # noqa: PLC0415 - asks the driver
+    """What "auto" means on this machine: the first device that it has."""
+    return next(name for name, kind in DEVICES.items() if kind.load().available())
 
-    return "cuda" if device_available() else "cpu"
+
+def able_devices(features: Iterable[str]) -> list[str]:
+    """The devices that may have all of `features`; an opened one says whether it has."""
+    needed = set(features)
+    return [name for name, kind in DEVICES.items() if needed <= kind.load().possible_features]
+
+
+def emulated(name: str) -> bool:
+    """Whether the host runs the kernels of the device called `name`."""
+    return DEVICES[name].emulated
+
+
+def defaults_of(name: str) -> str:
+    """The device whose default variants and sizes the one called `name` takes."""
+    return DEVICES[name].defaults_of or name

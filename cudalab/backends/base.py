@@ -6,6 +6,7 @@ does with a device goes through the few methods of `Device`; a lab never knows w
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -14,7 +15,6 @@ from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from numpy.typing import DTypeLike
 
@@ -68,16 +68,37 @@ class Module(Protocol):
         ...
 
 
-class Timer(Protocol):
-    """Time between two points of the device's own order of work."""
+@dataclass(frozen=True, kw_only=True)
+class DeviceInfo:
+    """A device in numbers; None or empty where it has no such thing, or does not tell.
 
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
+    `output/labels.py` has the words for people.
+    """
 
-    @property
-    def ms(self) -> float:
-        """Milliseconds between start and stop; waits until the device has passed stop."""
-        ...
+    name: str
+    cores: int  # multiprocessors of a GPU
+    threads: int | None = None  # that a host computes with
+    warp_size: int = 32
+    capability: tuple[int, int] | None = None  # compute capability
+    memory_bytes: int | None = None
+    constant_bytes: int | None = None
+    shared_bytes: int | None = None  # of a block that has not opted in to more
+    shared_optin_bytes: int | None = None  # of a block at most
+    shared_core_bytes: int | None = None
+    registers_per_block: int | None = None
+    max_threads: int | None = None  # of a block
+    max_block: tuple[int, int, int] | None = None
+    max_grid: tuple[int, int, int] | None = None
+    max_threads_per_core: int | None = None
+    max_blocks_per_core: int | None = None
+    l2_bytes: int | None = None
+    clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    memory_bus_bits: int | None = None
+    dram_gbs: float | None = None  # the memory's peak
+    driver: str = ""
+    pycuda: str = ""  # the CUDA version that it was built for
+    compiler: str = ""
 
 
 class Message(Protocol):
@@ -89,7 +110,7 @@ class Message(Protocol):
         ...
 
     def send(self) -> None:
-        """What was launched so far will have written it."""
+        """Mark the launches that write it: those made so far."""
         ...
 
     def read(self) -> list[int]:
@@ -100,20 +121,11 @@ class Message(Protocol):
         ...
 
 
-class Hold(Protocol):
-    """A stretch of launches that the device begins only when all of them are enqueued."""
-
-    @property
-    def expired(self) -> bool:
-        """Whether the device waited too long and began before; known after `synchronize`."""
-        ...
-
-
 @runtime_checkable
 class Device(Protocol):
-    """A device. Launches are in order; `to_host` and `Timer.ms` wait for what was launched."""
+    """A device. Launches are in order; `to_host` waits for what was launched."""
 
-    name: str  # "cuda" or "cpu"
+    name: str  # by which it is registered
     features: frozenset[str]  # what a variant's `requires` may name here
 
     def compile(
@@ -164,49 +176,46 @@ class Device(Protocol):
         """Copy `source` over `target` (equal nbytes), in the order of launches."""
         ...
 
-    def fill(self, buffer: Buffer, value: int) -> None:
-        """Set every byte of `buffer` to `value`, in the order of launches."""
-        ...
-
-    def message(self, words: int) -> Message:
-        """So many words of 4 bytes, zero at first."""
-        ...
-
-    def timer(self) -> Timer: ...
-
     def synchronize(self) -> None:
         """Wait for everything launched; errors of those launches are raised here at the latest."""
         ...
 
-    def properties(self) -> dict[str, str | int | float]:
-        """The course's device table: label to value, in display order."""
-        ...
-
-    # What measuring needs.
-
-    def flush(self) -> None:
-        """Drive everything that kernels have read or written out of the device's caches."""
-        ...
-
-    def held(self) -> AbstractContextManager[Hold]:
-        """Begin what is launched inside the block when the block ends.
-
-        So the device never waits for the host in the middle. A block that waits for the device is
-        let go after a while: `Hold.expired`. Where launches end before they return, nothing is
-        held.
-        """
-        ...
-
-    def clock_mhz(self) -> float | None:
-        """The clock of a multiprocessor under way, measured; None where there is no such clock."""
-        ...
-
-    def bandwidth(self) -> float:
-        """The device's own copy from memory to memory, measured: GB/s read plus written."""
+    def info(self) -> DeviceInfo:
+        """The device's numbers."""
         ...
 
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
+
+
+class CopiedMessage:
+    """A message on a device that shares no memory with the host: it is copied when it is sent."""
+
+    def __init__(self, device: Device, words: int) -> None:
+        """Begin with zeros."""
+        self._device = device
+        self._words = [0] * words
+        self.buffer = device.empty(words, np.uint32)
+        device.copy(np.zeros(words, np.uint32), self.buffer)
+
+    def send(self) -> None:
+        """Wait for what was launched so far and copy the words."""
+        self._words = [int(word) for word in self._device.to_host(self.buffer)]
+
+    def read(self) -> list[int]:
+        """The words as they were sent."""
+        return self._words
+
+
+def message(device: Device, words: int) -> Message:
+    """So many words of 4 bytes, zero at first: the device's own kind of message, if it has one."""
+    make = getattr(device, "message", None)
+    return make(words) if make is not None else CopiedMessage(device, words)
+
+
+def overwrite(device: Device, buffer: Buffer, value: int) -> None:
+    """Set every byte of `buffer` to `value`, on any device."""
+    device.copy(np.full(buffer.nbytes, value, np.uint8), buffer)
 
 
 def dim3(dim: Dim) -> tuple[int, int, int]:

@@ -15,6 +15,7 @@ from cudalab.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from cudalab.backends.base import DeviceInfo
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, HostInputs, Size
 
@@ -100,7 +101,7 @@ class Bound:
 
 
 # Lanes for float32 of a multiprocessor, by compute capability; the most there are, where unknown.
-FP32_LANES = {"7.0": 64, "7.2": 64, "7.5": 64, "8.0": 64}
+FP32_LANES = {(7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64}
 MOST_FP32_LANES = 128
 # A multiprocessor takes 64 bytes a clock from L2 up to compute capability 9.0; twice that covers
 # what is not documented.
@@ -114,18 +115,18 @@ CPU_BYTES_PER_CLOCK = 128
 CPU_FLOPS_PER_CLOCK = 64
 
 
-def peaks(device: str, properties: Mapping[str, str | int | float]) -> Peaks:
-    """The peaks of a device from its own table."""
-    if device == "cpu":
-        clocks = float(properties["Cores"]) * CPU_CLOCK_HZ
+def peaks(info: DeviceInfo) -> Peaks:
+    """The peaks of a device from its own numbers."""
+    if info.capability is None:  # a host
+        clocks = info.cores * CPU_CLOCK_HZ
         flops = clocks * CPU_FLOPS_PER_CLOCK
         return Peaks(clocks * CPU_BYTES_PER_CLOCK / 1e9, 0, 0.0, flops, flops)
-    clocks = float(properties["multiprocessors"]) * float(properties["clock (MHz)"]) * 1e6
-    lanes = FP32_LANES.get(str(properties["compute capability"]), MOST_FP32_LANES)
+    clocks = info.cores * (info.clock_mhz or 0) * 1e6
+    lanes = FP32_LANES.get(info.capability, MOST_FP32_LANES)
     flops = 2 * lanes * clocks
     return Peaks(
-        dram_gbs=float(properties["peak memory bandwidth (GB/s)"]),
-        l2_bytes=int(properties["L2 cache (bytes)"]),
+        dram_gbs=info.dram_gbs or 0.0,
+        l2_bytes=info.l2_bytes or 0,
         l2_gbs=L2_BYTES_PER_CLOCK * clocks / 1e9,
         flops=flops,
         tensor_flops=TENSOR_SPEEDUP * flops,

@@ -38,7 +38,7 @@ def device_lines(environment: Environment) -> list[str]:
     known = environment.properties
     first = [environment.device_text]
     labels = {
-        "multiprocessors": "{} multiprocessors",
+        **({} if environment.emulated else {"multiprocessors": "{} multiprocessors"}),
         "OS threads used": "{} OS threads",
         "clock (MHz)": "{} MHz at most",
         "peak memory bandwidth (GB/s)": "peak {} GB/s",

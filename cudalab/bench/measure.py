@@ -20,22 +20,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cudalab import runner
+from cudalab.backends import emulated
+from cudalab.backends.meter import QueueMeter
 from cudalab.bench import stats
 from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError, UsageError
 from cudalab.formats import InputStream, as_bytes, write_all
 from cudalab.labs import registry
-from cudalab.labs.base import Job
 from cudalab.labs.inputs import HostInputs
-from cudalab.language import source
 from cudalab.system.machine import usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from cudalab.backends.base import Buffer, Device, Timer
+    from cudalab.backends.base import Buffer, Device
+    from cudalab.backends.meter import Meter, Timer
     from cudalab.bench.bounds import Bound
-    from cudalab.labs.base import Lab, Step
+    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Array, Case, HostInputs, Size
 
@@ -166,14 +167,25 @@ class Plan:
     busy: tuple[str, ...] = ()  # other processes on the GPU
 
 
-class Meter:
+class Sampler:
     """Takes samples on one device."""
 
-    def __init__(self, device: Device, now: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self, device: Device, meter: Meter, now: Callable[[], float] = time.perf_counter
+    ) -> None:
         """`now` is the host's clock in seconds."""
-        self.device = device
+        self.device, self.meter = device, meter
+        self.queue = meter if isinstance(meter, QueueMeter) else None
         self.now = now
         self.best_mhz = 0.0  # of the session
+
+    def clock(self) -> float | None:
+        """The device's clock under way, where it has one; the best is remembered."""
+        if self.queue is None:
+            return None
+        mhz = self.queue.clock_mhz()
+        self.best_mhz = max(self.best_mhz, mhz)
+        return mhz
 
     def sample(self, candidate: Candidate, cache: str, number: int) -> Sample:
         """Time one computation: from flushed caches, or right after another one (hot)."""
@@ -182,18 +194,16 @@ class Meter:
             if cache == HOT:
                 candidate.run()
             ms = self._by_host(candidate)
-        elif candidate.reads_back:
+        elif candidate.reads_back or self.queue is None:
             ms = self._timed(candidate, cache).ms
         else:
-            ms = self._held(candidate, cache)
-        mhz = self.device.clock_mhz()
-        self.best_mhz = max(self.best_mhz, mhz or 0.0)
-        return Sample(number, ms, mhz)
+            ms = self._held(candidate, cache, self.queue)
+        return Sample(number, ms, self.clock())
 
-    def _held(self, candidate: Candidate, cache: str) -> float:
+    def _held(self, candidate: Candidate, cache: str, queue: QueueMeter) -> float:
         """Begin when all is enqueued, as launches cost the host time; without, if no hold lasts."""
         for _ in range(HOLD_TRIES):
-            with self.device.held() as hold:
+            with queue.held() as hold:
                 timer = self._timed(candidate, cache)
             ms = timer.ms
             if not hold.expired:
@@ -207,8 +217,8 @@ class Meter:
         if cache == HOT:
             candidate.run()
         else:
-            self.device.flush()
-        timer = self.device.timer()
+            self.meter.flush()
+        timer = self.meter.timer()
         timer.start()
         candidate.run()
         timer.stop()
@@ -287,7 +297,7 @@ def _words(data: memoryview) -> Array:
 
 def measure(
     entries: Sequence[Entry],
-    meter: Meter,
+    sampler: Sampler,
     judge: Judge,
     plan: Plan,
     tell: Tell = lambda _done, _entries: None,
@@ -297,13 +307,13 @@ def measure(
     `tell` is called after each check and round with the part of the work that is done.
     """
     for number, entry in enumerate(entries):
-        _guarded(entry, meter, partial(_check_before, entry, judge))
+        _guarded(entry, sampler, partial(_check_before, entry, judge))
         tell(0.1 * (number + 1) / len(entries), entries)
-    _sample_in_turn([entry for entry in entries if entry.alive], meter, plan, tell, entries)
+    _sample_in_turn([entry for entry in entries if entry.alive], sampler, plan, tell, entries)
     changed = judge.modified()
     living = [entry for entry in entries if entry.alive]
     for entry in living:
-        _guarded(entry, meter, partial(_check_after, entry, meter, judge))
+        _guarded(entry, sampler, partial(_check_after, entry, sampler, judge))
     if changed and not any(entry.row.status is Status.WRONG for entry in living):
         for entry in living:
             entry.row.refuse(
@@ -312,11 +322,11 @@ def measure(
                 WRONG,
             )
     for entry in entries:
-        finish(entry.row, meter.best_mhz, plan)
+        finish(entry.row, sampler.best_mhz, plan)
     tell(1.0, entries)
 
 
-def _guarded(entry: Entry, meter: Meter, work: Callable[[], None]) -> None:
+def _guarded(entry: Entry, sampler: Sampler, work: Callable[[], None]) -> None:
     """Do `work`; an expected failure ends this row. A device that is gone ends everything."""
     if not entry.alive:
         return
@@ -324,7 +334,7 @@ def _guarded(entry: Entry, meter: Meter, work: Callable[[], None]) -> None:
         work()
     except CudalabError as error:
         refuse_for(entry.row, error)
-        meter.device.synchronize()
+        sampler.device.synchronize()
 
 
 def refuse_for(row: Row, error: CudalabError) -> None:
@@ -342,12 +352,12 @@ def _check_before(entry: Entry, judge: Judge) -> None:
     _verdict(entry, judge, "")
 
 
-def _check_after(entry: Entry, meter: Meter, judge: Judge) -> None:
+def _check_after(entry: Entry, sampler: Sampler, judge: Judge) -> None:
     """The same way as the samples were taken, on a poisoned output."""
     candidate = entry.candidate
     assert candidate is not None
     candidate.poison()
-    meter.sample(candidate, entry.row.cache, -1)
+    sampler.sample(candidate, entry.row.cache, -1)
     _verdict(entry, judge, "after timing: ")
 
 
@@ -366,7 +376,7 @@ def _verdict(entry: Entry, judge: Judge, when: str) -> None:
 
 def _sample_in_turn(
     living: list[Entry],
-    meter: Meter,
+    sampler: Sampler,
     plan: Plan,
     tell: Tell,
     entries: Sequence[Entry],
@@ -387,24 +397,24 @@ def _sample_in_turn(
         if all(entry.settled() for entry in active):
             return
         for entry in active:
-            _guarded(entry, meter, partial(_take, entry, meter, number))
+            _guarded(entry, sampler, partial(_take, entry, sampler, number))
         number += 1
         spent = sum(entry.spent_s for entry in living) / plan.time_limit_s
         tell(0.1 + 0.85 * min(spent, 1.0), entries)
 
 
-def _take(entry: Entry, meter: Meter, number: int) -> None:
+def _take(entry: Entry, sampler: Sampler, number: int) -> None:
     assert entry.candidate is not None
-    began = meter.now()
-    sample = meter.sample(entry.candidate, entry.row.cache, number)
+    began = sampler.now()
+    sample = sampler.sample(entry.candidate, entry.row.cache, number)
     entry.row.samples.append(sample)
-    entry.row.clock = clock_of(entry.candidate, meter.device.name)
-    entry.spent_s += meter.now() - began
+    entry.row.clock = clock_of(entry.candidate, sampler.device.name)
+    entry.spent_s += sampler.now() - began
 
 
 def clock_of(candidate: Candidate, device: str) -> str:
     """Whose clock times the candidate on `device`."""
-    return "host" if "cpu" in (candidate.device, device) else "device"
+    return "host" if candidate.device != device or emulated(device) else "device"
 
 
 # Verdicts ----------------------------------------------------------------------------------------
@@ -497,14 +507,18 @@ def make_data(
 
 
 def variant_candidate(
-    lab: Lab, variant: Variant, device: Device, data: Data, case: Case
+    lab: Lab, variant: Variant, sampler: Sampler, data: Data, case: Case
 ) -> Candidate:
     """Compile the variant and plan its launches for the inputs that are on the device."""
+    device, meter = sampler.device, sampler.meter
+    registry.check_features(variant, device.name, device.features)
     try:
-        step = _plan_step(lab, variant, device, data, case)
+        with runner.contract_as_hint(lab, variant):
+            kernels = runner.compiled(lab, variant, device, case)
+            step = runner.plan(lab, variant, device, kernels, data.buffers, data.inputs, case)
     except CudalabError as error:
         if type(error) is CudalabError:  # a kernel is missing
-            raise KernelError(error.message, runner.contract(lab, variant)) from None
+            raise KernelError(error.message, error.hint) from None
         raise
 
     def answer() -> Array:
@@ -516,24 +530,13 @@ def variant_candidate(
         "variant",
         step.run,
         answer,
-        lambda: device.fill(step.out, POISON),
+        lambda: meter.fill(step.out, POISON),
         step.reads_back,
         device.name,
         step.out.nbytes,
         step.notes,
         variant.precision,
     )
-
-
-def _plan_step(lab: Lab, variant: Variant, device: Device, data: Data, case: Case) -> Step:
-    registry.check_features(variant, device.name, device.features)
-    kernels = device.compile(
-        source.load(variant.path, variant.label),
-        {**lab.kernel_defines(case), **variant.defines},
-        arch=variant.architecture,
-    )
-    job = Job(device, kernels, variant, data.buffers, data.inputs.params, case)
-    return lab.plan(variant.dispatch)(job)
 
 
 STAGES: Mapping[str, str] = {

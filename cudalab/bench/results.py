@@ -6,20 +6,23 @@ import os
 import platform
 import re
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import __version__
+from cudalab.backends import emulated
 from cudalab.bench import stats
 from cudalab.bench.document import Environment, Row, Speedup, Statistics
 from cudalab.bench.measure import Status
+from cudalab.output.labels import labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from cudalab.backends.base import DeviceInfo
     from cudalab.bench import measure
     from cudalab.bench.bounds import Work
     from cudalab.bench.document import Ceiling
@@ -27,21 +30,20 @@ if TYPE_CHECKING:
 
 def environment(
     device: str,
-    properties: Mapping[str, str | int | float],
+    info: DeviceInfo,
     copy_gb_per_s: float,
     other_processes: Sequence[str],
 ) -> Environment:
     """What a time depends on besides the program; nothing that names the machine or its user."""
-    name = next(str(value) for label, value in properties.items() if label.lower() == "name")
     return Environment(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device,
-        device_name=name,
-        emulated=device == "cpu",
-        properties={label: _without_path(value) for label, value in properties.items()},
+        device_name=info.name,
+        emulated=emulated(device),
+        properties={label: _without_path(value) for label, value in labelled(asdict(info)).items()},
         copy_gb_per_s=copy_gb_per_s,
         clock_mhz=None,
-        driver=str(properties.get("driver", "")),
+        driver=info.driver,
         versions=_versions(),
         commit=_commit(),
         platform=f"{platform.system()} {platform.machine()}",
@@ -127,7 +129,7 @@ def _statistics(row: measure.Row, work: Work, ceiling: Ceiling) -> Statistics:
     gflop_per_s = 1e-6 * work.flops / ms if work.flops else None
     limit = ceiling.gflop_per_s if work.flops else ceiling.gb_per_s
     reached = gflop_per_s if work.flops else gb_per_s
-    by_host = row.device == "cpu" and not row.emulated
+    by_host = row.clock == "host" and not row.emulated
     return Statistics(
         median_ms=ms,
         min_ms=min(kept),

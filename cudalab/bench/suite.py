@@ -10,9 +10,11 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cudalab.backends import defaults_of, emulated
+from cudalab.backends.meter import open_meter
 from cudalab.bench import bounds, measure, results
 from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
-from cudalab.bench.measure import Candidate, Entry, Meter, Plan, Row, Status
+from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError
 from cudalab.labs import registry
 
@@ -85,11 +87,11 @@ class Suite:
         """`save` is called with the document whenever there is more to keep."""
         self.device, self.request, self.progress = device, request, progress
         self._save, self._saved = save, 0.0
-        self.meter = Meter(device)
-        properties = device.properties()
-        self.peaks = bounds.peaks(device.name, properties)
-        self.declared_mhz = float(properties.get("clock (MHz)", 0))
-        self.meter.best_mhz = device.clock_mhz() or 0.0
+        self.sampler = Sampler(device, open_meter(device))
+        info = device.info()
+        self.peaks = bounds.peaks(info)
+        self.declared_mhz = info.clock_mhz or 0
+        self.sampler.clock()
         self.jobs = [
             (lab, case, size, self._chosen(lab, case))
             for lab, case, size in jobs(request, device.name)
@@ -99,7 +101,9 @@ class Suite:
         )
         self.plan = Plan(limit, request.time_limit_s is not None, tuple(busy))
         self.document = Document(
-            environment=results.environment(device.name, properties, device.bandwidth(), busy),
+            environment=results.environment(
+                device.name, info, self.sampler.meter.bandwidth(), busy
+            ),
             conditions=Conditions(list(request.caches), limit, request.seed),
             tables=[],
         )
@@ -151,8 +155,8 @@ class Suite:
     def _ceiling(self) -> Ceiling:
         """The measured copy, and the peak of the units at the clock that was measured."""
         gflop_per_s = None
-        if self.meter.best_mhz and self.declared_mhz:
-            gflop_per_s = self.peaks.flops / 1e9 * self.meter.best_mhz / self.declared_mhz
+        if self.sampler.best_mhz and self.declared_mhz:
+            gflop_per_s = self.peaks.flops / 1e9 * self.sampler.best_mhz / self.declared_mhz
         return Ceiling(self.document.environment.copy_gb_per_s, gflop_per_s)
 
     def _measure(self, entries: _Entries) -> None:
@@ -165,7 +169,7 @@ class Suite:
             self.keep(entries)
 
         try:
-            measure.measure(entries.found, self.meter, judge, self.plan, tell)
+            measure.measure(entries.found, self.sampler, judge, self.plan, tell)
         finally:
             self.keep(entries, now=True)
 
@@ -174,7 +178,9 @@ class Suite:
         right = [e for e in entries.found if e.row.status is Status.OK and e.row.comparable]
         if not right:
             return None
-        defaults = [e for e in right if e.variant and self.device.name in e.variant.default]
+        defaults = [
+            e for e in right if e.variant and defaults_of(self.device.name) in e.variant.default
+        ]
         best = min(defaults or right, key=lambda entry: min(entry.row.kept().values()))
         assert best.variant is not None
         self.progress.step("end to end")
@@ -199,7 +205,7 @@ class Suite:
             ladder=not self.request.sweep,
         )
         self.document.environment = replace(
-            self.document.environment, clock_mhz=self.meter.best_mhz or None
+            self.document.environment, clock_mhz=self.sampler.best_mhz or None
         )
         self._save(self.document)
         self._saved = time.monotonic()
@@ -252,8 +258,8 @@ class _Entries:
         row = Row(
             variant.name,
             device=suite.device.name,
-            emulated=suite.device.name == "cpu",
-            clock="host" if suite.device.name == "cpu" else "device",
+            emulated=emulated(suite.device.name),
+            clock="host" if emulated(suite.device.name) else "device",
             summary=variant.summary,
             order=variant.order,
             ladder=variant.ladder,
@@ -264,7 +270,7 @@ class _Entries:
         row.course = str(course) if course else ""
         try:
             candidate = measure.variant_candidate(
-                self.lab, variant, suite.device, self.data, self.case
+                self.lab, variant, suite.sampler, self.data, self.case
             )
         except CudalabError as error:
             measure.refuse_for(row, error)
@@ -288,7 +294,7 @@ class _Entries:
         suite.progress.step(name)
         try:
             found = baselines.baselines(
-                self.lab, suite.device, data.inputs, self.case, data.buffers, [name]
+                self.lab, suite.sampler, data.inputs, self.case, data.buffers, [name]
             )
         except CudalabError as error:
             row = Row(name, "baseline", suite.device.name)
@@ -398,7 +404,7 @@ def choose(lab: Lab, case: Case, wanted: str | None, device: Device) -> Chosen:
     notes = [f"left out: {', '.join(names)}: {reason}" for reason, names in why.items()]
     if wanted == ALL:
         return able, notes
-    ends = [v for v in able if v is able[0] or device.name in v.default]
+    ends = [v for v in able if v is able[0] or defaults_of(device.name) in v.default]
     others = len(able) - len(ends)
     return ends, [f"{others} more with --variants all"] if others else []
 

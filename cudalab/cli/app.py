@@ -78,7 +78,7 @@ def cli(kernels: Path | None) -> None:
 @click.argument("lab", required=False, type=click.Choice(labs.names()))
 def list_variants(lab: str | None) -> None:
     """List the variants: what each does, where it runs, where it is the default."""
-    from cudalab.backends.cpu.device import CpuDevice
+    from cudalab.backends import able_devices
     from cudalab.labs import registry
     from cudalab.output import terminal
 
@@ -90,7 +90,7 @@ def list_variants(lab: str | None) -> None:
                 [
                     variant.title,
                     variant.summary,
-                    "cuda" if variant.missing(CpuDevice.features) else "cuda, cpu",
+                    ", ".join(able_devices(variant.requires)),
                     ", ".join(variant.default),
                     "; ".join(f"{a} {', '.join(v)}" for a, v in variant.applies.items()),
                     ", ".join(variant.requires),
@@ -136,16 +136,21 @@ def show(lab: str, variant: str, whole: bool) -> None:
 
 
 @cli.command(epilog=lines("Example", "cudalab device", "cudalab device cuda"))
-@click.argument("name", required=False, type=click.Choice(DEVICES), metavar="[cuda|cpu]")
+@click.argument(
+    "name", required=False, type=click.Choice(list(DEVICES)), metavar=f"[{'|'.join(DEVICES)}]"
+)
 def device(name: str | None) -> None:
     """Print the properties of the devices."""
+    from dataclasses import asdict
+
     from cudalab.backends import open_device
     from cudalab.output import terminal
+    from cudalab.output.labels import labelled
 
     for each in [name] if name else DEVICES:
         try:
             with open_device(each) as opened:
-                terminal.properties(f"{each} device", opened.properties())
+                terminal.properties(f"{each} device", labelled(asdict(opened.info())))
         except NoDeviceError as error:
             if name:
                 raise

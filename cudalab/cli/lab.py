@@ -235,7 +235,8 @@ def compute(
     time: bool,
 ) -> None:
     """Run `variant`, or the device's default, from one file descriptor to another."""
-    from cudalab.backends import open_device
+    from cudalab.backends import emulated, open_device
+    from cudalab.backends.meter import open_meter
     from cudalab.formats import InputStream, write_all
     from cudalab.labs import registry
     from cudalab.runner import Stopwatch, TimedDevice, run
@@ -246,7 +247,7 @@ def compute(
     with ExitStack() as stack:
         with watch("open device"):
             opened = stack.enter_context(open_device(device, threads))
-        if device == "auto" and opened.name == "cpu":
+        if device == "auto" and emulated(opened.name):
             click.echo("note: no GPU here: running on the CPU device", err=True)
         if variant is None:
             chosen = lab.choose(inputs, case, opened.name)
@@ -255,8 +256,8 @@ def compute(
             able = (one for one in found if not one.missing(opened.features))
             variant = next(able, None) or registry.default(lab, case, opened.name, opened.features)
         registry.check_features(variant, opened.name, opened.features)
-        timed = TimedDevice(opened)
-        used = timed.as_device() if time else opened
+        timed = TimedDevice(opened, open_meter(opened)) if time else None
+        used = timed.as_device() if timed else opened
         answer = run(lab, variant, used, inputs, case, watch=watch)
         for note in answer.notes:
             click.echo(note, err=True)
@@ -269,7 +270,7 @@ def compute(
                 "that the header announces",
                 err=True,
             )
-        if time:
+        if timed:
             watch.take("write", "to host", watch.stages["to host"])
             print_times(watch, timed)
 

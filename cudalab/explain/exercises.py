@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudalab.backends import emulated
+from cudalab.backends.meter import open_meter
 from cudalab.bench import measure, stats
 from cudalab.bench.document import device_text
-from cudalab.bench.measure import HOT, Entry, Judge, Meter, Plan, Row, Status
+from cudalab.bench.measure import HOT, Entry, Judge, Plan, Row, Sampler, Status
 from cudalab.bench.units import figure, unit_for
 from cudalab.errors import UsageError
 from cudalab.labs import registry
@@ -91,11 +93,11 @@ def run(
         for size in (exercise.sizes if sizes is None else sizes)
         if fits(exercise, size)
     ]
-    meter = Meter(device)
+    sampler = Sampler(device, open_meter(device))
     for exercise, size in jobs:
         what = f"{exercise.title}, {shown_size(exercise, size)}"
         tell(what, 0.0)
-        yield _measured(exercise, size, seed, meter, partial(tell, what))
+        yield _measured(exercise, size, seed, sampler, partial(tell, what))
 
 
 def fits(exercise: Exercise, size: Size) -> bool:
@@ -115,20 +117,20 @@ def shown_size(exercise: Exercise, size: Size) -> str:
 
 
 def _measured(
-    exercise: Exercise, size: Size, seed: int, meter: Meter, tell: Callable[[float], None]
+    exercise: Exercise, size: Size, seed: int, sampler: Sampler, tell: Callable[[float], None]
 ) -> Result:
-    lab, case, device = reduce.LAB, exercise.case, meter.device
+    lab, case, device = reduce.LAB, exercise.case, sampler.device
     with tempfile.TemporaryDirectory(prefix="cudalab-exercises-") as folder:
         dist = lab.distributions[0]
         data = measure.make_data(lab, case, size, dist, seed, device, Path(folder))
         entries = {}
         for kind, name in exercise.variants.items():
             variant = registry.find(lab, name)
-            candidate = measure.variant_candidate(lab, variant, device, data, case)
-            row = Row(name, device=device.name, emulated=device.name == "cpu", cache=HOT)
+            candidate = measure.variant_candidate(lab, variant, sampler, data, case)
+            row = Row(name, device=device.name, emulated=emulated(device.name), cache=HOT)
             entries[kind] = Entry(row, candidate)
         judge = Judge(lab, data.inputs, case, device, data.buffers)
-        measure.measure(list(entries.values()), meter, judge, PLAN, lambda done, _: tell(done))
+        measure.measure(list(entries.values()), sampler, judge, PLAN, lambda done, _: tell(done))
         answers = [entry.candidate.answer() for entry in entries.values() if entry.candidate]
         between, to_reference = differences(answers, data.inputs, case)
     rows = {kind: entry.row for kind, entry in entries.items()}
@@ -162,12 +164,12 @@ def _share(difference: Array, allowed: Array) -> float:
 
 
 def grid(results: Sequence[Result], device: str, name: str) -> Grid:
-    """All results in one table; `device` is "cuda" or "cpu", `name` that of the hardware."""
+    """All results in one table; `device` is the device's name, `name` that of the hardware."""
     kinds = list(dict.fromkeys(kind for result in results for kind in result.rows))
     rows = [row for result in results for row in result.rows.values()]
     medians = [median(row) for row in rows if timed(row)]
     factor, unit = unit_for(ms / LEAST_SHOWN for ms in medians)
-    where = device_text(name, emulated=device == "cpu")
+    where = device_text(name, emulated=emulated(device))
     columns = [
         Column("exercise", right=False),
         Column("size"),
@@ -251,5 +253,4 @@ def exit_codes(results: Sequence[Result]) -> set[int]:
 
 def device_name(device: Device) -> str:
     """The hardware's name."""
-    properties = device.properties().items()
-    return next(str(value) for label, value in properties if label.lower() == "name")
+    return device.info().name

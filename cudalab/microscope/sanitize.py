@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab import runner
+from cudalab.backends.base import overwrite
 from cudalab.backends.trace import Finding, Place, Thread, needs_more
 from cudalab.errors import CudalabError
 from cudalab.formats import as_bytes, output_file, write_all
@@ -633,7 +634,7 @@ def _stale(report: Report, data: Data, device: Device) -> Iterable[Finding]:
     step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case, watch=watch)
     answers = []
     for poison in POISONS:
-        device.fill(step.out, poison)
+        overwrite(device, step.out, poison)
         step()
         answers.append(device.to_host(step.out).reshape(-1))
     bits = f"u{answers[0].itemsize}"

@@ -19,6 +19,7 @@ import pytest
 from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.backends.cuda import nvcc
+from cudalab.backends.meter import open_meter
 from cudalab.bench import measure
 from cudalab.bench.baselines import NAMES, baselines, cub, operations, through_cupy, why_not
 from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError, UsageError
@@ -54,8 +55,12 @@ def data(lab, case, device, folder, *, dist=None, n=None):
     return measure.make_data(lab, case, n, dist or lab.distributions[0], 5, device, folder)
 
 
+def sampler_of(device):
+    return measure.Sampler(device, open_meter(device))
+
+
 def found(lab, case, device, made, *names):
-    return baselines(lab, device, made.inputs, case, made.buffers, names)
+    return baselines(lab, sampler_of(device), made.inputs, case, made.buffers, names)
 
 
 def check(lab, case, device, made, candidate):
@@ -400,7 +405,7 @@ def test_a_candidate_of_cub(host, tmp_path, monkeypatch):
     monkeypatch.setattr(cub, "load", lambda *_: library)
     monkeypatch.setattr(cub, "architecture", lambda _: "sm_90")
     made = data(lab, case, host, tmp_path)
-    (candidate,) = cub.candidates("radixsort", host, made.inputs, case, made.buffers)
+    (candidate,) = cub.candidates("radixsort", sampler_of(host), made.inputs, case, made.buffers)
     assert (candidate.name, candidate.kind, candidate.device) == ("cub", "baseline", "cpu")
     assert re.fullmatch(
         r"CUB 3\.0\.1, n of (32|64) bits: \d\.\d\d x as fast as with (32|64)", candidate.notes[0]
@@ -488,7 +493,7 @@ def test_what_is_asked_of_cupy(host, tmp_path, monkeypatch, name, case):
         pytest.skip("cupy has nothing for this case")
     fake = FakeCupy(monkeypatch)
     made = data(lab, case, host, tmp_path)
-    candidates = through_cupy.candidates(name, host, made.inputs, case, made.buffers)
+    candidates = through_cupy.candidates(name, sampler_of(host), made.inputs, case, made.buffers)
     assert fake.freed == 1
     assert candidates[0].name == "cupy"
     assert ("float32" in map(str, map(np.dtype, fake.compute_types))) == (name == "matmul")
@@ -508,14 +513,16 @@ def test_what_cupy_cannot_do_is_said(host, tmp_path, monkeypatch, raised, expect
     lab = labs.get("reduce")
     case = lab.complete({})
     made = data(lab, case, host, tmp_path)
-    (candidate,) = through_cupy.candidates("reduce", host, made.inputs, case, made.buffers)
+    (candidate,) = through_cupy.candidates(
+        "reduce", sampler_of(host), made.inputs, case, made.buffers
+    )
 
     def fail(*_args, **_options):
         raise raised
 
     monkeypatch.setitem(sys.modules["cupy"].__dict__, "sum", fail)
     with pytest.raises(expected, match=f"cupy: {raised}"):
-        through_cupy.candidates("reduce", host, made.inputs, case, made.buffers)
+        through_cupy.candidates("reduce", sampler_of(host), made.inputs, case, made.buffers)
     candidate.run()  # planned before
 
 
@@ -525,7 +532,9 @@ def test_classes_through_cupy(host, tmp_path, monkeypatch, bins):
     lab = labs.get("histogram")
     case = lab.complete({"bins": bins})
     made = data(lab, case, host, tmp_path)
-    (candidate,) = through_cupy.candidates("histogram", host, made.inputs, case, made.buffers)
+    (candidate,) = through_cupy.candidates(
+        "histogram", sampler_of(host), made.inputs, case, made.buffers
+    )
     check(lab, case, host, made, candidate)
 
 
@@ -536,7 +545,7 @@ def test_cholesky_is_offered_where_it_works(host, tmp_path, monkeypatch):
     offered = {}
     for dist in set(lab.distributions) - {"singular"}:
         made = data(lab, case, host, tmp_path, dist=dist, n=8)
-        found = through_cupy.candidates("solve", host, made.inputs, case, made.buffers)
+        found = through_cupy.candidates("solve", sampler_of(host), made.inputs, case, made.buffers)
         offered[dist] = "cupy (Cholesky)" in [candidate.name for candidate in found]
         a = made.inputs.arrays["a"].astype(np.float64)
         definite = bool((a == a.T).all()) and np.linalg.eigvalsh(a).min() > 1e-6
@@ -607,11 +616,11 @@ def test_libraries_use_the_device_s_memory_and_stream(device, tmp_path):
     lab = labs.get("reduce")
     case = lab.complete({})
     made = data(lab, case, device, tmp_path)
-    meter = measure.Meter(device)
+    sampler = sampler_of(device)
     judge = measure.Judge(lab, made.inputs, case, device, made.buffers)
     for candidate in found(lab, case, device, made, "cupy", "cub"):
         candidate.poison()
-        assert meter.sample(candidate, measure.COLD, 0).ms > 0
+        assert sampler.sample(candidate, measure.COLD, 0).ms > 0
         assert not candidate.reads_back
         assert judge.mistake(candidate) is None
 

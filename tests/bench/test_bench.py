@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cudalab import labs
+from cudalab.backends.base import DeviceInfo
 from cudalab.bench import bounds, measure, stats, suite
 from cudalab.bench.measure import (
     COLD,
@@ -23,10 +24,10 @@ from cudalab.bench.measure import (
     Candidate,
     Entry,
     Judge,
-    Meter,
     Plan,
     Row,
     Sample,
+    Sampler,
     Status,
 )
 from cudalab.errors import CudalabError, KernelError, UsageError
@@ -155,7 +156,7 @@ class ScriptedDevice:
 
     def __init__(self, clocks=()):
         self.now_ms, self.log = 0.0, []
-        self.clocks = iter(clocks)
+        self.clocks = iter(clocks) if clocks else itertools.repeat(1000.0)
         self.expiring = 0  # of the next holds
 
     def now(self):
@@ -177,11 +178,17 @@ class ScriptedDevice:
     def timer(self):
         return ScriptedTimer(self)
 
+    def fill(self, buffer, value):
+        buffer.array.view(np.uint8)[...] = value
+
+    def bandwidth(self):
+        return 100.0
+
     def synchronize(self):
         pass
 
     def clock_mhz(self):
-        return next(self.clocks, None)
+        return next(self.clocks)
 
     def chunks(self, buffer):
         yield buffer.array.reshape(-1).view(np.uint8).data
@@ -234,7 +241,7 @@ def measured(device, *scripts, plan=None, caches=(COLD,), bound=None):
     ]
     buffers = {"x": Memory(INPUTS.arrays["x"].copy())}
     judge = Judge(LAB, INPUTS, CASE, device, buffers)
-    measure.measure(entries, Meter(device, device.now), judge, plan or Plan(1.0))
+    measure.measure(entries, Sampler(device, device, device.now), judge, plan or Plan(1.0))
     return [entry.row for entry in entries]
 
 
@@ -243,27 +250,31 @@ def measured(device, *scripts, plan=None, caches=(COLD,), bound=None):
 
 def test_a_sample_is_flushed_held_and_timed_by_the_device(device):
     script = Script(device, "a", [3.0])
-    sample = Meter(device, device.now).sample(script.candidate, COLD, 7)
-    assert sample == Sample(7, 3.0, None)
+    sample = Sampler(device, device, device.now).sample(script.candidate, COLD, 7)
+    assert sample == Sample(7, 3.0, 1000.0)
     assert device.log == ["hold", "flush", "start", "a", "stop", "release"]
 
 
 def test_a_hot_sample_follows_a_run_of_the_same(device):
     script = Script(device, "a", [9.0, 3.0])
-    assert Meter(device, device.now).sample(script.candidate, HOT, 0).ms == 3
+    assert Sampler(device, device, device.now).sample(script.candidate, HOT, 0).ms == 3
     assert device.log == ["hold", "a", "start", "a", "stop", "release"]
 
 
 def test_a_step_that_reads_back_is_not_held(device):
     script = Script(device, "a", [3.0], reads_back=True)
-    assert Meter(device, device.now).sample(script.candidate, COLD, 0).ms == pytest.approx(3)
+    assert Sampler(device, device, device.now).sample(
+        script.candidate, COLD, 0
+    ).ms == pytest.approx(3)
     assert device.log == ["flush", "start", "a", "stop"]
     assert measure.clock_of(script.candidate, "cuda") == "device"
 
 
 def test_the_host_s_own_work_is_neither_held_nor_flushed(device):
     script = Script(device, "numpy", [3.0], on="cpu")
-    assert Meter(device, device.now).sample(script.candidate, COLD, 0).ms == pytest.approx(3)
+    assert Sampler(device, device, device.now).sample(
+        script.candidate, COLD, 0
+    ).ms == pytest.approx(3)
     assert device.log == ["numpy"]
 
 
@@ -371,7 +382,7 @@ def spoiled(device, first, last=10**9):
     honest = Script(device, "b", [1.0])
     entries.append(Entry(Row("b"), honest.candidate))
     judge = Judge(LAB, INPUTS, CASE, device, {"x": buffer})
-    measure.measure(entries, Meter(device, device.now), judge, Plan(1.0))
+    measure.measure(entries, Sampler(device, device, device.now), judge, Plan(1.0))
     assert (buffer.array == INPUTS.arrays["x"]).all()  # restored
     return [entry.row for entry in entries]
 
@@ -436,10 +447,10 @@ def test_never_are_all_samples_discarded():
 
 def test_the_best_clock_is_that_of_the_session():
     device = ScriptedDevice([1000.0] * 1000)
-    meter = Meter(device, device.now)
-    meter.best_mhz = 2000.0
-    sample = meter.sample(Script(device, "a", [1.0]).candidate, COLD, 0)
-    assert (sample.mhz, meter.best_mhz) == (1000, 2000)
+    sampler = Sampler(device, device, device.now)
+    sampler.best_mhz = 2000.0
+    sample = sampler.sample(Script(device, "a", [1.0]).candidate, COLD, 0)
+    assert (sample.mhz, sampler.best_mhz) == (1000, 2000)
 
 
 def finished(samples, plan=None, **options):
@@ -494,17 +505,18 @@ def test_advice_fits_what_was_done_already(plan, options, advice):
 
 # Bounds, work and sizes ---------------------------------------------------------------------------
 
-H100 = {
-    "multiprocessors": 132,
-    "clock (MHz)": 1980,
-    "compute capability": "9.0",
-    "peak memory bandwidth (GB/s)": 3352.0,
-    "L2 cache (bytes)": 50 * 2**20,
-}
+H100 = DeviceInfo(
+    name="H100",
+    cores=132,
+    clock_mhz=1980,
+    capability=(9, 0),
+    dram_gbs=3352.0,
+    l2_bytes=50 * 2**20,
+)
 
 
 def test_cold_input_beyond_l2_comes_from_memory():
-    peaks = bounds.peaks("cuda", H100)
+    peaks = bounds.peaks(H100)
     n = 1 << 28
     found = bounds.bound(bounds.Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False)
     assert found.ms == pytest.approx(4 * n / 3352e6)
@@ -512,21 +524,21 @@ def test_cold_input_beyond_l2_comes_from_memory():
 
 
 def test_hot_input_may_come_from_l2_in_part():
-    peaks = bounds.peaks("cuda", H100)
+    peaks = bounds.peaks(H100)
     n = 1 << 28
     hot = bounds.bound(bounds.Work(n, 4 * n, 4), 0, peaks, hot=True, tensor_cores=False)
     assert hot.ms == pytest.approx((4 * n - 50 * 2**20) / 3352e6)
 
 
 def test_input_that_fits_l2_may_come_from_there():
-    peaks = bounds.peaks("cuda", H100)
+    peaks = bounds.peaks(H100)
     small = bounds.Work(1 << 20, 4 << 20, 4 << 20)
     found = bounds.bound(small, 0, peaks, hot=False, tensor_cores=False)
     assert found.ms == pytest.approx((8 << 20) / (128 * 132 * 1980e6) * 1e3)
 
 
 def test_operations_are_bound_by_the_units_they_use():
-    peaks = bounds.peaks("cuda", H100)
+    peaks = bounds.peaks(H100)
     assert peaks.flops == pytest.approx(2 * 128 * 132 * 1980e6)
     product = bounds.Work(4096**2, 2 * 4 * 4096**2, 4 * 4096**2, 2 * 4096**3)
     plain = bounds.bound(product, product.flops, peaks, hot=False, tensor_cores=False)
@@ -537,14 +549,14 @@ def test_operations_are_bound_by_the_units_they_use():
 
 
 def test_a_driver_that_tells_no_bandwidth_gives_no_bound_from_it():
-    peaks = bounds.peaks("cuda", H100 | {"peak memory bandwidth (GB/s)": 0.0})
+    peaks = bounds.peaks(replace(H100, dram_gbs=0.0))
     big = bounds.Work(1 << 28, 1 << 30, 4)
     assert "L2" in bounds.bound(big, 0, peaks, hot=False, tensor_cores=False).reason
 
 
 def test_the_fastest_that_was_measured_on_an_h100_is_possible():
     # docs of the device: CUB reduces 2^28 int32 in 359 µs, copies run at 3007 GB/s.
-    peaks = bounds.peaks("cuda", H100)
+    peaks = bounds.peaks(H100)
     n = 1 << 28
     assert (
         bounds.bound(bounds.Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False).ms < 0.359

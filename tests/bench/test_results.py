@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 import pytest
 
+from cudalab.backends.base import DeviceInfo
 from cudalab.bench import bounds, comparison, files, grids, results, sweeps, units
 from cudalab.bench import document as documents
 from cudalab.bench import measure as bench
@@ -56,16 +57,16 @@ def table(rows, *, ladder=True, **options):
 
 
 def environment(**options):
-    properties = {
-        "name": "Some GPU",
-        "multiprocessors": 132,
-        "clock (MHz)": 1980,
-        "peak memory bandwidth (GB/s)": 120.0,
-        "driver": "580.1, CUDA 13.0",
-        "nvcc": "13.0.88 (/usr/local/cuda/bin/nvcc)",
-    }
+    info = DeviceInfo(
+        name="Some GPU",
+        cores=132,
+        clock_mhz=1980,
+        dram_gbs=120.0,
+        driver="580.1, CUDA 13.0",
+        compiler="nvcc 13.0.88 (/usr/local/cuda/bin/nvcc)",
+    )
     made = replace(
-        results.environment("cuda", properties, 100.0, []),
+        results.environment("cuda", info, 100.0, []),
         date="2026-01-31T12:00:00+00:00",
         versions={"cudalab": "0.1.0"},
         commit="abc1234",
@@ -202,12 +203,13 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_no_path_of_this_machine_is_stored():
-    assert environment().properties["nvcc"] == "13.0.88"
+    assert environment().properties["compiler"] == "nvcc 13.0.88"
 
 
 def test_the_commit_of_the_checkout(monkeypatch):
     monkeypatch.setenv("CUDALAB_COMMIT", "1234567")
-    assert results.environment("cpu", {"Name": "Some CPU"}, 1.0, []).commit == "1234567"
+    info = DeviceInfo(name="Some CPU", cores=2)
+    assert results.environment("cpu", info, 1.0, []).commit == "1234567"
 
 
 # Statistics of rows -------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def hidden(monkeypatch):
 
 @pytest.mark.usefixtures("hidden")
 def test_without_pycuda():
-    assert not device.device_available()
+    assert not device.CudaDevice.available()
     assert "PyCUDA" in device.unavailable_reason()
     with pytest.raises(NoDeviceError, match="PyCUDA") as caught:
         device.CudaDevice()
@@ -113,7 +113,7 @@ CRASH = """
         "list(device.chunks(out))",
         "device.synchronize()",
         "pass",
-        "timer = device.timer(); timer.start(); timer.stop(); timer.ms",
+        "timer = device.meter().timer(); timer.start(); timer.stop(); timer.ms",
         "[device.launch(module['write_far_away'], 1, 1, out, np.int64(0)) for _ in range(10**6)]",
     ],
 )

@@ -50,7 +50,7 @@ from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, load_runtime
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, prepare
 from cudalab.backends.trace import LaunchTrace
-from cudalab.errors import KernelError, TimeLimitError
+from cudalab.errors import CudalabError, KernelError, TimeLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from cudalab.backends.base import Buffer, Dim, Kernel
+    from cudalab.backends.cpu.meter import CpuMeter
     from cudalab.backends.trace import Finding
     from cudalab.formats import Payload
     from cudalab.language.source import Source
@@ -175,13 +176,9 @@ class CheckDevice(CpuDevice):
         else:
             self._written(target)
 
-    def fill(self, buffer: Buffer, value: int) -> None:
-        """Set bytes: they have been given something."""
-        super().fill(buffer, value)
-        self._written(buffer)
-
-    def flush(self) -> None:
-        """Do nothing: no time is measured here."""
+    def meter(self) -> CpuMeter:
+        """Measure nothing: the instrument takes most of the time."""
+        raise CudalabError("no time is measured in check mode: its instrument takes most of it")
 
     def launch(
         self,

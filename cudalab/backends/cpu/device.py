@@ -9,23 +9,22 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import time
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cudalab.backends.base import Dim, check_arguments, dim3, missing_kernel
+from cudalab.backends import limits
+from cudalab.backends.base import DeviceInfo, check_arguments, missing_kernel
 from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language import nvcc_rules
 from cudalab.language import source as sources
 from cudalab.system.machine import (
     available_memory,
-    last_level_cache,
     processor_name,
     total_memory,
     usable_cores,
@@ -36,17 +35,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Buffer, Kernel, Module
+    from cudalab.backends.base import Buffer, Dim, Kernel, Module
     from cudalab.language.source import Source
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
-MAX_THREADS = 1024
-MAX_DYNAMIC_SHARED = 227 << 10
-MAX_GRID = (2**31 - 1, 65_535, 65_535)
-MAX_BLOCK = (1024, 1024, 64)
-RUN_WORDS = 1 << 15  # of a block that measures: 256 KiB
-COPY_BYTES = 256 << 20
-COPIES = 5
 
 _DYNAMIC_SHARED = re.compile(
     r"\bextern\s+__shared__\s+(?P<align>(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?)"
@@ -106,55 +98,22 @@ class CpuModule:
         return self._kernels[name]
 
 
-class CpuTimer:
-    """The host's clock: launches on this device have ended when `launch` returns."""
-
-    def __init__(self) -> None:
-        """Start with no time."""
-        self.ms = 0.0
-        self._began = 0.0
-
-    def start(self) -> None:
-        """Note the time."""
-        self._began = time.perf_counter()
-
-    def stop(self) -> None:
-        """Take the milliseconds since `start`."""
-        self.ms = (time.perf_counter() - self._began) * 1e3
-
-
-class CpuMessage:
-    """Words of the host, which kernels have written when `launch` returns."""
-
-    def __init__(self, buffer: CpuBuffer) -> None:
-        """`buffer` holds the words."""
-        self.buffer = buffer
-
-    def send(self) -> None:
-        """It is written already."""
-
-    def read(self) -> list[int]:
-        """The words."""
-        return [int(word) for word in self.buffer.array]
-
-
-class NotHeld:
-    """What `held` gives here: a launch has ended when it returns."""
-
-    expired = False
-
-
 class CpuDevice:
     """Runs kernels on the host's cores."""
 
     name = "cpu"
     features: frozenset[str] = frozenset({"sm_75", "shared_96kb"})
+    possible_features = features
 
     def __init__(self, threads: int | None = None) -> None:
         """Use `threads` OS threads; None takes every core this process may use."""
         self.threads = threads or usable_cores()
         self._runtime: ctypes.CDLL | None = None
-        self._measuring: tuple[CpuModule, CpuBuffer] | None = None
+
+    @staticmethod
+    def available() -> bool:
+        """Every machine is a host."""
+        return True
 
     def __enter__(self) -> Self:
         """Fail early when there is no compiler."""
@@ -224,8 +183,10 @@ class CpuDevice:
         check_arguments(kernel, args)
         if not isinstance(kernel, CpuKernel):
             raise TypeError(f"{kernel.name} is not a kernel of the CPU device")
-        blocks, threads = dim3(grid), dim3(block)
-        check_limits(kernel.name, blocks, threads, shared_bytes)
+        blocks, threads = limits.launch_shape(kernel.name, grid, block)
+        limits.check_shared(
+            kernel.name, "the CPU device", limits.MAX_SHARED_BYTES, static=0, dynamic=shared_bytes
+        )
         if 0 in blocks:
             return
         values = (ctypes.c_uint64 * len(args))()
@@ -262,80 +223,28 @@ class CpuDevice:
             raise ValueError(f"copy of {array.nbytes} bytes into {target.nbytes}")
         as_bytes(_own(target).array)[:] = as_bytes(array)
 
-    def fill(self, buffer: Buffer, value: int) -> None:
-        """Set every byte of `buffer` to `value`."""
-        np.frombuffer(as_bytes(_own(buffer).array), np.uint8).fill(value)
-
-    def message(self, words: int) -> CpuMessage:
-        """So many words of 4 bytes, zero at first."""
-        buffer = self.empty(words, np.uint32)
-        buffer.array.fill(0)
-        return CpuMessage(buffer)
-
-    def timer(self) -> CpuTimer:
-        """The host's clock."""
-        return CpuTimer()
-
     def synchronize(self) -> None:
         """Every launch has ended already."""
 
-    def properties(self) -> dict[str, str | int | float]:
+    def info(self) -> DeviceInfo:
         """The host, described like a GPU."""
         found = compiler.find_compiler()
-        return {
-            "Name": processor_name(),
-            "Cores": usable_cores(),
-            "OS threads used": self.threads,
-            "Memory, bytes": total_memory(),
-            "Compiler": f"{found.name}: {found.version()}",
-            "Warp size": 32,
-            "Threads per block, at most": MAX_THREADS,
-            "Block dimensions, at most": " x ".join(map(str, MAX_BLOCK)),
-            "Grid dimensions, at most": " x ".join(map(str, MAX_GRID)),
-            "Dynamic shared memory per block, bytes": MAX_DYNAMIC_SHARED,
-        }
+        return DeviceInfo(
+            name=processor_name(),
+            cores=usable_cores(),
+            threads=self.threads,
+            memory_bytes=total_memory(),
+            shared_bytes=limits.SHARED_BYTES,
+            shared_optin_bytes=limits.MAX_SHARED_BYTES,
+            max_threads=limits.MAX_THREADS,
+            max_block=limits.MAX_BLOCK,
+            max_grid=limits.MAX_GRID,
+            compiler=f"{found.name}: {found.version()}",
+        )
 
-    def _measure(self) -> tuple[CpuModule, CpuBuffer]:
-        """The kernels of measure.cu, and more memory than the caches hold."""
-        if self._measuring is None:
-            path = Path(__file__).with_name("measure.cu")
-            kernels = self.compile(sources.load(path, "measure.cu"), {})
-            words = self.empty(2 * last_level_cache() // 8, np.uint64)
-            words.array.fill(0)  # its pages exist
-            self._measuring = kernels, words
-        return self._measuring
-
-    def flush(self) -> None:
-        """Add to every word of more memory than the caches hold, on all cores."""
-        kernels, words = self._measure()
-        n = words.array.size
-        sizes = np.uint64(n), np.uint64(RUN_WORDS)
-        self.launch(kernels["write_words"], -(-n // RUN_WORDS), 1, words, *sizes)
-
-    def held(self) -> AbstractContextManager[NotHeld]:
-        """Nothing is held: a launch has ended when it returns."""
-        return nullcontext(NotHeld())
-
-    def clock_mhz(self) -> float | None:
-        """A host has many clocks: None."""
-        return None
-
-    def bandwidth(self) -> float:
-        """The best of five copies of 256 MiB by all cores, or of a quarter of the free memory."""
-        kernels, _ = self._measure()
-        n = min(COPY_BYTES, available_memory() // 4) // 8
-        source, target = self.empty(n, np.uint64), self.empty(n, np.uint64)
-        source.array.fill(1)
-        target.array.fill(0)
-        sizes = np.uint64(n), np.uint64(RUN_WORDS)
-        best = float("inf")
-        for _ in range(COPIES):
-            timer = self.timer()
-            timer.start()
-            self.launch(kernels["copy_words"], -(-n // RUN_WORDS), 1, source, target, *sizes)
-            timer.stop()
-            best = min(best, timer.ms)
-        return 16 * n / 1e6 / best
+    def meter(self) -> CpuMeter:
+        """Measures with the host's clock."""
+        return CpuMeter(self)
 
     def _load_runtime(self) -> ctypes.CDLL:
         if self._runtime is None:
@@ -460,28 +369,6 @@ def _argument(kernel: CpuKernel, position: int, arg: Buffer | np.generic) -> int
             hint="the lab's dispatch defines the kernel's parameters",
         )
     return _own(arg).address
-
-
-def check_limits(
-    name: str, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int
-) -> None:
-    """KernelError for a launch that no GPU would accept."""
-    threads = block[0] * block[1] * block[2]
-    if not 1 <= threads <= MAX_THREADS or any(b > m for b, m in zip(block, MAX_BLOCK, strict=True)):
-        raise KernelError(
-            f"kernel {name}: a block of {' x '.join(map(str, block))} threads: "
-            f"1 to {MAX_THREADS} are allowed, at most {' x '.join(map(str, MAX_BLOCK))}"
-        )
-    if any(g > m for g, m in zip(grid, MAX_GRID, strict=True)):
-        raise KernelError(
-            f"kernel {name}: a grid of {' x '.join(map(str, grid))} blocks: "
-            f"at most {' x '.join(map(str, MAX_GRID))} are allowed"
-        )
-    if shared_bytes > MAX_DYNAMIC_SHARED:
-        raise KernelError(
-            f"kernel {name}: {shared_bytes:,} bytes of dynamic shared memory: "
-            f"at most {MAX_DYNAMIC_SHARED:,} are allowed"
-        )
 
 
 def _explain(message: str) -> str | None:

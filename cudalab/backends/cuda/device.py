@@ -8,15 +8,12 @@ that the stream is read, or written, while the piece before it travels.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import operator
 import re
 import shutil
 import sys
-import time
 import warnings
 from contextlib import contextmanager
-from functools import lru_cache
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,11 +21,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cudalab.backends.base import check_arguments, dim3, missing_kernel
+from cudalab.backends import limits
+from cudalab.backends.base import DeviceInfo, check_arguments, missing_kernel
 from cudalab.backends.cuda import nvcc
+from cudalab.backends.cuda.memory import CudaBuffer, own, shared_words, wait
+from cudalab.backends.cuda.meter import CudaMeter
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelError, NoDeviceError
 from cudalab.formats import Payload, as_bytes
-from cudalab.language import source as sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,19 +41,6 @@ if TYPE_CHECKING:
 BOUNCE_BYTES = 4 << 20
 NUM_BOUNCES = 4
 DIRECT_BYTES = NUM_BOUNCES * BOUNCE_BYTES  # up to here pageable memory is faster
-
-MAX_THREADS_PER_BLOCK = 1024
-MAX_BLOCK = (1024, 1024, 64)
-MAX_GRID = (2**31 - 1, 65535, 65535)
-DEFAULT_SHARED_BYTES = 48 << 10  # what a block may use without opting in
-
-# Measuring. A held stream must be let go before the driver's queue of about 1024 launches is full
-# for good; filling it takes the host 10 ms. Copies are long beside their launch.
-HOLD_LIMIT_NS = 100_000_000
-CLOCK_NS = 20_000
-COPY_BYTES = 512 << 20
-COPIES = 10
-SWEEP_THREADS = 256
 
 # NumPy's character of a scalar's type, which is also the one of PyCUDA's prepared calls.
 SCALAR_TYPES = frozenset("?bBhHiIlLqQfd")
@@ -73,11 +59,6 @@ def unavailable_reason() -> str | None:
     except NoDeviceError as error:
         return error.message
     return None
-
-
-def device_available() -> bool:
-    """Whether there are a GPU and a PyCUDA that can use it."""
-    return unavailable_reason() is None
 
 
 def _load_driver() -> Any:
@@ -108,22 +89,6 @@ def _load_driver() -> Any:
 def _reason(error: Exception) -> str:
     """What a driver error says, without the name of the call that said it."""
     return str(error).partition(" failed: ")[2] or str(error)
-
-
-class CudaBuffer:
-    """Device memory; freed with the last reference. Without bytes there is no memory."""
-
-    __slots__ = ("address", "dtype", "memory", "nbytes", "shape")
-
-    def __init__(
-        self, shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, address: int
-    ) -> None:
-        """Describe `shape` elements of `dtype` at `address`, kept alive by `memory`."""
-        self.shape = shape
-        self.dtype = dtype
-        self.nbytes = prod(shape) * dtype.itemsize
-        self.memory = memory
-        self.address = address
 
 
 class CudaKernel:
@@ -174,39 +139,13 @@ class CudaModule:
         return self._kernels[name]
 
 
-class CudaTimer:
-    """Two events on the default stream; resolution about 0.5 µs."""
-
-    def __init__(self, device: CudaDevice, driver: Any) -> None:
-        """Create the events."""
-        self._device = device
-        self._start, self._stop = driver.Event(), driver.Event()
-
-    def start(self) -> None:
-        """Mark the beginning."""
-        with self._device.errors_in_words():
-            self._start.record()
-
-    def stop(self) -> None:
-        """Mark the end."""
-        with self._device.errors_in_words():
-            self._stop.record()
-
-    @property
-    def ms(self) -> float:
-        """Milliseconds between start and stop; waits until the device has passed stop."""
-        with self._device.errors_in_words():
-            _wait(self._stop)
-            return float(self._stop.time_since(self._start))
-
-
 class CudaMessage:
     """Pinned words of the host that kernels write, and the event after which it may read them."""
 
     def __init__(self, device: CudaDevice, driver: Any, words: int) -> None:
         """Begin with zeros."""
         self._device = device
-        self._words, self.buffer = _shared_words(driver, words)
+        self._words, self.buffer = shared_words(driver, words)
         self._written = driver.Event(driver.event_flags.DISABLE_TIMING)
 
     def send(self) -> None:
@@ -217,49 +156,8 @@ class CudaMessage:
     def read(self) -> list[int]:
         """The words, when all that was launched before `send` has ended."""
         with self._device.errors_in_words():
-            _wait(self._written)
+            wait(self._written)
         return [int(word) for word in self._words]
-
-
-class CudaHold:
-    """The stream waits in a kernel for the host to write the hold's ticket."""
-
-    def __init__(self, flags: np.ndarray[Any, Any], ticket: int) -> None:
-        """`flags`: the ticket that may pass, and the last one that did not wait for it."""
-        self._flags = flags
-        self._ticket = ticket
-
-    def release(self) -> None:
-        """Let the stream go on."""
-        self._flags[0] = self._ticket
-
-    @property
-    def expired(self) -> bool:
-        """Whether the kernel gave up waiting; known after `synchronize`."""
-        return bool(self._flags[1] == self._ticket)
-
-
-class _Measuring:
-    """The kernels of measure.cu and the memory they need, for as long as the context lives."""
-
-    def __init__(self, device: CudaDevice, driver: Any, l2_bytes: int) -> None:
-        self.kernels = device.compile(
-            sources.load(Path(__file__).with_name("measure.cu"), "measure.cu"), {}
-        )
-        self.flags, self.flags_buffer = _shared_words(driver, 2)
-        self.tickets = 0
-        self.holding = False
-        self.cycles_and_ns = device.empty(2, np.uint64)
-        # Twice the cache: its lines are replaced at random, more or less.
-        self.sweep = device.empty((max(2 * l2_bytes, 32 << 20) // 16, 4), np.uint32)
-
-
-def _shared_words(driver: Any, words: int) -> tuple[np.ndarray[Any, Any], CudaBuffer]:
-    """Pinned words of the host, zero, and the same memory for kernels."""
-    flags = driver.host_alloc_flags.DEVICEMAP
-    array = driver.pagelocked_zeros(words, np.uint32, mem_flags=flags)
-    address = int(array.base.get_device_pointer())
-    return array, CudaBuffer((words,), array.dtype, array, address)
 
 
 class _Bounce:
@@ -270,17 +168,12 @@ class _Bounce:
         self.done = event
 
 
-def _wait(event: Any) -> None:
-    """Wait for an event in Python, so that Ctrl-C ends the wait for a kernel that hangs."""
-    while not event.query():
-        time.sleep(0)
-
-
 class CudaDevice:
     """The first GPU that CUDA_VISIBLE_DEVICES shows. One thread, the one that entered it."""
 
     name = "cuda"
     features: frozenset[str]
+    possible_features: frozenset[str]
 
     def __init__(self) -> None:
         """Find the device; it is used only inside the `with` block. NoDeviceError if none."""
@@ -293,7 +186,12 @@ class CudaDevice:
         self._dead = False  # a kernel crashed: the context answers nothing but errors
         self._last_launched: str | None = None
         self._bounces: list[_Bounce] = []
-        self._measuring: _Measuring | None = None
+        self._meter: CudaMeter | None = None
+
+    @staticmethod
+    def available() -> bool:
+        """Whether there are a GPU and a PyCUDA that can use it."""
+        return unavailable_reason() is None
 
     def __enter__(self) -> Self:
         """Retain the primary context and make it current in this thread."""
@@ -319,7 +217,9 @@ class CudaDevice:
         context, self._context = self._context, None
         atexit.unregister(self._leave)
         self._bounces.clear()
-        self._measuring = None
+        if self._meter is not None:
+            self._meter.release()
+            self._meter = None
         if self._dead:
             # Detached, PyCUDA knows that it is gone and frees none of its memory one by one,
             # which would print a warning for each piece.
@@ -408,7 +308,7 @@ class CudaDevice:
             bounce = bounces[number % NUM_BOUNCES]
             view = bounce.view[: buffer.nbytes - start]
             with self.errors_in_words():
-                _wait(bounce.done)
+                wait(bounce.done)
             fill(view)
             with self.errors_in_words():
                 self._driver.memcpy_htod_async(buffer.address + start, view)
@@ -443,7 +343,7 @@ class CudaDevice:
         self.synchronize()
         if buffer.nbytes:
             with self.errors_in_words():
-                self._driver.memcpy_dtoh(array, _own(buffer).address)
+                self._driver.memcpy_dtoh(array, own(buffer).address)
         return array
 
     def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
@@ -457,7 +357,7 @@ class CudaDevice:
                 yield as_bytes(array)
             return
         self.synchronize()
-        address, nbytes, bounces = _own(buffer).address, buffer.nbytes, self._pinned()
+        address, nbytes, bounces = own(buffer).address, buffer.nbytes, self._pinned()
 
         def fetch(number: int) -> None:
             start = number * BOUNCE_BYTES
@@ -473,7 +373,7 @@ class CudaDevice:
         for number in range(-(-nbytes // BOUNCE_BYTES)):
             bounce = bounces[number % NUM_BOUNCES]
             with self.errors_in_words():
-                _wait(bounce.done)
+                wait(bounce.done)
             yield bounce.view[: nbytes - number * BOUNCE_BYTES]
             fetch(number + NUM_BOUNCES)
 
@@ -491,7 +391,7 @@ class CudaDevice:
         """
         check_arguments(kernel, args)
         types, values = _pack(kernel, args)
-        blocks, threads = _dims(kernel.name, grid, block)
+        blocks, threads = limits.launch_shape(kernel.name, grid, block)
         if 0 in blocks:
             return
         if not isinstance(kernel, CudaKernel):
@@ -509,15 +409,10 @@ class CudaDevice:
         """Opt in to more than 48 KiB of shared memory a block."""
         attributes = self._driver.function_attribute
         static = function.get_attribute(attributes.SHARED_SIZE_BYTES)
-        if static + shared_bytes > DEFAULT_SHARED_BYTES:
+        if static + shared_bytes > limits.SHARED_BYTES:
             limit = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-            if static + shared_bytes > limit:
-                raise KernelError(
-                    f"kernel {kernel.name} needs {static + shared_bytes:,} bytes of shared memory "
-                    f"a block ({static:,} static, {shared_bytes:,} dynamic): {self._device.name()} "
-                    f"has {limit:,}",
-                    hint="a smaller tile, or fewer threads a block",
-                )
+            name = self._device.name()
+            limits.check_shared(kernel.name, name, limit, static=static, dynamic=shared_bytes)
             with self.errors_in_words():
                 function.set_attribute(attributes.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
         kernel.shared_allowed = shared_bytes
@@ -559,34 +454,24 @@ class CudaDevice:
             )
         if target.nbytes == 0:
             return
-        address = _own(target).address
+        address = own(target).address
         with self.errors_in_words():
             if isinstance(source, np.ndarray):
                 self._driver.memcpy_htod(address, np.asarray(source, order="C"))
             else:
-                self._driver.memcpy_dtod_async(address, _own(source).address, target.nbytes)
-
-    def fill(self, buffer: Buffer, value: int) -> None:
-        """Set every byte of `buffer` to `value`, in the order of launches."""
-        if buffer.nbytes:
-            with self.errors_in_words():
-                self._driver.memset_d8_async(_own(buffer).address, value, buffer.nbytes)
+                self._driver.memcpy_dtod_async(address, own(source).address, target.nbytes)
 
     def message(self, words: int) -> CudaMessage:
         """So many words of 4 bytes, zero at first."""
         with self.errors_in_words():
             return CudaMessage(self, self._driver, words)
 
-    def timer(self) -> CudaTimer:
-        """A stop-watch that the device itself reads."""
-        return CudaTimer(self, self._driver)
-
     def synchronize(self) -> None:
         """Wait for everything launched; errors of those launches are raised here at the latest."""
         with self.errors_in_words():
             event = self._driver.Event(self._driver.event_flags.DISABLE_TIMING)
             event.record()
-            _wait(event)
+            wait(event)
             self._driver.Context.synchronize()  # also prints what kernels have printed
 
     @contextmanager
@@ -615,112 +500,47 @@ class CudaDevice:
     def _attribute(self, name: str) -> int:
         return int(self._device.get_attribute(getattr(self._driver.device_attribute, name)))
 
-    def properties(self) -> dict[str, str | int | float]:
-        """The course's device table: label to value, in display order."""
+    def info(self) -> DeviceInfo:
+        """What the driver tells of the device."""
         ask = self._attribute
-        block = [ask(f"MAX_BLOCK_DIM_{axis}") for axis in "XYZ"]
-        grid = [ask(f"MAX_GRID_DIM_{axis}") for axis in "XYZ"]
+        block = ask("MAX_BLOCK_DIM_X"), ask("MAX_BLOCK_DIM_Y"), ask("MAX_BLOCK_DIM_Z")
+        grid = ask("MAX_GRID_DIM_X"), ask("MAX_GRID_DIM_Y"), ask("MAX_GRID_DIM_Z")
         memory_khz, bus_bits = ask("MEMORY_CLOCK_RATE"), ask("GLOBAL_MEMORY_BUS_WIDTH")
         version = self._driver.get_driver_version()
-        return {
-            "name": self._device.name(),
-            "compute capability": ".".join(map(str, divmod(self._capability, 10))),
-            "global memory (bytes)": self._device.total_memory(),
-            "constant memory (bytes)": ask("TOTAL_CONSTANT_MEMORY"),
-            "shared memory per block (bytes)": ask("MAX_SHARED_MEMORY_PER_BLOCK"),
-            "shared memory per block, opt-in (bytes)": ask("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
-            "shared memory per multiprocessor (bytes)": ask("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
-            "registers per block": ask("MAX_REGISTERS_PER_BLOCK"),
-            "max threads per block": ask("MAX_THREADS_PER_BLOCK"),
-            "max block dimensions": " x ".join(map(str, block)),
-            "max grid dimensions": " x ".join(map(str, grid)),
-            "warp size": ask("WARP_SIZE"),
-            "multiprocessors": ask("MULTIPROCESSOR_COUNT"),
-            "max threads per multiprocessor": ask("MAX_THREADS_PER_MULTIPROCESSOR"),
-            "max blocks per multiprocessor": ask("MAX_BLOCKS_PER_MULTIPROCESSOR"),
-            "L2 cache (bytes)": ask("L2_CACHE_SIZE"),
-            "clock (MHz)": ask("CLOCK_RATE") // 1000,
-            "memory clock (MHz)": memory_khz // 1000,
-            "memory bus (bits)": bus_bits,
+        return DeviceInfo(
+            name=self._device.name(),
+            cores=ask("MULTIPROCESSOR_COUNT"),
+            warp_size=ask("WARP_SIZE"),
+            capability=divmod(self._capability, 10),
+            memory_bytes=self._device.total_memory(),
+            constant_bytes=ask("TOTAL_CONSTANT_MEMORY"),
+            shared_bytes=ask("MAX_SHARED_MEMORY_PER_BLOCK"),
+            shared_optin_bytes=ask("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            shared_core_bytes=ask("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+            registers_per_block=ask("MAX_REGISTERS_PER_BLOCK"),
+            max_threads=ask("MAX_THREADS_PER_BLOCK"),
+            max_block=block,
+            max_grid=grid,
+            max_threads_per_core=ask("MAX_THREADS_PER_MULTIPROCESSOR"),
+            max_blocks_per_core=ask("MAX_BLOCKS_PER_MULTIPROCESSOR"),
+            l2_bytes=ask("L2_CACHE_SIZE"),
+            clock_mhz=ask("CLOCK_RATE") // 1000,
+            memory_clock_mhz=memory_khz // 1000,
+            memory_bus_bits=bus_bits,
             # Two transfers a clock: double data rate.
-            "peak memory bandwidth (GB/s)": round(2 * memory_khz * bus_bits / 8e6, 1),
-            "driver": f"{_kernel_driver()}CUDA {version // 1000}.{version % 1000 // 10}",
-            "PyCUDA built for": "CUDA {}.{}".format(*self._driver.get_version()),
-            "nvcc": _nvcc_version(),
-        }
+            dram_gbs=round(2 * memory_khz * bus_bits / 8e6, 1),
+            driver=f"{_kernel_driver()}CUDA {version // 1000}.{version % 1000 // 10}",
+            pycuda="CUDA {}.{}".format(*self._driver.get_version()),
+            compiler=f"nvcc {_nvcc_version()}",
+        )
 
-    def _measure(self) -> _Measuring:
-        if self._measuring is None:
+    def meter(self) -> CudaMeter:
+        """Measures in the order of launches; one for as long as the device is open."""
+        if self._meter is None:
             with self.errors_in_words():
                 l2_bytes = self._attribute("L2_CACHE_SIZE")
-                self._measuring = _Measuring(self, self._driver, l2_bytes)
-            # The first launch of a kernel loads it, which may wait for the device: not in a hold.
-            self.flush()
-            self.clock_mhz()
-            self._hold(self._measuring, ticket=0)
-        return self._measuring
-
-    def flush(self) -> None:
-        """Write, then read, twice as much memory as the L2 cache holds."""
-        measure = self._measure()
-        if not measure.holding:  # it may wait for the device
-            _reset_persisting_lines()
-        n = measure.sweep.shape[0]
-        for kernel in ("write_words", "read_words"):
-            blocks = -(-n // SWEEP_THREADS)
-            self.launch(measure.kernels[kernel], blocks, SWEEP_THREADS, measure.sweep, np.uint32(n))
-
-    @contextmanager
-    def held(self) -> Iterator[CudaHold]:
-        """Keep the stream waiting in a kernel of one thread until the block ends."""
-        measure = self._measure()
-        _reset_persisting_lines()
-        measure.tickets += 1
-        measure.holding = True
-        hold = CudaHold(measure.flags, measure.tickets)
-        self._hold(measure, measure.tickets)
-        try:
-            yield hold
-        finally:
-            hold.release()
-            measure.holding = False
-
-    def _hold(self, measure: _Measuring, ticket: int) -> None:
-        numbers = np.uint32(ticket), np.uint64(HOLD_LIMIT_NS)
-        self.launch(measure.kernels["hold_stream"], 1, 1, measure.flags_buffer, *numbers)
-
-    def clock_mhz(self) -> float | None:
-        """Clock cycles of a multiprocessor by the nanoseconds they took, over 20 microseconds."""
-        measure = self._measure()
-        kernel = measure.kernels["measure_clock"]
-        self.launch(kernel, 1, 1, measure.cycles_and_ns, np.uint64(CLOCK_NS))
-        cycles, ns = self.to_host(measure.cycles_and_ns).tolist()
-        return 1e3 * float(cycles) / float(ns)
-
-    def bandwidth(self) -> float:
-        """The best of ten copies of 512 MiB, or of what fits a quarter of the free memory."""
-        with self.errors_in_words():
-            free, _ = self._driver.mem_get_info()
-        nbytes = min(COPY_BYTES, free // 4)
-        source, target = self.empty(nbytes, np.uint8), self.empty(nbytes, np.uint8)
-        self.copy(source, target)  # the first touches the memory
-        timers = [self.timer() for _ in range(COPIES)]
-        for timer in timers:
-            timer.start()
-            self.copy(source, target)
-            timer.stop()
-        best_ms = min(timer.ms for timer in timers)
-        return float(2 * nbytes / 1e6 / best_ms)
-
-
-def _reset_persisting_lines() -> None:
-    """Lines of the L2 cache that were marked to stay would survive a flush. PyCUDA has no call."""
-    _libcuda().cuCtxResetPersistingL2Cache()
-
-
-@lru_cache(maxsize=1)
-def _libcuda() -> ctypes.CDLL:
-    return ctypes.CDLL("libcuda.so.1")
+            self._meter = CudaMeter(self, self._driver, l2_bytes)
+        return self._meter
 
 
 def _features(capability: int) -> frozenset[str]:
@@ -737,10 +557,7 @@ def _features(capability: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def _own(buffer: Buffer) -> CudaBuffer:
-    if not isinstance(buffer, CudaBuffer):
-        raise TypeError(f"a {type(buffer).__name__} is not a buffer of the CUDA device")
-    return buffer
+CudaDevice.possible_features = frozenset[str]().union(*map(_features, _CAPABILITIES))
 
 
 def _pack(kernel: Kernel, args: tuple[Buffer | np.generic, ...]) -> tuple[str, list[Any]]:
@@ -759,28 +576,6 @@ def _pack(kernel: Kernel, args: tuple[Buffer | np.generic, ...]) -> tuple[str, l
                 "pass a buffer of the CUDA device or an integer, float or bool of NumPy"
             )
     return types, values
-
-
-@lru_cache(maxsize=4096)
-def _dims(kernel: str, grid: Dim, block: Dim) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Grid and block in three dimensions. KernelError for what no device can launch."""
-    blocks, threads = dim3(grid), dim3(block)
-    if prod(threads) > MAX_THREADS_PER_BLOCK:
-        raise KernelError(
-            f"kernel {kernel} launched with blocks of {prod(threads)} threads: "
-            f"a block has at most {MAX_THREADS_PER_BLOCK}"
-        )
-    if any(n < 1 or n > limit for n, limit in zip(threads, MAX_BLOCK, strict=True)):
-        raise KernelError(
-            f"kernel {kernel} launched with a block of {threads} threads: "
-            f"each dimension is at least 1, and at most {MAX_BLOCK}"
-        )
-    if any(n < 0 or n > limit for n, limit in zip(blocks, MAX_GRID, strict=True)):
-        raise KernelError(
-            f"kernel {kernel} launched with a grid of {blocks} blocks: "
-            f"each dimension is at least 0, and at most {MAX_GRID}"
-        )
-    return blocks, threads
 
 
 def _compile(compiler: Path, text: str, target: str, label: str) -> tuple[Any, bytes]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.backends import emulated
 from cudalab.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudalab.backends.base import Buffer, Device
-    from cudalab.bench.measure import Candidate
+    from cudalab.backends.base import Buffer
+    from cudalab.bench.measure import Candidate, Sampler
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, HostInputs
 
@@ -23,7 +24,7 @@ NAMES = ("numpy", "cupy", "cub")
 
 def baselines(
     lab: Lab,
-    device: Device,
+    sampler: Sampler,
     inputs: HostInputs,
     case: Case,
     buffers: dict[str, Buffer],
@@ -38,7 +39,7 @@ def baselines(
     for name in names:
         if name not in NAMES:
             raise UsageError(f"no baseline is called {name}", hint=f"one of {', '.join(NAMES)}")
-        if why_not(name, lab, case, device.name) is not None:
+        if why_not(name, lab, case, sampler.device.name) is not None:
             continue
         if name == "numpy":
             from cudalab.bench.baselines import on_host  # noqa: PLC0415 - only what is asked for
@@ -47,11 +48,11 @@ def baselines(
         elif name == "cupy":
             from cudalab.bench.baselines import through_cupy  # noqa: PLC0415 - loads CuPy
 
-            found += through_cupy.candidates(lab.name, device, inputs, case, buffers)
+            found += through_cupy.candidates(lab.name, sampler, inputs, case, buffers)
         else:
             from cudalab.bench.baselines import cub  # noqa: PLC0415 - may start nvcc
 
-            found += cub.candidates(lab.name, device, inputs, case, buffers)
+            found += cub.candidates(lab.name, sampler, inputs, case, buffers)
     return found
 
 
@@ -61,7 +62,7 @@ def why_not(name: str, lab: Lab, case: Case, device: str) -> str | None:
         return f"{name} has no {lab.name}"
     if name == "numpy":
         return None
-    if device != "cuda":
+    if emulated(device):
         return f"{name} runs on the CUDA device"
     if lab.name == "scan" and name == "cupy" and case["op"] != "sum":
         return f"cupy scans sums, not {case['op']}"

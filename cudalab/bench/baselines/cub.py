@@ -22,12 +22,12 @@ import numpy as np
 from cudalab.backends.base import C_TYPES
 from cudalab.backends.cuda import nvcc
 from cudalab.bench.baselines import operations
-from cudalab.bench.measure import COLD, POISON, Candidate, Meter
+from cudalab.bench.measure import COLD, POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer, Device
+    from cudalab.backends.base import Buffer
     from cudalab.labs.inputs import Case, HostInputs
 
 SOURCE = Path(__file__).with_name("cub.cu")
@@ -76,7 +76,7 @@ def operation(lab: str, case: Case, dtype: np.dtype[Any]) -> dict[str, str] | No
 
 
 def candidates(
-    lab: str, device: Device, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
+    lab: str, sampler: Sampler, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
     """CUB's way to compute the lab's answer, from each CUB there is; none where it has none."""
     like = operations.answer_like(lab, inputs, case)
@@ -87,10 +87,10 @@ def candidates(
     compiler = nvcc.find_nvcc()
     found = []
     for headers in installed(compiler):
-        library = load(compiler, headers, defines, architecture(device.features))
-        out = device.empty(*like)
+        library = load(compiler, headers, defines, architecture(sampler.device.features))
+        out = sampler.device.empty(*like)
         n = int(inputs.params["n"])
-        found.append(_candidate(device, headers, library, given, out, n, case.get("bins", 0)))
+        found.append(_candidate(sampler, headers, library, given, out, n, case.get("bins", 0)))
     return found
 
 
@@ -125,7 +125,7 @@ def addresses(given: list[Buffer], out: Buffer) -> tuple[int, int, int, int]:
 
 
 def _candidate(
-    device: Device,
+    sampler: Sampler,
     headers: Headers,
     library: Library,
     given: list[Buffer],
@@ -136,6 +136,7 @@ def _candidate(
     """The faster of both widths of n, chosen by a few samples in turn."""
     pointers = addresses(given, out)
     needed = max(library.temp_bytes(pointers, bins, n, wide=wide) for wide in (False, True))
+    device, meter = sampler.device, sampler.meter
     temp = device.empty(max(needed, 1), np.uint8)
 
     def candidate(*, wide: bool) -> Candidate:
@@ -144,24 +145,24 @@ def _candidate(
             "baseline",
             Call(library, given, out, temp, n, bins, wide),
             lambda: device.to_host(out),
-            lambda: device.fill(out, POISON),
+            lambda: meter.fill(out, POISON),
             device=device.name,
         )
 
     both = candidate(wide=False), candidate(wide=True)
-    chosen, factor = faster(both, Meter(device))
+    chosen, factor = faster(both, sampler)
     bits, other = ("32", "64") if chosen is both[0] else ("64", "32")
     version = ".".join(map(str, headers.version))
     chosen.notes.append(f"CUB {version}, n of {bits} bits: {factor:.2f} x as fast as with {other}")
     return chosen
 
 
-def faster(both: tuple[Candidate, Candidate], meter: Meter) -> tuple[Candidate, float]:
+def faster(both: tuple[Candidate, Candidate], sampler: Sampler) -> tuple[Candidate, float]:
     """The one with the smaller median, and how many times longer the other takes."""
     taken: list[list[float]] = [[], []]
     for trial in range(-1, TRIALS):
         for candidate, samples in zip(both, taken, strict=True):
-            ms = meter.sample(candidate, COLD, trial).ms
+            ms = sampler.sample(candidate, COLD, trial).ms
             if trial >= 0:  # the first one loads the kernels
                 samples.append(ms)
     one, two = (statistics.median(samples) for samples in taken)

@@ -14,8 +14,9 @@ from cudalab.bench.measure import POISON, Candidate
 from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError
 
 if TYPE_CHECKING:
-    from cudalab.backends.base import Buffer, Device
+    from cudalab.backends.base import Buffer
     from cudalab.bench.baselines.operations import Compute
+    from cudalab.bench.measure import Sampler
     from cudalab.labs.inputs import Case, HostInputs
 
 
@@ -31,7 +32,7 @@ def load() -> Any:
 
 
 def candidates(
-    lab: str, device: Device, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
+    lab: str, sampler: Sampler, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
     """What CuPy offers for the lab; none where it has no such operation."""
     like = operations.answer_like(lab, inputs, case)
@@ -40,10 +41,10 @@ def candidates(
     cupy = load()
     cupy.cuda.Stream.null.use()  # where the device launches, too
     cupy.get_default_memory_pool().free_all_blocks()  # what earlier baselines have left behind
-    out = device.empty(*like)
+    out = sampler.device.empty(*like)
     arrays = {name: array_over(cupy, buffer) for name, buffer in buffers.items()}
     plans = _plans(cupy, lab, arrays, inputs, case, array_over(cupy, out))
-    return [_candidate(device, name, run, out, notes) for name, run, notes in plans]
+    return [_candidate(sampler, name, run, out, notes) for name, run, notes in plans]
 
 
 def array_over(cupy: Any, buffer: Buffer) -> Any:
@@ -54,7 +55,7 @@ def array_over(cupy: Any, buffer: Buffer) -> Any:
 
 
 def _candidate(
-    device: Device, name: str, compute: Compute, out: Buffer, notes: list[str]
+    sampler: Sampler, name: str, compute: Compute, out: Buffer, notes: list[str]
 ) -> Candidate:
     """Run twice, so that all is compiled and allocated."""
 
@@ -66,6 +67,7 @@ def _candidate(
         except RuntimeError as error:  # of CUDA and of all its libraries
             raise CudalabError(f"{name}: {error}") from None
 
+    device, meter = sampler.device, sampler.meter
     run()
     run()
     device.synchronize()
@@ -74,7 +76,7 @@ def _candidate(
         "baseline",
         run,
         lambda: device.to_host(out),
-        lambda: device.fill(out, POISON),
+        lambda: meter.fill(out, POISON),
         device=device.name,
         notes=notes,
     )

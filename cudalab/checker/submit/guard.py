@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from cudalab.backends.base import dim3
+from cudalab.backends.base import dim3, overwrite
 from cudalab.formats import Payload
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class GuardedDevice:
         """Fill a buffer with garbage: not the same in two runs one after the other; which byte."""
         fills = (NAN, HUGE) if buffer.dtype.kind == "f" else (POISON, POISON ^ 0xFF)
         fill = fills[run % 2]
-        self._device.fill(buffer, fill)
+        overwrite(self._device, buffer, fill)
         return fill
 
     def name(self, buffer: Buffer, name: str) -> None:
@@ -109,7 +109,7 @@ class GuardedDevice:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         raw = self._device.empty(2 * ZONE + nbytes, np.uint8)
         fill = NAN if dtype.kind == "f" else POISON
-        self._device.fill(raw, fill)
+        overwrite(self._device, raw, fill)
         zone = np.dtype(np.uint8)
         one = Guarded(
             window(raw, ZONE, shape, dtype),

@@ -31,6 +31,8 @@ import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import open_device
+from cudalab.backends.base import overwrite
+from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.checker.submit.guard import LAUNCHING, GuardedDevice, untouched
 from cudalab.errors import CudalabError
@@ -104,11 +106,7 @@ def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> Non
     libraries = []
     try:
         for case in spec["cases"]:
-            module = device.compile(
-                source.load(variant.path, variant.label),
-                {**lab.kernel_defines(case), **variant.defines},
-                arch=variant.architecture,
-            )
+            module = runner.compiled(lab, variant, device, case)
             library = getattr(module, "library", None)
             libraries.append(library._name if library else "")  # noqa: SLF001 - ctypes' only way
     except CudalabError as error:
@@ -121,10 +119,10 @@ def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
     """Run each input in turn; the report of one is written before the next begins."""
     for number, (case, path) in enumerate(zip(spec["cases"], spec["inputs"], strict=True)):
         try:
-            report = run_case(lab, variant, device, case, Path(path), spec["runs"][number], number)
+            with runner.contract_as_hint(lab, variant):
+                runs = spec["runs"][number]
+                report = run_case(lab, variant, device, case, Path(path), runs, number)
         except CudalabError as error:
-            if type(error) is CudalabError:
-                error.hint = "\n".join(filter(None, (error.hint, runner.contract(lab, variant))))
             report = described(error)
         write(f"report-{number}.json", report)
 
@@ -230,7 +228,7 @@ def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
         word, number, *rest = line.split()
         step = steps[int(number)]
         if word == "poison":
-            device.fill(step.out, bench.POISON)
+            overwrite(device, step.out, bench.POISON)
         elif word == "run":
             step()
             device.synchronize()
@@ -268,7 +266,7 @@ def measure(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
     reference = registry.read_header(Path(spec["reference"]), lab, spec["reference_label"])
     size = tuple(spec["size"]) if isinstance(spec["size"], list) else spec["size"]
     entries: list[tuple[bench.Entry, bench.Entry]] = []  # for each input: the two
-    judges = JudgeOfEach()
+    judges, sampler = JudgeOfEach(), bench.Sampler(device, open_meter(device))
     with tempfile.TemporaryDirectory() as folder:
         for number in range(TIMED_INPUTS):
             own = Path(folder, str(number))
@@ -280,13 +278,13 @@ def measure(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
             for one in (variant, reference):
                 entry = bench.Entry(bench.Row(one.name, device=device.name))
                 try:
-                    entry.candidate = bench.variant_candidate(lab, one, device, data, case)
+                    entry.candidate = bench.variant_candidate(lab, one, sampler, data, case)
                     judges.add(entry.candidate, judge)
                 except CudalabError as error:
                     bench.refuse_for(entry.row, error)
                 two.append(entry)
             entries.append((two[0], two[1]))
-        bench.measure([one for two in entries for one in two], bench.Meter(device), judges, plan)
+        bench.measure([one for two in entries for one in two], sampler, judges, plan)
     write("rows.json", {"rows": [in_one(rows) for rows in zip(*entries, strict=True)]})
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cudalab.backends.base import message
 from cudalab.labs.base import Job, Step, blocks_for
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def dispatch_most_significant_first(job: Job) -> Step:
     if not sampled:
         return Step(run, out)
 
-    heavy, told = _cleared(job, 3 * SLOTS + 6), device.message(1)
+    heavy, told = _cleared(job, 3 * SLOTS + 6), message(device, 1)
     sample = partial(
         device.launch, job.kernels["sample_keys"],
         job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS"),

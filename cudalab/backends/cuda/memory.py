@@ -1,0 +1,48 @@
+"""Memory of a GPU, and of the host where a GPU can reach it."""
+
+from __future__ import annotations
+
+import time
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from cudalab.backends.base import Buffer
+
+
+class CudaBuffer:
+    """Device memory; freed with the last reference. Without bytes there is no memory."""
+
+    __slots__ = ("address", "dtype", "memory", "nbytes", "shape")
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], memory: Any, address: int
+    ) -> None:
+        """Describe `shape` elements of `dtype` at `address`, kept alive by `memory`."""
+        self.shape = shape
+        self.dtype = dtype
+        self.nbytes = prod(shape) * dtype.itemsize
+        self.memory = memory
+        self.address = address
+
+
+def own(buffer: Buffer) -> CudaBuffer:
+    if not isinstance(buffer, CudaBuffer):
+        raise TypeError(f"a {type(buffer).__name__} is not a buffer of the CUDA device")
+    return buffer
+
+
+def shared_words(driver: Any, words: int) -> tuple[np.ndarray[Any, Any], CudaBuffer]:
+    """Pinned words of the host, zero, and the same memory for kernels."""
+    flags = driver.host_alloc_flags.DEVICEMAP
+    array = driver.pagelocked_zeros(words, np.uint32, mem_flags=flags)
+    address = int(array.base.get_device_pointer())
+    return array, CudaBuffer((words,), array.dtype, array, address)
+
+
+def wait(event: Any) -> None:
+    """Wait for an event in Python, so that Ctrl-C ends the wait for a kernel that hangs."""
+    while not event.query():
+        time.sleep(0)
