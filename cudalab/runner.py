@@ -87,7 +87,14 @@ def plan(
     case: Case,
 ) -> Step:
     """The launches that compute the case from inputs that are in `buffers` on the device."""
-    job = Job(device, kernels, variant, buffers, inputs.params, case)
+    job = Job(
+        device=device,
+        kernels=kernels,
+        variant=variant,
+        buffers=buffers,
+        params=inputs.params,
+        case=case,
+    )
     return lab.plan(variant.dispatch)(job)
 
 

@@ -14,7 +14,7 @@ SAMPLES = 6
 
 def row(name, ms, *, kind="variant", **changed):
     """A row of samples around `ms`, or one without a time where `ms` is None."""
-    made = measure.Row(name, kind, summary=f"what {name} does", **changed)
+    made = measure.Row(name, kind=kind, summary=f"what {name} does", **changed)
     if ms is None:
         made.refuse(measure.Status.WRONG, "1 of 4 elements differ")
     else:

@@ -29,13 +29,13 @@ BARRIER = line_of("__syncthreads();  // the next level")
 
 def shared(line, kind, requests, wavefronts, degree=1, steps=()):
     return Access(
-        Place(FILE, line),
-        "shared",
-        kind,
-        4,
-        requests,
-        32 * requests,
-        "values",
+        place=Place(FILE, line),
+        space="shared",
+        kind=kind,
+        bytes_per_lane=4,
+        requests=requests,
+        lanes=32 * requests,
+        buffer="values",
         wavefronts=wavefronts,
         ideal_wavefronts=requests,
         conflict_degree_max=degree,
@@ -46,13 +46,13 @@ def shared(line, kind, requests, wavefronts, degree=1, steps=()):
 
 def memory(line, kind, requests, sectors, ideal, buffer="x", file=FILE):
     return Access(
-        Place(file, line),
-        "global",
-        kind,
-        4,
-        requests,
-        32 * requests,
-        buffer,
+        place=Place(file, line),
+        space="global",
+        kind=kind,
+        bytes_per_lane=4,
+        requests=requests,
+        lanes=32 * requests,
+        buffer=buffer,
         sectors=sectors,
         ideal_sectors=ideal,
     )
@@ -77,8 +77,20 @@ def trace(**changed):
             memory(OUT, "store", 64, 64, 64, "out"),
         ),
         "branches": (
-            Branch(Place(FILE, TREE), 4096, 320, 2048, 8192),
-            Branch(Place(FILE, OUT), 512, 64, 64, 64 * 31),
+            Branch(
+                place=Place(FILE, TREE),
+                executions=4096,
+                divergent=320,
+                lanes_first=2048,
+                lanes_second=8192,
+            ),
+            Branch(
+                place=Place(FILE, OUT),
+                executions=512,
+                divergent=64,
+                lanes_first=64,
+                lanes_second=64 * 31,
+            ),
         ),
         "barriers": {Place(FILE, BARRIER): 512},
         "operations": {"float": 2048},

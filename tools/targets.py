@@ -33,7 +33,7 @@ ROW = ("name", "kind", "cache", "status", "statistics", "baselines")  # what is 
 PEERS = {"cub": "CUB", "cupy": "CuPy"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Target:
     """A goal: at each of `sizes`, the best of `variants` is `goal` times as fast as `peer`."""
 
@@ -54,49 +54,95 @@ def of_type(dtype: str) -> Iterator[Target]:
     scans = ("decoupled_lookback", "lookback_prefetch")
     for sizes, goal in ((LONG, 1.0), (SHORT, 1.2)):
         yield Target(
-            "reduce", f"sum, {dtype}", sizes, goal, "cub", ("single_pass",), "", options, case
+            lab="reduce",
+            work=f"sum, {dtype}",
+            sizes=sizes,
+            goal=goal,
+            peer="cub",
+            variants=("single_pass",),
+            options=options,
+            case=case,
         )
     yield Target(
-        "scan", f"exclusive sum, {dtype}", SHORT + LONG, 1.15, "cub", scans, "", options, case
+        lab="scan",
+        work=f"exclusive sum, {dtype}",
+        sizes=SHORT + LONG,
+        goal=1.15,
+        peer="cub",
+        variants=scans,
+        options=options,
+        case=case,
     )
 
 
 def bytes_of(dist: str) -> Target:
     variants = ("privatized", "privatized_tickets")
-    return Target("histogram", f"bytes, {dist}", (512_000_000,), 1.1, "cub", variants, dist)
+    return Target(
+        lab="histogram",
+        work=f"bytes, {dist}",
+        sizes=(512_000_000,),
+        goal=1.1,
+        peer="cub",
+        variants=variants,
+        dist=dist,
+    )
 
 
 def words_in(bins: int) -> Target:
     return Target(
-        "histogram", f"uint32, {bins} bins", (1 << 28,), 2.0, "cub",
-        ("privatized", "privatized_tickets"),
+        lab="histogram",
+        work=f"uint32, {bins} bins",
+        sizes=(1 << 28,),
+        goal=2.0,
+        peer="cub",
+        variants=("privatized", "privatized_tickets"),
         options=("--dtype", "uint32", "--bins", str(bins)),
         case=(("dtype", "uint32"), ("bins", bins)),
-    )  # fmt: skip
+    )
 
 
 def keys_of(dist: str, goal: float, *sizes: int) -> Target:
     variants = ("onesweep", "most_significant_first")
-    return Target("radixsort", f"keys, {dist}", sizes or (MANY,), goal, "cub", variants, dist)
+    return Target(
+        lab="radixsort",
+        work=f"keys, {dist}",
+        sizes=sizes or (MANY,),
+        goal=goal,
+        peer="cub",
+        variants=variants,
+        dist=dist,
+    )
 
 
 def product(kind: str, goal: float, variants: tuple[str, ...], *sizes: int) -> Target:
-    return Target("matmul", kind, sizes, goal, "cupy", variants)
+    return Target(lab="matmul", work=kind, sizes=sizes, goal=goal, peer="cupy", variants=variants)
 
 
 def symmetric(kind: str, variant: str) -> Target:
     """A times its transpose; cuBLAS computes both halves of the answer."""
     case = (("product", "aat"),)
-    return Target("matmul", kind, (4096,), 1.5, "cupy", (variant,), "", ("--aat",), case)
+    return Target(
+        lab="matmul",
+        work=kind,
+        sizes=(4096,),
+        goal=1.5,
+        peer="cupy",
+        variants=(variant,),
+        options=("--aat",),
+        case=case,
+    )
 
 
 MANY = 128_000_000
 LONG = (MANY, 1 << 28)
 SHORT = (1 << 16, 1 << 18, 1 << 20)
 ITERATIONS = (
-    "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient",
+    "richardson_coalesced",
+    "jacobi",
+    "chebyshev",
+    "conjugate_gradient",
     "conjugate_gradient_scaled",
-)  # fmt: skip
+)
 SMALL_TILES = ("group_split_k", "group_split_k_80", "group_split_k_wide")
 LARGE_TILES = ("async_copy_deep", "whole_waves")
 TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
@@ -112,14 +158,27 @@ TARGETS = (
     *(keys_of(dist, 1.2) for dist in ("bounded", "half-equal", "entropy-0.544", "entropy-0.201")),
     *(
         Target(
-            "radixsort", work, (MANY,), 1.2, "cub", ("onesweep", "most_significant_first"), dist,
-            options=("--dtype", "float32"), case=(("dtype", "float32"),),
+            lab="radixsort",
+            work=work,
+            sizes=(MANY,),
+            goal=1.2,
+            peer="cub",
+            variants=("onesweep", "most_significant_first"),
+            dist=dist,
+            options=("--dtype", "float32"),
+            case=(("dtype", "float32"),),
         )
         for work, dist in (("keys, float32", ""), ("keys, float32, bounded", "bounded"))
     ),
     Target(
-        "radixsort", "pairs", (MANY,), 1.1, "cub", ("onesweep", "most_significant_first_stable"),
-        options=("--pairs",), case=(("layout", "pairs"),),
+        lab="radixsort",
+        work="pairs",
+        sizes=(MANY,),
+        goal=1.1,
+        peer="cub",
+        variants=("onesweep", "most_significant_first_stable"),
+        options=("--pairs",),
+        case=(("layout", "pairs"),),
     ),
     product("A·B", 1.1, SMALL_TILES, 256, 512, 777, 1000, 1001, 1024),
     product("A·B", 1.01, LARGE_TILES, 2048, 4096, 8192),
@@ -131,17 +190,35 @@ TARGETS = (
     symmetric("A·Aᵀ", "aat_symmetric_deep"),
     symmetric("A·Aᵀ on tensor cores", "aat_tensor_cores"),
     Target(
-        "transpose", "float32", (8192, (8191, 4097)), 1.0, "cupy",
-        ("tiled_vectorized", "tiled_sectors"),
+        lab="transpose",
+        work="float32",
+        sizes=(8192, (8191, 4097)),
+        goal=1.0,
+        peer="cupy",
+        variants=("tiled_vectorized", "tiled_sectors"),
     ),
     *(
-        Target("solve", work, (4096, 8192, 16384), 5.0, "cupy", ITERATIONS, work)
+        Target(
+            lab="solve",
+            work=work,
+            sizes=(4096, 8192, 16384),
+            goal=5.0,
+            peer="cupy",
+            variants=ITERATIONS,
+            dist=work,
+        )
         for work in ("dominant", "spd")
     ),
     Target(
-        "solve", "random", (1024, 4096, 16384), 1.0, "cupy", ("lu_blocked_panel",), "random"
+        lab="solve",
+        work="random",
+        sizes=(1024, 4096, 16384),
+        goal=1.0,
+        peer="cupy",
+        variants=("lu_blocked_panel",),
+        dist="random",
     ),
-)  # fmt: skip
+)
 
 
 def main(command: str, *words: str) -> None:
@@ -192,12 +269,26 @@ def measured(target: Target) -> Json:
         path = Path(folder) / "bench.json"
         dist = ["--dist", target.dist] if target.dist else []
         command = [
-            sys.executable, "-m", "cudalab", "bench", target.lab, "--device", "cuda",
-            "--variants", ",".join(target.variants),
-            "--n", ",".join(shown(size, "") for size in target.sizes),
-            "--baseline", target.peer, "--time-limit", SECONDS, "--json", str(path),
-            *dist, *target.options,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "cudalab",
+            "bench",
+            target.lab,
+            "--device",
+            "cuda",
+            "--variants",
+            ",".join(target.variants),
+            "--n",
+            ",".join(shown(size, "") for size in target.sizes),
+            "--baseline",
+            target.peer,
+            "--time-limit",
+            SECONDS,
+            "--json",
+            str(path),
+            *dist,
+            *target.options,
+        ]
         subprocess.run(command, check=True, cwd=results.ROOT, stdout=subprocess.DEVNULL)
         return asdict(load(path))
 

@@ -6,7 +6,7 @@ in these classes; `profile.py` and `sanitize.py` turn them into reports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 Space = Literal["global", "shared", "constant", "local"]
@@ -38,7 +38,7 @@ class Step:
     sectors: float  # 32-byte sectors a request (global memory)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Access:
     """One memory instruction of the source: all its requests, over the warps that were traced.
 
@@ -65,7 +65,7 @@ class Access:
     steps: tuple[Step, ...] = ()  # in the order of execution, of the first block traced
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Branch:
     """A conditional of the source: how often a warp reached it, and how often it split there."""
 
@@ -76,7 +76,7 @@ class Branch:
     lanes_second: int  # lanes that took the other side
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LaunchTrace:
     """One launch of a kernel in check mode."""
 
@@ -105,6 +105,7 @@ class Finding:
     kernel: str
     place: Place
     thread: Thread
+    _: KW_ONLY
     access: Kind | None = None
     space: Space | None = None
     bytes: int = 0

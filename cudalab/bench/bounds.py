@@ -81,7 +81,7 @@ _FLOPS: Mapping[str, Callable[[Params, Case], int]] = {"matmul": _product, "solv
 # Bounds ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Peaks:
     """What a device can do at the very most."""
 
@@ -120,7 +120,13 @@ def peaks(info: DeviceInfo) -> Peaks:
     if info.capability is None:  # a host
         clocks = info.cores * CPU_CLOCK_HZ
         flops = clocks * CPU_FLOPS_PER_CLOCK
-        return Peaks(clocks * CPU_BYTES_PER_CLOCK / 1e9, 0, 0.0, flops, flops)
+        return Peaks(
+            dram_gbs=clocks * CPU_BYTES_PER_CLOCK / 1e9,
+            l2_bytes=0,
+            l2_gbs=0.0,
+            flops=flops,
+            tensor_flops=flops,
+        )
     clocks = info.cores * (info.clock_mhz or 0) * 1e6
     lanes = FP32_LANES.get(info.capability, MOST_FP32_LANES)
     flops = 2 * lanes * clocks

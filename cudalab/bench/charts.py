@@ -77,7 +77,7 @@ def over_sizes(tables: Sequence[Table], environment: Environment) -> OverSizes:
     ]
     title = f"{tables[0].heading(size='…')}; {environment.device_text}; {cache_text(tables)}"
     floor = _floor(tables, [place(table) for table in tables], scale)
-    return OverSizes(title, "n" if by_n else "elements", unit, drawn, floor)
+    return OverSizes(title, "n" if by_n else "elements", unit, drawn, floor=floor)
 
 
 def _line(label: str, points: Sequence[Timed], scale: float) -> Line:

@@ -279,7 +279,7 @@ def comparison_grid(comparison: Comparison) -> Grid:
         Column("verdict", right=False),
     ]
     cells = [_compared(one, scale) for one in verdicts]
-    return Grid("old and new", columns, cells, [total, *comparison.notes])
+    return Grid("old and new", columns, cells, notes=[total, *comparison.notes])
 
 
 def _compared(one: Verdict, scale: float) -> list[str]:

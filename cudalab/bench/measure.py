@@ -12,7 +12,7 @@ import statistics
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -64,7 +64,7 @@ WRONG = int(ExitCode.WRONG_ANSWER)
 NOT_HELD = "it waits for the device, or launches more than a queue holds: its time has those waits"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Candidate:
     """One way to compute the answer to inputs that are on the device already."""
 
@@ -104,6 +104,7 @@ class Row:
     """What was measured of one candidate."""
 
     name: str
+    _: KW_ONLY
     kind: str = "variant"
     device: str = "cuda"
     emulated: bool = False  # a kernel on the CPU device
@@ -526,16 +527,16 @@ def variant_candidate(
         return device.to_host(step.out)
 
     return Candidate(
-        variant.name,
-        "variant",
-        step.run,
-        answer,
-        lambda: meter.fill(step.out, POISON),
-        step.reads_back,
-        device.name,
-        step.out.nbytes,
-        step.notes,
-        variant.precision,
+        name=variant.name,
+        kind="variant",
+        run=step.run,
+        answer=answer,
+        poison=lambda: meter.fill(step.out, POISON),
+        reads_back=step.reads_back,
+        device=device.name,
+        answer_bytes=step.out.nbytes,
+        notes=step.notes,
+        precision=variant.precision,
     )
 
 

@@ -297,12 +297,12 @@ class _Entries:
                 self.lab, suite.sampler, data.inputs, self.case, data.buffers, [name]
             )
         except CudalabError as error:
-            row = Row(name, "baseline", suite.device.name)
+            row = Row(name, kind="baseline", device=suite.device.name)
             row.refuse(Status.SKIPPED, error.message)
             self.found.append(_VariantEntry(row))
             return
         for candidate in found:
-            row = Row(candidate.name, "baseline", candidate.device)
+            row = Row(candidate.name, kind="baseline", device=candidate.device)
             row.clock = measure.clock_of(candidate, suite.device.name)
             self._add(row, candidate, 0, tensor_cores=False)
         suite.keep(self, now=True)

@@ -115,7 +115,7 @@ class _Plane:
             cells[i][j] += " *"
         heads = [Column(label, right=False), *(Column(str(value)) for value in self.axis.values)]
         notes = [*_why_not(self.rows.values()), *([star] if best else [])]
-        return Grid(title, heads, cells, notes, best=best)
+        return Grid(title, heads, cells, notes=notes, best=best)
 
 
 def _median(row: Row | None, scale: float) -> str:
@@ -136,7 +136,7 @@ def _list(title: str, rows: Sequence[Row], names: Sequence[str], scale: float, u
         cells[min(medians, key=medians.__getitem__)][-1] += " *"
     heads = [Column("variant", right=False), *map(Column, names), Column(f"median {unit}")]
     return Grid(
-        title, heads, cells, [*_why_not(rows), *(["* the least median"] if medians else [])]
+        title, heads, cells, notes=[*_why_not(rows), *(["* the least median"] if medians else [])]
     )
 
 

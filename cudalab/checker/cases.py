@@ -6,7 +6,7 @@ import hashlib
 import math
 import secrets
 import tomllib
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ class Test:
     name: str
     size: Size
     dist: str
+    _: KW_ONLY
     given: Case = field(default_factory=dict)  # options, as on the command line
     seed: int | None = None  # None: drawn from the check's own seed
     points: float = 1.0
@@ -48,6 +49,7 @@ class Speed:
     """How points for speed are given."""
 
     points: float = 0.0
+    _: KW_ONLY
     reference: str | None = None  # a variant; None: the device's default
     full: float = 1.2  # times the reference's time, up to which all points are given
     zero: float = 5.0  # and from which on none
@@ -202,7 +204,7 @@ def public(lab: Lab, given: Case, variant: Variant | None, *, quick: bool) -> Pl
         rows = tuple((f"{size} elements", size, lab.distributions[0]) for size in sizes)
     if variant is not None:
         rows = tuple(row for row in rows if row[1] not in (0, (0, 0)))
-    tests = [Test(name, size, dist, given) for name, size, dist in rows]
+    tests = [Test(name, size, dist, given=given) for name, size, dist in rows]
     if quick:
         tests = tests[::-1][: len(tests) // 3 * 3 : 3][::-1] or tests
     return Plan(tuple(tests), source="a third of the public list" if quick else Plan.source)
@@ -360,16 +362,16 @@ class _Reader:
             str(table.get("name", default)),
             size,
             dist,
-            given,
-            self._number(where, table, "seed", None, int),
-            self._number(where, table, "points", 1.0),
-            self._flag(where, table, "hidden"),
-            seconds,
-            self._memory(where, table),
-            file,
-            self._flag(where, table, "refuse", usual="cut" in table),
-            self._number(where, table, "cut", 0, int),
-            self._flag(where, table, "pipe"),
+            given=given,
+            seed=self._number(where, table, "seed", None, int),
+            points=self._number(where, table, "points", 1.0),
+            hidden=self._flag(where, table, "hidden"),
+            seconds=seconds,
+            memory_bytes=self._memory(where, table),
+            file=file,
+            refuse=self._flag(where, table, "refuse", usual="cut" in table),
+            cut_bytes=self._number(where, table, "cut", 0, int),
+            pipe=self._flag(where, table, "pipe"),
         )
 
     def _options(self, where: str, table: dict[str, Any]) -> Case:
@@ -405,10 +407,10 @@ class _Reader:
                 raise self._error("[speed]", error.message) from None
         speed = Speed(
             self._number("[speed]", table, "points", usual.points),
-            reference,
-            self._number("[speed]", table, "full", usual.full),
-            self._number("[speed]", table, "zero", usual.zero),
-            self._size("[speed]", table["n"]) if "n" in table else None,
+            reference=reference,
+            full=self._number("[speed]", table, "full", usual.full),
+            zero=self._number("[speed]", table, "zero", usual.zero),
+            size=self._size("[speed]", table["n"]) if "n" in table else None,
         )
         if not 0 < speed.full < speed.zero:
             raise self._error("[speed]", "0 < full < zero must hold")

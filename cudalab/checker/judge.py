@@ -58,14 +58,14 @@ def check(
     """Judge one submission. What the grader cannot do is a stage that is `broken`."""
     began = time.monotonic()
     report = Report(
-        lab.name,
-        submission.name,
-        submission.kind,
-        submission.device,
-        sandbox.kind,
-        sandbox.words,
-        settings.seed,
-        plan.source,
+        lab=lab.name,
+        submission=submission.name,
+        kind=submission.kind,
+        device=submission.device,
+        sandbox=sandbox.kind,
+        sandbox_words=sandbox.words,
+        seed=settings.seed,
+        plan=plan.source,
         version=__version__,
         speed_offered=plan.speed.points if settings.timing else 0.0,
     )
@@ -78,7 +78,9 @@ def check(
             _Check(lab, submission, plan, settings, report, folder).run()
     except (OSError, ToolchainError) as error:  # such as a full disk
         says = "the grader could not go on"
-        report.stages.append(Stage("grader", Status.BROKEN, says, lines_of(error), Why.GRADER))
+        report.stages.append(
+            Stage("grader", Status.BROKEN, says=says, details=lines_of(error), why=Why.GRADER)
+        )
     report.seconds = time.monotonic() - began
     report.digest = digest(submission.files) if submission.files else ""
     return report
@@ -88,9 +90,25 @@ def refused(
     lab: str, name: str, kind: str, device: str, walls: Sandbox, seed: int, error: CudalabError
 ) -> Report:
     """The report of a submission that never came to be compiled."""
-    report = Report(lab, name, kind, device, walls.kind, walls.words, seed, "", version=__version__)
+    report = Report(
+        lab=lab,
+        submission=name,
+        kind=kind,
+        device=device,
+        sandbox=walls.kind,
+        sandbox_words=walls.words,
+        seed=seed,
+        plan="",
+        version=__version__,
+    )
     report.stages = [
-        Stage("compile", Status.FAILED, "nothing to judge", lines_of(error), Why.COMPILE)
+        Stage(
+            "compile",
+            Status.FAILED,
+            says="nothing to judge",
+            details=lines_of(error),
+            why=Why.COMPILE,
+        )
     ]
     return report
 
@@ -148,16 +166,28 @@ class _Check:
         began = time.monotonic()
         try:
             said = self.submission.compile(self.cases)
-            stage = Stage("compile", Status.PASSED, said)
+            stage = Stage("compile", Status.PASSED, says=said)
         except CompileFailure as error:
             details = [*error.message.splitlines(), *error.hint.splitlines()]
             status = Status.BROKEN if error.why is Why.GRADER else Status.FAILED
-            stage = Stage("compile", status, "", details, error.why)
+            stage = Stage("compile", status, says="", details=details, why=error.why)
         except KernelCompileError as error:
-            stage = Stage("compile", Status.FAILED, "", error.message.splitlines(), Why.COMPILE)
+            stage = Stage(
+                "compile",
+                Status.FAILED,
+                says="",
+                details=error.message.splitlines(),
+                why=Why.COMPILE,
+            )
         except NoDeviceError as error:
             details = [line for line in (error.message, error.hint or "") if line]
-            stage = Stage("compile", Status.BROKEN, "nothing could be run", details, Why.NO_DEVICE)
+            stage = Stage(
+                "compile",
+                Status.BROKEN,
+                says="nothing could be run",
+                details=details,
+                why=Why.NO_DEVICE,
+            )
         stage.seconds = time.monotonic() - began
         self.report.stages.append(stage)
         return stage.status is Status.PASSED
@@ -179,7 +209,7 @@ class _Check:
         broken = [test for test in self.report.tests if test.status is Status.BROKEN]
         total = len(self.report.tests)
         right = total - len(failed) - len(broken)
-        stage = Stage("correct", Status.PASSED, f"{right} of {total} tests")
+        stage = Stage("correct", Status.PASSED, says=f"{right} of {total} tests")
         if failed:
             stage.status, stage.why = Status.FAILED, failed[0].why
         if broken or not total:
@@ -192,11 +222,11 @@ class _Check:
     def _test(self, number: int) -> Result:
         test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
         result = Result(
-            test.name,
-            cases.shown_size(test.size) if test.file is None else test.file.name,
-            test.dist if test.file is None else "",
-            seed if test.file is None else None,
-            Status.PASSED,
+            name=test.name,
+            size=cases.shown_size(test.size) if test.file is None else test.file.name,
+            dist=test.dist if test.file is None else "",
+            seed=seed if test.file is None else None,
+            status=Status.PASSED,
             max_points=test.points,
             hidden=test.hidden,
         )
@@ -424,7 +454,7 @@ class _Check:
                 self.lab, self.submission, self.cases[-1], self.plan, size, self.settings
             )
         except CudalabError as error:
-            found, stage = None, Stage("time", Status.SKIPPED, error.message)
+            found, stage = None, Stage("time", Status.SKIPPED, says=error.message)
             if self.plan.speed.points:  # that nobody could reach
                 stage.status, stage.why = Status.BROKEN, Why.GRADER
         self.report.speed = found
@@ -436,16 +466,21 @@ class _Check:
             wanted = {"sanitize": self.settings.sanitize, "time": self.settings.timing}
             if name and wanted.get(name, True):
                 self.report.stages.append(
-                    Stage(name, Status.SKIPPED, "an earlier stage did not pass")
+                    Stage(name, Status.SKIPPED, says="an earlier stage did not pass")
                 )
             if name == "correct":
                 self.report.tests = [
                     Result(
-                        test.name, cases.shown_size(test.size), test.dist, None, Status.SKIPPED,
-                        max_points=test.points, hidden=test.hidden,
+                        name=test.name,
+                        size=cases.shown_size(test.size),
+                        dist=test.dist,
+                        seed=None,
+                        status=Status.SKIPPED,
+                        max_points=test.points,
+                        hidden=test.hidden,
                     )
                     for test in self.plan.tests
-                ]  # fmt: skip
+                ]
 
 
 @contextmanager

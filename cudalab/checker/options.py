@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgingOptions:
     """The options that `check` and `grade` share."""
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,6 +85,7 @@ class Job:
     lab: str
     name: str
     what: str
+    _: KW_ONLY
     path: Path | None = None
     mutant: Mutant | None = None
     needs: str = ""  # what a sandbox must have to hold: "walls"; "timing"; or to be "alone"
@@ -131,7 +132,12 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
             on_host = path.stem in ("constructor", "host_call", "patched_clock")
             if labels["lab"] in chosen and (device == "cpu" or not on_host):
                 yield Job(
-                    "cheats", labels["lab"], path.stem, what, path, needs=labels.get("needs", "")
+                    "cheats",
+                    labels["lab"],
+                    path.stem,
+                    what,
+                    path=path,
+                    needs=labels.get("needs", ""),
                 )
 
 
@@ -177,7 +183,7 @@ def _check(job: Job, walls: Sandbox, device: str) -> Report:
         submission = _submission(job, lab, walls, device, stack)
         settings = Settings(
             cases.fresh_seed(),
-            GPU_LIMITS if submission.device == "cuda" else LIMITS,
+            limits=GPU_LIMITS if submission.device == "cuda" else LIMITS,
             jobs=4 if job.needs == "alone" else 1,
             has_turn=True,
             sanitize=job.group == "mutants",
@@ -197,8 +203,15 @@ def _submission(
 ) -> Kernel | Command:
     if job.group.endswith("variants"):
         found = registry.find(lab, job.name)
-        limits = {"trusted": True, "kind": "variant"}
-        return Kernel(lab, found.path, OURS, device, found.label, **limits)  # type: ignore[arg-type]
+        return Kernel(
+            lab=lab,
+            path=found.path,
+            sandbox=OURS,
+            device=device,
+            label=found.label,
+            trusted=True,
+            kind="variant",
+        )
     if job.mutant is not None:
         path = source.kernels_dir() / lab.name / f"{job.mutant.variant}.cu"
         text = path.read_text(encoding="utf-8")
@@ -207,10 +220,10 @@ def _submission(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-mutant-")))
         changed = folder / "mutant.cu"
         changed.write_text(text.replace(job.mutant.old, job.mutant.new), encoding="utf-8")
-        return Kernel(lab, changed, walls, device, "mutant.cu")
+        return Kernel(lab=lab, path=changed, sandbox=walls, device=device, label="mutant.cu")
     assert job.path is not None
     if job.path.suffix == ".cu":
-        return Kernel(lab, job.path, walls, device, job.path.name)
+        return Kernel(lab=lab, path=job.path, sandbox=walls, device=device, label=job.path.name)
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-cheat-")))
     (folder / job.path.name).write_bytes(job.path.read_bytes())
     words = [sys.executable, job.path.name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.checker.sandbox.sandbox import Limits
@@ -19,6 +19,7 @@ class Settings:
     """How to judge."""
 
     seed: int
+    _: KW_ONLY
     limits: Limits = field(default_factory=Limits)
     jobs: int = 2  # tests at a time, on the CPU
     sanitize: bool = True

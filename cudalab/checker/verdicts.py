@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ class Clue:
     look: str = ""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Result:
     """One test."""
 
@@ -92,6 +92,7 @@ class Stage:
 
     name: str
     status: Status
+    _: KW_ONLY
     says: str = ""
     details: list[str] = field(default_factory=list)
     why: Why = Why.NOTHING
@@ -99,7 +100,7 @@ class Stage:
     findings: list[Json] = field(default_factory=list)  # of the sanitizer
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SpeedResult:
     """Time against the reference's, measured in turn on this machine."""
 
@@ -118,7 +119,7 @@ class SpeedResult:
     what: str  # what was timed, and by whose clock
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Report:
     """All that is known about one submission."""
 

@@ -300,15 +300,28 @@ def make_submission(
         found = registry.find(lab, variant)
         device = _device(asked.device)
         own = Kernel(
-            lab, found.path, OURS, device, found.label, trusted=True, threads=asked.threads,
+            lab=lab,
+            path=found.path,
+            sandbox=OURS,
+            device=device,
+            label=found.label,
+            trusted=True,
+            threads=asked.threads,
             kind="variant",
-        )  # fmt: skip
+        )
         own.name, own.words = variant, (variant,)
         return own
     assert walls is not None
     if kernel:
         device = _device(asked.device)
-        return Kernel(lab, kernel, walls, device, str(kernel), threads=asked.threads)
+        return Kernel(
+            lab=lab,
+            path=kernel,
+            sandbox=walls,
+            device=device,
+            label=str(kernel),
+            threads=asked.threads,
+        )
     if program:
         files = [path for one in program for path in program_files(one)]
         name, words = " ".join(map(str, program)), [str(path) for path in files]
@@ -463,7 +476,7 @@ def grade(
         labs.get(name),
         submissions,
         out,
-        grading.Wanted(kind, command, file, jobs, scheduler),
+        grading.Wanted(kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler),
         asked,
         {key: value for key, value in given.items() if value is not None},
     )

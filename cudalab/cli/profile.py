@@ -198,7 +198,7 @@ def profile(
     return supervise(partial(in_words, work), kill_after)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chosen:
     """What is computed, and on what."""
 
@@ -250,7 +250,9 @@ def run_profile(
     wanted = variants or ("all" if data else None)
     chosen, notes = choose(lab, case, kernel, wanted, device)
     size = sizes[0] if sizes else work.default_size(lab.name, case, "cpu")
-    asked = Chosen(lab, case, chosen, distribution(lab, dist), seed, data)
+    asked = Chosen(
+        lab=lab, case=case, variants=chosen, dist=distribution(lab, dist), seed=seed, data=data
+    )
     found: list[Profile] = []
     with (
         terminal.BenchProgress() as progress,
@@ -461,7 +463,14 @@ def sanitize(
     else:
         chosen = registry.default(found, case, "cpu")
     registry.check_applies(chosen, found, case)
-    asked = Chosen(found, case, [chosen], distribution(found, dist), seed, data)
+    asked = Chosen(
+        lab=found,
+        case=case,
+        variants=[chosen],
+        dist=distribution(found, dist),
+        seed=seed,
+        data=data,
+    )
     looked_at = tuple(sizes or sanitizer.default_sizes(found, case))
     status, document = watched(asked, looked_at[:1] if data else looked_at, orders, kill_after)
     if status:

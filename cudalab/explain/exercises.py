@@ -38,7 +38,7 @@ _DIFFERENCES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """An exercise at one size."""
 
@@ -134,7 +134,13 @@ def _measured(
         answers = [entry.candidate.answer() for entry in entries.values() if entry.candidate]
         between, to_reference = differences(answers, data.inputs, case)
     rows = {kind: entry.row for kind, entry in entries.items()}
-    return Result(exercise.title, shown_size(exercise, size), rows, between, to_reference)
+    return Result(
+        title=exercise.title,
+        size=shown_size(exercise, size),
+        rows=rows,
+        between=between,
+        to_reference=to_reference,
+    )
 
 
 def differences(
@@ -193,7 +199,7 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
         f"Exercises of the hand-out, {unit}; {where}",
         columns,
         cells,
-        [*_legend(kinds, runs), *_verdict(results)],
+        notes=[*_legend(kinds, runs), *_verdict(results)],
     )
 
 

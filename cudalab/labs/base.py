@@ -6,7 +6,7 @@ a `LAB` object in lab.py and launch plans in plans.py, and its folder of kernels
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,12 +33,13 @@ class Option:
     name: str  # "--max-iter": the case has "max_iter"
     type: type  # bool makes a flag
     help: str
+    _: KW_ONLY
     default: Any = None
     bare: Any = None  # its value when it is given without one
     runs_only: bool = False  # gen and verify have no use for it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """All that a launch plan needs: the device, the compiled kernels, the inputs on the device."""
 
@@ -79,6 +80,7 @@ class Step:
 
     run: Callable[[], None]
     out: Buffer
+    _: KW_ONLY
     reads_back: bool = False  # waits for results between launches: cannot be held while timed
     notes: list[str] = field(default_factory=list)  # what the last run has to say, for stderr
     # InputError for what kernels have found wrong with the inputs; not part of the time.

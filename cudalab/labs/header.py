@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ARCHITECTURE = re.compile(r"sm_(\d+)a?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Variant:
     """One way to compute a lab, as its header declares it."""
 

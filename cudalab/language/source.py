@@ -7,7 +7,7 @@ Includes are inlined here because an `#include` would make PyCUDA start nvcc on 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from os.path import normpath
 from pathlib import Path, PurePath
@@ -44,6 +44,7 @@ class Source:
     path: Path
     label: str  # how messages name the file
     text: str  # with includes inlined and #line directives
+    _: KW_ONLY
     kernels: dict[str, int] = field(default_factory=dict)  # name -> number of parameters
     files: tuple[Path, ...] = ()  # the file itself and all it includes
 
@@ -95,7 +96,7 @@ def load(path: Path, label: str | None = None) -> Source:
     label = label or path.as_posix()
     files: list[Path] = []
     text = _inline(path, label, files)
-    return Source(path, label, text, find_kernels(text), tuple(files))
+    return Source(path, label, text, kernels=find_kernels(text), files=tuple(files))
 
 
 def headers(loaded: Source) -> list[str]:

@@ -27,7 +27,7 @@ _NO_PARAMETER_NAMES = frozenset(
 _QUALIFIERS = frozenset({"const", "__restrict__", "__restrict", "restrict", "volatile", "struct"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Kernel:
     """A declaration of a `__global__` function."""
 
@@ -178,13 +178,13 @@ def _kernel(
             return None
         params = tokens[i + 1 : close]
         return Kernel(
-            tokens[name].text,
-            explicit,
-            any(token.text == "=" for token in params),
-            _signature(params),
-            bounds,
-            body_end,
-            lines[tokens[name].start],
+            name=tokens[name].text,
+            is_template=explicit,
+            has_defaults=any(token.text == "=" for token in params),
+            signature=_signature(params),
+            bounds=bounds,
+            body_end=body_end,
+            line=lines[tokens[name].start],
         )
     return None
 

@@ -103,7 +103,7 @@ def summary_grid(document: Document) -> Grid:
     ]
     title = f"{document.lab}: {document.input}, {document.device} device, {BANKS[document.banks]}"
     failed = [f"{one.variant}: {one.failed}" for one in document.variants if one.failed]
-    return _without_empty(Grid(title, columns, rows, [*failed, *document.notes]))
+    return _without_empty(Grid(title, columns, rows, notes=[*failed, *document.notes]))
 
 
 def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
@@ -150,7 +150,7 @@ def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
         Column("same word", 7),
     ]
     title = f"{kernel.name} {launch(kernel)}, {traced(kernel)}: accesses to memory"
-    return _without_empty(Grid(title, columns, rows, [besides_memory(kernel)]))
+    return _without_empty(Grid(title, columns, rows, notes=[besides_memory(kernel)]))
 
 
 def besides_memory(kernel: KernelProfile) -> str:
@@ -178,7 +178,7 @@ def _without_empty(grid: Grid) -> Grid:
     used = [i for i in range(len(grid.columns)) if any(row[i] for row in grid.rows)]
     used = used or list(range(len(grid.columns)))
     rows = [[row[i] for i in used] for row in grid.rows]
-    return Grid(grid.title, [grid.columns[i] for i in used], rows, grid.notes)
+    return Grid(grid.title, [grid.columns[i] for i in used], rows, notes=grid.notes)
 
 
 # Annotated source --------------------------------------------------------------------------------

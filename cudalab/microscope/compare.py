@@ -120,4 +120,6 @@ def grid(cpu: Profile, cuda: Profile) -> Grid:
         Column(cuda.device),
         Column("off %"),
     ]
-    return Grid(f"{cpu.lab}: {cpu.device_name} against {cuda.device_name}", columns, rows, notes)
+    return Grid(
+        f"{cpu.lab}: {cpu.device_name} against {cuda.device_name}", columns, rows, notes=notes
+    )

@@ -366,7 +366,13 @@ def _branch(one: Instruction) -> Branch | None:
     divergent, uniform = one.counts[DIVERGENT], one.counts[UNIFORM]
     if not is_branch(one.sass) or not divergent + uniform:
         return None
-    return Branch(one.place, divergent + uniform, divergent, 0, 0)
+    return Branch(
+        place=one.place,
+        executions=divergent + uniform,
+        divergent=divergent,
+        lanes_first=0,
+        lanes_second=0,
+    )
 
 
 # The command's part ------------------------------------------------------------------------------

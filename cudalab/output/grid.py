@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Grid:
     title: str
     columns: list[Column]
     rows: list[list[str]]
+    _: KW_ONLY
     notes: list[str] = field(default_factory=list)
     faint: set[int] = field(default_factory=set)  # rows without a time
     best: set[tuple[int, int]] = field(default_factory=set)  # cells worth a mark

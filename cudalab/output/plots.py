@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
@@ -45,6 +45,7 @@ class Line:
     x: list[float]
     y: list[float]
     spread: list[float]  # standard deviations, in the unit of y
+    _: KW_ONLY
     baseline: bool = False
 
 
@@ -56,6 +57,7 @@ class OverSizes:
     x_label: str
     y_label: str
     lines: list[Line]
+    _: KW_ONLY
     floor: Line | None = None  # below it no time is possible, or expected
 
 

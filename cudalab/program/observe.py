@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -70,6 +70,7 @@ class Launch:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     place: str  # the file and line that launched it
+    _: KW_ONLY
     found: list[Finding] = field(default_factory=list)
 
 
@@ -379,7 +380,12 @@ class _Program:
         kernel = launch.kernel.contents
         name = kernel.name.decode(errors="replace")
         names = check_rows.Names(
-            name, self.files, grid, block, self._namer(launch, kernel, name), lambda _: None
+            kernel=name,
+            files=self.files,
+            grid=grid,
+            block=block,
+            region=self._namer(launch, kernel, name),
+            item_bytes=lambda _: None,
         )
         if self.detect:
             rows = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)

@@ -55,7 +55,7 @@ _UNSUPPORTED_HEADERS = {
 }
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Parsed:
     """A file, its tokens and what it declares."""
 
@@ -84,7 +84,9 @@ def parse(file: File) -> Parsed:
     code = [token for token in tokens if token.kind != "directive"]
     directives = [token for token in tokens if token.kind == "directive"]
     lines = Lines(file.text)
-    return Parsed(file, code, directives, lines, scan(code, lines))
+    return Parsed(
+        file=file, tokens=code, directives=directives, lines=lines, structure=scan(code, lines)
+    )
 
 
 def rewrite(files: Sequence[File], names: Sequence[str]) -> list[str]:

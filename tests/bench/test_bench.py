@@ -210,7 +210,13 @@ class Script:
         self.out = np.zeros(1, np.int32)
         self.runs = 0
         self.candidate = Candidate(
-            name, "variant", self.run, self.out.copy, self.poison, reads_back, on
+            name=name,
+            kind="variant",
+            run=self.run,
+            answer=self.out.copy,
+            poison=self.poison,
+            reads_back=reads_back,
+            device=on,
         )
 
     def run(self):

@@ -492,7 +492,7 @@ def test_an_empty_input_is_answered_as_for_the_user(tmp_path, lab, variant, size
 def test_a_mistake_of_the_worker_is_the_graders(tmp_path, monkeypatch, mode):
     lab = labs.get("reduce")
     path = kernel(tmp_path, "reduce", "sequential")
-    mine = Kernel(lab, path, sandbox.choose("auto"), "cpu", "my.cu")
+    mine = Kernel(lab=lab, path=path, sandbox=sandbox.choose("auto"), device="cpu", label="my.cu")
     words = Kernel._spec
 
     def spec(self, made, wanted, **rest):  # as if a part of the specification were forgotten
@@ -607,12 +607,21 @@ def test_an_import_of_the_system_is_seen(tmp_path):
 
 
 def a_report(*tests, stages=(), **options):
-    base = Report("reduce", "my.cu", "kernel", "cpu", "bwrap", "walls", 7, "public")
+    base = Report(
+        lab="reduce",
+        submission="my.cu",
+        kind="kernel",
+        device="cpu",
+        sandbox="bwrap",
+        sandbox_words="walls",
+        seed=7,
+        plan="public",
+    )
     base.tests = list(tests)
     failed = [test for test in tests if test.status is Status.FAILED]
     base.stages = [
-        Stage("compile", Status.PASSED, "compiled"),
-        Stage("correct", Status.FAILED if failed else Status.PASSED, "some"),
+        Stage("compile", Status.PASSED, says="compiled"),
+        Stage("correct", Status.FAILED if failed else Status.PASSED, says="some"),
         *stages,
     ]
     for name, value in options.items():
@@ -621,15 +630,32 @@ def a_report(*tests, stages=(), **options):
 
 
 def passed(name="one", points=1.0):
-    return Result(name, "1", "uniform", 3, Status.PASSED, points=points, max_points=points)
+    return Result(
+        name=name,
+        size="1",
+        dist="uniform",
+        seed=3,
+        status=Status.PASSED,
+        points=points,
+        max_points=points,
+    )
 
 
 def failed(name="two", why=Why.WRONG, clue="the last element", **options):
     return Result(
-        name, "257", "uniform", 4, Status.FAILED, why, "1 of 1 elements",
-        details=["[0] expected 1, got 2 <&\x00\x1b>"], clues=[Clue(clue, "says", "cause", "look")],
-        commands=["cudalab gen reduce"], max_points=2.0, **options,
-    )  # fmt: skip
+        name=name,
+        size="257",
+        dist="uniform",
+        seed=4,
+        status=Status.FAILED,
+        why=why,
+        says="1 of 1 elements",
+        details=["[0] expected 1, got 2 <&\x00\x1b>"],
+        clues=[Clue(clue, "says", "cause", "look")],
+        commands=["cudalab gen reduce"],
+        max_points=2.0,
+        **options,
+    )
 
 
 def test_exit_status():
@@ -649,12 +675,14 @@ def test_exit_status():
 
 def test_nothing_that_ran_is_no_pass():
     assert outputs.exit_status(a_report()) == ExitCode.ERROR
-    skipped = Result("one", "1", "", None, Status.SKIPPED)
+    skipped = Result(name="one", size="1", dist="", seed=None, status=Status.SKIPPED)
     assert outputs.exit_status(a_report(skipped)) == ExitCode.ERROR
-    broken = a_report(passed(), stages=[Stage("time", Status.BROKEN, "x", why=Why.GRADER)])
+    broken = a_report(passed(), stages=[Stage("time", Status.BROKEN, says="x", why=Why.GRADER)])
     assert outputs.exit_status(broken) == ExitCode.ERROR
     for stage in ("sanitize", "time"):
-        report = a_report(passed(), stages=[Stage(stage, Status.FAILED, "x", why=Why.SANITIZER)])
+        report = a_report(
+            passed(), stages=[Stage(stage, Status.FAILED, says="x", why=Why.SANITIZER)]
+        )
         assert outputs.exit_status(report) == ExitCode.WRONG_ANSWER
 
 
@@ -695,11 +723,13 @@ def test_gradescope():
     assert two["visibility"] == "after_published"
     assert "the last element" in two["output"]
     assert compiled["name"] == "compile"
-    skipped = Stage("sanitize", Status.SKIPPED, "an earlier stage did not pass")
+    skipped = Stage("sanitize", Status.SKIPPED, says="an earlier stage did not pass")
     value = json.loads(outputs.gradescope(a_report(failed(), stages=[skipped])))
     assert [test["name"] for test in value["tests"]] == ["two", "compile"]  # neither of the two
     assert value["output"].endswith("sanitize: skipped: an earlier stage did not pass")
-    broken = json.loads(outputs.gradescope(a_report(stages=[Stage("time", Status.BROKEN, "no")])))
+    broken = json.loads(
+        outputs.gradescope(a_report(stages=[Stage("time", Status.BROKEN, says="no")]))
+    )
     assert "score" not in broken
 
 
@@ -782,7 +812,7 @@ def test_who_is_to_blame_when_there_are_no_times(tmp_path, monkeypatch, ours, th
     """A submission that spoils the reference's time keeps no points for that."""
     lab = labs.get("reduce")
     path = kernel(tmp_path, "reduce", "sequential")
-    mine = Kernel(lab, path, sandbox.choose("none"), "cuda", "my.cu")
+    mine = Kernel(lab=lab, path=path, sandbox=sandbox.choose("none"), device="cuda", label="my.cu")
     rows = [{"status": status, "reason": "because", "ms": {}} for status in (ours, theirs)]
     monkeypatch.setattr(mine, "work", lambda *_, **__: ({"rows": rows}, ""))
     with pytest.raises(error, match="because"):
@@ -808,9 +838,16 @@ def test_both_in_one_loop(tmp_path):
     lab = labs.get("reduce")
     path = kernel(tmp_path, "reduce", "first_add_on_load")
     walls = sandbox.choose("auto")
-    mine = Kernel(lab, path, walls, "cpu", "my.cu")
+    mine = Kernel(lab=lab, path=path, sandbox=walls, device="cpu", label="my.cu")
     reference = registry.find(lab, "sequential")
-    twin = Kernel(lab, reference.path, speed.OURS, "cpu", reference.label, trusted=True)
+    twin = Kernel(
+        lab=lab,
+        path=reference.path,
+        sandbox=speed.OURS,
+        device="cpu",
+        label=reference.label,
+        trusted=True,
+    )
     settings = Settings(seed=3, time_limit_s=0.5)
     try:
         for one in (mine, twin):
@@ -834,9 +871,18 @@ def test_inputs_that_keep_a_gpu_busy_fit_into_the_box():
 def test_a_wrong_kernel_has_no_time():
     lab = labs.get("reduce")
     walls = sandbox.choose("auto")
-    mine = Kernel(lab, CHEATS / "only_once.cu", walls, "cpu", "only_once.cu")
+    mine = Kernel(
+        lab=lab, path=CHEATS / "only_once.cu", sandbox=walls, device="cpu", label="only_once.cu"
+    )
     reference = registry.find(lab, "sequential")
-    twin = Kernel(lab, reference.path, speed.OURS, "cpu", reference.label, trusted=True)
+    twin = Kernel(
+        lab=lab,
+        path=reference.path,
+        sandbox=speed.OURS,
+        device="cpu",
+        label=reference.label,
+        trusted=True,
+    )
     settings = Settings(seed=3, time_limit_s=0.2)
     try:
         mine.compile([lab.complete({})])

@@ -83,13 +83,13 @@ def test_an_input_that_is_cut_is_cut_by_hand(tmp_path):
 def test_each_kind_of_submission_has_its_commands(tmp_path):
     lab = labs.get("reduce")
     path = kernel(tmp_path, "reduce", "sequential")
-    test = Test("one", 10, "uniform", {"dtype": "int64"})
+    test = Test("one", 10, "uniform", given={"dtype": "int64"})
     drawn = "--n 10 --dist uniform --seed 5"
 
     def of(submission, test=test):
         return commands.of_test(lab, submission, test, 5)
 
-    found = of(Kernel(lab, path, WALLS, "cpu", "my.cu"))
+    found = of(Kernel(lab=lab, path=path, sandbox=WALLS, device="cpu", label="my.cu"))
     assert found.repeat() == [
         f"cudalab gen reduce --dtype int64 {drawn} > in.bin",
         "cudalab reduce --dtype int64 --kernel my.cu --device cpu < in.bin > out.bin",
@@ -106,13 +106,13 @@ def test_each_kind_of_submission_has_its_commands(tmp_path):
     found = of(Command(["./a.out", "x y"], WALLS, name="ben"))
     assert (found.run, found.sanitize) == ("./a.out 'x y' < in.bin", "")
     assert found.fill("{run} | xxd") == "./a.out 'x y' < in.bin | xxd"
-    slow = Test("slow", 10, "uniform", {}, pipe=True)
+    slow = Test("slow", 10, "uniform", given={}, pipe=True)
     found = of(Command(["./a.out"], WALLS), slow)
     assert found.run == "dd if=in.bin bs=7 status=none | ./a.out"
 
     (tmp_path / "mine.bin").write_bytes(bytes(44))
-    given = Test("mine", 0, "", {}, file=tmp_path / "mine.bin")
-    found = of(Kernel(lab, path, WALLS, "cpu", "my.cu"), given)
+    given = Test("mine", 0, "", given={}, file=tmp_path / "mine.bin")
+    found = of(Kernel(lab=lab, path=path, sandbox=WALLS, device="cpu", label="my.cu"), given)
     assert found.make == ()
     assert found.sanitize.endswith(f"--kernel my.cu --data {tmp_path}/mine.bin")
 
@@ -222,7 +222,7 @@ def test_a_command_without_a_pattern_shows_its_last_words(tmp_path):
 def test_memory_wrecked_by_a_kernel_is_a_crash_and_not_the_graders(tmp_path):
     """Python itself may stumble over what a kernel has written into its memory."""
     path = kernel(tmp_path, "reduce", "sequential")
-    mine = Kernel(labs.get("reduce"), path, WALLS, "cpu", "my.cu")
+    mine = Kernel(lab=labs.get("reduce"), path=path, sandbox=WALLS, device="cpu", label="my.cu")
     outcome = sandbox.Outcome(1, stderr="Traceback (most recent call last):\nMemoryError\n")
     assert mine._attempt_of(tmp_path, outcome, None, sandbox.Limits()).why is Why.GRADER
     (tmp_path / LAUNCHING).touch()

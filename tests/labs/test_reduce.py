@@ -626,7 +626,14 @@ def test_a_launch_plan_never_returns_its_input(device):
                 source.load(variant.path, variant.label),
                 {**LAB.kernel_defines(chosen), **variant.defines},
             )
-            job = Job(device, kernels, variant, buffers, {"n": 1}, chosen)
+            job = Job(
+                device=device,
+                kernels=kernels,
+                variant=variant,
+                buffers=buffers,
+                params={"n": 1},
+                case=chosen,
+            )
             step = LAB.plan(variant.dispatch)(job)
             step()
             assert step.out is not buffers["x"]

@@ -446,7 +446,16 @@ def factorize(device, name, method, inputs, options, **defines):
         {**LAB.kernel_defines(options), **variant.defines},
     )
     buffers = {key: device.to_device(array) for key, array in inputs.arrays.items()}
-    found = method(Job(device, kernels, variant, buffers, inputs.params, options))
+    found = method(
+        Job(
+            device=device,
+            kernels=kernels,
+            variant=variant,
+            buffers=buffers,
+            params=inputs.params,
+            case=options,
+        )
+    )
     found.factorize()
     return found
 

@@ -77,7 +77,16 @@ def check(device, kernels, lab, variant, case, n, dist):
     if lab.empty_answer(inputs, case) is not None:
         return
     buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
-    step = lab.plan(variant.dispatch)(Job(device, kernels, variant, buffers, inputs.params, case))
+    step = lab.plan(variant.dispatch)(
+        Job(
+            device=device,
+            kernels=kernels,
+            variant=variant,
+            buffers=buffers,
+            params=inputs.params,
+            case=case,
+        )
+    )
     answers = []
     for _ in range(2):
         device.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)

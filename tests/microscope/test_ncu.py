@@ -120,8 +120,19 @@ def test_a_report_of_ncu_becomes_a_trace():
 def test_copies_of_a_line_are_one_access():
     place = Place(FILE, 31)
     found = [
-        Access(place, "shared", "load", width, requests, 32 * requests, None, 0, 0, *costs)
-        for width, requests, *costs in (
+        Access(
+            place=place,
+            space="shared",
+            kind="load",
+            bytes_per_lane=width,
+            requests=requests,
+            lanes=32 * requests,
+            wavefronts=wavefronts,
+            ideal_wavefronts=ideal,
+            conflict_degree_max=worst,
+            conflict_degree_mean=mean,
+        )
+        for width, requests, wavefronts, ideal, worst, mean in (
             (4, 10, 20, 10, 2, 2.0),
             (16, 5, 20, 20, 1, 1.0),
             (4, 30, 30, 30, 1, 1.0),

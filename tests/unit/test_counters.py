@@ -36,8 +36,16 @@ def test_some_runs_are_added_to_those_before(tmp_path):
 
 
 def test_whatever_is_compared_is_counted_here():
-    empty = LaunchTrace("k", (1, 1, 1), (32, 1, 1), 1, 1, 1, ())
-    assert set(counters.COUNTERS) <= set(profile.totals(empty))
+    empty = LaunchTrace(
+        kernel="k",
+        grid=(1, 1, 1),
+        block=(32, 1, 1),
+        blocks=1,
+        blocks_traced=1,
+        warps_traced=1,
+        accesses=(),
+    )
+    assert set(counters.COUNTERS) <= set(vars(profile.totals(empty)))
     assert set(counters.JUDGED) <= set(counters.COUNTERS)
 
 

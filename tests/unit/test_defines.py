@@ -58,7 +58,14 @@ def planned(lab, variant, dtype=None):
     device = LaunchesNothing()
     buffers = {name: device.to_device(array) for name, array in inputs.arrays.items()}
     kernels = Kernels(source.load(variant.path, variant.label))
-    job = Job(device, kernels, variant, buffers, inputs.params, case)
+    job = Job(
+        device=device,
+        kernels=kernels,
+        variant=variant,
+        buffers=buffers,
+        params=inputs.params,
+        case=case,
+    )
     return lab.plan(variant.dispatch)(job)
 
 

@@ -12,7 +12,7 @@ next one unseen.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 ZONE_BYTES = 256  # behind each shared array
 HEADER = "cudalab_cpu.h"  # what happens there belongs to the line that called it
@@ -54,6 +54,7 @@ class _Site:
     file: int
     line: int
     function: int
+    _: KW_ONLY
     flags: int = 0
     branch: tuple[int, int] = (0, 0)  # file and line of the last conditional jump of the block
     floats: int = 0
@@ -67,6 +68,7 @@ class _Block:
 
     site: _Site
     position: int  # in the order of the listing
+    _: KW_ONLY
     calls: int = 0
     jumps_if: set[str] = field(default_factory=set)  # where its conditional jumps go
     jumps: str | None = None  # where its end goes

@@ -381,12 +381,12 @@ class _Launch:
 
     def _take_down(self, blocks: int, traced: int) -> None:
         names = check_rows.Names(
-            self.kernel.name,
-            self.module.files,
-            self.grid,
-            self.block,
-            self._region_name,
-            self._item_bytes,
+            kernel=self.kernel.name,
+            files=self.module.files,
+            grid=self.grid,
+            block=self.block,
+            region=self._region_name,
+            item_bytes=self._item_bytes,
         )
         if self.device.detect:
             found = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)

@@ -108,7 +108,7 @@ class Options(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Names:
     """What the numbers of one launch stand for."""
 
@@ -203,8 +203,14 @@ def branches(sites: Iterable[Any], found: Iterable[Any], names: Names) -> tuple[
     for (place, _), values in of_function.items():
         sums[place] = [a + b for a, b in zip(sums.get(place, [0] * 4), values, strict=True)]
     return tuple(
-        Branch(place, executions, divergent, *lanes)
-        for place, (divergent, executions, *lanes) in sorted(
+        Branch(
+            place=place,
+            executions=executions,
+            divergent=divergent,
+            lanes_first=first,
+            lanes_second=second,
+        )
+        for place, (divergent, executions, first, second) in sorted(
             sums.items(), key=lambda item: _order(item[0])
         )
     )

@@ -94,7 +94,7 @@ def candidates(
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Call:
     """One computation; keeps the buffers alive whose addresses the library is given."""
 
@@ -141,11 +141,11 @@ def _candidate(
 
     def candidate(*, wide: bool) -> Candidate:
         return Candidate(
-            headers.name,
-            "baseline",
-            Call(library, given, out, temp, n, bins, wide),
-            lambda: device.to_host(out),
-            lambda: meter.fill(out, POISON),
+            name=headers.name,
+            kind="baseline",
+            run=Call(library=library, given=given, out=out, temp=temp, n=n, bins=bins, wide=wide),
+            answer=lambda: device.to_host(out),
+            poison=lambda: meter.fill(out, POISON),
             device=device.name,
         )
 

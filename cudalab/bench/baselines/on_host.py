@@ -35,11 +35,11 @@ def candidates(lab: str, inputs: HostInputs, case: Case) -> list[Candidate]:
 
     return [
         Candidate(
-            "numpy",
-            "baseline",
-            run,
-            out.copy,
-            lambda: out.reshape(-1).view(np.uint8).fill(POISON),
+            name="numpy",
+            kind="baseline",
+            run=run,
+            answer=out.copy,
+            poison=lambda: out.reshape(-1).view(np.uint8).fill(POISON),
             device="cpu",
             notes=notes,
         )

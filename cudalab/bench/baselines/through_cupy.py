@@ -72,11 +72,11 @@ def _candidate(
     run()
     device.synchronize()
     return Candidate(
-        name,
-        "baseline",
-        run,
-        lambda: device.to_host(out),
-        lambda: meter.fill(out, POISON),
+        name=name,
+        kind="baseline",
+        run=run,
+        answer=lambda: device.to_host(out),
+        poison=lambda: meter.fill(out, POISON),
         device=device.name,
         notes=notes,
     )

@@ -119,7 +119,7 @@ def _pairs(
 ) -> Grid:
     columns = [Column("property", right=False), Column("value", right=False)]
     rows = [[label, unknown.get(label, value)] for label, value in facts.items()]
-    return Grid(title, columns, rows, notes)
+    return Grid(title, columns, rows, notes=notes)
 
 
 # Method ------------------------------------------------------------------------------------------

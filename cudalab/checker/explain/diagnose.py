@@ -10,7 +10,7 @@ import math
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +65,7 @@ class Verdict:
     """What is to be said about an answer."""
 
     right: bool
+    _: KW_ONLY
     lines: tuple[str, ...] = ()  # index, expected, got, count; where
     findings: tuple[Finding, ...] = ()
     accuracy: Accuracy | None = None
@@ -87,7 +88,7 @@ def examine(
         if got is None:
             expected = _expected_bytes(lab, case, inputs)
             found = bytes_findings(source.read_bytes(), header, answer, expected, case)
-            return Verdict(False, (problem,), tuple(found))
+            return Verdict(False, lines=(problem,), findings=tuple(found))
         mismatches = lab.compare(got, inputs, case)
         accuracy = _accuracy(lab, case, inputs, got)
         if mismatches is None:
@@ -280,7 +281,15 @@ def _wrong(
             expected = np.full(flat.shape, np.nan)
         bits = f"u{expected.itemsize}"
         wrong = np.flatnonzero(flat.view(bits) != expected.view(bits))
-    evidence = Evidence(lab, case, inputs, flat, expected, wrong, launches)
+    evidence = Evidence(
+        lab=lab,
+        case=case,
+        inputs=inputs,
+        got=flat,
+        expected=expected,
+        wrong=wrong,
+        launches=launches,
+    )
     solved = lab.name == "solve"
     lines = [f"{mismatches.count:,} of {mismatches.total:,} elements differ"]
     if solved:
@@ -301,7 +310,12 @@ def _wrong(
     if not found and not solved:
         found = [Finding(f"found by {lab.name}", text, "", "") for text in mismatches.findings[:1]]
     return Verdict(
-        False, tuple(lines), tuple(found[:MOST_PATTERNS]), accuracy, len(wrong), flat.size
+        False,
+        lines=tuple(lines),
+        findings=tuple(found[:MOST_PATTERNS]),
+        accuracy=accuracy,
+        wrong=len(wrong),
+        total=flat.size,
     )
 
 

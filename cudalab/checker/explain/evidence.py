@@ -76,7 +76,7 @@ def _dims(dims: tuple[int, ...]) -> str:
     return str(dims[0]) if len(dims) == 1 else f"dim3{dims}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """A wrong answer of the right length, and all that is known about it."""
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HEADER = "// /// cudalab"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """All that is needed to judge one submission, here or on another machine."""
 
@@ -120,7 +120,7 @@ def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Repor
             return refuse(task, error)
         settings = Settings(
             task.seed,
-            task.limits,
+            limits=task.limits,
             jobs=1,
             sanitize=task.sanitize,
             timing=task.timing,
@@ -174,7 +174,14 @@ def find(lab: Lab, task: Task, folder: Path, walls: sandbox.Sandbox) -> Submissi
             names = ", ".join(path.name for path in kernels)
             raise unpack.BadSubmissionError(f"which one is it? {names}", "--file names it")
         label = kernels[0].name
-        return Kernel(lab, kernels[0], walls, device, label, threads=task.threads)
+        return Kernel(
+            lab=lab,
+            path=kernels[0],
+            sandbox=walls,
+            device=device,
+            label=label,
+            threads=task.threads,
+        )
     return Program(files, walls, task.name, device_for(device))
 
 

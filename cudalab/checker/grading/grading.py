@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wanted:
     """The options of `grade` alone."""
 
@@ -86,7 +86,7 @@ def _task(
         registry.find(lab, asked.reference)
     speed = None
     if asked.reference or asked.speed_points is not None:
-        speed = cases.Speed(asked.speed_points or 0.0, asked.reference)
+        speed = cases.Speed(asked.speed_points or 0.0, reference=asked.reference)
     settings = kept.settle(
         {
             "version": __version__,
@@ -107,26 +107,26 @@ def _task(
             f"these results were begun with --seed {settings['seed']}", hint="use another --out"
         )
     return batch.Task(
-        lab.name,
-        "",
-        wanted.kind,
-        wanted.command,
-        wanted.file,
-        given,
-        asked.device,
-        asked.threads,
-        asked.sandbox,
-        settings["seed"],
-        asked.quick,
-        asked.strict,
-        str(asked.tests.absolute()) if asked.tests else None,
-        speed,
-        asked.limits(),
-        not asked.no_sanitize,
-        not asked.no_time,
-        asked.time_limit,
-        None,
-        text,
+        lab=lab.name,
+        name="",
+        kind=wanted.kind,
+        command=wanted.command,
+        file=wanted.file,
+        given=given,
+        device=asked.device,
+        threads=asked.threads,
+        sandbox=asked.sandbox,
+        seed=settings["seed"],
+        quick=asked.quick,
+        strict=asked.strict,
+        tests=str(asked.tests.absolute()) if asked.tests else None,
+        speed=speed,
+        limits=asked.limits(),
+        sanitize=not asked.no_sanitize,
+        timing=not asked.no_time,
+        time_limit_s=asked.time_limit,
+        payload=None,
+        tests_text=text,
     )
 
 

@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS submissions (
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One submission's result."""
 
@@ -164,11 +164,11 @@ class Store:
         )
         for name, path, state, attempts, report, prints, problem in self._db.execute(query):
             yield Row(
-                name,
-                path,
-                state,
-                attempts,
-                json.loads(report) if report else None,
-                frozenset(json.loads(prints)) if prints else frozenset(),
-                problem,
+                name=name,
+                path=path,
+                state=state,
+                attempts=attempts,
+                report=json.loads(report) if report else None,
+                prints=frozenset(json.loads(prints)) if prints else frozenset(),
+                problem=problem,
             )

@@ -26,7 +26,7 @@ import threading
 import time
 from concurrent import futures
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -72,6 +72,7 @@ class Limits:
     """What one run may use."""
 
     seconds: float = 10.0
+    _: KW_ONLY
     cpu_seconds: float = 60.0  # of all processes and threads together
     memory_bytes: int = 2048 * MiB
     output_bytes: int = 64 * MiB
@@ -95,6 +96,7 @@ class Outcome:
     """How a run ended."""
 
     status: int | None  # the exit status; a signal is negative; None: it was ended
+    _: KW_ONLY
     reason: str = ""  # the limit it broke: time, cpu, memory, processes, disk, output; "lost"
     seconds: float = 0.0
     cpu_s: float = 0.0
@@ -115,6 +117,7 @@ class Box:
     """A folder that belongs to the code that runs: its working directory and its home."""
 
     path: Path
+    _: KW_ONLY
     readable: tuple[Path, ...] = ()  # files and folders that it may also read
     hidden: tuple[Path, ...] = ()  # below those, what it may not
     gpu: bool = False
@@ -169,7 +172,7 @@ class Running:
             try:
                 self._outcome = Outcome(**json.loads(said))
             except (ValueError, TypeError):  # it was killed: whoever did that has not passed
-                self._outcome = Outcome(None, "lost")
+                self._outcome = Outcome(None, reason="lost")
         return self._outcome
 
     def close(self) -> None:
@@ -241,6 +244,7 @@ class Sandbox:
 
     kind: str
     words: str  # what it keeps apart, and what not, for the report
+    _: KW_ONLY
     bwrap: str = ""
     own_users: bool = False  # a user for each run
     imports: Imports = field(default_factory=packages.as_they_are)  # of Python, in there
@@ -411,7 +415,7 @@ def _bubblewrap() -> Sandbox | str:
     if path is None:
         return "there is no bwrap on PATH"
     words = "own file system, processes and network; only the box can be written"
-    tries = [Sandbox("bwrap", words, path)]
+    tries = [Sandbox("bwrap", words, bwrap=path)]
     if os.getuid() == 0:  # one wall more, where this Python can be read by others
         as_others = replace(tries[0], own_users=True, imports=packages.for_others())
         tries = [as_others, replace(tries[0], words=words + _only_watched())]

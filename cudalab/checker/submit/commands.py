@@ -21,7 +21,7 @@ IN, OUT = "in.bin", "out.bin"
 MOST_SANITIZED = 30_000  # elements: the instrument is slow
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Commands:
     """Of one test of one submission, for a shell."""
 
@@ -61,7 +61,7 @@ def of_test(lab: Lab, submission: Submission, test: Test, seed: int) -> Commands
         data = _drawn(test, seed) if is_small(test) else f"--seed {seed}"
         closer = sanitize(lab, submission, case, data)
     verify = f"cudalab verify {words} {source} {OUT}"
-    return Commands(make, run, verify, closer, test.refuse)
+    return Commands(make=make, run=run, verify=verify, sanitize=closer, refuse=test.refuse)
 
 
 def sanitize(lab: Lab, submission: Submission, case: Case, data: str) -> str:

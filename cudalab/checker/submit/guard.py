@@ -26,7 +26,7 @@ MOST_LAUNCHES = 200
 LAUNCHING = "launching"  # a file: from now on a kernel may have written anywhere
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Guarded:
     """A buffer with its zones, which share its memory."""
 
@@ -112,11 +112,11 @@ class GuardedDevice:
         overwrite(self._device, raw, fill)
         zone = np.dtype(np.uint8)
         one = Guarded(
-            window(raw, ZONE, shape, dtype),
-            window(raw, 0, (ZONE,), zone),
-            window(raw, ZONE + nbytes, (ZONE,), zone),
-            fill,
-            name,
+            buffer=window(raw, ZONE, shape, dtype),
+            before=window(raw, 0, (ZONE,), zone),
+            after=window(raw, ZONE + nbytes, (ZONE,), zone),
+            fill=fill,
+            name=name,
         )
         self.buffers.append(one)
         return one

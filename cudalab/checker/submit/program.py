@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudalab.checker.submit.submission import (
@@ -47,6 +47,7 @@ class Program:
     sandbox: Sandbox
     name: str
     device: str
+    _: KW_ONLY
     kind: str = "program"
     variant: Variant | None = None
     words: Sequence[str] = ()

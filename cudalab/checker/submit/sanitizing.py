@@ -49,7 +49,7 @@ def stage(
         with suppress(ValueError):
             report = json.loads(data)
     if not isinstance(report, dict) or not isinstance(report.get("findings"), list):
-        return Stage("sanitize", Status.SKIPPED, f"could not be run: {says}")
+        return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {says}")
     return _stage_of(report, look)
 
 
@@ -61,17 +61,19 @@ def program_stage(submission: Program, path: Path, look: str) -> Stage:
     outcome = submission.sanitized(path, LIMITS)
     said = [line for line in outcome.stderr.splitlines() if line.strip()]
     if not outcome.reason and any(_NOTHING in line for line in said):
-        return Stage("sanitize", Status.SKIPPED, "no kernel was launched: there is nothing to see")
+        return Stage(
+            "sanitize", Status.SKIPPED, says="no kernel was launched: there is nothing to see"
+        )
     looked = any(_LOOKED.search(line) for line in said)
     if outcome.reason or outcome.status not in (ExitCode.OK, ExitCode.WRONG_ANSWER) or not looked:
         why = said[-1] if said else f"exit status {outcome.status}"
-        return Stage("sanitize", Status.SKIPPED, f"could not be run: {why}")
+        return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {why}")
     if not any(_FINDING.match(line) for line in said):  # memory that is never freed, and the like
         says = "no race, no lost barrier, nothing out of bounds"
-        return Stage("sanitize", Status.PASSED, says, said[1:MOST_LINES])
+        return Stage("sanitize", Status.PASSED, says=says, details=said[1:MOST_LINES])
     details = said[:MOST_LINES] + ([f"see: {look}"] if look else [])
     says = next((found[1] for found in map(_FOUND.search, said) if found), "")
-    return Stage("sanitize", Status.FAILED, says, details, Why.SANITIZER)
+    return Stage("sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER)
 
 
 def _stage_of(report: dict[str, Any], look: str) -> Stage:
@@ -82,7 +84,7 @@ def _stage_of(report: dict[str, Any], look: str) -> Stage:
     if not errors and (report.get("clean") or wrong):
         says = "no race, no lost barrier, nothing out of bounds"
         notes = [f"note: {one.get('title')}: {one.get('what')}" for one in findings]
-        return Stage("sanitize", Status.PASSED, says, notes, findings=findings)
+        return Stage("sanitize", Status.PASSED, says=says, details=notes, findings=findings)
     details = []
     for one in errors[:MOST_TOLD]:
         details.append(f"{one.get('title', one.get('kind'))}: {one.get('what', '')}")
@@ -93,4 +95,6 @@ def _stage_of(report: dict[str, Any], look: str) -> Stage:
     details.append(f"see: {look}")
     says = f"{len(errors)} finding" + ("s" if len(errors) != 1 else "")
     details = [without_boxes(line) for line in details]
-    return Stage("sanitize", Status.FAILED, says, details, Why.SANITIZER, findings=errors)
+    return Stage(
+        "sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER, findings=errors
+    )

@@ -68,9 +68,15 @@ def measure(
         if isinstance(submission, Kernel):
             with ExitStack() as stack:
                 twin = Kernel(
-                    lab, reference.path, OURS, device, reference.label, trusted=True,
-                    threads=submission.threads, kind="variant",
-                )  # fmt: skip
+                    lab=lab,
+                    path=reference.path,
+                    sandbox=OURS,
+                    device=device,
+                    label=reference.label,
+                    trusted=True,
+                    threads=submission.threads,
+                    kind="variant",
+                )
                 stack.callback(twin.close)
                 twin.compile([case])
                 if device == "cuda":
@@ -83,27 +89,27 @@ def measure(
             times = _whole_programs(lab, submission, reference.name, case, size, device, settings)
             what = "whole programs from start to end, by the grader's clock"
     except _Failed as error:
-        return None, Stage("time", Status.FAILED, error.says, why=error.why)
+        return None, Stage("time", Status.FAILED, says=error.says, why=error.why)
     ours, theirs = times
     ratio = stats.ratio(ours, theirs)
     speed = plan.speed
     found = SpeedResult(
-        reference.name,
-        cases.shown_size(size),
-        stats.median(list(ours.values())),
-        stats.median(list(theirs.values())),
-        ratio.value,
-        ratio.low,
-        ratio.high,
-        speed.points * speed.earned(ratio.value),
-        speed.points,
-        speed.full,
-        speed.zero,
-        len(ours),
-        what,
+        reference=reference.name,
+        size=cases.shown_size(size),
+        ms=stats.median(list(ours.values())),
+        reference_ms=stats.median(list(theirs.values())),
+        ratio=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        points=speed.points * speed.earned(ratio.value),
+        max_points=speed.points,
+        full=speed.full,
+        zero=speed.zero,
+        rounds=len(ours),
+        what=what,
     )
     says = f"{found.ms:.4g} ms, {reference.name} takes {found.reference_ms:.4g} ms"
-    return found, Stage("time", Status.PASSED, says)
+    return found, Stage("time", Status.PASSED, says=says)
 
 
 def _from_outside(

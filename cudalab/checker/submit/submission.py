@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -85,6 +85,7 @@ class Attempt:
     """One run of a submission on one input."""
 
     outcome: Outcome
+    _: KW_ONLY
     answers: list[bytes] = field(default_factory=list)  # the different ones of several runs
     why: Why = Why.NOTHING  # what is wrong whatever the bytes are
     says: str = ""
@@ -132,6 +133,7 @@ class Command:
 
     words: Sequence[str]
     sandbox: Sandbox
+    _: KW_ONLY
     name: str = ""
     kind: str = "command"
     readable: tuple[Path, ...] = ()
@@ -247,7 +249,7 @@ class slow_pipe:  # noqa: N801 - used like a function
         os.close(fd)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Kernel:
     """A kernel file, run through the lab's own host side."""
 

@@ -40,7 +40,9 @@ class Histogram(Lab):
     axes: ClassVar = {"dtype": ("uint8", "uint32"), "classes": ("256", "64", "few", "many")}
     derived: ClassVar = frozenset({"classes"})
     options = (
-        Option("--bins", int, "Number of classes: up to 256 for bytes, 65536 for uint32.", 256),
+        Option(
+            "--bins", int, "Number of classes: up to 256 for bytes, 65536 for uint32.", default=256
+        ),
         Option(
             "--plot",
             str,

@@ -44,7 +44,9 @@ class Solve(Lab):
     options = (
         Option("--alpha", float, "The step of Richardson's iteration.", runs_only=True),
         Option("--tol", float, "Stop at this backward error. Default: the promised one."),
-        Option("--max-iter", int, "Maximum number of iterations.", MAX_ITER, runs_only=True),
+        Option(
+            "--max-iter", int, "Maximum number of iterations.", default=MAX_ITER, runs_only=True
+        ),
         Option("--text", bool, "Text in and out: n, the rows of A, f; answers as %.10e, float64."),
     )
     distributions = systems.DISTRIBUTIONS

@@ -327,7 +327,14 @@ def _other_method(job: Job, name: str, notes: list[str], out: Buffer) -> None:
     )
     params = {key: value for key, value in job.params.items() if key != "policy"}
     case = {**job.case, "text": False, "max_iter": MAX_ITER}
-    other = Job(job.device, kernels, variant, job.buffers, params, case)
+    other = Job(
+        device=job.device,
+        kernels=kernels,
+        variant=variant,
+        buffers=job.buffers,
+        params=params,
+        case=case,
+    )
     step = lab.plan(variant.dispatch)(other)
     step()
     notes += step.notes
