@@ -14,9 +14,9 @@
 // TILE           = 128   # of update_trailing, in float; half in double
 // ///
 //
-// `lu_partial_pivot` launches a kernel for each column, and what a launch costs is most of its
-// time. Here a panel of 32 columns takes two launches, and its pivots are found before anything is
-// eliminated:
+// As `lu_substitution_chain`, which launches a kernel for each column; what a launch costs is most
+// of its time. Here a panel of 32 columns takes two launches, and its pivots are found before
+// anything is eliminated:
 //   choose_pivots    an election: each block finds the 32 best rows among its own, by eliminating
 //                    them in registers, two a thread; the block that ends last finds the 32 best
 //                    among those, brings them to the top of the panel and computes their rows of U
@@ -26,7 +26,7 @@
 // After BLOCK columns:
 //   solve_rows       the block's rows of U to the right
 //   update_trailing  the rest of the matrix minus a product: read and written once a block
-//   substitute_lower, substitute_upper   a launch each
+//   substitute_lower_chain, substitute_upper_chain   a launch each
 //
 // Up to twice MOST_THREADS rows are one block's: its pivots are those of `lu_partial_pivot`. Above
 // that it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot is the greatest among the
@@ -441,11 +441,11 @@ extern "C" __global__ void __launch_bounds__(256, 2) update_trailing(T* lu, unsi
 }
 
 // b and between hold the right-hand side and the solution of L; see substitute_chain for the rest.
-extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_lower(
+extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_lower_chain(
     const T* lu, const T* b, T* between, T* solution, unsigned* ticket, unsigned ld) {
     substitute_chain<true>(lu, b, between, solution, ticket, ld);
 }
-extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_upper(
+extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_upper_chain(
     const T* lu, T* between, T* solution, unsigned* ticket, unsigned ld) {
     substitute_chain<false>(lu, between, solution, between, ticket, ld);
 }

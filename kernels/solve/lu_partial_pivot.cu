@@ -32,8 +32,9 @@
 //   substitute_lower, substitute_upper   32 unknowns a launch
 // Matrices are padded: n to a multiple of 32 by the identity, and by rows and columns of zeros to
 // whole tiles, so the kernels have no special cases at the edges.
-// Limits: partial pivoting cannot stop the growth that a few matrices are known for: the residual
-// tells, and `complete_pivot` solves them.
+// Limits: a launch for each column and each 32 unknowns: `lu_substitution_chain`. Partial pivoting
+// cannot stop the growth that a few matrices are known for: the residual tells, and
+// `complete_pivot` solves them.
 //
 // Macros from outside: T (element type), PANEL, PANEL_THREADS, ROWS_PER_WARP, TILE.
 #include "common/warp/warp_sum.cuh"

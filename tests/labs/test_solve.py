@@ -19,7 +19,7 @@ from cudalab.labs import registry
 from cudalab.labs.base import Job
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.solve import factors, iterations, launches, spectrum, systems
-from cudalab.labs.solve.factors import UNIT, BlockedFactors, Factors
+from cudalab.labs.solve.factors import UNIT, BlockedFactors, ChainedFactors, Factors
 from cudalab.labs.solve.iterations import chebyshev_coefficients
 from cudalab.labs.solve.lab import quick_iteration
 from cudalab.labs.solve.launches import arguments
@@ -29,10 +29,13 @@ from cudalab.language.source import parameter_names
 LAB = labs.get("solve")
 DTYPES = LAB.axes["dtype"]
 VARIANTS = registry.variants(LAB)
-DIRECT = ("gauss_jordan", "lu_partial_pivot", "lu_blocked_panel", "complete_pivot")
+DIRECT = (
+    "gauss_jordan", "lu_partial_pivot", "lu_substitution_chain", "lu_blocked_panel",
+    "complete_pivot",
+)  # fmt: skip
 ITERATIONS = (
     "richardson", "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient",
-    "conjugate_gradient_scaled",
+    "conjugate_gradient_one_launch", "conjugate_gradient_scaled",
 )  # fmt: skip
 SOLVABLE = tuple(name for name in LAB.distributions if name != "singular")
 COURSE = [[1, 2], [3, 4]]
@@ -176,7 +179,7 @@ def test_numbers_that_mean_nothing(options):
 
 
 def test_alpha_is_for_richardson(device):
-    for name in (*DIRECT, "jacobi", "chebyshev", "conjugate_gradient", "conjugate_gradient_scaled"):
+    for name in (*DIRECT, *(name for name in ITERATIONS if not name.startswith("richardson"))):
         with pytest.raises(UsageError, match="step of Richardson"):
             compute(device, name, make(4, "dominant"), case(alpha=-0.1))
 
@@ -322,6 +325,7 @@ APPLIES = {
     "jacobi": ("dominant", "unsymmetric", "tridiagonal"),
     "chebyshev": ("dominant", "spd", "tridiagonal"),
     "conjugate_gradient": ("dominant", "spd", "tridiagonal"),
+    "conjugate_gradient_one_launch": ("dominant", "spd", "tridiagonal"),
     "conjugate_gradient_scaled": ("dominant", "spd", "tridiagonal"),
 }
 
@@ -610,6 +614,39 @@ def test_unknowns_of_different_size_cost_no_iterations(device, dtype):
         assert LAB.compare(x, inputs, case(dtype)) is None
         counts.append(int(notes[-1].split()[1]))
     assert 3 * counts[0] < counts[1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_one_launch_an_iteration_needs_no_more_iterations(device, dtype, sign):
+    """The same method: `conjugate_gradient` only looks at its residual less often."""
+    inputs = make(120, "spd:100", dtype)
+    inputs.arrays["a"] = sign * inputs.arrays["a"]
+    counts = []
+    for name in ("conjugate_gradient_one_launch", "conjugate_gradient"):
+        x, notes = compute(device, name, inputs, case(dtype))
+        assert LAB.compare(x, inputs, case(dtype)) is None
+        assert name in notes[-1]
+        counts.append(int(notes[-1].split()[1]))
+    assert counts[0] <= counts[1] <= counts[0] + 12
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_chain_of_substitutions_gives_what_the_factors_say(device, dtype):
+    """Both take the same factors; they add up in another order."""
+    for n in (1, 32, 33, 250):
+        inputs = make(n, "random", dtype, seed=n)
+        solutions = []
+        for name, method in [
+            ("lu_partial_pivot", Factors),
+            ("lu_substitution_chain", ChainedFactors),
+        ]:
+            found = factorize(device, name, method, inputs, case(dtype))
+            device.copy(np.arange(1, found.ld + 1).astype(dtype), found.b)
+            found.substitute()
+            solutions.append(device.to_host(found.y)[:n].astype(np.float64))
+        one, other = solutions
+        assert np.linalg.norm(one - other) <= 1e5 * UNIT[dtype] * np.linalg.norm(one)
 
 
 def test_tol_stops_earlier(device):

@@ -185,6 +185,18 @@ class Factors(Direct):
         self.b, self.y = self.y, self.b
 
 
+class ChainedFactors(Factors):
+    """The same factors, with each substitution in one launch."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.chain = SubstitutionChain(self)
+
+    def substitute(self) -> None:
+        """L y = b, then U x = y: a launch each."""
+        self.chain.substitute()
+
+
 class BlockedFactors(Direct):
     """L and U in place of the matrix, two launches a panel and two a block."""
 
@@ -271,12 +283,12 @@ class SubstitutionChain:
         """From the method's right-hand side `b` to its solution `y`."""
         found, links = self.method, self.method.padded // PANEL
         launch(
-            found.job, "substitute_lower", links, CHAIN_THREADS,
+            found.job, "substitute_lower_chain", links, CHAIN_THREADS,
             lu=found.work, b=found.b, between=self.between, solution=found.y,
             ticket=self.lower_ticket, ld=found.ld,
         )  # fmt: skip
         launch(
-            found.job, "substitute_upper", links, CHAIN_THREADS,
+            found.job, "substitute_upper_chain", links, CHAIN_THREADS,
             lu=found.work, between=self.between, solution=found.y, ticket=self.upper_ticket,
             ld=found.ld,
         )  # fmt: skip

@@ -18,6 +18,7 @@ from cudalab.labs.base import Job, Step
 from cudalab.labs.solve import spectrum
 from cudalab.labs.solve.factors import (
     BlockedFactors,
+    ChainedFactors,
     Direct,
     Factors,
     Inverse,
@@ -108,13 +109,13 @@ def dispatch_conjugate_gradient(job: Job) -> Step:
     return _iterate(job, "conjugate_gradient", ConjugateGradient(job))
 
 
-def dispatch_scaled_gradient(job: Job) -> Step:
+def dispatch_descent(job: Job) -> Step:
     """Conjugate gradients that stop by themselves; the host reads only how they ended.
 
     start_descent(const T *a, const double *residual, const double *row_sums, const T *f,
                   T *inverse, T *r, T *p, unsigned *unsymmetric, double *state, unsigned n)
-        one block of START_THREADS threads: r = residual, inverse = 1 / diagonal,
-        p = inverse r; the norms and r.p into `state`
+        one block of START_THREADS threads: r = residual, p = inverse r; the norms and r.p into
+        `state`. inverse = 1 / diagonal if the file defines SCALED as 1, else the diagonal's sign
     descend(const T *a, const T *inverse, T *x, T *r, T *p, T *q, double *partials,
             unsigned *arrived, double *state, double wanted, unsigned n)
         an iteration, or nothing if `state` says that all is done; blocks of
@@ -123,7 +124,8 @@ def dispatch_scaled_gradient(job: Job) -> Step:
     Also: count_unsymmetric of parts/spectrum.cuh, the kernels of parts/residual.cuh.
     """
     _no_alpha(job)
-    name = "conjugate_gradient_scaled"
+    scaled = job.define("SCALED", 1, least=0)
+    name = f"conjugate_gradient_{'scaled' if scaled else 'one_launch'}"
     out = job.device.empty(job.params["n"], job.case["dtype"])
     method = Descent(job, out)
     target, most = target_of(job.case, job.params["n"]), job.case.get("max_iter", MAX_ITER)
@@ -159,15 +161,21 @@ def dispatch_lu(job: Job) -> Step:
     find_candidates, eliminate_column, permute_rows, solve_rows, update_trailing,
     substitute_lower, substitute_upper
         as lu_partial_pivot.cu describes them, with its defines
-    or, where the file defines choose_pivots
-    choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower,
-    substitute_upper
+    or, where the file defines substitute_lower_chain
+    substitute_lower_chain, substitute_upper_chain in place of the last two
+        as parts/substitute_chain.cuh describes them
+    or, where the file also defines choose_pivots
+    choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower_chain,
+    substitute_upper_chain
         as lu_blocked_panel.cu describes them, with its defines
     Also: the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
-    if "choose_pivots" in job.kernels.source.kernels:
+    kernels = job.kernels.source.kernels
+    if "choose_pivots" in kernels:
         return _refine(job, "lu_blocked_panel", BlockedFactors(job))
+    if "substitute_lower_chain" in kernels:
+        return _refine(job, "lu_substitution_chain", ChainedFactors(job))
     return _refine(job, "lu_partial_pivot", Factors(job))
 
 

@@ -1,0 +1,36 @@
+// /// cudalab
+// summary  = "LU factors by panels; a substitution is one launch, a chain of blocks"
+// order    = 7.5
+// ladder   = "direct methods"
+// adds     = "each substitution in one launch: blocks wait for each other's unknowns"
+// dispatch = "lu"
+//
+// [defines]
+// PANEL          = 32    # columns of a panel: one for each lane of a warp
+// PANEL_THREADS  = 256   # of eliminate_column
+// ROWS_PER_WARP  = 8     # of eliminate_column
+// TILE           = 128   # of update_trailing, in float; 64 in double
+// ///
+//
+// As `lu_partial_pivot`, with one change: a substitution is one launch instead of n / 32. A block
+// solves for 32 unknowns. Unknowns come one after the other whatever one does, but between two of
+// its launches `lu_partial_pivot` waits until all blocks have subtracted the last 32 everywhere;
+// here a block goes on as soon as the unknowns that it needs are in memory. How it waits for them,
+// without a fence and without a block that waits for one that cannot run: substitute_chain.cuh.
+//
+// A solution and a refinement are four substitutions, n / 8 launches that become 4.
+// Limits: the factorization still launches a kernel for each column: `lu_blocked_panel`.
+//
+// Macros from outside: T (element type), PANEL, PANEL_THREADS, ROWS_PER_WARP, TILE.
+#include "solve/lu_partial_pivot.cu"
+#include "solve/parts/substitute_chain.cuh"
+
+// b and between hold the right-hand side and the solution of L; see substitute_chain for the rest.
+extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_lower_chain(
+    const T* lu, const T* b, T* between, T* solution, unsigned* ticket, unsigned ld) {
+    substitute_chain<true>(lu, b, between, solution, ticket, ld);
+}
+extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_upper_chain(
+    const T* lu, T* between, T* solution, unsigned* ticket, unsigned ld) {
+    substitute_chain<false>(lu, between, solution, between, ticket, ld);
+}
