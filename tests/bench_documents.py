@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from cudalab.backends.base import DeviceInfo
-from cudalab.bench import bounds, measure, results
+from cudalab.bench import measure, results
 from cudalab.bench.document import Ceiling, Conditions, Document, Table, from_json
+from cudalab.labs.teaching import Work
 
 INFO = DeviceInfo(name="Test GPU", cores=4, driver="1.0, CUDA 13.0")
 SAMPLES = 6
@@ -26,7 +27,7 @@ def row(name, ms, *, kind="variant", **changed):
 
 def table(rows, *, lab="reduce", n=1024, flops=0, sweep=(), **case):
     """A table of `rows` on a device that copies 100 GB/s and does 50 GFLOP/s."""
-    done = bounds.Work(n, 4 * n, 4, flops)
+    done = Work(n, 4 * n, 4, flops)
     ceiling = Ceiling(100.0, 50.0)
     return Table(
         lab=lab,

@@ -12,10 +12,11 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.bench.bounds import Bound, Work  # noqa: TC001 - read at run time by `records`
+from cudalab.bench.bounds import Bound  # noqa: TC001 - read at run time by `records`
 from cudalab.bench.measure import COLD, HOT, Status
 from cudalab.errors import InputError
 from cudalab.formats import output_file, write_all
+from cudalab.labs.teaching import Work  # noqa: TC001 - as above
 from cudalab.system import records
 from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import DeviceInfo
     from cudalab.bench import measure
-    from cudalab.bench.bounds import Work
     from cudalab.bench.document import Ceiling
+    from cudalab.labs.teaching import Work
 
 
 def environment(

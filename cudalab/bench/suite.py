@@ -17,6 +17,7 @@ from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Tabl
 from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError
 from cudalab.labs import registry
+from cudalab.labs.teaching import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -122,7 +123,7 @@ class Suite:
             case=shown_case(lab, case),
             size="x".join(f"{d:,}" for d in (size if isinstance(size, tuple) else (size,))),
             dist=dist,
-            work=bounds.Work(0, 0, 0),
+            work=Work(0, 0, 0),
             ceiling=self._ceiling(),
             sweep=free_defines(self.request.sweep),
             rows=[],
@@ -247,9 +248,9 @@ class _Entries:
         self.found: list[_VariantEntry] = []
         self._answer_bytes = 0
 
-    def work(self) -> bounds.Work:
+    def work(self) -> Work:
         """What the table's computation is at least."""
-        return bounds.of(self.lab.name, self.data.inputs, self.case, self._answer_bytes)
+        return self.lab.teaching.work(self.data.inputs, self.case, self._answer_bytes)
 
     def add_variant(self, variant: Variant) -> None:
         """Compile it; what cannot run is a row with the reason."""
@@ -266,7 +267,7 @@ class _Entries:
             defines=dict(variant.defines),
             precision=variant.precision,
         )
-        course = bounds.course_time(self.lab.name, variant.name, self.case)
+        course = self.lab.teaching.course_time(variant.name, self.case)
         row.course = str(course) if course else ""
         try:
             candidate = measure.variant_candidate(
@@ -277,7 +278,7 @@ class _Entries:
             self.found.append(_VariantEntry(row))
             suite.device.synchronize()
         else:
-            flops = bounds.own_flops(variant, self.data.inputs)
+            flops = self.lab.teaching.own_flops(variant.dispatch, self.data.inputs)
             tensor = "tensor_cores" in variant.requires
             self._add(row, candidate, flops, tensor_cores=tensor, variant=variant)
         suite.keep(self, now=True)
@@ -366,7 +367,7 @@ def jobs(request: Request, device: str) -> list[tuple[Lab, Case, Size]]:
     return [
         (lab, case, size)
         for lab, case in request.labs
-        for size in request.sizes or [bounds.default_size(lab.name, case, device)]
+        for size in request.sizes or [lab.teaching.bench_size(case, device)]
     ]
 
 

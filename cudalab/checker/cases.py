@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry, sizes
+from cudalab.labs.teaching import PublicTest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,140 +72,20 @@ class Plan:
     source: str = "the lab's public list"
 
 
-Rows = tuple[tuple[str, "Size", str], ...]
-
-# Sizes around warps (32), blocks (256, 512, 1024) and tiles (16, 32), and what shows each mistake.
-_KEYS: Rows = (
-    ("nothing at all", 0, "uniform"),
-    ("one key", 1, "uniform"),
-    ("a warp and one", 33, "reversed"),
-    ("equal keys", 1000, "equal"),
-    ("a whole block, few values", 1024, "few"),
-    ("a block and one", 1025, "uniform"),
-    ("sorted already", 2049, "sorted"),
-    ("only the top byte differs", 5000, "top-byte"),
-    ("many blocks", 65_537, "uniform"),
-)
-_MATRICES: Rows = (
-    ("one element", (1, 1), "uniform"),
-    ("a single row", (1, 100), "uniform"),
-    ("a single column", (100, 1), "uniform"),
-    ("a whole tile", (32, 32), "uniform"),
-    ("a tile and one", (33, 31), "uniform"),
-    ("wide", (70, 200), "uniform"),
-    ("tall", (300, 65), "uniform"),
-)
-_PUBLIC: dict[str, Rows] = {
-    "radixsort": _KEYS,
-    "bitonic": (
-        *_KEYS[:-2],
-        ("a bitonic sequence", 4097, "bitonic"),
-        ("many blocks", 20_000, "few"),
-    ),
-    "reduce": (
-        ("nothing at all", 0, "uniform"),
-        ("one item", 1, "uniform"),
-        ("a warp and one", 33, "all-ones"),
-        ("less than a block", 200, "uniform"),
-        ("a whole block", 256, "all-ones"),
-        ("a block and one", 257, "uniform"),
-        ("sums that cancel", 1000, "cancelling"),
-        ("a wide range", 5000, "wide-range"),
-        ("many blocks", 100_003, "uniform"),
-    ),
-    "scan": (
-        ("nothing at all", 0, "uniform"),
-        ("one item", 1, "uniform"),
-        ("a warp and one", 33, "all-ones"),
-        ("a whole block", 512, "uniform"),
-        ("a block and one", 513, "all-ones"),
-        ("sums that cancel", 1025, "cancelling"),
-        ("a wide range", 3000, "wide-range"),
-        ("blocks of blocks", 70_001, "uniform"),
-    ),
-    "histogram": (
-        ("nothing at all", 0, "uniform"),
-        ("one element", 1, "uniform"),
-        ("a warp and one", 33, "uniform"),
-        ("one class only", 2000, "equal"),
-        ("no multiple of four", 1023, "normal"),
-        ("one class gets half", 10_000, "one-hot"),
-        ("few classes get most", 30_000, "zipf"),
-        ("many blocks", 200_003, "uniform"),
-    ),
-    "matmul": (
-        ("nothing at all", 0, "integers"),
-        ("one element", 1, "integers"),
-        ("less than a tile", 15, "integers"),
-        ("a whole tile", 16, "uniform"),
-        ("a tile and one", 17, "integers"),
-        ("two warps and one", 65, "positive"),
-        ("several tiles", 100, "cancelling"),
-        ("many tiles", 150, "uniform"),
-    ),
-    "transpose": (("nothing at all", (0, 0), "uniform"), *_MATRICES),
-    "solve": (
-        ("nothing at all", 0, "dominant"),
-        ("one equation", 1, "dominant"),
-        ("two equations", 2, "random"),
-        ("tridiagonal", 5, "tridiagonal"),
-        ("a warp and one", 33, "unsymmetric"),
-        ("zeros on the diagonal", 40, "pivot"),
-        ("symmetric", 64, "spd"),
-        ("several blocks", 130, "random"),
-    ),
-    "table": (
-        ("nothing at all", 0, "step"),
-        ("one element", 1, "step"),
-        ("a warp and one", 33, "step"),
-        ("a block and one", 257, "step"),
-        ("another step", 1000, "random"),
-        ("many blocks", 70_001, "step"),
-    ),
-}
-# An iteration solves only what it converges for: on these every one of the course's does.
-_ITERATED: Rows = tuple(
-    (name, size, "dominant") for name, size, _ in _PUBLIC["solve"] if name != "tridiagonal"
-)
-_DIRECT = ("lu", "gauss_jordan")
-_TIMED: dict[str, Size] = {  # on the CPU device; a GPU needs more to be busy
-    "radixsort": 100_000,
-    "bitonic": 30_000,
-    "reduce": 1_000_000,
-    "scan": 500_000,
-    "histogram": 1_000_000,
-    "matmul": 192,
-    "transpose": (700, 700),
-    "solve": 128,
-    "table": 500_000,
-}
-_TIMED_CUDA: dict[str, Size] = {
-    "radixsort": 16_000_000,
-    "bitonic": 4_000_000,
-    "reduce": 64_000_000,
-    "scan": 32_000_000,
-    "histogram": 64_000_000,
-    "matmul": 2048,
-    "transpose": (8192, 8192),
-    "solve": 1024,
-    "table": 32_000_000,
-}
+UNKNOWN_LAB_SIZES = (1, 2, 33, 256, 257, 1025)  # of a lab that has no public tests of its own
 
 
 def public(lab: Lab, given: Case, variant: Variant | None, *, quick: bool) -> Plan:
     """The default list. A kernel never sees an empty input: the lab's host side answers that."""
-    rows = _PUBLIC.get(lab.name, ())
-    if variant is not None and lab.name == "solve" and variant.dispatch not in _DIRECT:
-        rows = _ITERATED
-    case = lab.complete(given)
-    if case.get("along", "all") != "all":
-        rows = tuple((name, shape, "uniform") for name, shape, _ in _MATRICES)
-    if not rows:  # a lab that is newer than this list
-        sizes = (1, 33, 257, 1025)
-        rows = tuple((f"{size} elements", size, lab.distributions[0]) for size in sizes)
-    if variant is not None:
-        rows = tuple(row for row in rows if row[1] not in (0, (0, 0)))
-    tests = [Test(name, size, dist, given=given) for name, size, dist in rows]
+    dispatch = None if variant is None else variant.dispatch
+    rows = lab.teaching.public_tests(lab.complete(given), dispatch) or [
+        PublicTest(f"{size} elements", size, lab.distributions[0]) for size in UNKNOWN_LAB_SIZES
+    ]
+    tests = [
+        Test(name, size, dist, given=given)
+        for name, size, dist in rows
+        if variant is None or size not in (0, (0, 0))
+    ]
     if quick:
         tests = tests[::-1][: len(tests) // 3 * 3 : 3][::-1] or tests
     return Plan(tuple(tests), source="a third of the public list" if quick else Plan.source)
@@ -223,12 +104,11 @@ def strict(plan: Plan) -> Plan:
     )
 
 
-def timed_size(lab: Lab, plan: Plan, device: str) -> Size:
+def timed_size(lab: Lab, plan: Plan, case: Case, device: str) -> Size:
     """The size whose time counts."""
     if plan.speed.size is not None:
         return plan.speed.size
-    usual = _TIMED_CUDA if device == "cuda" else _TIMED
-    return usual.get(lab.name, 10_000)
+    return lab.teaching.timed_size(case, device)
 
 
 def case_for(lab: Lab, given: Case, variant: Variant | None) -> Case:

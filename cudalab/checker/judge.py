@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from cudalab import __version__
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import Verdict, examine
-from cudalab.checker.explain.evidence import SANITIZE
 from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
 from cudalab.checker.submit import commands, sanitizing, speed
 from cudalab.checker.submit.program import Program
@@ -32,6 +31,7 @@ from cudalab.errors import (
     ToolchainError,
 )
 from cudalab.formats import InputStream, write_all
+from cudalab.labs.evidence import SANITIZE
 from cudalab.program.build import has_gpu
 from cudalab.system import exclusive
 
@@ -364,8 +364,8 @@ class _Check:
     def _limits(self, test: Test, path: Path) -> Limits:
         limits = self.settings.limits
         wanted = max(limits.output_bytes, 8 * path.stat().st_size + OUTPUT_SLACK)
-        if self.lab.name == "table":  # the input is a header, the answer as long as it says
-            wanted = max(wanted, 4 * commands.elements(test) + OUTPUT_SLACK)
+        # An input may be a header alone, its answer as long as that says.
+        wanted = max(wanted, 4 * commands.elements(test) + OUTPUT_SLACK)
         limits = replace(limits, output_bytes=wanted)
         if test.seconds is not None:
             limits = replace(
@@ -448,7 +448,7 @@ class _Check:
     def _time(self) -> None:
         self.settings.tell("time")
         began = time.monotonic()
-        size = cases.timed_size(self.lab, self.plan, self.submission.device)
+        size = cases.timed_size(self.lab, self.plan, self.cases[-1], self.submission.device)
         try:
             found, stage = speed.measure(
                 self.lab, self.submission, self.cases[-1], self.plan, size, self.settings

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.checker import cases, judge
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cudalab.checker.sandbox.sandbox import Sandbox
     from cudalab.checker.verdicts import Report
     from cudalab.labs.base import Lab
+    from cudalab.labs.teaching import Mutant
 
 CHEATS = Path(__file__).with_name("cheats")
 LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)
@@ -40,41 +41,6 @@ LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)
 GPU_LIMITS = Limits(seconds=10, cpu_seconds=60, memory_bytes=2048 * MiB)
 MOST_ON_A_GPU = 12  # submissions at a time
 _LABEL = re.compile(r"^(?://|#) (?P<key>lab|summary|needs): (?P<value>.*)$", re.MULTILINE)
-
-
-class Mutant(NamedTuple):
-    """A variant with one mistake in it."""
-
-    lab: str
-    variant: str
-    old: str
-    new: str
-    mistake: str
-
-
-MUTANTS = (
-    Mutant("bitonic", "global", "half_cleaner(t, stride)", "half_cleaner(t, 1)", "one stride only"),
-    Mutant("histogram", "global_atomic", "i >= n", "i >= n - 1", "the last element is left out"),
-    Mutant("histogram", "global_atomic", "atomicAdd(&counts[bin], 1u)", "counts[bin] += 1u",
-           "additions without atomicity"),
-    Mutant("matmul", "naive", "row >= m ||", "row + 1 >= m ||", "the last row is left out"),
-    Mutant("matmul", "naive", "p = 0; p < k", "p = 1; p < k", "the first product is left out"),
-    Mutant("radixsort", "split_1bit", "const bool one = ", "const bool one = !", "ones first"),
-    Mutant("radixsort", "split_1bit", "in[n - 1]), bit", "in[n - 1]), 0",
-           "the zeros of bit 0 in every pass"),
-    Mutant("reduce", "sequential", "i < n ?", "i < n - 1 ?", "the last item is left out"),
-    Mutant("reduce", "sequential", "__syncthreads();  // the next level", "// the next level",
-           "a barrier is missing"),
-    Mutant("reduce", "sequential", "values[0], count", "values[1], count", "another thread's sum"),
-    Mutant("scan", "hillis_steele", "place > 0 ? sums[place - 1] : Op::identity()", "sums[place]",
-           "inclusive"),
-    Mutant("scan", "hillis_steele", "place == ITEMS_PER_BLOCK - 1", "place == 0", "no block sums"),
-    Mutant("solve", "jacobi", "x0[row] + (f", "x0[row] - (f", "the wrong sign"),
-    Mutant("table", "accurate", "(float)i *", "(float)(i + 1) *", "off by one"),
-    Mutant("transpose", "naive", "r < rows && c < cols", "r + 1 < rows && c < cols",
-           "the last row is left out"),
-    Mutant("transpose", "naive", "c * rows + r", "r * cols + c", "a copy"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,8 +85,8 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
             if not variant.missing(features):
                 group = "lossy variants" if variant.precision else "variants"
                 yield Job(group, name, variant.name, variant.summary)
-        for mutant in MUTANTS:
-            if mutant.lab == name and (device == "cpu" or "barrier" not in mutant.mistake):
+        for mutant in lab.teaching.mutants:
+            if device == "cpu" or "barrier" not in mutant.mistake:
                 title = f"{mutant.variant}: {mutant.mistake}"
                 yield Job("mutants", name, title, mutant.mistake, mutant=mutant)
     for path in sorted(CHEATS.iterdir()):

@@ -236,7 +236,6 @@ def run_profile(
     **given: Any,
 ) -> int:
     """Count, print, write."""
-    from cudalab.bench import bounds as work
     from cudalab.bench.suite import case_of, exit_code
     from cudalab.microscope import compare, ncu
     from cudalab.microscope.document import document, to_json
@@ -249,7 +248,7 @@ def run_profile(
     case = case_of(lab, given)
     wanted = variants or ("all" if data else None)
     chosen, notes = choose(lab, case, kernel, wanted, device)
-    size = sizes[0] if sizes else work.default_size(lab.name, case, "cpu")
+    size = sizes[0] if sizes else lab.teaching.bench_size(case, "cpu")
     asked = Chosen(
         lab=lab, case=case, variants=chosen, dist=distribution(lab, dist), seed=seed, data=data
     )
@@ -449,7 +448,6 @@ def sanitize(
     """
     from cudalab.bench import suite
     from cudalab.labs import registry
-    from cudalab.microscope import sanitize as sanitizer
 
     check_data()
     if variant and kernel:
@@ -471,7 +469,7 @@ def sanitize(
         seed=seed,
         data=data,
     )
-    looked_at = tuple(sizes or sanitizer.default_sizes(found, case))
+    looked_at = tuple(sizes or found.teaching.sizes(case).sanitized)
     status, document = watched(asked, looked_at[:1] if data else looked_at, orders, kill_after)
     if status:
         return status

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudalab import labs
 from cudalab.backends import emulated
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure, stats
@@ -18,7 +19,6 @@ from cudalab.bench.measure import HOT, Entry, Judge, Plan, Row, Sampler, Status
 from cudalab.bench.units import figure, unit_for
 from cudalab.errors import UsageError
 from cudalab.labs import registry
-from cudalab.labs.reduce import lab as reduce
 from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Device
     from cudalab.labs.inputs import Array, HostInputs, Size
-    from cudalab.labs.reduce.lab import Exercise
+    from cudalab.labs.teaching import Exercise
 
 PLAN = Plan(time_limit_s=1.0)  # of sampling, for all variants of an exercise and size
+LAB = labs.get("reduce")
 MOST_ELEMENTS = 2**31 - 1  # of a matrix: what its order asks for is a slip of the keyboard beyond
 EQUAL = "equal"
 LEAST_SHOWN = 0.1  # of the unit of time: the shortest times keep two digits
@@ -79,7 +80,7 @@ def run(
     A size is n for vectors and the order of a square matrix; one with two dimensions is for
     matrices only. `tell` gets what is measured and how much of it is done.
     """
-    everything = reduce.LAB.exercises()
+    everything = LAB.teaching.exercises()
     for size in sizes or ():
         if not any(fits(exercise, size) for exercise in everything):
             shown = "x".join(map(str, size)) if isinstance(size, tuple) else size
@@ -119,7 +120,7 @@ def shown_size(exercise: Exercise, size: Size) -> str:
 def _measured(
     exercise: Exercise, size: Size, seed: int, sampler: Sampler, tell: Callable[[float], None]
 ) -> Result:
-    lab, case, device = reduce.LAB, exercise.case, sampler.device
+    lab, case, device = LAB, exercise.case, sampler.device
     with tempfile.TemporaryDirectory(prefix="cudalab-exercises-") as folder:
         dist = lab.distributions[0]
         data = measure.make_data(lab, case, size, dist, seed, device, Path(folder))
@@ -150,8 +151,7 @@ def differences(
 
     Both as a share of what an answer may differ from the exact result; None where there is none.
     """
-    exact, bound = reduce.expected_and_bound(*reduce.operands(inputs, case), case)
-    allowed = np.zeros(len(exact)) if bound is None else bound
+    exact, allowed = LAB.bounds(inputs, case) or (LAB.reference(inputs, case), np.zeros(1))
     wide = [answer.reshape(-1).astype(np.float64) for answer in answers]
     equal = len({answer.tobytes() for answer in answers}) == 1
     between = None if equal else _share(np.ptp(wide, axis=0), allowed)

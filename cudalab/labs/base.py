@@ -1,17 +1,23 @@
 """What a lab is: its stream, its data, its reference and its launch plans.
 
 A lab knows nothing of click, rich or a concrete device. Adding one is adding its folder here, with
-a `LAB` object in lab.py and launch plans in plans.py, and its folder of kernels.
+a `LAB` object in lab.py and launch plans in plans.py, and its folder of kernels. A module
+teaching.py in the folder is optional: see cudalab/labs/teaching.py.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import UsageError
+from cudalab.labs.compare import nearest_to_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,11 +25,13 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Buffer, Device, Module
     from cudalab.formats import InputStream
-    from cudalab.labs.compare import Mismatches
+    from cudalab.labs.compare import Accuracy, Mismatches
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
+    from cudalab.labs.teaching import Teaching
 
 PLAN = "dispatch_"  # before the names of launch plans
+TEACHING = "teaching"  # the module beside lab.py
 
 
 @dataclass(frozen=True)
@@ -125,6 +133,18 @@ class Lab:
         plan: Callable[[Job], Step] = getattr(self.plans, PLAN + dispatch)
         return plan
 
+    @cached_property
+    def teaching(self) -> Teaching:
+        """What teaching.py beside the lab's own module answers; defaults where there is none."""
+        from cudalab.labs import teaching  # noqa: PLC0415 - a plain run asks for none of it
+
+        package = sys.modules[type(self).__module__].__package__
+        own = f"{package}.{TEACHING}"
+        if not package or find_spec(own) is None:
+            return teaching.Teaching()
+        found: Teaching = import_module(own).Teaching()
+        return found
+
     def complete(self, given: Case) -> Case:
         """A whole case from the options that were given (None: not given).
 
@@ -205,6 +225,14 @@ class Lab:
         """
         del inputs, case
         return None
+
+    def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
+        """How near to its bound an answer comes; None for one that must be exact.
+
+        By default at the element that comes nearest to its bound.
+        """
+        bounds = self.bounds(inputs, case)
+        return None if bounds is None else nearest_to_bound(got, *bounds)
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
         """The answer when there is nothing to compute (n = 0), else None."""

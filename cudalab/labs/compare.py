@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ class Mismatches:
     total: int
     first: list[tuple[int, str, str]] = field(default_factory=list)  # index, expected, got
     findings: list[str] = field(default_factory=list)  # what is wrong, in words
+    # In words what `first` compares, where that is not element by element: the answer is right or
+    # wrong as a whole.
+    compared: str = ""
 
     def __str__(self) -> str:
         """One line per finding and per listed element."""
@@ -29,6 +33,29 @@ class Mismatches:
         if self.count > len(self.first) > 0:
             lines.append(f"  … and {self.count - len(self.first):,} more")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How near to its bound an answer comes."""
+
+    error: float
+    bound: float
+    index: int | None  # None: of the answer as a whole
+    what: str = "error"
+
+    @property
+    def used(self) -> float:
+        """The part of the bound that the error takes."""
+        if self.bound > 0:
+            return self.error / self.bound
+        return 0.0 if self.error == 0 else math.inf
+
+    def __str__(self) -> str:
+        """The bound, the error, and the part."""
+        where = "" if self.index is None else f" at [{self.index:,}]"
+        used = f"{100 * self.used:.2g} %" if self.used < 10 else f"{self.used:.3g} times"
+        return f"{self.what} {self.error:.3g}{where}, bound {self.bound:.3g}: {used} of it"
 
 
 def compare_exact(got: Array, expected: Array) -> Mismatches | None:
@@ -50,3 +77,15 @@ def show(value: np.generic) -> str:
     if value.dtype.kind == "f" and (np.isnan(value) or value == 0):
         return f"{value} (0x{value.view(f'u{value.itemsize}'):0{2 * value.itemsize}x})"
     return str(value)
+
+
+def nearest_to_bound(got: Array, expected: Array, bound: Array) -> Accuracy | None:
+    """The element whose error takes the largest part of its bound; None where none has a bound."""
+    expected, bound = expected.reshape(-1), bound.reshape(-1)
+    errors = np.abs(got.reshape(-1) - expected)
+    judged = np.isfinite(errors) & np.isfinite(bound) & (bound > 0)
+    if not judged.any():
+        return None
+    shares = np.where(judged, errors / np.where(judged, bound, 1), -1)
+    worst = int(np.argmax(shares))
+    return Accuracy(float(errors[worst]), float(bound[worst]), worst)

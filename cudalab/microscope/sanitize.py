@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cudalab.backends.trace import Kind
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array, Case, Size
+    from cudalab.labs.inputs import Array, Case
     from cudalab.microscope.profile import Data
 
 Identity = tuple[object, ...]  # of a mistake
@@ -372,28 +372,6 @@ def _bytes(count: int) -> str:
 
 
 # Running -----------------------------------------------------------------------------------------
-
-# Small, several blocks, and an end that fills no block: where mistakes show.
-SIZES: dict[str, tuple[Size, ...]] = {
-    "bitonic": (1000, 5000),
-    "histogram": (1000, 40_001),
-    "matmul": (33, 70),
-    "radixsort": (1000, 20_001),
-    "reduce": (1000, 20_001),
-    "scan": (1000, 20_001),
-    "solve": (20, 70),
-    "table": (1000,),
-    "transpose": ((33, 70),),
-}
-MATRIX_SIZES: tuple[Size, ...] = ((33, 70), (300, 40))
-ANY_SIZES: tuple[Size, ...] = (1000, 5000)
-
-
-def default_sizes(lab: Lab, case: Case) -> tuple[Size, ...]:
-    """What is run when neither a size nor a file is named."""
-    if lab.name == "reduce" and case.get("along", "all") != "all":
-        return MATRIX_SIZES
-    return SIZES.get(lab.name, ANY_SIZES)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,9 @@ from cudalab.backends import open_device
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure
-from cudalab.bench.baselines import NAMES, baselines, cub, operations, through_cupy, why_not
+from cudalab.bench.baselines import NAMES, baselines, cub, through_cupy, why_not
 from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError, UsageError
+from cudalab.labs.histogram.teaching import classes_of_bytes
 
 SIZES = {"matmul": 70, "solve": 40, "transpose": 50, "reduce": 1000}
 CUDA = pytest.mark.cuda
@@ -135,7 +136,7 @@ def test_numpy_says_how_it_adds(device, tmp_path):
 
 @pytest.mark.parametrize("bins", [1, 2, 7, 64, 100, 255, 256])
 def test_classes_of_bytes(bins):
-    firsts = operations.classes_of_bytes(bins)
+    firsts = classes_of_bytes(bins)
     byte = np.arange(256)
     of_byte = np.searchsorted(firsts, byte, "right") - 1
     np.testing.assert_array_equal(of_byte, byte * bins >> 8)
@@ -220,7 +221,7 @@ def cub_operations():
         lab = labs.get(name)
         for case in cases(lab):
             if why_not("cub", lab, case, "cuda") is None:
-                defines = cub.operation(name, case, np.dtype(case["dtype"]))
+                defines = cub.operation(lab, case, np.dtype(case["dtype"]))
                 if defines not in seen:
                     seen.append(defines)
                     yield pytest.param(defines, id="-".join(defines.values()))
@@ -259,7 +260,8 @@ def test_cub_compiles_and_loads(compiler, tmp_path, monkeypatch, defines):
     ],
 )
 def test_the_operation_of_a_case(lab, given, expected):
-    case = labs.get(lab).complete(given)
+    lab = labs.get(lab)
+    case = lab.complete(given)
     defines = cub.operation(lab, case, np.dtype(case["dtype"]))
     assert " ".join(defines.values()) == expected
 
@@ -405,7 +407,7 @@ def test_a_candidate_of_cub(host, tmp_path, monkeypatch):
     monkeypatch.setattr(cub, "load", lambda *_: library)
     monkeypatch.setattr(cub, "architecture", lambda _: "sm_90")
     made = data(lab, case, host, tmp_path)
-    (candidate,) = cub.candidates("radixsort", sampler_of(host), made.inputs, case, made.buffers)
+    (candidate,) = cub.candidates(lab, sampler_of(host), made.inputs, case, made.buffers)
     assert (candidate.name, candidate.kind, candidate.device) == ("cub", "baseline", "cpu")
     assert re.fullmatch(
         r"CUB 3\.0\.1, n of (32|64) bits: \d\.\d\d x as fast as with (32|64)", candidate.notes[0]
@@ -493,7 +495,7 @@ def test_what_is_asked_of_cupy(host, tmp_path, monkeypatch, name, case):
         pytest.skip("cupy has nothing for this case")
     fake = FakeCupy(monkeypatch)
     made = data(lab, case, host, tmp_path)
-    candidates = through_cupy.candidates(name, sampler_of(host), made.inputs, case, made.buffers)
+    candidates = through_cupy.candidates(lab, sampler_of(host), made.inputs, case, made.buffers)
     assert fake.freed == 1
     assert candidates[0].name == "cupy"
     assert ("float32" in map(str, map(np.dtype, fake.compute_types))) == (name == "matmul")
@@ -513,16 +515,14 @@ def test_what_cupy_cannot_do_is_said(host, tmp_path, monkeypatch, raised, expect
     lab = labs.get("reduce")
     case = lab.complete({})
     made = data(lab, case, host, tmp_path)
-    (candidate,) = through_cupy.candidates(
-        "reduce", sampler_of(host), made.inputs, case, made.buffers
-    )
+    (candidate,) = through_cupy.candidates(lab, sampler_of(host), made.inputs, case, made.buffers)
 
     def fail(*_args, **_options):
         raise raised
 
     monkeypatch.setitem(sys.modules["cupy"].__dict__, "sum", fail)
     with pytest.raises(expected, match=f"cupy: {raised}"):
-        through_cupy.candidates("reduce", sampler_of(host), made.inputs, case, made.buffers)
+        through_cupy.candidates(lab, sampler_of(host), made.inputs, case, made.buffers)
     candidate.run()  # planned before
 
 
@@ -532,9 +532,7 @@ def test_classes_through_cupy(host, tmp_path, monkeypatch, bins):
     lab = labs.get("histogram")
     case = lab.complete({"bins": bins})
     made = data(lab, case, host, tmp_path)
-    (candidate,) = through_cupy.candidates(
-        "histogram", sampler_of(host), made.inputs, case, made.buffers
-    )
+    (candidate,) = through_cupy.candidates(lab, sampler_of(host), made.inputs, case, made.buffers)
     check(lab, case, host, made, candidate)
 
 
@@ -545,7 +543,7 @@ def test_cholesky_is_offered_where_it_works(host, tmp_path, monkeypatch):
     offered = {}
     for dist in set(lab.distributions) - {"singular"}:
         made = data(lab, case, host, tmp_path, dist=dist, n=8)
-        found = through_cupy.candidates("solve", sampler_of(host), made.inputs, case, made.buffers)
+        found = through_cupy.candidates(lab, sampler_of(host), made.inputs, case, made.buffers)
         offered[dist] = "cupy (Cholesky)" in [candidate.name for candidate in found]
         a = made.inputs.arrays["a"].astype(np.float64)
         definite = bool((a == a.T).all()) and np.linalg.eigvalsh(a).min() > 1e-6

@@ -33,6 +33,7 @@ from cudalab.bench.measure import (
 from cudalab.errors import CudalabError, KernelError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
+from cudalab.labs.teaching import Work
 from cudalab.system import exclusive
 
 LAB = labs.get("reduce")
@@ -524,7 +525,7 @@ H100 = DeviceInfo(
 def test_cold_input_beyond_l2_comes_from_memory():
     peaks = bounds.peaks(H100)
     n = 1 << 28
-    found = bounds.bound(bounds.Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False)
+    found = bounds.bound(Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False)
     assert found.ms == pytest.approx(4 * n / 3352e6)
     assert found.reason == "1,073,741,824 bytes at the memory's peak of 3,352 GB/s"
 
@@ -532,13 +533,13 @@ def test_cold_input_beyond_l2_comes_from_memory():
 def test_hot_input_may_come_from_l2_in_part():
     peaks = bounds.peaks(H100)
     n = 1 << 28
-    hot = bounds.bound(bounds.Work(n, 4 * n, 4), 0, peaks, hot=True, tensor_cores=False)
+    hot = bounds.bound(Work(n, 4 * n, 4), 0, peaks, hot=True, tensor_cores=False)
     assert hot.ms == pytest.approx((4 * n - 50 * 2**20) / 3352e6)
 
 
 def test_input_that_fits_l2_may_come_from_there():
     peaks = bounds.peaks(H100)
-    small = bounds.Work(1 << 20, 4 << 20, 4 << 20)
+    small = Work(1 << 20, 4 << 20, 4 << 20)
     found = bounds.bound(small, 0, peaks, hot=False, tensor_cores=False)
     assert found.ms == pytest.approx((8 << 20) / (128 * 132 * 1980e6) * 1e3)
 
@@ -546,7 +547,7 @@ def test_input_that_fits_l2_may_come_from_there():
 def test_operations_are_bound_by_the_units_they_use():
     peaks = bounds.peaks(H100)
     assert peaks.flops == pytest.approx(2 * 128 * 132 * 1980e6)
-    product = bounds.Work(4096**2, 2 * 4 * 4096**2, 4 * 4096**2, 2 * 4096**3)
+    product = Work(4096**2, 2 * 4 * 4096**2, 4 * 4096**2, 2 * 4096**3)
     plain = bounds.bound(product, product.flops, peaks, hot=False, tensor_cores=False)
     tensor = bounds.bound(product, product.flops, peaks, hot=False, tensor_cores=True)
     assert plain.ms == pytest.approx(1e3 * 2 * 4096**3 / peaks.flops)
@@ -556,7 +557,7 @@ def test_operations_are_bound_by_the_units_they_use():
 
 def test_a_driver_that_tells_no_bandwidth_gives_no_bound_from_it():
     peaks = bounds.peaks(replace(H100, dram_gbs=0.0))
-    big = bounds.Work(1 << 28, 1 << 30, 4)
+    big = Work(1 << 28, 1 << 30, 4)
     assert "L2" in bounds.bound(big, 0, peaks, hot=False, tensor_cores=False).reason
 
 
@@ -564,37 +565,40 @@ def test_the_fastest_that_was_measured_on_an_h100_is_possible():
     # docs of the device: CUB reduces 2^28 int32 in 359 µs, copies run at 3007 GB/s.
     peaks = bounds.peaks(H100)
     n = 1 << 28
-    assert (
-        bounds.bound(bounds.Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False).ms < 0.359
-    )
+    assert bounds.bound(Work(n, 4 * n, 4), 0, peaks, hot=False, tensor_cores=False).ms < 0.359
     # a product of order 4096 at 134 TFLOP/s on tensor cores, 53 TFLOP/s without
     order = 4096
-    product = bounds.Work(order**2, 8 * order**2, 4 * order**2, 2 * order**3)
+    product = Work(order**2, 8 * order**2, 4 * order**2, 2 * order**3)
     for rate, tensor in ((53e12, False), (134e12, True)):
         least = bounds.bound(product, product.flops, peaks, hot=False, tensor_cores=tensor)
         assert least.ms < 1e3 * product.flops / rate
 
 
 def test_work_of_a_lab_counts_its_input_and_answer():
-    found = bounds.of("reduce", INPUTS, CASE, 4)
+    found = LAB.teaching.work(INPUTS, CASE, 4)
     assert (found.items, found.read_bytes, found.write_bytes, found.flops) == (10, 40, 4, 0)
     a = np.zeros((3, 5), np.float32)
     product = HostInputs({"a": a, "b": np.zeros((5, 2), np.float32)}, {"m": 3, "k": 5, "n": 2})
-    assert bounds.of("matmul", product, {}, 24) == bounds.Work(6, 100, 24, 60)
+    assert labs.get("matmul").teaching.work(product, {}, 24) == Work(6, 100, 24, 60)
 
 
-def test_every_lab_has_sizes_and_every_course_time_a_variant():
-    assert set(bounds.SIZES) == set(labs.names())
-    for lab, variant in bounds.COURSE_MS:
-        assert registry.find(labs.get(lab), variant)
+@pytest.mark.parametrize("name", labs.names())
+def test_sizes_are_drawn_and_course_times_are_of_variants(name):
+    lab = labs.get(name)
+    sizes = lab.teaching.sizes(lab.complete({}))
+    for size in (sizes.bench["cpu"], sizes.timed["cpu"], *sizes.sanitized, sizes.sample):
+        assert next(iter(lab.generate(lab.complete({}), size, lab.distributions[0], 1)))
+    for variant in lab.teaching.course_times:
+        assert registry.find(lab, variant)
 
 
 def test_the_course_s_times_are_of_its_own_case():
-    assert str(bounds.course_time("matmul", "naive", {"product": "ab"})) == "2484.06 / 2578"
-    assert bounds.course_time("matmul", "naive", {"product": "aat"}) is None
-    assert bounds.course_time("matmul", "uncoalesced", {"product": "ab"}) is None
-    assert str(bounds.course_time("reduce", "sequential", CASE)) == "10.62"
-    assert bounds.course_time("reduce", "sequential", CASE | {"op": "max"}) is None
+    matmul = labs.get("matmul").teaching
+    assert str(matmul.course_time("naive", {"product": "ab"})) == "2484.06 / 2578"
+    assert matmul.course_time("naive", {"product": "aat"}) is None
+    assert matmul.course_time("uncoalesced", {"product": "ab"}) is None
+    assert str(LAB.teaching.course_time("sequential", CASE)) == "10.62"
+    assert LAB.teaching.course_time("sequential", CASE | {"op": "max"}) is None
 
 
 # Choosing -----------------------------------------------------------------------------------------

@@ -26,10 +26,11 @@ from cudalab.bench.measure import Row, Sample, Status
 from cudalab.cli import bench as cli_bench
 from cudalab.cli import options as cli_options
 from cudalab.errors import InputError, UsageError
+from cudalab.labs.teaching import Work
 from cudalab.output import terminal
 
 DOCS = Path(__file__).parents[2] / "docs" / "bench.md"
-WORK = bounds.Work(items=1_000_000, read_bytes=4_000_000, write_bytes=4, flops=0)
+WORK = Work(items=1_000_000, read_bytes=4_000_000, write_bytes=4, flops=0)
 CEILING = documents.Ceiling(gb_per_s=100.0, gflop_per_s=1000.0)
 
 
@@ -126,7 +127,7 @@ OBJECTS = {
     "environment": documents.Environment,
     "conditions": documents.Conditions,
     "table": documents.Table,
-    "work": bounds.Work,
+    "work": Work,
     "ceiling": documents.Ceiling,
     "end_to_end": documents.EndToEnd,
     "row": documents.Row,
@@ -227,7 +228,7 @@ def test_statistics_of_a_row(stored):
 
 
 def test_rates_of_operations_are_of_the_units_ceiling():
-    product = bounds.Work(1, 8, 4, flops=10**9)
+    product = Work(1, 8, 4, flops=10**9)
     (found,) = results.rows_of([row("a", [10.0] * 6)], product, CEILING)
     assert found.statistics.gflop_per_s == pytest.approx(100)
     assert found.statistics.of_ceiling == pytest.approx(0.1)

@@ -7,9 +7,9 @@ import pytest
 
 from cudalab import labs
 from cudalab.checker.explain.diagnose import examine
-from cudalab.checker.explain.evidence import Launches
 from cudalab.checker.submit.guard import NAN, POISON
 from cudalab.formats import InputStream
+from cudalab.labs.evidence import Launches
 
 
 class Question:

@@ -16,7 +16,7 @@ from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
 
 LAB = labs.get("reduce")
-TASKS = {exercise.title: exercise for exercise in LAB.exercises()}
+TASKS = {exercise.title: exercise for exercise in LAB.teaching.exercises()}
 WRONG_COLUMNS = (
     'extern "C" __global__ void reduce_cols(const T* x, T* out, unsigned rows, unsigned cols,\n'
     "                                       unsigned count) {\n"

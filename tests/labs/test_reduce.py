@@ -593,7 +593,7 @@ def test_every_rung_of_the_ladder_is_there():
     assert [name for name in names if name in ladder] == ladder
 
 
-@pytest.mark.parametrize("exercise", LAB.exercises(), ids=lambda exercise: exercise.title)
+@pytest.mark.parametrize("exercise", LAB.teaching.exercises(), ids=lambda exercise: exercise.title)
 def test_exercises_agree_in_all_kinds_of_memory(device, exercise):
     assert {"global", "shared"} <= set(exercise.variants)
     assert exercise.sizes[0] == 1000

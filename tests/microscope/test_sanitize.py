@@ -281,7 +281,7 @@ SMALLER = {"most_significant_first_stable": {"BUCKET_KEYS_PER_THREAD": 1}}
 def test_a_right_variant_is_clean(lab, variant, case, tmp_path):
     variant = replace(variant, defines=variant.defines | SMALLER.get(variant.name, {}))
     found = sanitize.Report(lab, variant, case, tmp_path / "report.json")
-    for size in sanitize.default_sizes(lab, case):
+    for size in lab.teaching.sizes(case).sanitized:
         data = profile.generated(lab, case, size, lab.distributions[0], 0, tmp_path)
         sanitize.check(
             found,

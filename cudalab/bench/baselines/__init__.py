@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends import emulated
 from cudalab.errors import UsageError
+from cudalab.labs.libraries import CUPY, NAMES, NUMPY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from cudalab.bench.measure import Candidate, Sampler
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, HostInputs
-
-NAMES = ("numpy", "cupy", "cub")
 
 
 def baselines(
@@ -41,51 +40,28 @@ def baselines(
             raise UsageError(f"no baseline is called {name}", hint=f"one of {', '.join(NAMES)}")
         if why_not(name, lab, case, sampler.device.name) is not None:
             continue
-        if name == "numpy":
+        if name == NUMPY:
             from cudalab.bench.baselines import on_host  # noqa: PLC0415 - only what is asked for
 
-            found += on_host.candidates(lab.name, inputs, case)
-        elif name == "cupy":
+            found += on_host.candidates(lab, inputs, case)
+        elif name == CUPY:
             from cudalab.bench.baselines import through_cupy  # noqa: PLC0415 - loads CuPy
 
-            found += through_cupy.candidates(lab.name, sampler, inputs, case, buffers)
+            found += through_cupy.candidates(lab, sampler, inputs, case, buffers)
         else:
             from cudalab.bench.baselines import cub  # noqa: PLC0415 - may start nvcc
 
-            found += cub.candidates(lab.name, sampler, inputs, case, buffers)
+            found += cub.candidates(lab, sampler, inputs, case, buffers)
     return found
 
 
 def why_not(name: str, lab: Lab, case: Case, device: str) -> str | None:
     """Why the library has nothing to compare with, in words; None where it has."""
-    if lab.name not in LABS[name]:
+    libraries = lab.teaching.libraries
+    if name not in libraries.names:
         return f"{name} has no {lab.name}"
-    if name == "numpy":
+    if name == NUMPY:
         return None
     if emulated(device):
         return f"{name} runs on the CUDA device"
-    if lab.name == "scan" and name == "cupy" and case["op"] != "sum":
-        return f"cupy scans sums, not {case['op']}"
-    if lab.name == "reduce" and name == "cub" and case["along"] != "all":
-        return f"cub is compared on whole arrays, not on {case['along']}"
-    return None
-
-
-_ARRAY_LABS = frozenset(
-    {
-        "bitonic",
-        "histogram",
-        "matmul",
-        "radixsort",
-        "reduce",
-        "scan",
-        "solve",
-        "table",
-        "transpose",
-    }
-)
-LABS = {
-    "numpy": _ARRAY_LABS,
-    "cupy": _ARRAY_LABS,
-    "cub": frozenset({"bitonic", "histogram", "radixsort", "reduce", "scan"}),
-}
+    return libraries.why_not(name, case)

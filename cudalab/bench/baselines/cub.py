@@ -21,27 +21,18 @@ import numpy as np
 
 from cudalab.backends.base import C_TYPES
 from cudalab.backends.cuda import nvcc
-from cudalab.bench.baselines import operations
 from cudalab.bench.measure import COLD, POISON, Candidate, Sampler
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
+    from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, HostInputs
 
 SOURCE = Path(__file__).with_name("cub.cu")
 FLAGS = ("-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-O3")
 TRIALS = 7  # of 32- and of 64-bit n, to choose the faster one
-OPS = {
-    "sum": "Sum",
-    "prod": "Prod",
-    "min": "Min",
-    "max": "Max",
-    "sumsq": "Sumsq",
-    "mean": "Mean",
-    "dot": "Dot",
-}
 
 
 @dataclass(frozen=True)
@@ -57,38 +48,23 @@ class Headers:
         return "cub" if self.folder is None else f"cub (CCCL {self.version[0]}.{self.version[1]})"
 
 
-def operation(lab: str, case: Case, dtype: np.dtype[Any]) -> dict[str, str] | None:
-    """The macros that choose the lab's operation in cub.cu; None where CUB has none for it."""
-    defines = {"ELEMENT": C_TYPES[dtype.name]}
-    match lab:
-        case "radixsort" | "bitonic":
-            pairs = case.get("layout") == "pairs"
-            return defines | {"OPERATION": "sort_pairs" if pairs else "sort_keys"}
-        case "reduce" if case["along"] == "all":
-            return defines | {"OPERATION": "reduce", "OP": OPS[case["op"]]}
-        case "scan":
-            inclusive = str(int(case["kind"] == "inclusive"))
-            chosen = {"OPERATION": "scan", "OP": OPS[case["op"]], "INCLUSIVE": inclusive}
-            return defines | chosen
-        case "histogram":
-            return defines | {"OPERATION": "histogram"}
-    return None
+def operation(lab: Lab, case: Case, dtype: np.dtype[Any]) -> dict[str, str]:
+    """The macros that choose the lab's operation in cub.cu."""
+    return {"ELEMENT": C_TYPES[dtype.name], **lab.teaching.libraries.cub(case)}
 
 
 def candidates(
-    lab: str, sampler: Sampler, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
+    lab: Lab, sampler: Sampler, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
-    """CUB's way to compute the lab's answer, from each CUB there is; none where it has none."""
-    like = operations.answer_like(lab, inputs, case)
+    """CUB's way to compute the lab's answer, from each CUB there is."""
+    libraries = lab.teaching.libraries
     given = list(buffers.values())
     defines = operation(lab, case, given[0].dtype)
-    if like is None or defines is None:
-        return []
     compiler = nvcc.find_nvcc()
     found = []
     for headers in installed(compiler):
         library = load(compiler, headers, defines, architecture(sampler.device.features))
-        out = sampler.device.empty(*like)
+        out = sampler.device.empty(*libraries.answer(inputs, case))
         n = int(inputs.params["n"])
         found.append(_candidate(sampler, headers, library, given, out, n, case.get("bins", 0)))
     return found

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from cudalab.bench.document import Table
     from cudalab.bench.report.blocks import Block
     from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Array, Case, HostInputs, Size
+    from cudalab.labs.inputs import Array, Case, HostInputs
 
-SAMPLE_SIZES: dict[str, Size] = {"matmul": 2, "solve": 2, "transpose": (2, 3), "histogram": 20}
-SAMPLE_SIZE = 8
 SAMPLE_SEED = 1
 SHOWN_BYTES = 64
 SHOWN_ELEMENTS = 32
@@ -28,11 +26,7 @@ def samples(lab: Lab, table: Table) -> list[Block]:
     """A small input, as bytes and as numbers, and the right answer to it."""
     case = lab.complete(dict(table.case))
     dist = table.dist
-    size = SAMPLE_SIZES.get(lab.name, SAMPLE_SIZE)
-    if lab.name == "reduce" and case.get("along") != "all":
-        size = (2, 4)
-    if case.get("shape"):
-        size = (2, 3) if case.get("product") == "aat" else (2, 3, 2)
+    size = lab.teaching.sizes(case).sample
     stream = b"".join(bytes(piece) for piece in lab.generate(case, size, dist, SAMPLE_SEED))
     inputs = read_back(lab, case, stream)
     answer = lab.reference(inputs, case)

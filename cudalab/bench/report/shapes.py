@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudalab.bench import bounds
 from cudalab.labs import registry
 
 if TYPE_CHECKING:
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
 
-MATRICES = ("matmul", "solve", "transpose")  # their size is an order
 # The define that is swept where a variant has it, and its values.
 SHAPES = {
     "THREADS_PER_BLOCK": ["32", "64", "128", "256", "512", "1024"],
@@ -27,11 +25,10 @@ FEW_THREADS = 32  # a block of fewer is no block of a GPU
 
 def default_sizes(lab: Lab, case: Case, device: str) -> list[Size]:
     """Three sizes up to the one that bench takes."""
-    most = bounds.default_size(lab.name, case, device)
+    most = lab.teaching.bench_size(case, device)
     if not isinstance(most, int):
         return [most]
-    matrix = lab.name in MATRICES or case.get("along", "all") != "all"
-    steps = (4, 2, 1) if matrix else (16, 4, 1)
+    steps = (4, 2, 1) if lab.teaching.sizes(case).is_order else (16, 4, 1)
     return [max(most // step, 1) for step in steps]
 
 

@@ -11,53 +11,30 @@ import os
 import re
 import tempfile
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudalab.checker.explain import patterns
-from cudalab.checker.explain.evidence import BYTES, Evidence, Finding, Launches, place_of
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream, as_bytes
 from cudalab.labs.compare import SHOWN
+from cudalab.labs.evidence import BYTES, Evidence, Finding, Launches, place_of
 from cudalab.labs.inputs import HostInputs
-from cudalab.labs.solve.lab import allowed
-from cudalab.labs.solve.residual import backward_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from cudalab.labs.base import Lab
+    from cudalab.labs.compare import Accuracy, Mismatches
     from cudalab.labs.inputs import Array, Case, HostInputs
 
 DIGITS = re.compile(rb"\s*[-+]?\d[-+\d.e\s]*")
 TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
 PRINTED = re.compile(rb"([\t\x20-\x7e]{2,}\r?\n)+")  # whole lines
 MOST_PATTERNS = 2  # the first says most; a third only tires
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """How near to its bound an answer comes."""
-
-    error: float
-    bound: float
-    index: int | None  # None: of the answer as a whole
-    what: str = "error"
-
-    @property
-    def used(self) -> float:
-        """The part of the bound that the error takes."""
-        if self.bound > 0:
-            return self.error / self.bound
-        return 0.0 if self.error == 0 else math.inf
-
-    def __str__(self) -> str:
-        """The bound, the error, and the part."""
-        where = "" if self.index is None else f" at [{self.index:,}]"
-        used = f"{100 * self.used:.2g} %" if self.used < 10 else f"{self.used:.3g} times"
-        return f"{self.what} {self.error:.3g}{where}, bound {self.bound:.3g}: {used} of it"
 
 
 @dataclass(frozen=True)
@@ -90,7 +67,7 @@ def examine(
             found = bytes_findings(source.read_bytes(), header, answer, expected, case)
             return Verdict(False, lines=(problem,), findings=tuple(found))
         mismatches = lab.compare(got, inputs, case)
-        accuracy = _accuracy(lab, case, inputs, got)
+        accuracy = lab.accuracy(got, inputs, case) if got.size else None
         if mismatches is None:
             return Verdict(True, accuracy=accuracy, total=got.size)
         return _wrong(lab, case, inputs, got, mismatches, accuracy, launches or Launches())
@@ -264,7 +241,7 @@ def _wrong(
     case: Case,
     inputs: HostInputs,
     got: Array,
-    mismatches: Any,
+    mismatches: Mismatches,
     accuracy: Accuracy | None,
     launches: Launches,
 ) -> Verdict:
@@ -282,32 +259,34 @@ def _wrong(
         bits = f"u{expected.itemsize}"
         wrong = np.flatnonzero(flat.view(bits) != expected.view(bits))
     evidence = Evidence(
-        lab=lab,
         case=case,
         inputs=inputs,
         got=flat,
         expected=expected,
         wrong=wrong,
         launches=launches,
+        reference=partial(lab.reference, inputs),
+        shape=lab.teaching.matrix_shape(inputs.params),
+        scattered=lab.teaching.scattered,
     )
-    solved = lab.name == "solve"
+    as_a_whole = bool(mismatches.compared)
     lines = [f"{mismatches.count:,} of {mismatches.total:,} elements differ"]
-    if solved:
-        lines = [*mismatches.findings, "A x against f, row by row:"]
+    if as_a_whole:
+        lines = [*mismatches.findings, f"{mismatches.compared}:"]
     for index, want, have in mismatches.first[:SHOWN]:
-        place = "" if solved else place_of(evidence, index)
+        place = "" if as_a_whole else place_of(evidence, index)
         lines.append(f"[{index:,}] expected {want}, got {have}{place}")
-    if mismatches.count > len(mismatches.first) > 0 and not solved:
+    if mismatches.count > len(mismatches.first) > 0 and not as_a_whole:
         lines.append(f"… and {mismatches.count - len(mismatches.first):,} more")
-    if accuracy is not None and not solved and 1 < accuracy.used < math.inf:
+    if accuracy is not None and not as_a_whole and 1 < accuracy.used < math.inf:
         lines.append(str(accuracy))
     if launches.launched:
         lines.append(f"launched: {launches.words()}")
-    found = _explained(evidence) if len(wrong) else []
+    found = _explained(evidence, lab) if len(wrong) else []
     answer = bytes(as_bytes(np.ascontiguousarray(flat[:1024])))
     if DIGITS.fullmatch(answer):  # text may have just the right length
         found = [_text(answer)]
-    if not found and not solved:
+    if not found and not as_a_whole:
         found = [Finding(f"found by {lab.name}", text, "", "") for text in mismatches.findings[:1]]
     return Verdict(
         False,
@@ -319,10 +298,10 @@ def _wrong(
     )
 
 
-def _explained(evidence: Evidence) -> list[Finding]:
+def _explained(evidence: Evidence, lab: Lab) -> list[Finding]:
     """The patterns. One that stumbles over strange numbers must not cost the verdict."""
     try:
-        return patterns.findings(evidence)
+        return patterns.findings(evidence, lab.teaching.mistakes)
     except (ArithmeticError, ValueError, IndexError, MemoryError) as error:
         return [Finding("no explanation", f"the search for a pattern failed: {error}", "")]
 
@@ -332,33 +311,3 @@ def _within(got: Array, expected: Array, allowed: Array) -> Array:
     near = np.isfinite(expected) & np.isfinite(got) & (np.abs(got - expected) <= allowed)
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     return np.asarray(near | same | ~np.isfinite(allowed))
-
-
-def _accuracy(lab: Lab, case: Case, inputs: HostInputs, got: Array) -> Accuracy | None:
-    """The element that comes nearest to its bound; of solve the backward error."""
-    if got.size == 0:
-        return None
-    if lab.name == "solve":
-        return _backward_error(case, inputs, got)
-    bounds = lab.bounds(inputs, case)
-    if bounds is None:
-        return None
-    expected, allowed = bounds[0].reshape(-1), bounds[1].reshape(-1)
-    errors = np.abs(got.reshape(-1) - expected)
-    judged = np.isfinite(errors) & np.isfinite(allowed) & (allowed > 0)
-    if not judged.any():
-        return None
-    shares = np.where(judged, errors / np.where(judged, allowed, 1), -1)
-    worst = int(np.argmax(shares))
-    return Accuracy(float(errors[worst]), float(allowed[worst]), worst)
-
-
-def _backward_error(case: Case, inputs: HostInputs, got: Array) -> Accuracy | None:
-    x = got.reshape(-1).astype(np.float64)
-    a, f = (np.asarray(inputs.arrays[name], np.float64) for name in ("a", "f"))
-    if not np.isfinite(x).all():
-        return None
-    residual = a @ x - f
-    norms = (float(np.abs(part).max(initial=0)) for part in (residual, x, f))
-    error = backward_error(*norms, a_norm=float(np.abs(a).sum(axis=1).max(initial=0)))
-    return Accuracy(error, allowed(case, inputs.params["n"]), None, "backward error")

@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.checker.explain.evidence import (
+from cudalab.labs.evidence import (
     BLOCKS,
     SANITIZE,
     TILES,
     Finding,
     block_sizes,
-    shape_of,
     tile_of,
     where,
 )
-from cudalab.checker.explain.lab_patterns import OF_LABS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cudalab.checker.explain.evidence import Evidence
+    from cudalab.labs.evidence import Evidence
 
     Rule = Callable[[Evidence], Iterator[Finding]]
 
@@ -29,9 +27,9 @@ FEW = 3  # wrong elements that still form no pattern
 HALF, BFLOAT = 2.0**-10, 2.0**-7  # relative errors of numbers with 11 and with 8 digits
 
 
-def findings(evidence: Evidence) -> list[Finding]:
-    """The patterns that fit, best first."""
-    rules: list[Rule] = [_untouched, *OF_LABS.get(evidence.lab.name, []), *_GENERAL]
+def findings(evidence: Evidence, mistakes: Rule) -> list[Finding]:
+    """The patterns that fit, best first; `mistakes` are those of the lab."""
+    rules: list[Rule] = [_untouched, mistakes, *_GENERAL]
     found: list[Finding] = []
     for rule in rules:
         for one in rule(evidence):
@@ -128,7 +126,7 @@ def _positions(e: Evidence) -> Iterator[Finding]:
     n, wrong = e.got.size, e.wrong
     if n <= 1 or len(wrong) == n:
         return
-    if shape_of(e):
+    if e.shape:
         yield from _matrix_positions(e)
     if len(wrong) == 1 and wrong[0] in (0, n - 1):
         which = "first" if wrong[0] == 0 else "last"
@@ -141,7 +139,7 @@ def _positions(e: Evidence) -> Iterator[Finding]:
         return
     if len(wrong) > FEW:
         yield from _strides(e)
-    if not shape_of(e):
+    if not e.shape:
         yield from _ranges(e)
 
 
@@ -223,7 +221,7 @@ def _stride_cause(period: int, place: int, e: Evidence) -> str:
 
 
 def _matrix_positions(e: Evidence) -> Iterator[Finding]:
-    rows, cols = shape_of(e) or (1, e.got.size)
+    rows, cols = e.shape or (1, e.got.size)
     row, col = e.wrong // cols, e.wrong % cols
     for tile in tile_of(e)[:1] or TILES:
         edge_rows, edge_cols = rows // tile * tile, cols // tile * tile

@@ -13,6 +13,7 @@ from textwrap import dedent, wrap
 from typing import TYPE_CHECKING
 
 from cudalab.labs import registry
+from cudalab.labs.teaching import Skeleton
 from cudalab.language import source
 
 if TYPE_CHECKING:
@@ -20,18 +21,6 @@ if TYPE_CHECKING:
 
     from cudalab.labs.base import Lab
 
-# The variant to begin from, and the includes whose kernels are no part of the exercise.
-_BASES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "bitonic": ("global", ()),
-    "histogram": ("global_atomic", ("histogram/parts/clear_counts.cuh",)),
-    "matmul": ("naive", ()),
-    "radixsort": ("split_1bit", ()),
-    "reduce": ("sequential", ()),
-    "scan": ("hillis_steele", ()),
-    "solve": ("jacobi", ("solve/parts/residual.cuh", "solve/parts/spectrum.cuh")),
-    "table": ("accurate", ()),
-    "transpose": ("naive", ()),
-}
 _SIGNATURE = re.compile(r"^(?P<name>[a-z]\w*)\((?P<params>[^()]*)\)$", re.DOTALL)
 _CONSTANT = re.compile(r"^__constant__ (?P<type>[\w ]+?) (?P<name>\w+)$", re.MULTILINE)
 WIDTH = 97
@@ -48,8 +37,9 @@ class Signature:
 
 def skeleton(lab: Lab, title: str) -> str:
     """The text of a file called `title`."""
-    base, includes = _BASES.get(lab.name, (registry.variants(lab)[0].name, ()))
-    variant = registry.find(lab, base)
+    base = lab.teaching.skeleton or Skeleton(registry.variants(lab)[0].name)
+    includes = base.given
+    variant = registry.find(lab, base.variant)
     plan = inspect.getdoc(lab.plan(variant.dispatch)) or ""
     given = {name for path in includes for name in _kernels_of(path)}
     wanted = [one for one in signatures(plan) if one.name not in given]

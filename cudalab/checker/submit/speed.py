@@ -308,7 +308,7 @@ def _check_attempt(
 
 def _inputs(lab: Lab, case: Case, size: Size, seed: int, folder: Path) -> list[Path]:
     """Different ones of one size: who remembers an answer has remembered the wrong one."""
-    dist = "dominant" if lab.name == "solve" else lab.distributions[0]
+    dist = lab.teaching.timed_dist or lab.distributions[0]
     paths = []
     for number in range(INPUTS):
         drawn = cases.seeds([cases.Test(f"timing {number}", size, dist)], seed)[0]

@@ -20,13 +20,13 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from cudalab.checker.explain.evidence import Launches
 from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, read_regular
 from cudalab.checker.submit import host_code
 from cudalab.checker.submit.guard import LAUNCHING
 from cudalab.checker.verdicts import Why
 from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
 from cudalab.labs import registry
+from cudalab.labs.evidence import Launches
 from cudalab.language import source
 from cudalab.program.files import is_kernel_file, is_program
 from cudalab.system import elf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,15 +27,6 @@ UNDEFINED_WHEN_EMPTY = {"min": "minimum", "max": "maximum", "mean": "mean"}
 MAX_CHAIN = 2**17
 
 Parts = tuple[Array, Array]  # an unevaluated sum: the leading part and what it lacks
-
-
-class Exercise(NamedTuple):
-    """A task of the course's hand-out: one case, computed from different kinds of memory."""
-
-    title: str
-    case: Case
-    variants: dict[str, str]  # kind of memory -> variant
-    sizes: tuple[int, ...]  # for `generate`; the first is the hand-out's
 
 
 class Reduce(Lab):
@@ -153,34 +144,6 @@ class Reduce(Lab):
         """For floats: the float64 next to the exact result, and the bound."""
         expected, bound = expected_and_bound(*operands(inputs, case), case)
         return None if bound is None else (expected, bound)
-
-    def exercises(self) -> list[Exercise]:
-        """The hand-out's tasks, each with a `global` and a `shared` variant."""
-        vectors = {"global": "global_halving", "shared": "sequential"}
-        rows = {
-            "global": "rows_global",
-            "shared": "rows_shared",
-            "shared, padded": "rows_shared_padded",
-        }
-        cols = {"global": "cols_global", "shared": "cols_shared"}
-        tasks = [
-            ("dot product", "dot", "all", vectors),
-            ("row sums", "sum", "rows", rows),
-            ("row means", "mean", "rows", rows),
-            ("column means", "mean", "cols", cols),
-            ("row maxima", "max", "rows", rows),
-            ("row minima", "min", "rows", rows),
-            ("row sums of squares", "sumsq", "rows", rows),
-        ]
-        return [
-            Exercise(
-                title,
-                self.complete({"op": op, "along": along}),
-                variants,
-                (1000, 10_000_000) if along == "all" else (1000, 4000),
-            )
-            for title, op, along, variants in tasks
-        ]
 
 
 LAB = Reduce()

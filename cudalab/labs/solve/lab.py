@@ -12,7 +12,7 @@ from cudalab.errors import CudalabError, InputError, UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
 from cudalab.labs.base import Lab, Option
-from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.compare import SHOWN, Accuracy, Mismatches, show
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.solve import plans, systems
 from cudalab.labs.solve.factors import SingularError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cudalab.formats import InputStream
 
 TEXT_ROUNDING = 1e-10  # of an answer written with eleven digits
+COMPARED = "A x against f, row by row"
 SMALL_N = 64  # up to here no iteration is worth looking for
 
 
@@ -133,21 +134,24 @@ class Solve(Lab):
         bad = np.flatnonzero(~np.isfinite(x))
         if len(bad):
             first = [(int(i), "a finite number", show(x[i])) for i in bad[:SHOWN]]
-            return Mismatches(len(bad), n, first)
-        a = inputs.arrays["a"].astype(np.float64)
-        f = inputs.arrays["f"].astype(np.float64)
-        residual = a @ x.astype(np.float64) - f
-        error = backward_error(
-            *(float(np.abs(part).max(initial=0)) for part in (residual, x, f)),
-            a_norm=float(np.abs(a).sum(axis=1).max(initial=0)),
-        )
+            return Mismatches(len(bad), n, first, compared=COMPARED)
+        error, residual = _error_and_residual(inputs, x)
         if error <= limit:
             return None
+        f = inputs.arrays["f"].astype(np.float64)
         worst = np.argsort(-np.abs(residual))[:SHOWN]
         rows = [(int(i), f"{f[i]:.9g}", f"{f[i] + residual[i]:.9g} as row i of A x") for i in worst]
-        found = Mismatches(n, n, rows)
+        found = Mismatches(n, n, rows, compared=COMPARED)
         found.findings.append(f"the backward error is {error:.3g}, allowed are {limit:.3g}")
         return found
+
+    def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
+        """The backward error of a finite answer, against the one that is allowed."""
+        x = got.reshape(-1)
+        if not np.isfinite(x).all():
+            return None
+        error, _ = _error_and_residual(inputs, x)
+        return Accuracy(error, allowed(case, inputs.params["n"]), None, "backward error")
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
         """The policy `auto`: an iteration that provably converges quickly, else the default.
@@ -209,6 +213,15 @@ def allowed(case: Case, n: int) -> float:
     """The backward error up to which an answer is right."""
     rounding = TEXT_ROUNDING if case.get("text") else 0.0
     return max(target_of(case, n), promise(case["dtype"], n)) + rounding
+
+
+def _error_and_residual(inputs: HostInputs, x: Array) -> tuple[float, Array]:
+    """The backward error of x, and A x - f, in float64."""
+    a, f = (inputs.arrays[name].astype(np.float64) for name in ("a", "f"))
+    x = x.astype(np.float64)
+    residual = a @ x - f
+    norms = (float(np.abs(part).max(initial=0)) for part in (residual, x, f))
+    return backward_error(*norms, a_norm=float(np.abs(a).sum(axis=1).max(initial=0))), residual
 
 
 def _is_symmetric(a: Array) -> bool:

@@ -1,4 +1,4 @@
-"""A wrong answer and all that is known about it, for the patterns to look at."""
+"""A wrong answer and all that is known about it, for the patterns of mistakes to look at."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Array, Case, HostInputs
 
 BLOCKS = (32, 64, 128, 256, 512, 1024, 2048, 4096)  # what a block may handle, where nobody tells
@@ -21,8 +20,6 @@ MOST_DEFINED = 1 << 20  # a header may say anything
 # Commands in findings; judge.py puts in the test's own.
 SANITIZE = "{sanitize}"
 BYTES = "{run} | xxd | head"
-# Where an element of the answer says nothing about the block that computed it.
-SCATTERED = {"radixsort", "bitonic", "histogram", "solve", "reduce"}
 
 
 @dataclass(frozen=True)
@@ -80,13 +77,15 @@ def _dims(dims: tuple[int, ...]) -> str:
 class Evidence:
     """A wrong answer of the right length, and all that is known about it."""
 
-    lab: Lab
     case: Case
     inputs: HostInputs
     got: Array  # flat
     expected: Array  # flat
     wrong: Array  # indices
     launches: Launches
+    reference: Callable[[Case], Array]  # the right answer of another case to the same inputs
+    shape: tuple[int, int] | tuple[()] = ()  # rows and columns of an answer that is a matrix
+    scattered: bool = False  # an element's place says nothing about the block that computed it
 
     def input(self, name: str | None = None) -> Array:
         """An input, flat; the first where none is named."""
@@ -110,15 +109,14 @@ class Evidence:
 def place_of(evidence: Evidence, index: int) -> str:
     """Where an element of the answer is: row and column, block, thread, tile."""
     launches, parts = evidence.launches, []
-    shape = shape_of(evidence)
-    if shape:
-        row, col = divmod(index, shape[1])
+    if evidence.shape:
+        row, col = divmod(index, evidence.shape[1])
         parts.append(f"row {row:,}, column {col:,}")
         tile = tile_of(evidence)
         if tile:
             (down, across) = tile
             parts.append(f"tile ({row // down:,}, {col // across:,})")
-    elif launches.block_items and evidence.got.size > 1 and evidence.lab.name not in SCATTERED:
+    elif launches.block_items and evidence.got.size > 1 and not evidence.scattered:
         items = launches.block_items
         parts.append(f"block {index // items:,}")
         if items == launches.define("THREADS_PER_BLOCK"):
@@ -128,16 +126,6 @@ def place_of(evidence: Evidence, index: int) -> str:
         else:
             parts.append(f"item {index % items:,} of the block")
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def shape_of(e: Evidence) -> tuple[int, int] | tuple[()]:
-    """Rows and columns of an answer that is a matrix."""
-    params = e.inputs.params
-    if e.lab.name == "matmul":
-        return params["m"], params["n"]
-    if e.lab.name == "transpose":
-        return params["cols"], params["rows"]
-    return ()
 
 
 def tile_of(e: Evidence) -> tuple[int, int] | tuple[()]:
@@ -161,3 +149,13 @@ def where(e: Evidence, indices: Array) -> str:
     if len(indices) == e.got.size:
         return ""
     return f", from [{first:,}] to [{last:,}]" if len(indices) > 1 else f": [{first:,}]"
+
+
+def same_as_input(e: Evidence) -> Iterator[Finding]:
+    """The mistake of any lab whose answer is as long as its input."""
+    if e.input().dtype == e.got.dtype and e.same(e.input()):
+        yield Finding(
+            "the input itself",
+            "the answer is the input, unchanged",
+            "the kernel copies, or the result is read from the wrong buffer",
+        )

@@ -1,0 +1,25 @@
+"""The bitonic network: sizes, tests, mutants."""
+
+from __future__ import annotations
+
+from cudalab.labs.keys_teaching import TESTS, SortTeaching
+from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+
+
+class Teaching(SortTeaching):
+    """The bitonic network."""
+
+    usual_sizes = Sizes(
+        bench={"cuda": 1 << 22, "cpu": 1 << 14},
+        timed={"cuda": 4_000_000, "cpu": 30_000},
+        sanitized=(1000, 5000),
+    )
+    tests = (
+        *TESTS,
+        PublicTest("a bitonic sequence", 4097, "bitonic"),
+        PublicTest("many blocks", 20_000, "few"),
+    )
+    mutants = (
+        Mutant("global", "half_cleaner(t, stride)", "half_cleaner(t, 1)", "one stride only"),
+    )
+    skeleton = Skeleton("global")

@@ -1,0 +1,161 @@
+"""Histogram: sizes, tests, mistakes, mutants, libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.labs.evidence import SANITIZE, Finding, block_sizes
+from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
+from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Teaching as Base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.labs.evidence import Evidence
+    from cudalab.labs.inputs import Case, HostInputs
+    from cudalab.labs.libraries import Problem
+
+BYTE_VALUES = 256
+
+
+class HistogramLibraries(Libraries):
+    """NumPy's bincount; CUB's histogram, directly and through CuPy."""
+
+    names = (NUMPY, CUPY, CUB)
+
+    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """One count a class."""
+        del inputs
+        return (case["bins"],), np.dtype(np.uint32)
+
+    def numpy(self, problem: Problem) -> Way:
+        """Bincount."""
+        elements, bins, out = problem.arrays["elements"], problem.case["bins"], problem.out
+        of_bytes = elements.dtype == np.uint8
+
+        def count() -> None:
+            counts = np.bincount(elements, minlength=BYTE_VALUES if of_bytes else bins)
+            if of_bytes and bins != BYTE_VALUES:
+                before = np.concatenate([[0], np.cumsum(counts)])
+                counts = np.diff(before[classes_of_bytes(bins)])
+            out[...] = counts
+
+        return Way(count)
+
+    def cupy(self, problem: Problem) -> Sequence[Way]:
+        """Classes of equal width, compared as integers; `cupy.histogram` compares in float64.
+
+        `cupy.bincount` takes this path too, after two more passes for the least and the greatest
+        value.
+        """
+        cupy, out, bins = problem.xp, problem.out, problem.case["bins"]
+        elements = problem.arrays["elements"]
+        of_bytes = elements.dtype == np.uint8
+        width = BYTE_VALUES if of_bytes else bins
+        counts = cupy.zeros(width, np.int64)
+        firsts = cupy.asarray(classes_of_bytes(bins)) if of_bytes else None
+        before = cupy.zeros(width + 1, np.int64)
+
+        def count() -> None:
+            counted = problem.vendor.device_histogram(elements, counts, width + 1)
+            if firsts is None or bins == BYTE_VALUES:
+                out[...] = counted
+            else:
+                cupy.cumsum(counted, out=before[1:])
+                out[...] = cupy.diff(before[firsts])
+
+        return [Way(count, ["CUB's HistogramEven"])]
+
+    def cub(self, case: Case) -> dict[str, str]:
+        """HistogramEven."""
+        del case
+        return {"OPERATION": "histogram"}
+
+
+class Teaching(Base):
+    """Histogram."""
+
+    usual_sizes = Sizes(
+        bench={"cuda": 1 << 27, "cpu": 1 << 20},
+        timed={"cuda": 64_000_000, "cpu": 1_000_000},
+        sanitized=(1000, 40_001),
+        sample=20,
+    )
+    tests = (
+        PublicTest("nothing at all", 0, "uniform"),
+        PublicTest("one element", 1, "uniform"),
+        PublicTest("a warp and one", 33, "uniform"),
+        PublicTest("one class only", 2000, "equal"),
+        PublicTest("no multiple of four", 1023, "normal"),
+        PublicTest("one class gets half", 10_000, "one-hot"),
+        PublicTest("few classes get most", 30_000, "zipf"),
+        PublicTest("many blocks", 200_003, "uniform"),
+    )
+    mutants = (
+        Mutant("global_atomic", "i >= n", "i >= n - 1", "the last element is left out"),
+        Mutant(
+            "global_atomic", "atomicAdd(&counts[bin], 1u)", "counts[bin] += 1u",
+            "additions without atomicity",
+        ),
+    )  # fmt: skip
+    skeleton = Skeleton("global_atomic", ("histogram/parts/clear_counts.cuh",))
+    libraries = HistogramLibraries()
+    scattered = True
+
+    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+        """Counters that overflow, neighbouring classes, counts lost or taken twice."""
+        yield from _mistakes(evidence)
+
+
+def classes_of_bytes(bins: int) -> list[int]:
+    """The first byte of each class, class = byte * bins >> 8, and then 256."""
+    return [-(-BYTE_VALUES * c // bins) for c in range(bins + 1)]
+
+
+def _mistakes(e: Evidence) -> Iterator[Finding]:
+    n, total = e.inputs.params["n"], int(e.got.sum(dtype=np.uint64))
+    got, expected = e.got.astype(np.int64), e.expected.astype(np.int64)
+    differences = (expected - got)[e.wrong]
+    if (differences % 256 == 0).all() and (differences > 0).all():
+        yield Finding(
+            "byte counters overflow",
+            f"counts are too small by multiples of 256, such as [{e.wrong[0]}] by "
+            f"{differences[0]:,}",
+            "a counter of one byte holds 255: a thread may count at most 63 words of 4 bytes "
+            "before it adds them up",
+            "cudalab explain histogram",
+        )
+    elif np.array_equal(np.roll(expected, 1), got) or np.array_equal(np.roll(expected, -1), got):
+        yield Finding(
+            "off by one class", "every count is in the class beside its own", "classes begin at 0"
+        )
+    elif total == 0:
+        yield Finding(
+            "zeros", "all counts are 0", "nothing is counted: does the kernel run at all?"
+        )
+    elif total < n and (differences >= 0).all():
+        lost = n - total
+        tail = next((b for b in (4, 16, *block_sizes(e)) if n % b == lost), 0)
+        if tail and lost < tail:
+            yield Finding(
+                "the last partial block",
+                f"{lost:,} elements are not counted: n mod {tail:,}",
+                f"the last n mod {tail:,} elements do not fill a word or a block: count them too",
+            )
+        else:
+            yield Finding(
+                "counts lost",
+                f"the counts add up to {total:,}, but there are {n:,} elements",
+                "two threads read a counter, both add one, one of the two is lost: atomicAdd, "
+                "also in shared memory",
+                SANITIZE,
+            )
+    elif total > n and (differences <= 0).all():
+        yield Finding(
+            "counted twice",
+            f"the counts add up to {total:,}, but there are {n:,} elements",
+            "counters that are not cleared first, or elements that two threads count",
+        )

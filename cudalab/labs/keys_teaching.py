@@ -1,0 +1,202 @@
+"""What the labs that sort keys have in common besides their data: tests, mistakes, libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.labs.evidence import SANITIZE, Finding, block_sizes, same_as_input
+from cudalab.labs.keys import from_ordered_bits, ordered_bits
+from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
+from cudalab.labs.teaching import PublicTest, Teaching
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.labs.evidence import Evidence
+    from cudalab.labs.inputs import Array, Case
+    from cudalab.labs.libraries import Compute, Problem
+
+# Sizes around warps (32), blocks (256, 512, 1024) and tiles (16, 32), and what shows each mistake.
+TESTS = (
+    PublicTest("nothing at all", 0, "uniform"),
+    PublicTest("one key", 1, "uniform"),
+    PublicTest("a warp and one", 33, "reversed"),
+    PublicTest("equal keys", 1000, "equal"),
+    PublicTest("a whole block, few values", 1024, "few"),
+    PublicTest("a block and one", 1025, "uniform"),
+    PublicTest("sorted already", 2049, "sorted"),
+)
+
+
+class SortLibraries(Libraries):
+    """Sorts of NumPy and CuPy, and CUB's."""
+
+    names = (NUMPY, CUPY, CUB)
+
+    def compute(self, problem: Problem) -> Compute:
+        """Keys, floats by their bits; pairs through a stable argsort."""
+        xp, given, out = problem.xp, problem.given, problem.out
+        if problem.case.get("layout") == "pairs":
+
+            def sort_pairs() -> None:
+                keys = given[0] if given.dtype.kind == "u" else _ordered(xp, given[0])
+                order = xp.argsort(keys, kind="stable")
+                xp.take(given[0], order, out=out[0])
+                xp.take(given[1], order, out=out[1])
+
+            return sort_pairs
+        if given.dtype.kind == "f":
+
+            def sort_floats() -> None:
+                bits = _ordered(xp, given)
+                bits.sort()
+                out[...] = _from_ordered(xp, bits, given.dtype)
+
+            return sort_floats
+
+        def sort_keys() -> None:
+            xp.copyto(out, given)
+            out.sort()
+
+        return sort_keys
+
+    def cupy(self, problem: Problem) -> Sequence[Way]:
+        """CuPy's sorts are CUB's."""
+        return [Way(self.compute(problem), ["CUB"])]
+
+    def cub(self, case: Case) -> dict[str, str]:
+        """Keys or pairs."""
+        return {"OPERATION": "sort_pairs" if case.get("layout") == "pairs" else "sort_keys"}
+
+
+class SortTeaching(Teaching):
+    """A lab that sorts keys."""
+
+    libraries = SortLibraries()
+    scattered = True
+
+    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+        """The order, lost keys, blocks that were not merged, missing passes."""
+        yield from same_as_input(evidence)
+        if evidence.case.get("layout") != "pairs":
+            yield from _of_keys(evidence)
+
+
+def _ordered(xp: Any, keys: Any) -> Any:
+    """The keys' bits in unsigned order, as `ordered_bits` has them."""
+    if xp is np:
+        return ordered_bits(keys)
+    bits = keys.view(f"u{keys.itemsize}")
+    sign = bits.dtype.type(1 << (8 * keys.itemsize - 1))
+    return xp.where(bits & sign, ~bits, bits | sign) if keys.dtype.kind == "f" else bits ^ sign
+
+
+def _from_ordered(xp: Any, bits: Any, dtype: Any) -> Any:
+    if xp is np:
+        return from_ordered_bits(bits, dtype)
+    sign = bits.dtype.type(1 << (8 * bits.itemsize - 1))
+    return xp.where(bits & sign, bits ^ sign, ~bits).view(dtype)
+
+
+def _of_keys(e: Evidence) -> Iterator[Finding]:
+    keys, got = e.input(), e.got
+    if e.same(e.expected[::-1]):
+        yield Finding(
+            "descending", "sorted in descending order", "the comparison is the wrong way round"
+        )
+        return
+    yield from _other_orders(e, keys)
+    if not np.array_equal(np.sort(ordered_bits(got)), np.sort(ordered_bits(keys))):
+        yield from _lost_keys(e, keys)
+        return
+    for block in block_sizes(e):
+        if block < got.size and e.same(_sorted_blocks(keys, block)):
+            yield Finding(
+                "only within blocks",
+                f"each {block:,} keys are sorted, but the blocks are not merged",
+                "blocks cannot wait for each other inside a kernel: the passes over all keys are "
+                "launches of their own, with the counts of all blocks scanned in between",
+                "cudalab explain radixsort",
+            )
+            return
+    yield from _missing_passes(e, keys)
+
+
+def _other_orders(e: Evidence, keys: Array) -> Iterator[Finding]:
+    bits = keys.view(f"u{keys.itemsize}")
+    as_unsigned = np.sort(bits).view(keys.dtype)
+    as_signed = np.sort(keys.view(f"i{keys.itemsize}")).view(keys.dtype)
+    if e.same(as_signed) or np.array_equal(e.got.view(bits.dtype), as_signed.view(bits.dtype)):
+        yield Finding(
+            "sorted as signed",
+            "sorted as signed integers: keys from 2^31 on come first",
+            "the keys are unsigned, but were compared as int: use unsigned int, and no sign flip",
+            "cudalab explain radixsort",
+        )
+    elif np.array_equal(e.got.view(bits.dtype), as_unsigned.view(bits.dtype)):
+        yield Finding(
+            "sorted as unsigned",
+            "sorted by their bits as unsigned integers: negative keys come last",
+            "flip the sign bit of integers (all bits of negative floats) before the first pass, "
+            "and back after the last",
+            "cudalab explain radixsort",
+        )
+
+
+def _lost_keys(e: Evidence, keys: Array) -> Iterator[Finding]:
+    have, counts = np.unique(ordered_bits(e.got), return_counts=True)
+    want, due = np.unique(ordered_bits(keys), return_counts=True)
+    invented = int(counts[~np.isin(have, want)].sum())
+    lost = int(due[~np.isin(want, have)].sum())
+    yield Finding(
+        "keys lost",
+        f"not the keys of the input: {lost:,} are missing, {invented:,} were not there",
+        "two keys were written to one place (a scan that is not exclusive, counts that are not "
+        "atomic), or a place was never written",
+        SANITIZE,
+    )
+
+
+def _missing_passes(e: Evidence, keys: Array) -> Iterator[Finding]:
+    """Sorted by some bits only, or from the top bit down."""
+    bits = ordered_bits(keys)
+    width = 8 * keys.itemsize
+    got = ordered_bits(e.got)
+    for low in range(1, width):
+        mask = bits.dtype.type((1 << low) - 1)
+        if np.array_equal(got, bits[np.argsort(bits & mask, kind="stable")]):
+            yield Finding(
+                "passes missing",
+                f"sorted by the lowest {low} bits only",
+                f"keys have {width} bits: the passes end too early, or the last one's result is "
+                "in the other buffer",
+                "cudalab explain radixsort",
+            )
+            return
+        high = bits.dtype.type(width - low)
+        if low % 4 == 0 and np.array_equal(got, bits[np.argsort(bits >> high, kind="stable")]):
+            yield Finding(
+                "passes missing",
+                f"sorted by the highest {low} bits only",
+                "the passes begin too late: the first digit is that of bit 0",
+                "cudalab explain radixsort",
+            )
+            return
+    text = np.unpackbits(
+        bits.astype(f">u{keys.itemsize}").view(np.uint8).reshape(len(bits), -1), axis=1
+    )
+    backwards = bits[np.lexsort(text.T)]  # the last key given is the first one looked at
+    if np.array_equal(got, backwards):
+        yield Finding(
+            "most significant bit first",
+            "sorted by the bits in reverse: the last pass was that of bit 0",
+            "passes of a stable sort go from the least significant digit to the most: bit 0 first",
+            "cudalab explain radixsort",
+        )
+
+
+def _sorted_blocks(keys: Array, block: int) -> Array:
+    pieces = [np.sort(ordered_bits(keys[at : at + block])) for at in range(0, len(keys), block)]
+    return from_ordered_bits(np.concatenate(pieces), keys.dtype)

@@ -1,0 +1,165 @@
+"""Matrix products: sizes, tests, mistakes, mutants, libraries, the course's times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cudalab.errors import UsageError
+from cudalab.labs.evidence import TILES, Finding, tile_of
+from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
+from cudalab.labs.teaching import CourseTime, Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Teaching as Base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.labs.evidence import Evidence
+    from cudalab.labs.inputs import Case, HostInputs, Size
+    from cudalab.labs.libraries import Compute, Problem
+    from cudalab.labs.teaching import Params
+
+
+class MatmulLibraries(Libraries):
+    """BLAS, through NumPy and CuPy."""
+
+    names = (NUMPY, CUPY)
+
+    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """C, m x n."""
+        del case
+        return (inputs.params["m"], inputs.params["n"]), inputs.arrays["a"].dtype
+
+    def compute(self, problem: Problem) -> Compute:
+        """BLAS; a transpose costs nothing."""
+        xp, a, out = problem.xp, problem.arrays["a"], problem.out
+        b = problem.arrays.get("b", a)
+        right = b if problem.case["product"] == "ab" else b.T
+        return lambda: xp.matmul(a, right, out=out)
+
+    def cupy(self, problem: Problem) -> Sequence[Way]:
+        """cuBLAS, without TF32 whatever the environment says."""
+        problem.vendor.compute_in_full_float32()
+        return [Way(self.compute(problem), ["cuBLAS, no TF32"])]
+
+
+class Teaching(Base):
+    """Matrix products."""
+
+    usual_sizes = Sizes(
+        bench={"cuda": 2048, "cpu": 256},
+        timed={"cuda": 2048, "cpu": 192},
+        sanitized=(33, 70),
+        sample=2,
+        is_order=True,
+    )
+    tests = (
+        PublicTest("nothing at all", 0, "integers"),
+        PublicTest("one element", 1, "integers"),
+        PublicTest("less than a tile", 15, "integers"),
+        PublicTest("a whole tile", 16, "uniform"),
+        PublicTest("a tile and one", 17, "integers"),
+        PublicTest("two warps and one", 65, "positive"),
+        PublicTest("several tiles", 100, "cancelling"),
+        PublicTest("many tiles", 150, "uniform"),
+    )
+    mutants = (
+        Mutant("naive", "row >= m ||", "row + 1 >= m ||", "the last row is left out"),
+        Mutant("naive", "p = 0; p < k", "p = 1; p < k", "the first product is left out"),
+    )
+    skeleton = Skeleton("naive")
+    course_times: ClassVar = {
+        "naive": CourseTime((2484.06, 2578), "1024 x 1024"),
+        "tiled": CourseTime((133.47, 132), "1024 x 1024"),
+        "aat_conflict": CourseTime((551.73,)),
+        "aat_padded": CourseTime((120.59,)),
+    }
+    libraries = MatmulLibraries()
+
+    def sizes(self, case: Case) -> Sizes:
+        """With --shape a sample has the dimensions of its factors."""
+        if not case.get("shape"):
+            return self.usual_sizes
+        sample = (2, 3) if case.get("product") == "aat" else (2, 3, 2)
+        return replace(self.usual_sizes, sample=sample)
+
+    def bench_size(self, case: Case, device: str) -> Size:
+        """An order. UsageError with --shape, which leaves the dimensions to the user."""
+        if case.get("shape"):
+            raise UsageError(
+                "with --shape a size has several dimensions",
+                hint="--n MxKxN, with --aat --n MxK",
+            )
+        return super().bench_size(case, device)
+
+    def items(self, inputs: HostInputs, case: Case) -> int:
+        """The elements of the product."""
+        del case
+        return int(inputs.params["m"]) * int(inputs.params["n"])
+
+    def flops(self, params: Params) -> int:
+        """A multiplication and an addition for each step along k of each element of C."""
+        return 2 * int(params["m"]) * int(params["n"]) * int(params["k"])
+
+    def own_flops(self, dispatch: str, inputs: HostInputs) -> int:
+        """The product of a matrix and its transpose is symmetric: half of it would be enough."""
+        del dispatch
+        halves = 1 if "b" not in inputs.arrays else 2
+        return self.flops(inputs.params) * halves // 2
+
+    def course_time(self, variant: str, case: Case) -> CourseTime | None:
+        """The course's are of A B, and of A times its transpose for the kernels named so."""
+        if not variant.startswith("aat") and case.get("product") != "ab":
+            return None
+        return super().course_time(variant, case)
+
+    def matrix_shape(self, params: Params) -> tuple[int, int]:
+        """C, m x n."""
+        return params["m"], params["n"]
+
+    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+        """Transposed factors, and tiles along k that are missing."""
+        yield from _mistakes(evidence)
+
+
+def _mistakes(e: Evidence) -> Iterator[Finding]:
+    rows, cols = e.inputs.params["m"], e.inputs.params["n"]
+    if e.case["product"] == "aat":
+        a = np.asarray(e.inputs.arrays["a"], np.float64)
+        b = a.T
+    else:
+        a, b = (np.asarray(e.inputs.arrays[name], np.float64) for name in ("a", "b"))
+        b = b if e.case["product"] == "ab" else b.T
+    k = a.shape[1]
+    if min(rows, cols, k) > 1:
+        if rows == cols and e.same((a @ b).T):
+            yield Finding("transposed", "this is the transpose of the product", "c[row * n + col]")
+        elif rows == cols == k:
+            for says, product in (
+                ("B A", b @ a), ("A B transposed", a @ b.T), ("A transposed B", a.T @ b),
+            ):  # fmt: skip
+                if e.same(product):
+                    yield Finding(
+                        "another product", f"this is {says}, not A B", "rows of A, columns of B"
+                    )
+                    return
+    for tile in tile_of(e)[:1] or TILES:
+        whole = k // tile * tile
+        if tile < k and e.same(a[:, :tile] @ b[:tile]):
+            yield Finding(
+                "only the first tile along k",
+                f"the sum has only the first {tile} of {k} products",
+                "each block walks over all tiles of its row of A and its column of B",
+                "cudalab explain matmul",
+            )
+            return
+        if 0 < whole < k and e.same(a[:, :whole] @ b[:whole]):
+            yield Finding(
+                "the last partial tile along k",
+                f"the sum lacks the last {k - whole} of {k} products",
+                "walk over ceil(k / tile) tiles, and load 0 for what is outside",
+                "cudalab explain matmul",
+            )
+            return

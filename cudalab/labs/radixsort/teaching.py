@@ -1,0 +1,28 @@
+"""Radix sort: sizes, tests, mutants."""
+
+from __future__ import annotations
+
+from cudalab.labs.keys_teaching import TESTS, SortTeaching
+from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+
+
+class Teaching(SortTeaching):
+    """Radix sort; a radix sort's mistakes are those of any sort, and its libraries too."""
+
+    usual_sizes = Sizes(
+        bench={"cuda": 1 << 24, "cpu": 1 << 16},
+        timed={"cuda": 16_000_000, "cpu": 100_000},
+        sanitized=(1000, 20_001),
+    )
+    tests = (
+        *TESTS,
+        PublicTest("only the top byte differs", 5000, "top-byte"),
+        PublicTest("many blocks", 65_537, "uniform"),
+    )
+    mutants = (
+        Mutant("split_1bit", "const bool one = ", "const bool one = !", "ones first"),
+        Mutant(
+            "split_1bit", "in[n - 1]), bit", "in[n - 1]), 0", "the zeros of bit 0 in every pass"
+        ),
+    )
+    skeleton = Skeleton("split_1bit")

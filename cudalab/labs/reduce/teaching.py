@@ -1,0 +1,252 @@
+"""Reduce: sizes, tests, mistakes, mutants, libraries, the course's times and exercises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cudalab.labs.evidence import SANITIZE, Finding, block_sizes
+from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries
+from cudalab.labs.reduce.lab import LAB
+from cudalab.labs.teaching import CourseTime, Exercise, Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Teaching as Base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.labs.evidence import Evidence
+    from cudalab.labs.inputs import Array, Case, HostInputs
+    from cudalab.labs.libraries import Compute, Problem
+
+
+class ReduceLibraries(Libraries):
+    """Reductions of NumPy and CuPy; CUB's, of whole arrays."""
+
+    names = (NUMPY, CUPY, CUB)
+
+    def why_not(self, name: str, case: Case) -> str | None:
+        """CUB reduces no rows and columns."""
+        if name == CUB and case["along"] != "all":
+            return f"cub is compared on whole arrays, not on {case['along']}"
+        return None
+
+    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """One value, or one for each row or column."""
+        count = 1 if case["along"] == "all" else inputs.params[case["along"]]
+        return (count,), inputs.arrays["x"].dtype
+
+    def compute(self, problem: Problem) -> Compute:
+        """One call: a reduction of the whole array, of rows or of columns; products by BLAS."""
+        xp, case = problem.xp, problem.case
+        x = problem.arrays["x"]
+        y = problem.arrays.get("y", x)
+        op, dtype = case["op"], x.dtype
+        axis = {"all": None, "rows": 1, "cols": 0}[case["along"]]
+        target = problem.out.reshape(()) if axis is None else problem.out
+        if op in ("sumsq", "dot"):
+            if axis is None:
+                return lambda: xp.dot(x, y, out=target)
+            subscripts = "ij,ij->i" if axis == 1 else "ij,ij->j"
+
+            def sum_squares() -> None:
+                target[...] = xp.einsum(subscripts, x, x)
+
+            return sum_squares
+        if op == "max":
+            return lambda: xp.max(x, axis=axis, out=target)
+        if op == "min":  # CuPy 14.2 takes `out` of its own `min` for a dtype
+
+            def minimum() -> None:
+                target[...] = xp.min(x, axis=axis)
+
+            return minimum
+        combine = {"sum": xp.sum, "prod": xp.prod, "mean": xp.mean}[op]
+        return lambda: combine(x, axis=axis, dtype=dtype, out=target)
+
+    def cub(self, case: Case) -> dict[str, str]:
+        """The operator."""
+        return {"OPERATION": "reduce", "OP": case["op"].capitalize()}
+
+
+class Teaching(Base):
+    """Reduce."""
+
+    usual_sizes = Sizes(
+        bench={"cuda": 1 << 26, "cpu": 1 << 20},
+        timed={"cuda": 64_000_000, "cpu": 1_000_000},
+        sanitized=(1000, 20_001),
+    )
+    matrix_sizes = Sizes(
+        bench={"cuda": 8192, "cpu": 1024},
+        timed={"cuda": 8192, "cpu": 1024},
+        sanitized=((33, 70), (300, 40)),
+        sample=(2, 4),
+        is_order=True,
+    )
+    tests = (
+        PublicTest("nothing at all", 0, "uniform"),
+        PublicTest("one item", 1, "uniform"),
+        PublicTest("a warp and one", 33, "all-ones"),
+        PublicTest("less than a block", 200, "uniform"),
+        PublicTest("a whole block", 256, "all-ones"),
+        PublicTest("a block and one", 257, "uniform"),
+        PublicTest("sums that cancel", 1000, "cancelling"),
+        PublicTest("a wide range", 5000, "wide-range"),
+        PublicTest("many blocks", 100_003, "uniform"),
+    )
+    matrix_tests = (
+        PublicTest("one element", (1, 1), "uniform"),
+        PublicTest("a single row", (1, 100), "uniform"),
+        PublicTest("a single column", (100, 1), "uniform"),
+        PublicTest("a whole tile", (32, 32), "uniform"),
+        PublicTest("a tile and one", (33, 31), "uniform"),
+        PublicTest("wide", (70, 200), "uniform"),
+        PublicTest("tall", (300, 65), "uniform"),
+    )
+    mutants = (
+        Mutant("sequential", "i < n ?", "i < n - 1 ?", "the last item is left out"),
+        Mutant(
+            "sequential", "__syncthreads();  // the next level", "// the next level",
+            "a barrier is missing",
+        ),
+        Mutant("sequential", "values[0], count", "values[1], count", "another thread's sum"),
+    )  # fmt: skip
+    skeleton = Skeleton("sequential")
+    course_times: ClassVar = {
+        "interleaved_modulo": CourseTime((19.09,)),
+        "interleaved_strided": CourseTime((11.91,)),
+        "sequential": CourseTime((10.62,)),
+        "first_add_on_load": CourseTime((9.10,)),
+        "unrolled_last_warp": CourseTime((8.67,)),
+    }
+    libraries = ReduceLibraries()
+    scattered = True
+
+    def sizes(self, case: Case) -> Sizes:
+        """A reduction of rows or columns reads a matrix: its size is an order."""
+        return self.usual_sizes if case.get("along", "all") == "all" else self.matrix_sizes
+
+    def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
+        """Vectors, or matrices for rows and columns."""
+        del dispatch
+        return self.tests if case.get("along", "all") == "all" else self.matrix_tests
+
+    def items(self, inputs: HostInputs, case: Case) -> int:
+        """The items that are read: of a dot product twice n."""
+        params = inputs.params
+        n = int(params["n"]) if "n" in params else int(params["rows"]) * int(params["cols"])
+        return n * (2 if case.get("op") == "dot" else 1)
+
+    def course_time(self, variant: str, case: Case) -> CourseTime | None:
+        """The course's are of sums of integers."""
+        if (case.get("op"), case.get("dtype")) != ("sum", "int32"):
+            return None
+        return super().course_time(variant, case)
+
+    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+        """The wrong start, a missing division, items left out, blocks that were not added."""
+        yield from _mistakes(evidence)
+
+    def exercises(self) -> Sequence[Exercise]:
+        """The hand-out's tasks, each with a `global` and a `shared` variant."""
+        vectors = {"global": "global_halving", "shared": "sequential"}
+        rows = {
+            "global": "rows_global",
+            "shared": "rows_shared",
+            "shared, padded": "rows_shared_padded",
+        }
+        cols = {"global": "cols_global", "shared": "cols_shared"}
+        tasks = [
+            ("dot product", "dot", "all", vectors),
+            ("row sums", "sum", "rows", rows),
+            ("row means", "mean", "rows", rows),
+            ("column means", "mean", "cols", cols),
+            ("row maxima", "max", "rows", rows),
+            ("row minima", "min", "rows", rows),
+            ("row sums of squares", "sumsq", "rows", rows),
+        ]
+        return [
+            Exercise(
+                title,
+                LAB.complete({"op": op, "along": along}),
+                variants,
+                (1000, 10_000_000) if along == "all" else (1000, 4000),
+            )
+            for title, op, along, variants in tasks
+        ]
+
+
+def _mistakes(e: Evidence) -> Iterator[Finding]:
+    case, x = e.case, e.input("x")
+    if case["op"] == "mean" and e.same(e.expected * _reduced_items(e)):
+        yield Finding(
+            "not divided", "this is the sum", "divide by the number of items for the mean"
+        )
+        return
+    if case["op"] == "max" and not e.got[e.wrong].any() and (e.expected[e.wrong] < 0).all():
+        yield Finding(
+            "maximum from 0",
+            "0 where all items are negative",
+            "a maximum starts from the least value of the type, or from the first item, not from 0",
+        )
+        return
+    if case["along"] != "all" or case["op"] not in ("sum", "sumsq", "dot"):
+        return
+    terms = x.astype(np.float64)
+    if case["op"] != "sum":
+        terms = terms * (e.input("y") if "y" in e.inputs.arrays else terms)
+    yield from _partial_sums(e, terms if x.dtype.kind == "f" else _integer_terms(e, x))
+
+
+def _integer_terms(e: Evidence, x: Array) -> Array:
+    other = e.input("y") if "y" in e.inputs.arrays else x
+    return x if e.case["op"] == "sum" else x * other
+
+
+def _partial_sums(e: Evidence, terms: Array) -> Iterator[Finding]:
+    n = len(terms)
+
+    def total(part: Array) -> Array:
+        return np.atleast_1d(part.sum(dtype=terms.dtype))
+
+    if e.same(total(terms[:-1])):
+        yield Finding(
+            "the last item is missing",
+            "the sum of all items but the last",
+            "off by one: i < n, not i < n - 1",
+            SANITIZE,
+        )
+    elif e.same(total(terms[1:])):
+        yield Finding(
+            "the first item is missing", "the sum of all items but the first", "start at 0"
+        )
+    elif n > 1 and e.same(2 * total(terms)):
+        yield Finding("twice the sum", "every item is counted twice", "two threads add each item")
+    else:
+        for block in block_sizes(e):
+            whole = n // block * block
+            if 0 < whole < n and e.same(total(terms[:whole])):
+                yield Finding(
+                    "the last partial block",
+                    f"the sum of the first {whole:,} items: the last {n - whole:,} are missing",
+                    f"n is no multiple of {block:,}: launch ceil(n / block) blocks, and load 0 "
+                    "beyond the end",
+                    SANITIZE,
+                )
+                return
+            if block < n and e.same(total(terms[:block])):
+                yield Finding(
+                    "only the first block",
+                    f"the sum of the first {block:,} items",
+                    "every block leaves a partial sum: these must be added too, by a second launch",
+                    "cudalab explain reduction",
+                )
+                return
+        if n >= 64 and e.same(total(terms.reshape(-1)[::2][: n // 2])):
+            yield Finding("every other item", "the sum of every other item", "a stride of 2")
+
+
+def _reduced_items(e: Evidence) -> int:
+    params = e.inputs.params
+    return int(params.get("n") or params["cols" if e.case["along"] == "rows" else "rows"])

@@ -1,0 +1,148 @@
+"""Systems of equations: sizes, tests, mistakes, mutants, libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.labs.evidence import Finding
+from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
+from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Teaching as Base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.labs.evidence import Evidence
+    from cudalab.labs.inputs import Case, HostInputs
+    from cudalab.labs.libraries import Compute, Problem
+    from cudalab.labs.teaching import Params
+
+CONVERGES = "dominant"  # the distribution on which each of the course's iterations does
+# Launch plans that solve any system, and their operations for n unknowns.
+DIRECT = {"lu": lambda n: 2 * n**3 // 3, "gauss_jordan": lambda n: n**3}
+
+
+class SolveLibraries(Libraries):
+    """LAPACK, and cuSOLVER through CuPy."""
+
+    names = (NUMPY, CUPY)
+
+    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The unknowns."""
+        del case
+        return (inputs.params["n"],), inputs.arrays["a"].dtype
+
+    def compute(self, problem: Problem) -> Compute:
+        """LU factors with pivoting by LAPACK."""
+        arrays, out = problem.arrays, problem.out
+
+        def solve_system() -> None:
+            out[...] = problem.xp.linalg.solve(arrays["a"], arrays["f"])
+
+        return solve_system
+
+    def cupy(self, problem: Problem) -> Sequence[Way]:
+        """LU factors and, for a positive definite matrix, its Cholesky factor, by cuSOLVER."""
+        cupy, vendor, out = problem.xp, problem.vendor, problem.out
+        a, f = problem.arrays["a"], problem.arrays["f"]
+        factors = cupy.empty_like(a)
+
+        def solve_lu() -> None:
+            cupy.copyto(factors, a)  # both are overwritten
+            cupy.copyto(out, f)
+            vendor.lapack.gesv(factors, out)
+
+        def solve_cholesky() -> None:
+            out[...] = vendor.lapack.posv(a, f)
+
+        found = [Way(solve_lu, ["cuSOLVER's LU factors"])]
+        if bool((a == a.T).all()):
+            try:
+                with vendor.errstate(linalg="raise"):
+                    solve_cholesky()
+            except np.linalg.LinAlgError:
+                return found
+            notes = ["cuSOLVER's Cholesky factor; only for positive definite matrices"]
+            found.append(Way(solve_cholesky, notes, "Cholesky"))
+        return found
+
+
+class Teaching(Base):
+    """Systems of equations."""
+
+    usual_sizes = Sizes(
+        bench={"cuda": 1024, "cpu": 128},
+        timed={"cuda": 1024, "cpu": 128},
+        sanitized=(20, 70),
+        sample=2,
+        is_order=True,
+    )
+    timed_dist = CONVERGES
+    tests = (
+        PublicTest("nothing at all", 0, "dominant"),
+        PublicTest("one equation", 1, "dominant"),
+        PublicTest("two equations", 2, "random"),
+        PublicTest("tridiagonal", 5, "tridiagonal"),
+        PublicTest("a warp and one", 33, "unsymmetric"),
+        PublicTest("zeros on the diagonal", 40, "pivot"),
+        PublicTest("symmetric", 64, "spd"),
+        PublicTest("several blocks", 130, "random"),
+    )
+    mutants = (Mutant("jacobi", "x0[row] + (f", "x0[row] - (f", "the wrong sign"),)
+    skeleton = Skeleton("jacobi", ("solve/parts/residual.cuh", "solve/parts/spectrum.cuh"))
+    libraries = SolveLibraries()
+    scattered = True
+
+    def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
+        """Any system for a program and a direct method; for an iteration those it converges for."""
+        if dispatch is None or dispatch in DIRECT:
+            return super().public_tests(case, dispatch)
+        return [one._replace(dist=CONVERGES) for one in self.tests if one.dist != "tridiagonal"]
+
+    def flops(self, params: Params) -> int:
+        """LU factors, 2/3 n^3, and the substitutions, 2 n^2."""
+        n = int(params["n"])
+        return 2 * n**3 // 3 + 2 * n * n
+
+    def own_flops(self, dispatch: str, inputs: HostInputs) -> int:
+        """An iteration multiplies by A once."""
+        n = int(inputs.params["n"])
+        return DIRECT[dispatch](n) if dispatch in DIRECT else 2 * n * n
+
+    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+        """The sign, the transposed system, an iteration that ended early, missing pivots."""
+        yield from _mistakes(evidence)
+
+
+def _mistakes(e: Evidence) -> Iterator[Finding]:
+    a, f = (np.asarray(e.inputs.arrays[name], np.float64) for name in ("a", "f"))
+    x = e.got.astype(np.float64)
+    if not np.isfinite(x).all() or x.size == 0:
+        return
+    if not x.any():
+        yield Finding("zeros", "x is 0", "the iteration did not begin, or x was never written")
+    elif np.allclose(a @ x, -f, rtol=1e-3, atol=1e-3 * float(np.abs(f).max())):
+        yield Finding(
+            "the sign", "A x = -f", "the course's iteration is x + alpha (A x - f): mind the sign"
+        )
+    elif x.size > 1 and np.allclose(a.T @ x, f, rtol=1e-3, atol=1e-3 * float(np.abs(f).max())):
+        yield Finding("transposed", "x solves the transposed system", "a[row * n + col]")
+    else:
+        diagonal = np.diag(a)
+        if diagonal.all() and e.same(f / diagonal):
+            yield Finding("one iteration", "x is f over the diagonal", "iterate until it converges")
+        elif (np.abs(diagonal) < 1e-6 * np.abs(a).max()).any():
+            yield Finding(
+                "needs pivoting",
+                "there are zeros or tiny numbers on the diagonal",
+                "exchange rows so that each pivot is the greatest of its column",
+            )
+        else:
+            yield Finding(
+                "not converged",
+                "x does not solve the system as well as it must",
+                "more iterations, a smaller tolerance, or another method",
+                "cudalab explain convergence",
+            )

@@ -1,0 +1,81 @@
+"""The table of a function: sizes, tests, mistakes, mutants, libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.labs.evidence import Finding
+from cudalab.labs.libraries import CUPY, NUMPY, Libraries
+from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Teaching as Base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.labs.evidence import Evidence
+    from cudalab.labs.inputs import Case, HostInputs
+    from cudalab.labs.libraries import Compute, Problem
+
+
+class TableLibraries(Libraries):
+    """Functions of whole arrays."""
+
+    names = (NUMPY, CUPY)
+
+    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The n elements."""
+        del case
+        return (inputs.params["n"],), inputs.arrays["step"].dtype
+
+    def compute(self, problem: Problem) -> Compute:
+        """Three passes over the array."""
+        xp, n = problem.xp, problem.inputs.params["n"]
+        step = np.float32(problem.inputs.arrays["step"].item())
+
+        def tabulate() -> None:
+            x = xp.arange(n, dtype=np.float32)
+            x *= step
+            xp.sqrt(x, out=x)
+            xp.sin(x, out=problem.out)
+
+        return tabulate
+
+
+class Teaching(Base):
+    """The table of a function."""
+
+    usual_sizes = Sizes(
+        bench={"cuda": 1 << 24, "cpu": 1 << 20},
+        timed={"cuda": 32_000_000, "cpu": 500_000},
+        sanitized=(1000,),
+    )
+    tests = (
+        PublicTest("nothing at all", 0, "step"),
+        PublicTest("one element", 1, "step"),
+        PublicTest("a warp and one", 33, "step"),
+        PublicTest("a block and one", 257, "step"),
+        PublicTest("another step", 1000, "random"),
+        PublicTest("many blocks", 70_001, "step"),
+    )
+    mutants = (Mutant("accurate", "(float)i *", "(float)(i + 1) *", "off by one"),)
+    skeleton = Skeleton("accurate")
+    libraries = TableLibraries()
+
+    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+        """Another function, or arguments that begin elsewhere."""
+        yield from _mistakes(evidence)
+
+
+def _mistakes(e: Evidence) -> Iterator[Finding]:
+    step = float(np.asarray(e.inputs.arrays["step"])[0])
+    x = np.arange(e.got.size) * step
+    for pattern, values, cause in (
+        ("sine without the root", np.sin(x), "y = sin(sqrt(x))"),
+        ("root without the sine", np.sqrt(x), "y = sin(sqrt(x))"),
+        ("off by one", np.sin(np.sqrt(x + step)), "x = i * step, and i begins at 0"),
+    ):
+        if e.same(values):
+            yield Finding(pattern, f"this is a table of something else: {pattern}", cause)
+            return

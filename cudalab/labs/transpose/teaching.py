@@ -1,0 +1,111 @@
+"""Transpose: sizes, tests, mistakes, mutants, libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.labs.evidence import TILES, Finding, tile_of
+from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
+from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Teaching as Base
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.labs.evidence import Evidence
+    from cudalab.labs.inputs import Case, HostInputs
+    from cudalab.labs.libraries import Compute, Problem
+    from cudalab.labs.teaching import Params
+
+
+class TransposeLibraries(Libraries):
+    """Copies by NumPy and CuPy; cuBLAS for floats."""
+
+    names = (NUMPY, CUPY)
+
+    def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """A cols x rows matrix."""
+        del case
+        params = inputs.params
+        return (params["cols"], params["rows"]), inputs.arrays["matrix"].dtype
+
+    def compute(self, problem: Problem) -> Compute:
+        """A copy of the array seen from the other side."""
+        return lambda: problem.xp.copyto(problem.out, problem.arrays["matrix"].T)
+
+    def cupy(self, problem: Problem) -> Sequence[Way]:
+        """To cuBLAS, which counts columns first, the transpose is a copy into the other order."""
+        if problem.out.dtype.kind != "f":
+            return super().cupy(problem)
+        matrix, cublas = problem.arrays["matrix"], problem.vendor.cublas
+        target = problem.out.T  # rows x cols, columns first
+
+        def copy() -> None:
+            cublas.geam("N", "N", 1.0, matrix, 0.0, matrix, out=target)
+
+        return [Way(copy, ["cuBLAS geam"])]
+
+
+class Teaching(Base):
+    """Transpose."""
+
+    usual_sizes = Sizes(
+        bench={"cuda": 8192, "cpu": 1024},
+        timed={"cuda": (8192, 8192), "cpu": (700, 700)},
+        sanitized=((33, 70),),
+        sample=(2, 3),
+        is_order=True,
+    )
+    tests = (
+        PublicTest("nothing at all", (0, 0), "uniform"),
+        PublicTest("one element", (1, 1), "uniform"),
+        PublicTest("a single row", (1, 100), "uniform"),
+        PublicTest("a single column", (100, 1), "uniform"),
+        PublicTest("a whole tile", (32, 32), "uniform"),
+        PublicTest("a tile and one", (33, 31), "uniform"),
+        PublicTest("wide", (70, 200), "uniform"),
+        PublicTest("tall", (300, 65), "uniform"),
+    )
+    mutants = (
+        Mutant(
+            "naive", "r < rows && c < cols", "r + 1 < rows && c < cols", "the last row is left out"
+        ),
+        Mutant("naive", "c * rows + r", "r * cols + c", "a copy"),
+    )
+    skeleton = Skeleton("naive")
+    libraries = TransposeLibraries()
+
+    def items(self, inputs: HostInputs, case: Case) -> int:
+        """The elements of the matrix."""
+        del case
+        return int(inputs.params["rows"]) * int(inputs.params["cols"])
+
+    def matrix_shape(self, params: Params) -> tuple[int, int]:
+        """The answer has cols rows and rows columns."""
+        return params["cols"], params["rows"]
+
+    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+        """A copy, and tiles that were moved but not transposed."""
+        yield from _mistakes(evidence)
+
+
+def _mistakes(e: Evidence) -> Iterator[Finding]:
+    matrix = np.asarray(e.inputs.arrays["matrix"])
+    rows, cols = matrix.shape
+    if e.same(matrix) and min(rows, cols) > 1:
+        yield Finding(
+            "the input itself", "the matrix as it was", "out[c * rows + r] = in[r * cols + c]"
+        )
+        return
+    for tile in tile_of(e)[:1] or TILES:
+        if rows % tile == 0 == cols % tile and rows == cols and rows > tile:
+            tiles = matrix.reshape(rows // tile, tile, cols // tile, tile)
+            if e.same(np.ascontiguousarray(tiles.transpose(2, 1, 0, 3)).reshape(cols, rows)):
+                yield Finding(
+                    "tiles moved, not transposed",
+                    f"each tile of {tile} is in its new place, but not transposed itself",
+                    "read the tile of shared memory with x and y exchanged",
+                )
+                return
