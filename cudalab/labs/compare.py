@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ class Mismatches:
     total: int
     first: list[tuple[int, str, str]] = field(default_factory=list)  # index, expected, got
     findings: list[str] = field(default_factory=list)  # what is wrong, in words
+    _: KW_ONLY
     # In words what `first` compares, where that is not element by element: the answer is right or
     # wrong as a whole.
     compared: str = ""

@@ -1,11 +1,13 @@
 """The floor plan: what lies where, and who may use what of whom."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import cudalab
+from cudalab import labs
 
 PACKAGE = Path(cudalab.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
@@ -79,3 +81,72 @@ def test_the_count_of_fields_that_are_given_by_position():
     assert count(five, "@dataclass(frozen=True, kw_only=True)") == 0
     assert count("    a: int\n    _: KW_ONLY\n" + five) == 1
     assert count("    a: int\n    b: int = field(init=False)\n") == 1
+
+
+NAMED_BY = {"explain"}  # its topics and exercises are of certain labs
+
+
+def words_of(text):
+    """The parts of a name or a path; none of a sentence, whose words may be anything."""
+    text = text.strip()
+    return set() if re.search(r"[\s<]", text) else set(re.split(r"[/.:,]", text))
+
+
+def literals(tree):
+    """All strings of a module but docstrings; those inside of f-strings, too."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Module() | ast.ClassDef() | ast.FunctionDef() if ast.get_docstring(node):
+                node.body[0] = ast.Pass()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node
+
+
+def lab_of(path):
+    """The lab in whose folder a module lies, or None."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[1] if parts[0] == "labs" and parts[1] in labs.names() else None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if path.is_relative_to(PACKAGE)],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_a_lab_is_named_in_its_own_folder_only(path):
+    if path.relative_to(PACKAGE).parts[0] in NAMED_BY:
+        return
+    others = set(labs.names()) - {lab_of(path)}
+    found = literals(ast.parse(path.read_text(encoding="utf-8")))
+    assert [(one.lineno, one.value) for one in found if words_of(one.value) & others] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if path.is_relative_to(PACKAGE)],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_nobody_imports_a_lab_but_the_lab_itself(path):
+    """Others get it by `labs.get` and ask it what they need."""
+    others = [f"cudalab.labs.{name}" for name in labs.names() if name != lab_of(path)]
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            imported |= {f"{node.module}.{name.name}" for name in node.names}
+        elif isinstance(node, ast.Import):
+            imported |= {name.name for name in node.names}
+    assert [one for one in imported for lab in others if f"{one}.".startswith(f"{lab}.")] == []
+
+
+def test_a_name_is_found_in_names_and_paths_and_not_in_sentences():
+    found = [
+        name
+        for text in ("scan", "scan/parts/x.cuh", "labs.scan", "a scan of it", "<scan>", "scans")
+        for name in words_of(text) & {"scan"}
+    ]
+    assert found == ["scan"] * 3
+    module = ast.parse(
+        '"""scan"""\ndef f(x):\n    "scan"\n    return "scan" + f"{x}/scan"\ng("table")'
+    )
+    assert {one.value for one in literals(module)} == {"scan", "/scan", "table"}
