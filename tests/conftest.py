@@ -25,6 +25,7 @@ def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a script's background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
+    config.addinivalue_line("markers", "quick: a verdict on every lab and command in a minute")
 
 
 def pytest_collection_modifyitems(config, items):

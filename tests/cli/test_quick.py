@@ -1,0 +1,79 @@
+"""Every lab and every command once, on a small input: `pytest -m quick`, a verdict in a minute."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from cudalab import labs
+from cudalab.cli.app import cli
+
+pytestmark = pytest.mark.quick
+ROOT = Path(labs.__file__).parents[2]
+KERNEL = ROOT / "kernels" / "reduce" / "sequential.cu"
+PROGRAM = ROOT / "tests" / "programs" / "numbers.cu"
+SAMPLE = ROOT / "samples" / "radixsort" / "course.uint32"
+# What a command is typed with, and what it then says. {device} is replaced.
+COMMANDS = {
+    "list": ("list", "split_1bit"),
+    "show": ("show reduce sequential", KERNEL.read_text()),
+    "device": ("device {device}", "Name"),
+    "gen": ("gen reduce --n 3 --dist all-ones", b"\x03" + bytes(3) + b"\x01\0\0\0" * 3),
+    "verify": (f"verify radixsort {SAMPLE}.in.bin {SAMPLE}.out.bin", ""),
+    "run": (f"run --device {{device}} {PROGRAM}", PROGRAM.with_suffix(".txt").read_text()),
+    "bench": (
+        "bench reduce --n 1000 --variants sequential --time-limit 0.1 --device {device}",
+        "sequential",
+    ),
+    "profile": ("profile reduce --n 1000 --variants sequential", "sequential.cu"),
+    "sanitize": ("sanitize reduce --n 100", ": clean"),
+    "new": ("new reduce my.cu", "my.cu"),
+    "check": ("check reduce --kernel given.cu --quick --device {device}", "2 of 2 points"),
+    "grade": (
+        "grade class --lab reduce --out results --quick --device {device}",
+        "1 of 1 judged, 1 passed",
+    ),
+    "selftest": ("selftest --lab table --device {device}", "No verdict was wrong"),
+    "report": ("report reduce --n 1000 --variants sequential --device {device}", "sequential"),
+    "explain": ("explain banks", "The banks of shared memory"),
+    "exercises": ("exercises --size 40 --device {device}", "row means"),
+}
+
+
+def cudalab(folder, *words, stdin=b""):
+    done = subprocess.run(
+        [sys.executable, "-m", "cudalab", *words],
+        input=stdin, capture_output=True, check=False, cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+@pytest.mark.parametrize("lab", labs.names())
+def test_a_lab_answers_what_it_is_given(tmp_path, device_name, lab):
+    given = tmp_path / "in.bin"
+    given.write_bytes(cudalab(tmp_path, "gen", lab, "--n", "40"))
+    answer = cudalab(tmp_path, lab, "--device", device_name, stdin=given.read_bytes())
+    (tmp_path / "out.bin").write_bytes(answer)
+    cudalab(tmp_path, "verify", lab, "in.bin", "out.bin")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_does_its_work(tmp_path, device_name, command):
+    line, says = COMMANDS[command]
+    (tmp_path / "class").mkdir()
+    for copy in (tmp_path / "given.cu", tmp_path / "class" / "anna.cu"):
+        shutil.copyfile(KERNEL, copy)
+    said = cudalab(tmp_path, *line.format(device=device_name).split())
+    assert says in said if isinstance(says, bytes) else says in said.decode()
+
+
+def test_every_command_is_among_them():
+    assert {*cli.list_commands(click.Context(cli))} == {*labs.names(), *COMMANDS}
