@@ -11,7 +11,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
 from cudalab.checker.submit import commands, sanitizing, speed
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import CompileFailure, Kernel
-from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
+from cudalab.checker.verdicts import Clue, Report, ReportedAccuracy, Result, Stage, Status, Why
 from cudalab.errors import (
     CudalabError,
     InputError,
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Attempt, Submission
     from cudalab.labs.base import Lab
+    from cudalab.labs.compare import Accuracy
     from cudalab.labs.inputs import Case
+    from cudalab.system.records import Scalar
 
 STDERR_LINES = 12
 INSTRUMENTED = 1100  # elements: a block and more
@@ -285,8 +287,7 @@ class _Check:
                 self._wrong(attempt, verdict, result)
                 return
             if verdict.accuracy is not None:
-                shown = asdict(verdict.accuracy)
-                result.accuracy = shown | {"says": str(verdict.accuracy)}
+                result.accuracy = _reported(verdict.accuracy)
         if len(attempt.answers) > 1:
             result.notes.append(
                 f"{len(attempt.answers)} different answers in {attempt.runs} runs, all within the "
@@ -330,7 +331,7 @@ class _Check:
         result.details += verdict.lines
         result.clues += [Clue(f.pattern, f.says, f.cause, f.look) for f in verdict.findings]
         if verdict.accuracy is not None:
-            result.accuracy = asdict(verdict.accuracy) | {"says": str(verdict.accuracy)}
+            result.accuracy = _reported(verdict.accuracy)
         if len(attempt.answers) > 1:
             result.clues.insert(
                 0,
@@ -534,5 +535,11 @@ def _fail(result: Result, why: Why, says: str) -> None:
     result.status, result.why, result.says = Status.FAILED, why, says
 
 
-def _plain(case: Case) -> dict[str, object]:
+def _reported(accuracy: Accuracy) -> ReportedAccuracy:
+    """How near to its bound an answer comes, as the report says it."""
+    numbers = accuracy.error, accuracy.bound, accuracy.index
+    return ReportedAccuracy(*numbers, accuracy.what, says=str(accuracy))
+
+
+def _plain(case: Case) -> dict[str, Scalar]:
     return {name: value for name, value in case.items() if isinstance(value, str | int | float)}

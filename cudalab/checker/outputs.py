@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from cudalab.checker.verdicts import Report, Result, Stage, Status
@@ -16,7 +16,6 @@ from cudalab.errors import CudalabError, ExitCode
 if TYPE_CHECKING:
     from pathlib import Path
 
-Json = dict[str, Any]
 STDERR_SHOWN = 8  # lines
 # testlib's: ok, wrong answer, presentation error, failure of the checker itself.
 OK, WRONG, PRESENTATION, FAIL = 0, 1, 2, 3
@@ -139,7 +138,7 @@ def gradescope(report: Report) -> str:
         leaderboard = [
             {"name": f"times {speed.reference}", "value": round(speed.ratio, 3), "order": "asc"}
         ]
-    result: Json = {
+    result: dict[str, object] = {
         "output": "\n".join(
             [sandbox_line(report), *(f"{one.name}: skipped: {one.says}" for one in skipped)]
         ),
@@ -160,7 +159,7 @@ def check50(report: Report) -> str:
     for name, one in _cases(report):
         passed = {Status.PASSED: True, Status.FAILED: False}.get(one.status)
         rationale = None if passed else headline_of(one)
-        cause: Json | None = None
+        cause: dict[str, str | None] | None = None
         if not passed:
             helped = [line for line in explained(one) if line]
             cause = {"rationale": rationale, "help": "\n".join(helped) or None}
@@ -335,7 +334,7 @@ def _test_words(test: Result) -> str:
     if test.status is not Status.PASSED:
         return test.says
     if test.accuracy:
-        return str(test.accuracy["says"])
+        return test.accuracy.says
     return next((note for note in test.notes if "different answers" in note or "left" in note), "")
 
 

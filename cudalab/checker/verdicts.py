@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cudalab.errors import ExitCode
+from cudalab.microscope.findings import FindingRow  # noqa: TC001 - read at run time by `records`
+from cudalab.system import records
+from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Json = dict[str, Any]
 FORMAT = "cudalab check 1"
 
 
@@ -61,6 +63,17 @@ class Clue:
     look: str = ""
 
 
+@dataclass
+class ReportedAccuracy:
+    """How near to its bound an answer comes, in numbers and in words."""
+
+    error: float
+    bound: float
+    index: int | None  # None: of the answer as a whole
+    what: str
+    says: str = field(kw_only=True)
+
+
 @dataclass(kw_only=True)
 class Result:
     """One test."""
@@ -82,7 +95,7 @@ class Result:
     seconds: float = 0.0
     cpu_s: float = 0.0
     peak_bytes: int = 0
-    accuracy: Json | None = None
+    accuracy: ReportedAccuracy | None = None
     stderr: str = ""
 
 
@@ -97,7 +110,7 @@ class Stage:
     details: list[str] = field(default_factory=list)
     why: Why = Why.NOTHING
     seconds: float = 0.0
-    findings: list[Json] = field(default_factory=list)  # of the sanitizer
+    findings: list[FindingRow] = field(default_factory=list)  # of the sanitizer
 
 
 @dataclass(kw_only=True)
@@ -135,7 +148,7 @@ class Report:
     tests: list[Result] = field(default_factory=list)
     speed: SpeedResult | None = None
     notes: list[str] = field(default_factory=list)
-    case: Json = field(default_factory=dict)
+    case: dict[str, Scalar] = field(default_factory=dict)
     seconds: float = 0.0
     digest: str = ""  # of the submission's bytes
     version: str = ""
@@ -182,8 +195,8 @@ class Report:
         """The stage called `name`, if it came to that."""
         return next((stage for stage in self.stages if stage.name == name), None)
 
-    def json(self) -> Json:
-        """For --json, and for the results of a class."""
+    def json(self) -> dict[str, object]:
+        """What --json writes, and what is stored for a class."""
         derived = {
             "format": FORMAT,
             "passed": self.passed,
@@ -194,22 +207,7 @@ class Report:
         return derived | asdict(self)
 
 
-def from_json(value: Mapping[str, Any]) -> Report:
-    """The report that `Report.json` described."""
-    fields = {name: value[name] for name in Report.__dataclass_fields__ if name in value}
-    stages = [
-        Stage(**{**s, "status": Status(s["status"]), "why": Why(s["why"])}) for s in value["stages"]
-    ]
-    tests = [
-        Result(
-            **{
-                **t,
-                "status": Status(t["status"]),
-                "why": Why(t["why"]),
-                "clues": [Clue(**clue) for clue in t["clues"]],
-            }
-        )
-        for t in value["tests"]
-    ]
-    speed = SpeedResult(**value["speed"]) if value["speed"] else None
-    return Report(**{**fields, "stages": stages, "tests": tests, "speed": speed})
+def from_json(parsed: Mapping[str, object]) -> Report:
+    """The report that `Report.json` described. InputError names what is not as it was written."""
+    own = {field.name: parsed[field.name] for field in fields(Report) if field.name in parsed}
+    return records.read(Report, own)

@@ -476,7 +476,7 @@ def grade(
         labs.get(name),
         submissions,
         out,
-        grading.Wanted(kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler),
+        grading.GradeOptions(kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler),
         asked,
         {key: value for key, value in given.items() if value is not None},
     )

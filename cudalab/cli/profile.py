@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
+    from cudalab.microscope.findings import Findings
     from cudalab.microscope.profile import Data, Profile
-    from cudalab.microscope.sanitize import Document, Report
+    from cudalab.microscope.sanitize import Report
 
 BUDGET_S = 15.0  # of tracing a variant; compiling and what is not traced come on top
 PROFILE_KILL_AFTER_S = 300.0  # of a student's file
@@ -482,8 +483,9 @@ def sanitize(
 
 def watched(
     asked: Chosen, sizes: tuple[Size, ...], orders: int, kill_after: float
-) -> tuple[int, Document]:
+) -> tuple[int, Findings]:
     """Do it in a child process that may crash or hang; its exit status, and what it found."""
+    from cudalab.microscope import findings
     from cudalab.microscope import sanitize as sanitizer
     from cudalab.system.supervise import supervise
 
@@ -498,7 +500,7 @@ def watched(
             ended = sanitizer.crash_row(error, "infinite_loop")
         except KernelError as error:
             ended = sanitizer.crash_row(error, "crash")
-        document = sanitizer.read(report.path)
+        document = findings.read(report.path)
     kinds = {row.kind for row in document.findings}
     if ended and ended.kind not in kinds:
         document = replace(document, clean=False, findings=[ended, *document.findings])
@@ -559,7 +561,7 @@ def at_full_speed(asked: Chosen, size: Size) -> int:
     return 0
 
 
-def show_findings(document: Document) -> None:
+def show_findings(document: Findings) -> None:
     """Print the findings, or that there are none."""
     from cudalab.output import terminal
 

@@ -20,9 +20,8 @@ from cudalab.formats import as_bytes, output_file, write_all
 from cudalab.labs import registry
 from cudalab.labs.compare import show
 from cudalab.language import source
+from cudalab.microscope.findings import FindingRow, Findings
 from cudalab.microscope.profile import texts_of
-from cudalab.system import records
-from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 Identity = tuple[object, ...]  # of a mistake
 
-SCHEMA = "cudalab-sanitize/1"
 POISONS = (0xA5, 0x5A)  # what an output holds before two runs; no byte of an answer follows both
 ORDERS = 3  # of blocks and warps in which a kernel is run, where nobody says how many
 LEFT = "left"  # detail of a barrier that a thread has left the kernel without
@@ -374,59 +372,6 @@ def _bytes(count: int) -> str:
 # Running -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class FindingRow:
-    """A finding and its explanation, flat, with the lines of the source that it names."""
-
-    kind: str
-    title: str
-    note: bool
-    kernel: str
-    file: str
-    line: int
-    block: list[int]
-    thread: list[int]
-    access: str | None
-    space: str | None
-    bytes: int
-    buffer: str | None
-    index: int | None
-    beyond: int | None
-    other_file: str | None
-    other_line: int | None
-    other_block: list[int] | None
-    other_thread: list[int] | None
-    other_access: str | None
-    missing: str | None
-    detail: str
-    count: int
-    input: str
-    code: str
-    other_code: str | None
-    what: str
-    why: str
-    cure: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Document:
-    """All that was found in one variant; docs/profile.md describes its JSON."""
-
-    schema: str = SCHEMA
-    lab: str
-    variant: str
-    file: str
-    case: dict[str, Scalar]
-    inputs: list[str]
-    clean: bool
-    findings: list[FindingRow]  # errors first, then notes
-
-
-def read(path: Path) -> Document:
-    """The document that a `Report` has written."""
-    return records.read(Document, json.loads(path.read_text(encoding="utf-8")))
-
-
 @dataclass
 class Report:
     """What is found so far; written to `path` each time, since the next kernel may crash."""
@@ -466,9 +411,9 @@ class Report:
         with output_file(self.path) as fd:
             write_all(fd, [json.dumps(asdict(self.document())).encode()], str(self.path))
 
-    def document(self) -> Document:
+    def document(self) -> Findings:
         """Errors first, then notes, each in the order in which they were found."""
-        return Document(
+        return Findings(
             lab=self.lab.name,
             variant=self.variant.name,
             file=self.variant.label,

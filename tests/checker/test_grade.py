@@ -464,15 +464,33 @@ def test_times_are_taken_alone():
     assert max(map(len, seen)) > 1
 
 
+def judged(seed):
+    """The report of a submission that has passed one test."""
+    report = verdicts.Report(
+        lab="reduce",
+        submission="a",
+        kind="kernel",
+        device="cpu",
+        sandbox="bwrap",
+        sandbox_words="",
+        seed=seed,
+        plan="public",
+    )
+    passed = verdicts.Status.PASSED
+    report.tests = [verdicts.Result(name="n", size="1", dist="uniform", seed=seed, status=passed)]
+    return report
+
+
 def test_a_result_is_stored_once(tmp_path):
     with store.Store(tmp_path) as kept:
         kept.add([Entry("a", Path("a.cu"))])
         kept.begin("a")
-        kept.finish("a", {"x": 1}, [3, 1])
+        report = judged(seed=1)
+        kept.finish("a", report, [3, 1])
         with pytest.raises(AssertionError, match="twice"):
-            kept.finish("a", {"x": 2}, [])
+            kept.finish("a", judged(seed=2), [])
         (row,) = kept.rows()
-        assert (row.state, row.attempts, row.report) == (store.DONE, 1, {"x": 1})
+        assert (row.state, row.attempts, row.report) == (store.DONE, 1, report)
         assert row.prints == {1, 3}
         kept.add([Entry("a", Path("a.cu"))])
         assert kept.waiting() == []

@@ -22,7 +22,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
-from cudalab.microscope import profile, sanitize
+from cudalab.microscope import findings, profile, sanitize
 
 BROKEN = Path(__file__).parents[1] / "broken"
 COMMAND = [sys.executable, "-m", "cudalab", "sanitize"]
@@ -144,7 +144,7 @@ def test_the_same_mistake_is_one_finding(tmp_path):
     turned = finding("race", place=Place(FILE, 26), other_place=Place(FILE, 31), count=4)
     found.add([one], "n = 10")
     found.add([turned, finding("race"), finding("same_word", note=True)], "n = 20")
-    document = sanitize.read(found.path)
+    document = findings.read(found.path)
     assert document == found.document()
     assert [(row.kind, row.count) for row in document.findings] == [
         ("race", 5),

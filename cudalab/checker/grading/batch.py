@@ -17,7 +17,6 @@ from cudalab import labs
 from cudalab.checker import cases, judge
 from cudalab.checker.grading import similar, unpack
 from cudalab.checker.sandbox import sandbox
-from cudalab.checker.settings import Settings
 from cudalab.checker.submit.program import Program, device_for
 from cudalab.checker.submit.submission import Command, Kernel
 from cudalab.checker.verdicts import Status
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from cudalab.checker.grading.store import Store
     from cudalab.checker.grading.unpack import Entry
-    from cudalab.checker.sandbox.sandbox import Limits
+    from cudalab.checker.options import JudgingOptions
     from cudalab.checker.submit.submission import Submission
     from cudalab.checker.verdicts import Report
     from cudalab.labs.base import Lab
@@ -51,20 +50,10 @@ class Task:
     command: str  # of kind command: the words, run in the submission's folder
     file: str  # within the submission; empty: found
     given: Case
-    device: str
-    threads: int | None
-    sandbox: str
-    seed: int
-    quick: bool
-    strict: bool
-    tests: str | None  # the path of the instructor's file
+    judging: JudgingOptions  # with the seed that all submissions share
     speed: cases.Speed | None
-    limits: Limits
-    sanitize: bool
-    timing: bool
-    time_limit_s: float
     payload: tuple[str, bytes] | None = None  # file name and bytes, where paths mean nothing
-    tests_text: str | None = None
+    tests_text: str | None = None  # of the instructor's file, where paths mean nothing
 
 
 @dataclass
@@ -108,7 +97,7 @@ class Turns:
 def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Report, frozenset[int]]:
     """Judge one submission; what cannot be judged in it is a verdict, too."""
     lab = labs.get(task.lab)
-    walls = sandbox.choose(task.sandbox)
+    walls = sandbox.choose(task.judging.sandbox)
     with tempfile.TemporaryDirectory(prefix="cudalab-grade-") as name:
         folder = Path(name)
         try:
@@ -118,14 +107,7 @@ def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Repor
             plan = _plan(lab, task, submission, folder)
         except (unpack.BadSubmissionError, HeaderError) as error:
             return refuse(task, error)
-        settings = Settings(
-            task.seed,
-            limits=task.limits,
-            jobs=1,
-            sanitize=task.sanitize,
-            timing=task.timing,
-            time_limit_s=task.time_limit_s,
-        )
+        settings = task.judging.settings(jobs=1)
         if turns is not None:
             settings = replace(settings, together=turns.together, alone=turns.alone)
         try:
@@ -138,8 +120,11 @@ def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Repor
 
 def refuse(task: Task, error: CudalabError) -> tuple[Report, frozenset[int]]:
     """The result of a submission in which there is nothing to judge."""
-    walls = sandbox.choose(task.sandbox)
-    report = judge.refused(task.lab, task.name, task.kind, task.device, walls, task.seed, error)
+    walls = sandbox.choose(task.judging.sandbox)
+    settings = task.judging.settings()
+    report = judge.refused(
+        task.lab, task.name, task.kind, task.judging.device, walls, settings.seed, error
+    )
     return report, frozenset()
 
 
@@ -159,11 +144,11 @@ def find(lab: Lab, task: Task, folder: Path, walls: sandbox.Sandbox) -> Submissi
             name=task.name,
             folder=folder,
             files=tuple(unpack.sources(folder)),
-            device="any" if task.device == "auto" else task.device,
+            device="any" if task.judging.device == "auto" else task.judging.device,
         )
     if not files:
         raise unpack.BadSubmissionError("there is no .cu file", "--command runs other programs")
-    device = task.device
+    device = task.judging.device
     if device == "auto" and kind == "kernel":
         from cudalab.backends import choose_device  # noqa: PLC0415 - asks the driver
 
@@ -180,7 +165,7 @@ def find(lab: Lab, task: Task, folder: Path, walls: sandbox.Sandbox) -> Submissi
             sandbox=walls,
             device=device,
             label=label,
-            threads=task.threads,
+            threads=task.judging.threads,
         )
     return Program(files, walls, task.name, device_for(device))
 
@@ -207,17 +192,17 @@ def _python(folder: Path, file: str) -> list[str]:
 
 def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:
     given = cases.case_for(lab, task.given, submission.variant)
-    if task.tests:
-        path = Path(task.tests)
+    if task.judging.tests:
+        path = task.judging.tests
         if task.tests_text is not None and not path.is_file():  # another machine
             path = folder / "tests.toml"
             path.write_text(task.tests_text, encoding="utf-8")
         plan = cases.load(path, lab, given)
     else:
-        plan = cases.public(lab, given, submission.variant, quick=task.quick)
+        plan = cases.public(lab, given, submission.variant, quick=task.judging.quick)
     if submission.variant is not None:
         registry.check_applies(submission.variant, lab, lab.complete(given))
-    plan = cases.strict(plan) if task.strict else plan
+    plan = cases.strict(plan) if task.judging.strict else plan
     return replace(plan, speed=task.speed or plan.speed)
 
 
@@ -244,7 +229,7 @@ def run(store: Store, entries: dict[str, Entry], task: Task, jobs: int, progress
     """Judge all that is waiting, `jobs` at a time; each result is stored at once."""
     waiting = store.waiting()
     total, done = len(entries), len(entries) - len(waiting)
-    turns = Turns() if task.timing and jobs > 1 else None
+    turns = Turns() if not task.judging.no_time and jobs > 1 else None
     progress("", done, total)
     with ThreadPoolExecutor(jobs) as pool:
         running: dict[Future[tuple[Report, frozenset[int]]], str] = {}
@@ -277,4 +262,4 @@ def take(store: Store, name: str, result: Callable[[], tuple[Report, frozenset[i
     if broken:
         store.fail(name, "\n".join([broken[0].says, *broken[0].details]))
     else:
-        store.finish(name, report.json(), prints)
+        store.finish(name, report, prints)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab import __version__
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class GradeOptions:
     """The options of `grade` alone."""
 
     kind: str
@@ -39,8 +39,8 @@ def grade(
     lab: Lab,
     submissions: Path,
     out: Path,
-    wanted: Wanted,
-    asked: JudgingOptions,
+    options: GradeOptions,
+    judging: JudgingOptions,
     given: dict[str, Any],
 ) -> int:
     """Judge what is waiting, then write the summary. 0 when all have been judged."""
@@ -55,9 +55,9 @@ def grade(
             f"--out {out} lies in {submissions}: the next call would take it for a submission",
             hint="name a folder beside the submissions",
         )
-    walls = sandbox.choose(asked.sandbox)  # one that does not work is an error now, not later
+    walls = sandbox.choose(judging.sandbox)  # one that does not work is an error now, not later
     with store.Store(out) as kept:
-        task = _task(lab, wanted, asked, given, kept)
+        task = _task(lab, options, judging, given, kept)
         changed = kept.add(entries.values())
         with terminal.BenchProgress() as progress:
             progress.begin(f"grading {lab.name}: {len(entries)} submissions, sandbox {walls.kind}")
@@ -65,67 +65,61 @@ def grade(
             def tell(name: str, done: int, total: int) -> None:
                 progress.update(done / total, f"{done} of {total} {name}")
 
-            if wanted.scheduler:
+            if options.scheduler:
                 from cudalab.checker.grading import cluster  # noqa: PLC0415 - an extra
 
-                cluster.run(kept, entries, task, wanted.scheduler, tell)
+                cluster.run(kept, entries, task, options.scheduler, tell)
             else:
-                batch.run(kept, entries, task, wanted.jobs or usable_cores(), tell)
+                batch.run(kept, entries, task, options.jobs or usable_cores(), tell)
         return _sum_up(lab, kept, out, walls, changed)
 
 
 def _task(
-    lab: Lab, wanted: Wanted, asked: JudgingOptions, given: dict[str, Any], kept: Store
+    lab: Lab, options: GradeOptions, judging: JudgingOptions, given: dict[str, Any], kept: Store
 ) -> batch.Task:
     """What is the same for all. The seed is that of the first call, so all have the same inputs."""
+    judging.limits()  # a size that is none is an error now, and not in every submission
     text = None
-    if asked.tests:  # the instructor's mistakes are found now, and not in every submission
-        cases.load(asked.tests, lab, given)
-        text = asked.tests.read_text(encoding="utf-8")
-    if asked.reference:
-        registry.find(lab, asked.reference)
+    if judging.tests:  # the instructor's mistakes are found now, and not in every submission
+        cases.load(judging.tests, lab, given)
+        text = judging.tests.read_text(encoding="utf-8")
+    if judging.reference:
+        registry.find(lab, judging.reference)
     speed = None
-    if asked.reference or asked.speed_points is not None:
-        speed = cases.Speed(asked.speed_points or 0.0, reference=asked.reference)
+    if judging.reference or judging.speed_points is not None:
+        speed = cases.Speed(judging.speed_points or 0.0, reference=judging.reference)
     settings = kept.settle(
         {
             "version": __version__,
             "lab": lab.name,
             "given": given,
-            "kind": wanted.kind,
-            "command": wanted.command,
-            "file": wanted.file,
+            "kind": options.kind,
+            "command": options.command,
+            "file": options.file,
             "tests": hashlib.sha256(text.encode()).hexdigest() if text else None,
-            "quick": asked.quick,
-            "strict": asked.strict,
-            "device": asked.device,
-            "seed": cases.fresh_seed() if asked.seed is None else asked.seed,
+            "quick": judging.quick,
+            "strict": judging.strict,
+            "device": judging.device,
+            "seed": cases.fresh_seed() if judging.seed is None else judging.seed,
         }
     )
-    if asked.seed is not None and settings["seed"] != asked.seed:
+    if judging.seed is not None and settings["seed"] != judging.seed:
         raise UsageError(
             f"these results were begun with --seed {settings['seed']}", hint="use another --out"
         )
     return batch.Task(
         lab=lab.name,
         name="",
-        kind=wanted.kind,
-        command=wanted.command,
-        file=wanted.file,
+        kind=options.kind,
+        command=options.command,
+        file=options.file,
         given=given,
-        device=asked.device,
-        threads=asked.threads,
-        sandbox=asked.sandbox,
-        seed=settings["seed"],
-        quick=asked.quick,
-        strict=asked.strict,
-        tests=str(asked.tests.absolute()) if asked.tests else None,
+        judging=replace(
+            judging,
+            seed=settings["seed"],
+            tests=judging.tests.absolute() if judging.tests else None,
+        ),
         speed=speed,
-        limits=asked.limits(),
-        sanitize=not asked.no_sanitize,
-        timing=not asked.no_time,
-        time_limit_s=asked.time_limit,
-        payload=None,
         tests_text=text,
     )
 

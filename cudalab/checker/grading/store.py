@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from cudalab.checker import verdicts
 from cudalab.checker.grading import unpack
 from cudalab.errors import CudalabError, UsageError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.checker.grading.unpack import Entry
+    from cudalab.checker.verdicts import Report
 
 WAITING, RUNNING, DONE, BROKEN = "waiting", "running", "done", "broken"
 WITHDRAWN = "withdrawn"  # gone before it was judged
@@ -47,7 +49,7 @@ class Row:
     path: str
     state: str
     attempts: int
-    report: dict[str, Any] | None
+    report: Report | None
     prints: frozenset[int]
     problem: str | None
 
@@ -78,7 +80,7 @@ class Store:
         self._db.close()
         os.close(self._lock)
 
-    def settle(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def settle(self, settings: dict[str, object]) -> dict[str, Any]:
         """Keep the settings of the first call; later ones must have the same, but for the seed."""
         settings = {"format": FORMAT, **settings}
         kept = dict(self._db.execute("SELECT name, value FROM settings").fetchall())
@@ -139,12 +141,12 @@ class Store:
             (RUNNING, time.time(), name),
         )
 
-    def finish(self, name: str, report: dict[str, Any], prints: Iterable[int]) -> None:
+    def finish(self, name: str, report: Report, prints: Iterable[int]) -> None:
         """It has been judged: one transaction, so it is there in full or not at all."""
         changed = self._db.execute(
             "UPDATE submissions SET state = ?, finished = ?, report = ?, prints = ?, problem = NULL"
             " WHERE name = ? AND state != ?",
-            (DONE, time.time(), json.dumps(report), json.dumps(sorted(prints)), name, DONE),
+            (DONE, time.time(), json.dumps(report.json()), json.dumps(sorted(prints)), name, DONE),
         )
         if changed.rowcount != 1:
             raise AssertionError(f"{name} was judged twice")
@@ -168,7 +170,7 @@ class Store:
                 path=path,
                 state=state,
                 attempts=attempts,
-                report=json.loads(report) if report else None,
+                report=verdicts.from_json(json.loads(report)) if report else None,
                 prints=frozenset(json.loads(prints)) if prints else frozenset(),
                 problem=problem,
             )

@@ -6,9 +6,9 @@ import csv
 import io
 from collections import Counter
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cudalab.checker import outputs, verdicts
+from cudalab.checker import outputs
 from cudalab.checker.grading import similar
 from cudalab.checker.grading.store import DONE
 from cudalab.checker.verdicts import Status
@@ -31,11 +31,7 @@ WIDTH, BAR_HEIGHT, ROW_HEIGHT = 640, 140, 22
 
 def reports(rows: Iterable[Row]) -> dict[str, Report]:
     """The reports of those that were judged."""
-    return {
-        row.name: verdicts.from_json(row.report)
-        for row in rows
-        if row.state == DONE and row.report is not None
-    }
+    return {row.name: row.report for row in rows if row.state == DONE and row.report is not None}
 
 
 def similar_pairs(
@@ -59,23 +55,23 @@ def similar_pairs(
 
 def table(rows: Sequence[Row], found: dict[str, Report], pairs: Sequence[Pair]) -> str:
     """CSV, a line a submission."""
-    twins: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for pair in pairs:
-        twins.setdefault(pair.one, []).append(pair.two)
-        twins.setdefault(pair.two, []).append(pair.one)
+        alike.setdefault(pair.one, []).append(pair.two)
+        alike.setdefault(pair.two, []).append(pair.one)
     held = io.StringIO()
     writer = csv.DictWriter(held, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        line: dict[str, Any] = {"name": _cell(row.name), "state": row.state}
-        line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(twins.get(row.name, [])))}
+        line: dict[str, object] = {"name": _cell(row.name), "state": row.state}
+        line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(alike.get(row.name, [])))}
         if row.name in found:
             line |= _cells(found[row.name])
         writer.writerow(line)
     return held.getvalue()
 
 
-def _cells(report: Report) -> dict[str, Any]:
+def _cells(report: Report) -> dict[str, object]:
     why, pattern = first_failure(report)
     compiled = report.stage("compile")
     return {

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cudalab.checker.cases import option_words
 from cudalab.checker.sandbox.sandbox import Limits, without_boxes
 from cudalab.checker.verdicts import Stage, Status, Why
-from cudalab.errors import ExitCode
+from cudalab.errors import ExitCode, InputError
+from cudalab.microscope.findings import from_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.submission import Kernel
     from cudalab.labs.inputs import Case
+    from cudalab.microscope.findings import Findings
 
 LIMITS = Limits(seconds=120, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MOST_TOLD = 3
@@ -44,13 +45,10 @@ def stage(
     if path is None:
         command += ["--seed", str(seed)]
     data, says = submission.run_on_source(command, LIMITS, "report.json", path)
-    report: Any = None
     if data is not None:
-        with suppress(ValueError):
-            report = json.loads(data)
-    if not isinstance(report, dict) or not isinstance(report.get("findings"), list):
-        return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {says}")
-    return _stage_of(report, look)
+        with suppress(ValueError, InputError):
+            return _stage_of(from_json(data), look)
+    return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {says}")
 
 
 def program_stage(submission: Program, path: Path, look: str) -> Stage:
@@ -76,20 +74,19 @@ def program_stage(submission: Program, path: Path, look: str) -> Stage:
     return Stage("sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER)
 
 
-def _stage_of(report: dict[str, Any], look: str) -> Stage:
-    findings = [one for one in report["findings"] if isinstance(one, dict)]
-    wrong = [one for one in findings if one.get("kind") == WRONG_ANSWER]
-    findings = [one for one in findings if one not in wrong]  # the tests say so
-    errors = [one for one in findings if not one.get("note")]
-    if not errors and (report.get("clean") or wrong):
+def _stage_of(report: Findings, look: str) -> Stage:
+    wrong = [one for one in report.findings if one.kind == WRONG_ANSWER]
+    findings = [one for one in report.findings if one not in wrong]  # the tests say so
+    errors = [one for one in findings if not one.note]
+    if not errors and (report.clean or wrong):
         says = "no race, no lost barrier, nothing out of bounds"
-        notes = [f"note: {one.get('title')}: {one.get('what')}" for one in findings]
+        notes = [f"note: {one.title}: {one.what}" for one in findings]
         return Stage("sanitize", Status.PASSED, says=says, details=notes, findings=findings)
     details = []
     for one in errors[:MOST_TOLD]:
-        details.append(f"{one.get('title', one.get('kind'))}: {one.get('what', '')}")
-        if one.get("cure"):
-            details.append(f"  {one['cure']}")
+        details.append(f"{one.title}: {one.what}")
+        if one.cure:
+            details.append(f"  {one.cure}")
     if len(errors) > MOST_TOLD:
         details.append(f"and {len(errors) - MOST_TOLD} more")
     details.append(f"see: {look}")

@@ -1,0 +1,73 @@
+"""What `sanitize` has found in one variant, as it is stored; docs/profile.md describes the JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudalab.system import records
+from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = "cudalab-sanitize/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingRow:
+    """A finding and its explanation, flat, with the lines of the source that it names."""
+
+    kind: str
+    title: str
+    note: bool
+    kernel: str
+    file: str
+    line: int
+    block: list[int]
+    thread: list[int]
+    access: str | None
+    space: str | None
+    bytes: int
+    buffer: str | None
+    index: int | None
+    beyond: int | None
+    other_file: str | None
+    other_line: int | None
+    other_block: list[int] | None
+    other_thread: list[int] | None
+    other_access: str | None
+    missing: str | None
+    detail: str
+    count: int
+    input: str
+    code: str
+    other_code: str | None
+    what: str
+    why: str
+    cure: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """All that was found in one variant; docs/profile.md describes its JSON."""
+
+    schema: str = SCHEMA
+    lab: str
+    variant: str
+    file: str
+    case: dict[str, Scalar]
+    inputs: list[str]
+    clean: bool
+    findings: list[FindingRow]  # errors first, then notes
+
+
+def read(path: Path) -> Findings:
+    """A file of findings."""
+    return from_json(path.read_text(encoding="utf-8"))
+
+
+def from_json(text: str | bytes) -> Findings:
+    """Findings from their JSON. ValueError for other text, InputError for other JSON."""
+    return records.read(Findings, json.loads(text))
