@@ -31,25 +31,31 @@ def merged(documents: Sequence[Document], lab: str) -> Merged:
     runs = [one for one in documents if any(table.lab == lab for table in one.tables)]
     runs = runs or [documents[0]]
     facts = [_facts(run) for run in runs]
-    differing = [
-        label
-        for label in dict.fromkeys(label for known in facts for label in known)
-        if len({known.get(label) for known in facts}) > 1
-    ]
+    differing = _differing(facts)
     tables = []
     for run, known in zip(runs, facts, strict=True):
         values = "; ".join(f"{label}: {known.get(label, 'unknown')}" for label in differing)
         notes = [f"the run of this table: {values}"] if differing else []
         tables += _noted([table for table in run.tables if table.lab == lab], notes)
-    busy = [process for run in runs for process in run.environment.other_processes]
-    caches = [cache for run in runs for cache in run.conditions.caches]
-    document = replace(
-        runs[0],
-        environment=replace(runs[0].environment, other_processes=list(dict.fromkeys(busy))),
-        conditions=replace(runs[0].conditions, caches=list(dict.fromkeys(caches))),
-        tables=tables,
+    return Merged(replace(_conditions_of_all(runs), tables=tables), differing)
+
+
+def _differing(facts: Sequence[dict[str, str]]) -> list[str]:
+    """The labels of the facts that are not the same in all runs."""
+    labels = dict.fromkeys(label for known in facts for label in known)
+    return [label for label in labels if len({known.get(label) for known in facts}) > 1]
+
+
+def _conditions_of_all(runs: Sequence[Document]) -> Document:
+    """The first run, with the states of the caches and the other processes of all."""
+    first = runs[0]
+    busy = dict.fromkeys(process for run in runs for process in run.environment.other_processes)
+    caches = dict.fromkeys(cache for run in runs for cache in run.conditions.caches)
+    return replace(
+        first,
+        environment=replace(first.environment, other_processes=list(busy)),
+        conditions=replace(first.conditions, caches=list(caches)),
     )
-    return Merged(document, differing)
 
 
 def _check_one_device(documents: Sequence[Document]) -> None:
