@@ -537,8 +537,13 @@ def _fail(result: Result, why: Why, says: str) -> None:
 
 def _reported(accuracy: Accuracy) -> ReportedAccuracy:
     """How near to its bound an answer comes, as the report says it."""
-    numbers = accuracy.error, accuracy.bound, accuracy.index
-    return ReportedAccuracy(*numbers, accuracy.what, says=str(accuracy))
+    return ReportedAccuracy(
+        error=accuracy.error,
+        bound=accuracy.bound,
+        index=accuracy.index,
+        what=accuracy.what,
+        says=str(accuracy),
+    )
 
 
 def _plain(case: Case) -> dict[str, Scalar]:

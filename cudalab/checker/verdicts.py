@@ -63,7 +63,7 @@ class Clue:
     look: str = ""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ReportedAccuracy:
     """How near to its bound an answer comes, in numbers and in words."""
 
@@ -71,7 +71,7 @@ class ReportedAccuracy:
     bound: float
     index: int | None  # None: of the answer as a whole
     what: str
-    says: str = field(kw_only=True)
+    says: str
 
 
 @dataclass(kw_only=True)
