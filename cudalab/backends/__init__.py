@@ -75,4 +75,5 @@ def emulated(name: str) -> bool:
 
 def defaults_of(name: str) -> str:
     """The device whose default variants and sizes the one called `name` takes."""
-    return DEVICES[name].defaults_of or name
+    kind = DEVICES.get(name)
+    return (kind and kind.defaults_of) or name

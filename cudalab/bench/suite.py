@@ -10,7 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cudalab.backends import defaults_of, emulated
+from cudalab.backends import emulated
 from cudalab.backends.meter import open_meter
 from cudalab.bench import bounds, measure, results
 from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
@@ -179,9 +179,7 @@ class Suite:
         right = [e for e in entries.found if e.row.status is Status.OK and e.row.comparable]
         if not right:
             return None
-        defaults = [
-            e for e in right if e.variant and defaults_of(self.device.name) in e.variant.default
-        ]
+        defaults = [e for e in right if e.variant and e.variant.is_default_on(self.device.name)]
         best = min(defaults or right, key=lambda entry: min(entry.row.kept().values()))
         assert best.variant is not None
         self.progress.step("end to end")
@@ -405,7 +403,7 @@ def choose(lab: Lab, case: Case, wanted: str | None, device: Device) -> Chosen:
     notes = [f"left out: {', '.join(names)}: {reason}" for reason, names in why.items()]
     if wanted == ALL:
         return able, notes
-    ends = [v for v in able if v is able[0] or defaults_of(device.name) in v.default]
+    ends = [v for v in able if v is able[0] or v.is_default_on(device.name)]
     others = len(able) - len(ends)
     return ends, [f"{others} more with --variants all"] if others else []
 

@@ -16,13 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import __version__
+from cudalab.backends import emulated
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import Verdict, examine
 from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
 from cudalab.checker.submit import commands, sanitizing, speed
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import CompileFailure, Kernel
-from cudalab.checker.verdicts import Clue, Report, ReportedAccuracy, Result, Stage, Status, Why
+from cudalab.checker.verdicts import (
+    ANY_DEVICE,
+    Clue,
+    Report,
+    ReportedAccuracy,
+    Result,
+    Stage,
+    Status,
+    Why,
+)
 from cudalab.errors import (
     CudalabError,
     InputError,
@@ -393,8 +403,8 @@ class _Check:
     # Sanitize and time ---------------------------------------------------------------------------
 
     def _can_sanitize(self) -> bool:
-        on_cpu = self.submission.device == "cpu"
-        return self.settings.sanitize and on_cpu and isinstance(self.submission, Kernel | Program)
+        on_host = self.submission.device != ANY_DEVICE and emulated(self.submission.device)
+        return self.settings.sanitize and on_host and isinstance(self.submission, Kernel | Program)
 
     def _sanitize(self, failed: int | None) -> bool:
         """Whether the sanitizer finds nothing: on small inputs, or on that of a failed test."""
@@ -487,7 +497,7 @@ class _Check:
 @contextmanager
 def turn(device: str) -> Iterator[None]:
     """One check at a time on a GPU; the others wait. A program may use the GPU if there is one."""
-    if device == "cpu" or (device == "any" and not has_gpu()):
+    if not has_gpu() if device == ANY_DEVICE else emulated(device):
         yield
         return
     gpu = exclusive.visible_gpu()

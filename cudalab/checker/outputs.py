@@ -10,7 +10,8 @@ import sys
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from cudalab.checker.verdicts import Report, Result, Stage, Status
+from cudalab.backends import DEVICES, emulated
+from cudalab.checker.verdicts import ANY_DEVICE, Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
 
 if TYPE_CHECKING:
@@ -309,11 +310,12 @@ def show(report: Report) -> None:
 
 
 def _device_words(report: Report) -> str:
-    return {
-        "cpu": ", CPU device: right or wrong, but no GPU's speed",
-        "cuda": ", GPU",
-        "any": ", as a program",
-    }.get(report.device, "")
+    if report.device == ANY_DEVICE:
+        return ", as a program"
+    if report.device not in DEVICES:  # of a run that was refused before it had one
+        return ""
+    on_host = emulated(report.device)
+    return ", CPU device: right or wrong, but no GPU's speed" if on_host else ", GPU"
 
 
 def _rows(report: Report) -> list[tuple[str, str, str, str]]:

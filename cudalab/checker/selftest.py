@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import labs
+from cudalab.backends import emulated
 from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
 from cudalab.checker.sandbox.sandbox import Limits, MiB
@@ -86,7 +87,7 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
                 group = "lossy variants" if variant.precision else "variants"
                 yield Job(group, name, variant.name, variant.summary)
         for mutant in lab.teaching.mutants:
-            if device == "cpu" or "barrier" not in mutant.mistake:
+            if emulated(device) or "barrier" not in mutant.mistake:
                 title = f"{mutant.variant}: {mutant.mistake}"
                 yield Job("mutants", name, title, mutant.mistake, mutant=mutant)
     for path in sorted(CHEATS.iterdir()):
@@ -96,7 +97,7 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
             summary = re.search(r'summary\s*=\s*"([^"]*)"', text)
             what = labels.get("summary") or (summary[1] if summary else "")
             on_host = path.stem in ("constructor", "host_call", "patched_clock")
-            if labels["lab"] in chosen and (device == "cpu" or not on_host):
+            if labels["lab"] in chosen and (emulated(device) or not on_host):
                 yield Job(
                     "cheats",
                     labels["lab"],
@@ -118,7 +119,7 @@ def run(
     results: list[Finding] = []
     alone = [job for job in found if job.needs in ("timing", "alone")]
     together = [job for job in found if job not in alone]
-    workers = min(workers, MOST_ON_A_GPU) if device == "cuda" else workers
+    workers = workers if emulated(device) else min(workers, MOST_ON_A_GPU)
     with judge.turn(device):  # the GPU, for all of them: no times are taken while several run
         with ThreadPoolExecutor(workers) as pool:
             for finding in pool.map(lambda job: _judge(job, walls, device), together):
@@ -149,7 +150,7 @@ def _check(job: Job, walls: Sandbox, device: str) -> Report:
         submission = _submission(job, lab, walls, device, stack)
         settings = Settings(
             cases.fresh_seed(),
-            limits=GPU_LIMITS if submission.device == "cuda" else LIMITS,
+            limits=LIMITS if emulated(submission.device) else GPU_LIMITS,
             jobs=4 if job.needs == "alone" else 1,
             has_turn=True,
             sanitize=job.group == "mutants",
@@ -232,7 +233,7 @@ def worth(results: Sequence[Finding], walls: Sandbox, device: str) -> list[str]:
             "read files and reach the network; install bubblewrap, or judge only what people "
             "whom you trust hand in."
         )
-    if device == "cpu":
+    if emulated(device):
         lines.append(
             "Right and wrong mean the same on a GPU, but for inline PTX and what depends on "
             "timing; times on this device say nothing about a GPU's."

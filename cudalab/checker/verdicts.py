@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FORMAT = "cudalab check 1"
 
+ANY_DEVICE = "any"  # of a program, which may use what there is
+
 
 class Status(StrEnum):
     """Of a test or a stage."""

@@ -295,7 +295,7 @@ def run(
     **options: Any,
 ) -> int:
     """Measure, and print each table when it is there."""
-    from cudalab.backends import choose_device, open_device
+    from cudalab.backends import choose_device, emulated, open_device
     from cudalab.bench import grids
     from cudalab.bench.comparison import check_comparable
     from cudalab.bench.files import device_lines
@@ -311,7 +311,7 @@ def run(
     check(selection, device)
     busy: list[str] = []
     with ExitStack() as stack:
-        if device == "cuda":
+        if not emulated(device):
             gpu = exclusive.visible_gpu()
             stack.enter_context(exclusive.alone(gpu))
             busy = exclusive.other_processes(gpu)

@@ -291,10 +291,12 @@ def make_submission(
     command: tuple[str, ...] = (),
 ) -> Any:
     """The submission that was named."""
-    from cudalab.checker.submit.program import Program, device_for
+    from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.speed import OURS
     from cudalab.checker.submit.submission import Command, Kernel
+    from cudalab.checker.verdicts import ANY_DEVICE
     from cudalab.labs import registry
+    from cudalab.program.build import device_for
 
     if variant:
         found = registry.find(lab, variant)
@@ -332,7 +334,7 @@ def make_submission(
         name=shlex.join(command),
         readable=visible(command),
         hidden=tuple(path.absolute() for path in (asked.tests,) if path),
-        device="any" if asked.device == "auto" else asked.device,
+        device=ANY_DEVICE if asked.device == "auto" else asked.device,
     )
 
 

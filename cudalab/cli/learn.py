@@ -65,7 +65,7 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
     Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
     that agree, and times. Exit status 3 when one does not agree.
     """
-    from cudalab.backends import choose_device, open_device
+    from cudalab.backends import choose_device, emulated, open_device
     from cudalab.bench import suite
     from cudalab.explain import exercises as course
     from cudalab.output import terminal
@@ -74,7 +74,7 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
     device = choose_device() if device == "auto" else device
     asked = [size for group in sizes for size in group] or None
     with ExitStack() as stack:
-        if device == "cuda":
+        if not emulated(device):
             stack.enter_context(exclusive.alone(exclusive.visible_gpu()))
         opened = stack.enter_context(open_device(device, threads))
         progress = stack.enter_context(terminal.BenchProgress())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.backends import DEVICES
+from cudalab.backends import DEVICES, able_devices, emulated
 from cudalab.cli.failures import in_words
 from cudalab.cli.options import (
     CASE_HELP,
@@ -144,7 +144,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--device",
-    type=click.Choice(DEVICES),
+    type=click.Choice(list(DEVICES)),
     default="cpu",
     show_default=True,
     help="cuda: the counters of the GPU itself, read by Nsight Compute.",
@@ -187,7 +187,7 @@ def profile(
     check_data()
     if kernel and variants:
         exclude("--variants", "--kernel")
-    if banks != "32" and (options["device"] == "cuda" or options["compare_devices"]):
+    if banks != "32" and (not emulated(options["device"]) or options["compare_devices"]):
         raise UsageError("--banks 16 counts on the CPU device only", hint="a GPU has 32 banks")
     if kernel:
         kill_after = kill_after or PROFILE_KILL_AFTER_S
@@ -243,7 +243,7 @@ def run_profile(
     from cudalab.microscope.show import show
     from cudalab.output import terminal
 
-    on_gpu = device == "cuda" or compare_devices
+    on_gpu = compare_devices or not emulated(device)
     if on_gpu:
         ncu.find_ncu()  # before anything is computed
     case = case_of(lab, given)
@@ -261,7 +261,7 @@ def run_profile(
     ):
         progress.begin(f"profile {lab.name}")
         loaded = asked.load(size, Path(folder))
-        if device == "cpu" or compare_devices:
+        if compare_devices or emulated(device):
             found.append(on_cpu(asked, loaded, banks, blocks, progress))
         if on_gpu:
             progress.step("Nsight Compute")
@@ -285,7 +285,6 @@ def choose(
     lab: Lab, case: Case, kernel: Path | None, wanted: str | None, device: str
 ) -> tuple[list[Variant], list[str]]:
     """The student's file, the variants that were named, or the ends of the GPU's ladder."""
-    from cudalab.backends.cpu.device import CpuDevice
     from cudalab.labs import registry
 
     if kernel:
@@ -301,12 +300,12 @@ def choose(
     computing = [
         variant
         for variant in every
-        if variant.computes(case) and not (device == "cpu" and variant.missing(CpuDevice.features))
+        if variant.computes(case) and device in able_devices(variant.requires)
     ]
     if wanted == "all":
         left = [variant.name for variant in every if variant not in computing]
         return computing, [f"left out: {', '.join(left)}"] if left else []
-    ends = [v for v in computing if v is computing[0] or "cuda" in v.default]
+    ends = [v for v in computing if v is computing[0] or not all(map(emulated, v.default))]
     others = len(computing) - len(ends)
     return ends, [f"{others} more with --variants all"] if others else []
 

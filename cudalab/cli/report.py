@@ -171,7 +171,7 @@ def measure(
     **options: Any,
 ) -> tuple[Document, int]:
     """The results of several calls of bench as one: over sizes, then over launch shapes."""
-    from cudalab.backends import choose_device, open_device
+    from cudalab.backends import choose_device, emulated, open_device
     from cudalab.bench.document import as_json, save
     from cudalab.bench.suite import Suite, exit_code
     from cudalab.output import terminal
@@ -188,7 +188,7 @@ def measure(
 
     with ExitStack() as stack:
         busy: list[str] = []
-        if device == "cuda":
+        if not emulated(device):
             gpu = exclusive.visible_gpu()
             stack.enter_context(exclusive.alone(gpu))
             busy = exclusive.other_processes(gpu)

@@ -94,7 +94,7 @@ def run(
         if sanitize or profile:
             check_alone(device, output, sanitize=sanitize, profile=profile)
             return observed(files, include, define, arguments, sanitize=sanitize)
-        if device == "cuda" and not has_gpu():
+        if needs_gpu(device) and not has_gpu():
             raise NoDeviceError(
                 "the program cannot be run on a GPU: there is none here",
                 hint="leave out --device cuda: the program runs on the CPU device",
@@ -114,11 +114,18 @@ def run(
         raise failure from None
 
 
+def needs_gpu(device: str) -> bool:
+    """Whether the device was chosen, and is a GPU."""
+    from cudalab.backends import emulated
+
+    return device != "auto" and not emulated(device)
+
+
 def check_alone(device: str, output: Path | None, *, sanitize: bool, profile: bool) -> None:
     """The instrument is the CPU device's, and it looks for one thing at a time."""
     if sanitize and profile:
         raise UsageError("--sanitize and --profile exclude each other", hint="run it twice")
-    if device == "cuda":
+    if needs_gpu(device):
         raise UsageError(
             "--sanitize and --profile are of the CPU device",
             hint="leave out --device cuda; on a GPU: compute-sanitizer, ncu, with -o BINARY",

@@ -17,6 +17,7 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cudalab.backends import defaults_of
 from cudalab.errors import CudalabError, HeaderError
 from cudalab.language import source
 
@@ -60,6 +61,10 @@ class Variant:
     def missing(self, features: frozenset[str]) -> list[str]:
         """What the variant requires and a device with `features` lacks."""
         return [feature for feature in self.requires if feature not in features]
+
+    def is_default_on(self, device: str) -> bool:
+        """Whether the device takes it, for the cases it computes, when no variant is named."""
+        return defaults_of(device) in self.default
 
     @property
     def architecture(self) -> str | None:

@@ -61,7 +61,8 @@ def default(
     Of several defaults, the last in teaching order whose requirements the device's `features` meet.
     """
     for variant in reversed(variants(lab)):
-        if device in variant.default and variant.computes(case) and not variant.missing(features):
+        able = variant.computes(case) and not variant.missing(features)
+        if able and variant.is_default_on(device):
             return variant
     wanted = ", ".join(f"{axis} {value}" for axis, value in case.items())
     raise UsageError(
@@ -203,7 +204,8 @@ class _Validator:
         devices = self._strings(key, value)
         for device in devices:
             if device not in DEVICES:
-                raise self.error(key, f"default: unknown device '{device}': one of cuda, cpu")
+                known = ", ".join(DEVICES)
+                raise self.error(key, f"default: unknown device '{device}': one of {known}")
         return devices
 
     def _deterministic(self, key: str, value: object) -> bool:

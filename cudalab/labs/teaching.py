@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from cudalab.backends import defaults_of
 from cudalab.labs.libraries import Libraries
 
 if TYPE_CHECKING:
@@ -118,12 +119,12 @@ class Teaching:
     def bench_size(self, case: Case, device: str) -> Size:
         """The size that bench measures when none is named. UsageError where one must be named."""
         sizes = self.sizes(case).bench
-        return sizes.get(device, sizes[OTHERS])
+        return sizes.get(defaults_of(device), sizes[OTHERS])
 
     def timed_size(self, case: Case, device: str) -> Size:
         """The size that check measures when none is named."""
         sizes = self.sizes(case).timed
-        return sizes.get(device, sizes[OTHERS])
+        return sizes.get(defaults_of(device), sizes[OTHERS])
 
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
         """The inputs of a check; `dispatch` is the launch plan of a kernel file, None a program."""

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudalab.backends import DEVICES, emulated
 from cudalab.backends.cpu.flags import HOST, PROGRAM, RUNTIME, processor, with_users
 from cudalab.errors import NoDeviceError
 from cudalab.program.files import gather
@@ -49,13 +50,12 @@ def executable(
 
     `device` may be "auto": where there is a GPU nvcc compiles it, else it is for the CPU device.
     """
-    if device == "auto":
-        device = "cuda" if has_gpu() else "cpu"
+    device = device_for(device)
     options = options_of(include, define)
     gathered = gather(files, include)
     binary = binary_for(gathered, options, device)
     if not binary.exists():
-        make = build_for_cpu if device == "cpu" else build_with_nvcc
+        make = build_for_cpu if emulated(device) else build_with_nvcc
         make(gathered, len(files), options, binary)
     return binary
 
@@ -63,6 +63,12 @@ def executable(
 def options_of(include: Sequence[str], define: Sequence[str]) -> list[str]:
     """What the compiler is told."""
     return [*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define)]
+
+
+def device_for(name: str) -> str:
+    """The device called `name`; of "auto" a GPU where there is one, for nvcc needs no PyCUDA."""
+    able = (each for each, kind in DEVICES.items() if kind.emulated or has_gpu())
+    return next(able) if name == "auto" else name
 
 
 def has_gpu() -> bool:
@@ -88,10 +94,10 @@ def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Pa
     parts: list[str | bytes] = [device, *options]
     for file in files:
         parts += [file.label, file.text]
-    if device == "cuda":
-        parts += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
-    else:
+    if emulated(device):
         parts += [*with_users(PROGRAM), os.environ.get("CXX", ""), processor(), *runtime_sources()]
+    else:
+        parts += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
     return cache_dir("programs") / f"{Path(files[0].path).stem}-{digest(*parts)}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cudalab
-from cudalab import labs
+from cudalab import backends, labs
 
 PACKAGE = Path(cudalab.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
@@ -150,3 +150,37 @@ def test_a_name_is_found_in_names_and_paths_and_not_in_sentences():
         '"""scan"""\ndef f(x):\n    "scan"\n    return "scan" + f"{x}/scan"\ng("table")'
     )
     assert {one.value for one in literals(module)} == {"scan", "/scan", "table"}
+
+
+def compared(tree):
+    """The strings that a module compares with: by ==, by in, and in the cases of a match."""
+    for node in ast.walk(tree):
+        sides = []
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.MatchValue):
+            sides = [node.value]
+        for side in sides:
+            parts = side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side]
+            yield from (
+                (part.value, part.lineno) for part in parts if isinstance(part, ast.Constant)
+            )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if path.is_relative_to(PACKAGE) and "backends" not in path.parts],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_no_module_asks_for_a_device_by_its_name(path):
+    """Devices differ by what they can be asked; their names are keys of the registry."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert [found for found in compared(tree) if found[0] in backends.DEVICES] == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    ['device == "cuda"', '"cpu" != name', 'name in ("cuda", "cpu")', 'match d:\n case "cpu": ...'],
+)
+def test_comparisons_with_a_device_s_name_are_seen(code):
+    assert {value for value, _ in compared(ast.parse(code))} & set(backends.DEVICES)

@@ -63,6 +63,6 @@ def swept_variants(lab: Lab, case: Case, device: str, features: frozenset[str]) 
         for variant in registry.variants(lab)
         if variant.computes(case) and not variant.missing(features) and launch_shapes(variant)
     ]
-    usual = next((variant for variant in able if device in variant.default), None)
+    usual = next((variant for variant in able if variant.is_default_on(device)), None)
     chosen = {variant.name: variant for variant in (*able[:1], usual) if variant}
     return list(chosen.values())

@@ -17,12 +17,13 @@ from cudalab import labs
 from cudalab.checker import cases, judge
 from cudalab.checker.grading import similar, unpack
 from cudalab.checker.sandbox import sandbox
-from cudalab.checker.submit.program import Program, device_for
+from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import Command, Kernel
-from cudalab.checker.verdicts import Status
+from cudalab.checker.verdicts import ANY_DEVICE, Status
 from cudalab.errors import CudalabError, HeaderError, UsageError
 from cudalab.labs import registry
 from cudalab.language import source
+from cudalab.program.build import device_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -144,7 +145,7 @@ def find(lab: Lab, task: Task, folder: Path, walls: sandbox.Sandbox) -> Submissi
             name=task.name,
             folder=folder,
             files=tuple(unpack.sources(folder)),
-            device="any" if task.judging.device == "auto" else task.judging.device,
+            device=ANY_DEVICE if task.judging.device == "auto" else task.judging.device,
         )
     if not files:
         raise unpack.BadSubmissionError("there is no .cu file", "--command runs other programs")

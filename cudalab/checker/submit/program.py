@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
+from cudalab.backends import emulated
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
     CompileFailure,
@@ -20,7 +21,6 @@ from cudalab.checker.submit.submission import (
 )
 from cudalab.checker.verdicts import Why
 from cudalab.errors import NoDeviceError
-from cudalab.program.build import has_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case
 
 NO_COMPILER = "NoDeviceError"
-
-
-def device_for(wanted: str) -> str:
-    """What "auto" means for a whole program: it needs a GPU and nvcc, and no PyCUDA."""
-    return ("cuda" if has_gpu() else "cpu") if wanted == "auto" else wanted
 
 
 @dataclass
@@ -61,10 +56,10 @@ class Program:
     def compile(self, cases: Sequence[Case]) -> str:
         """Compile inside the sandbox."""
         del cases
-        box = self._stack.enter_context(self.sandbox.box(gpu=self.device == "cuda"))
+        box = self._stack.enter_context(self.sandbox.box(gpu=not emulated(self.device)))
         copy_sources(self.files, box.path / "source")
         cache = box.path / "cache"
-        if self.device == "cpu":
+        if emulated(self.device):
             copy_runtimes(cache, programs=True)
         imports = self.sandbox.imports
         box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
@@ -76,7 +71,7 @@ class Program:
         protect(box.path)
         (box.path / "program").chmod(0o755)
         self._made = box.path
-        return "compiled for the CPU device" if self.device == "cpu" else "compiled by nvcc"
+        return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
 
     def attempt(
         self,
@@ -92,7 +87,7 @@ class Program:
         assert self._made is not None, "compile first"
         with ExitStack() as stack:
             box = stack.enter_context(
-                self.sandbox.box(readable=(self._made,), gpu=self.device == "cuda")
+                self.sandbox.box(readable=(self._made,), gpu=not emulated(self.device))
             )
             given = path.open("rb")  # the stack closes it
             stack.callback(given.close)

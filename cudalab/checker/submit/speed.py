@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudalab.backends import DEVICES, emulated
 from cudalab.bench import stats
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine
@@ -57,7 +58,7 @@ def measure(
     lab: Lab, submission: Submission, case: Case, plan: Plan, size: Size, settings: Settings
 ) -> tuple[SpeedResult | None, Stage]:
     """The stage `time`. CudalabError where there is nothing to compare with."""
-    device = submission.device if submission.device in ("cpu", "cuda") else _device()
+    device = submission.device if submission.device in DEVICES else _device()
     reference = (
         registry.find(lab, plan.speed.reference)
         if plan.speed.reference
@@ -79,7 +80,7 @@ def measure(
                 )
                 stack.callback(twin.close)
                 twin.compile([case])
-                if device == "cuda":
+                if not emulated(device):
                     times = _by_bench(lab, submission, twin, case, size, settings)
                     what = "kernels, by the device's clock"
                 else:
@@ -333,18 +334,14 @@ def _device() -> str:
 
 def _features(device: str) -> frozenset[str]:
     """What the reference may require; of a GPU all, for the worker says what is missing."""
-    if device == "cpu":
-        from cudalab.backends.cpu.device import CpuDevice  # noqa: PLC0415 - not beside a GPU
-
-        return CpuDevice.features
-    return _gpu_features()
+    return DEVICES[device].load().possible_features if emulated(device) else _gpu_features(device)
 
 
-def _gpu_features() -> frozenset[str]:
+def _gpu_features(device: str) -> frozenset[str]:
     """Asked in a process of its own: a grader that holds a context holds the GPU's memory too."""
     ask = (
         "from cudalab.backends import open_device\n"
-        "with open_device('cuda') as device: print(' '.join(device.features))"
+        f"with open_device({device!r}) as device: print(' '.join(device.features))"
     )
     done = subprocess.run(
         [sys.executable, "-c", ask],

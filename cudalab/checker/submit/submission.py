@@ -20,10 +20,11 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from cudalab.backends import emulated
 from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, read_regular
 from cudalab.checker.submit import host_code
 from cudalab.checker.submit.guard import LAUNCHING
-from cudalab.checker.verdicts import Why
+from cudalab.checker.verdicts import ANY_DEVICE, Why
 from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.evidence import Launches
@@ -138,7 +139,7 @@ class Command:
     kind: str = "command"
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
-    device: str = "any"
+    device: str = ANY_DEVICE
     folder: Path | None = None  # copied into each box; the program starts in it
     variant: Variant | None = None
     extra_env: dict[str, str] = field(default_factory=dict)
@@ -185,7 +186,7 @@ class Command:
                 self.sandbox.box(
                     readable=self.readable,
                     hidden=self.hidden,
-                    gpu=self.device != "cpu",
+                    gpu=self.device == ANY_DEVICE or not emulated(self.device),
                     extra_env=self._environment(),
                 )
             )
@@ -294,7 +295,7 @@ class Kernel:
                 if self.trusted:
                     raise
                 raise CompileFailure(Why.COMPILE, error.message, error.hint or "") from None
-        box = self._stack.enter_context(self.sandbox.box(gpu=self.device == "cuda"))
+        box = self._stack.enter_context(self.sandbox.box(gpu=not emulated(self.device)))
         self._fill(box)
         self._made = box.path
         spec = self._spec(box.path, "compile", cases=_distinct(cases))
@@ -303,11 +304,11 @@ class Kernel:
         if report is None:
             self._compile_failed(box.path, outcome)
         assert report is not None
-        if self.device == "cpu" and not self.trusted:
+        if emulated(self.device) and not self.trusted:
             for library in report.get("libraries", []):
                 _look_into(Path(library), box.path)
         protect(box.path)
-        return "compiled for the CPU device" if self.device == "cpu" else "compiled by nvcc"
+        return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
 
     def attempt(
         self,
@@ -368,7 +369,7 @@ class Kernel:
         """A box for one run: it can read what was compiled."""
         assert self._made is not None, "compile first"
         return self.sandbox.box(
-            readable=(self._made,), gpu=self.device == "cuda", extra_env=self._environment()
+            readable=(self._made,), gpu=not emulated(self.device), extra_env=self._environment()
         )
 
     def work(
@@ -427,7 +428,7 @@ class Kernel:
         """Copy the file and what may lie beside it; give it the runtime that the grader built."""
         if not self.trusted:
             copy_sources([self.path], box.path / "source")
-        if self.device == "cpu" and not self.trusted:
+        if emulated(self.device) and not self.trusted:
             from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
 
             runtime = compiler.runtime_library()
@@ -491,7 +492,7 @@ class Kernel:
         self, folder: Path, outcome: Outcome, report: dict[str, Any] | None, limits: Limits
     ) -> Attempt:
         broken = failure(outcome) if report is not None else worker_failure(outcome)
-        if broken.why is Why.GRADER and self.device == "cpu" and (folder / LAUNCHING).exists():
+        if broken.why is Why.GRADER and emulated(self.device) and (folder / LAUNCHING).exists():
             return replace(broken, why=Why.CRASH, says=WRECKED)
         if broken.why and (report is None or "error" not in report):
             return broken

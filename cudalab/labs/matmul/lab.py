@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from cudalab.backends import emulated
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab, Option, blocks_for
@@ -65,7 +66,7 @@ class MatMul(Lab):
         in float32 (docs/performance/matmul.md); the inputs' parameter `policy` is what the user is
         told then. Other variants follow for devices that lack what the first ones require.
         """
-        if device != "cuda":
+        if emulated(device):
             return None
         m, k, n = (inputs.params[name] for name in "mkn")
         names = []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from cudalab.backends import emulated
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.compare import Mismatches, compare_exact
@@ -56,7 +57,7 @@ class RadixSort(KeySort):
         """On a GPU: sweeps for more keys or pairs than can be split, and for few pairs."""
         least, most = (LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS) if _is_pairs(case) else (0, MOST_SPLIT)
         split = least <= inputs.params["n"] <= most
-        return ("onesweep",) if device == "cuda" and not split else None
+        return None if split or emulated(device) else ("onesweep",)
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n keys and, with pairs, n values: rows of one array."""

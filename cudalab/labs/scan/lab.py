@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cudalab.backends import emulated
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
@@ -56,7 +57,7 @@ class Scan(Lab):
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
         """On a GPU: large tiles where the array has enough of them to keep it busy."""
         long = inputs.params["n"] * np.dtype(case["dtype"]).itemsize >= LONG_BYTES
-        return "lookback_prefetch" if device == "cuda" and long else None
+        return "lookback_prefetch" if long and not emulated(device) else None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n elements of the case's dtype."""
