@@ -1,4 +1,4 @@
-"""What can go wrong, in words for the person at the terminal."""
+"""The errors that a user can cause, and the exit status of each."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ class ExitCode(IntEnum):
     meaning: str
 
     def __new__(cls, value: int, meaning: str) -> Self:
-        """Make a member that is an int and knows what it tells."""
+        """Make a member that is an int with a meaning."""
         code = int.__new__(cls, value)
         code._value_ = value
         code.meaning = meaning
@@ -21,16 +21,16 @@ class ExitCode(IntEnum):
     OK = 0, "the answer is complete"
     ERROR = 1, "bad input, out of memory, or a kernel that crashed"
     USAGE = 2, "wrong command line"
-    WRONG_ANSWER = 3, "judged and found wrong: an answer, a kernel, a speed"
+    WRONG_ANSWER = 3, "the verdict is negative: a wrong answer, kernel or speed"
     NO_DEVICE = 4, "no such device, no compiler, or a feature that the device lacks"
     COMPILE_ERROR = 5, "the compiler rejected a kernel"
     TIME_LIMIT = 6, "ended by `--kill-after`"
-    RUN_FAILED = 125, "`run`: the program could not be started; else the program's own status"
+    RUN_FAILED = 125, "`run` could not start the program; otherwise the program's own status"
     INTERRUPTED = 130, "interrupted (Ctrl-C)"
 
 
 class CudalabError(Exception):
-    """An expected failure: what, where, expected and got (`message`); what to do next (`hint`)."""
+    """A failure with a `message` (what, where, expected and got) and a `hint` (what to do next)."""
 
     exit_code = ExitCode.ERROR
 
@@ -41,15 +41,15 @@ class CudalabError(Exception):
 
 
 class InputError(CudalabError):
-    """The bytes on stdin are not what the lab's format promises."""
+    """The bytes on stdin do not follow the lab's format."""
 
 
 class KernelError(CudalabError):
-    """A kernel did something that no kernel may do: a crash, a deadlock, a divergent barrier."""
+    """A kernel failed while running: a crash, a deadlock, a divergent barrier."""
 
 
 class DeviceMemoryError(CudalabError):
-    """An allocation did not fit the device's memory."""
+    """An allocation did not fit in the device's memory."""
 
 
 class HeaderError(CudalabError):
@@ -69,7 +69,7 @@ class WrongAnswer(CudalabError):  # noqa: N818 - a verdict, not a malfunction
 
 
 class NoDeviceError(CudalabError):
-    """The device, its compiler or a feature that the variant requires is not there."""
+    """The device, its compiler or a feature that the variant requires is missing."""
 
     exit_code = ExitCode.NO_DEVICE
 
@@ -81,7 +81,7 @@ class KernelCompileError(CudalabError):
 
 
 class ToolchainError(CudalabError):
-    """Compiling failed and no kernel is to blame: a full disk, a compiler that does not work."""
+    """Compilation failed through no fault of a kernel: a full disk, a broken compiler."""
 
 
 class TimeLimitError(CudalabError):
@@ -91,6 +91,6 @@ class TimeLimitError(CudalabError):
 
 
 def end_by_closed_pipe() -> None:
-    """End this process as a closed output pipe ends any Unix filter; Python ignores the signal."""
+    """End this process by SIGPIPE, like any Unix filter; Python ignores the signal by default."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGPIPE)

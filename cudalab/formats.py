@@ -1,7 +1,7 @@
-"""The course's binary streams: an int32 header, then little-endian elements, nothing else.
+"""The course's binary streams: an int32 header, then little-endian elements, and nothing else.
 
 Input is read straight into its destination (a pinned bounce buffer or the CPU device's memory),
-so a pipe and a regular file take the same path and 512 MB are never held twice.
+so pipes and regular files take the same path, and no input is held in memory twice.
 Output is written once, after the last kernel has succeeded.
 """
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-READ_BYTES = 1 << 26  # one read() at most: long enough to be cheap, short enough for Ctrl-C
+READ_BYTES = 1 << 26  # maximum of one read(): long enough to be cheap, short enough for Ctrl-C
 _TEXT = frozenset(b"\t\n\r" + bytes(range(0x20, 0x7F)))
-PIPE_BYTES = 1 << 20  # what Linux grants without privileges; the default of 64 KiB costs time
+PIPE_BYTES = 1 << 20  # the most that Linux grants without privileges; the default, 64 KiB, is slow
 
 
 class InputStream:
-    """A binary input that knows where it is, so that an error can name the byte."""
+    """A binary input that tracks its position, so that errors can name the byte."""
 
     def __init__(self, fd: int, name: str = "stdin") -> None:
         """Read from the file descriptor `fd`; messages call it `name`."""
@@ -45,14 +45,14 @@ class InputStream:
         self._is_text = False  # the header's bytes are printable
         self._announced = 0  # bytes of the header and of all payloads announced so far
         status = os.fstat(fd)
-        self.size: int | None = None  # total bytes from here, where the file system knows
+        self.size: int | None = None  # total bytes from here on, if the file system knows
         if stat.S_ISREG(status.st_mode):
             self.size = max(status.st_size - os.lseek(fd, 0, os.SEEK_CUR), 0)
         else:
             widen_pipe(fd)
 
     def header(self, *names: str) -> tuple[int, ...]:
-        """Read one non-negative int32 per name. InputError when cut short or negative."""
+        """Read one non-negative int32 per name. InputError if truncated or negative."""
         values = self.scalars("<" + "i" * len(names), names)
         for position, (name, value) in enumerate(zip(names, values, strict=True)):
             if value < 0:
@@ -77,7 +77,7 @@ class InputStream:
         return struct.unpack(layout, raw)
 
     def payload(self, name: str, dtype: DTypeLike, *shape: int) -> Payload:
-        """Announce the next array of the stream; a regular file's length is checked at once."""
+        """Announce the stream's next array; the length of a regular file is checked at once."""
         payload = Payload(self, name, np.dtype(dtype), shape)
         if self.size is not None:
             start = max(self._announced, self.offset)
@@ -89,7 +89,7 @@ class InputStream:
     def truncated(self, payload: Payload, start: int, got: int) -> InputError:
         """Describe a stream that ends `got` bytes into `payload`."""
         dimensions = " x ".join(str(d) for d in payload.shape)
-        hint = "the header's count and the element type (--dtype) decide the length"
+        hint = "the header's count and the element type (--dtype) determine the length"
         if self._is_text:
             hint = (
                 "the input looks like text: it must be binary, as `cudalab gen LAB` writes it; "
@@ -103,7 +103,7 @@ class InputStream:
         )
 
     def trailing_bytes(self) -> bool:
-        """Whether bytes follow the payload. Never waits for a pipe that stays open."""
+        """Whether bytes follow the payload. Never blocks on a pipe that stays open."""
         if self.size is not None:
             return self.offset < self.size
         readable, _, _ = select.select([self.fd], [], [], 0)
@@ -125,7 +125,7 @@ class InputStream:
 
 
 class Payload:
-    """An array of a stream that is still to be read, piece by piece and once."""
+    """An array in a stream, to be read once, piece by piece."""
 
     def __init__(
         self, stream: InputStream, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
@@ -140,7 +140,7 @@ class Payload:
         self._got = 0
 
     def readinto(self, view: memoryview) -> None:
-        """Fill `view` (bytes) with the next part of the array. InputError when the stream ends."""
+        """Fill `view` (bytes) with the next part of the array. InputError if the stream ends."""
         began = time.perf_counter()
         start = self.stream.offset - self._got
         got = self.stream._fill(view)  # noqa: SLF001 - the two classes are one reader
@@ -162,7 +162,7 @@ class Payload:
         return array
 
     def mapped(self) -> np.ndarray[Any, Any]:
-        """The whole array; one in a regular file is mapped into memory, not read."""
+        """The whole array; a regular file is mapped into memory instead of read."""
         stream = self.stream
         if stream.size is None or self.nbytes == 0:
             return self.array()
@@ -180,7 +180,7 @@ def as_bytes(array: np.ndarray[Any, Any]) -> memoryview:
 
 
 def widen_pipe(fd: int) -> None:
-    """Ask Linux for a larger pipe buffer; anything that is no pipe, or refuses, stays as it is."""
+    """Ask Linux for a larger pipe buffer, without effect if `fd` is not a pipe or Linux refuses."""
     if sys.platform == "linux":
         import fcntl  # noqa: PLC0415 - POSIX only
 
@@ -189,7 +189,7 @@ def widen_pipe(fd: int) -> None:
 
 
 def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout") -> None:
-    """Write every byte. A closed pipe ends the process as SIGPIPE ends any Unix filter."""
+    """Write every byte. A closed pipe ends the process by SIGPIPE, like any Unix filter."""
     widen_pipe(fd)
     try:
         for piece in pieces:
@@ -207,21 +207,21 @@ def write_all(fd: int, pieces: Iterable[memoryview | bytes], name: str = "stdout
 
 
 def why_unwritable(path: Path) -> str | None:
-    """Why no file can be written there, as far as that is known before; None if one can."""
+    """The reason why `path` cannot be written, as far as can be known in advance, or None."""
     folder = path.parent
     if path.is_dir():
         return "is a folder"
     if not folder.is_dir():
         return f"there is no folder {folder}"
     if not os.access(folder, os.W_OK) and not path.exists():
-        return f"nothing can be written in {folder}"
+        return f"the folder {folder} is not writable"
     return None
 
 
 @contextmanager
 def output_file(path: Path) -> Iterator[int]:
-    """Open `path` for writing; it appears, or is replaced, only when the block succeeds."""
-    with _blaming(path):
+    """Open `path` for writing; it appears, or is replaced, only if the block succeeds."""
+    with _errors_about(path):
         target = path.resolve()
         in_place = target.exists() and not target.is_file()  # a device or a named pipe
         partial = target.parent / f".{target.name}.{os.getpid()}.partial"
@@ -233,10 +233,10 @@ def output_file(path: Path) -> Iterator[int]:
         try:
             yield fd
         finally:
-            with _blaming(path):
+            with _errors_about(path):
                 os.close(fd)
         if not in_place:
-            with _blaming(path):
+            with _errors_about(path):
                 partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -244,7 +244,7 @@ def output_file(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _blaming(path: Path) -> Iterator[None]:
+def _errors_about(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

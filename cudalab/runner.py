@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a run has computed; it may still be on the device."""
+    """The answer of a run; it may still be on the device."""
 
     pieces: Callable[[], Iterator[memoryview]]  # its bytes, in order
     array: Callable[[], Array]
-    notes: list[str]  # what the step has to say
+    notes: list[str]  # from the step, for the user
 
 
 def run(
     lab: Lab, variant: Variant, device: Device, inputs: Inputs, case: Case, *, watch: Stopwatch
 ) -> Answer:
-    """Compute once; when this returns every kernel has succeeded."""
+    """Compute once; when this returns, every kernel has succeeded."""
     empty = lab.empty_answer(inputs, case)
     if empty is not None:
         return Answer(lambda: iter([as_bytes(empty)]), lambda: empty, [])
@@ -58,7 +58,7 @@ def run(
 def prepare(
     lab: Lab, variant: Variant, device: Device, inputs: Inputs, case: Case, *, watch: Stopwatch
 ) -> Step:
-    """Compile the variant and bring the inputs to the device; the step can then be repeated."""
+    """Compile the variant and copy the inputs to the device; the step can then be repeated."""
     with watch("compile"):
         kernels = compiled(lab, variant, device, case)
     with watch("to device"):
@@ -86,7 +86,7 @@ def plan(
     inputs: Inputs,
     case: Case,
 ) -> Step:
-    """The launches that compute the case from inputs that are in `buffers` on the device."""
+    """The launches that compute the case from the inputs in `buffers` on the device."""
     job = Job(
         device=device,
         kernels=kernels,
@@ -100,7 +100,7 @@ def plan(
 
 @contextmanager
 def contract_as_hint(lab: Lab, variant: Variant) -> Iterator[None]:
-    """Add what the plan expects to errors of a kernel or a define that is missing or differs."""
+    """Add the plan's contract as a hint to errors about kernels and defines."""
     try:
         yield
     except CudalabError as error:
@@ -110,16 +110,16 @@ def contract_as_hint(lab: Lab, variant: Variant) -> Iterator[None]:
 
 
 def contract(lab: Lab, variant: Variant) -> str:
-    """What the variant's launch plan expects of its kernels: the plan's own description."""
+    """The kernels that the variant's launch plan expects, in the words of its own docstring."""
     described = inspect.getdoc(lab.plan(variant.dispatch)) or "(not described)"
     return f"dispatch '{variant.dispatch}' of {lab.name} launches:\n{described}"
 
 
 class Stopwatch:
-    """Milliseconds by stage, in the order in which the stages began."""
+    """Milliseconds spent in each stage, in the order in which the stages began."""
 
     def __init__(self) -> None:
-        """Start the total."""
+        """Start measuring the total."""
         self.began = time.perf_counter()
         self.stages: dict[str, float] = {}
 
@@ -134,13 +134,13 @@ class Stopwatch:
             self.stages[stage] += 1e3 * (time.perf_counter() - began)
 
     def take(self, stage: str, part: str, ms: float) -> None:
-        """Say that `ms` of `stage` were spent on `part`, and list that first."""
+        """Attribute `ms` of `stage` to `part`, which is listed before it."""
         rest = self.stages.pop(stage) - ms
         self.stages[part] = ms
         self.stages[stage] = max(rest, 0.0)
 
     def pieces(self, pieces: Iterable[memoryview], stage: str) -> Iterator[memoryview]:
-        """Pass `pieces` on; the time it takes to get each one is spent on `stage`."""
+        """Pass `pieces` on; the time that each one takes is added to `stage`."""
         iterator = iter(pieces)
         while True:
             with self(stage):
@@ -150,7 +150,7 @@ class Stopwatch:
             yield piece
 
     def rows(self, launches: list[tuple[str, Timer]]) -> list[tuple[str, float]]:
-        """Stage and milliseconds; the kernels one by one where their launches were timed."""
+        """Stages and their milliseconds; kernels are listed one by one if launches were timed."""
         kernels: dict[str, list[float]] = {}
         for name, timer in launches:
             kernels.setdefault(name, []).append(timer.ms)
@@ -167,16 +167,16 @@ class TimedDevice:
     """A device that also times each launch."""
 
     def __init__(self, device: Device, meter: Meter) -> None:
-        """Pass everything but launches on to `device`, and time those with its `meter`."""
+        """Pass everything on to `device`, and time launches with its `meter`."""
         self._device, self._meter = device, meter
         self.launches: list[tuple[str, Timer]] = []  # kernel name, its time
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the device has."""
+        """Look up everything else on the device."""
         return getattr(self._device, name)
 
     def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
-        """Launch between the two ends of a timer."""
+        """Launch between the start and the stop of a timer."""
         timer = self._meter.timer()
         timer.start()
         self._device.launch(kernel, *args, **options)
@@ -184,5 +184,5 @@ class TimedDevice:
         self.launches.append((kernel.name, timer))
 
     def as_device(self) -> Device:
-        """Itself, as the type it stands for."""
+        """The same object, typed as the device that it wraps."""
         return cast("Device", self)

@@ -1,1 +1,1 @@
-"""All that reads CUDA text: sources and their includes, tokens, structure, the compiler's rules."""
+"""Reading CUDA source text: includes, tokens, structure, and nvcc's rules."""

@@ -1,7 +1,8 @@
-"""What nvcc rejects in a kernel file and a host's C++ compiler takes.
+"""Checks for code in a kernel file that nvcc rejects and a host's C++ compiler accepts.
 
-A host's compiler sees one kind of function and of variable, and memory without a limit. Only what
-is certain is refused here: whatever macros, templates or conditions may change is left to nvcc.
+A host's compiler knows only one kind of function, one kind of variable, and no limits on memory.
+Only certain errors are reported here: anything that macros, templates or preprocessor conditions
+may change is left to nvcc.
 """
 
 from __future__ import annotations
@@ -31,40 +32,40 @@ _INITIALIZED_SHARED = re.compile(
 _CHANGES = re.compile(r"\s*#\s*(?!pragma\b|line\b)")
 _MACRO = re.compile(r"\s*#\s*define\s+(\w+)")
 _ON_DEVICE = frozenset({"__global__", "__device__", "__constant__", "__managed__", "__shared__"})
-# What makes a declaration something else than a plain function or variable.
+# Words that make a declaration something other than a plain function or variable.
 _NOT_PLAIN = frozenset(
     {"template", "constexpr", "consteval", "constinit", "operator", "using", "typedef", "friend"}
     | {"static_assert", "struct", "class", "union", "enum", "concept", "namespace", "asm"}
 )
-# Behind these words a name is used; behind any other word it is declared.
+# After these words a name is used; after any other word it is declared.
 _BEFORE_A_USE = frozenset({"return", "else", "case", "do", "goto", "throw", "and", "or", "not"})
-# Of the C++ library: for the host only, unlike its mathematics.
+# Functions of the C++ library for the host only, unlike its mathematical functions.
 _ALGORITHMS = frozenset({"min", "max", "clamp", "swap", "sort", "fill", "copy", "accumulate"})
 
 
 def check(source: Source, defines: Mapping[str, str | int], library: Path) -> None:
-    """KernelCompileError if nvcc would reject `source`, from which `library` was compiled."""
-    found = [
+    """Raise KernelCompileError if nvcc would reject `source`, which `library` was compiled from."""
+    errors = [
         *_host_only(source.text, {name for name, value in defines.items() if "__" in str(value)}),
         *_initialized_shared(source.text),
         *_too_much_shared(source, library),
     ]
-    if found:
+    if errors:
         raise KernelCompileError(
-            "nvcc would reject the kernel:\n" + "\n".join(found),
-            hint="this computer's compiler takes it, a GPU's does not",
+            "nvcc would reject the kernel:\n" + "\n".join(errors),
+            hint="the host's compiler accepts it, but a GPU's does not",
         )
 
 
 def is_extern_c(name: str, library: Path) -> bool:
-    """Whether a kernel can be found by its name; also where its library does not tell."""
+    """Whether a kernel's name is not mangled; True if its library does not say."""
     names = {symbol.name for symbol in _symbols(library)}
     mangled = f"_Z{len(name)}{name}"
     return name in names or not any(each.startswith(mangled) for each in names)
 
 
 def _symbols(library: Path) -> list[elf.Symbol]:
-    """The library's symbols; none where its format is another system's."""
+    """The library's symbols; none if its format is that of another system."""
     with suppress(OSError):
         return elf.symbols(library)
     return []
@@ -75,11 +76,12 @@ def _symbols(library: Path) -> list[elf.Symbol]:
 
 def _initialized_shared(text: str) -> Iterator[str]:
     for match in _INITIALIZED_SHARED.finditer(blank_comments(text)):
-        yield f"{place(text, match.start())}: error: a __shared__ variable has no initial value"
+        at = place(text, match.start())
+        yield f"{at}: error: a __shared__ variable cannot have an initial value"
 
 
 def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
-    """A kernel's __shared__ variables are thread-local ones of its own: _ZZ<kernel>E<variable>."""
+    """Add up each kernel's __shared__ variables: thread-local symbols _ZZ<kernel>E<variable>."""
     variables = [symbol for symbol in _symbols(library) if symbol.is_thread_local]
     for name in source.kernels:
         prefix = f"_ZZ{len(name)}{name}E"
@@ -87,7 +89,7 @@ def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
         if used > MAX_STATIC_SHARED:
             yield (
                 f"{source.label}: error: kernel {name} has {used:,} bytes of __shared__ variables: "
-                f"at most {MAX_STATIC_SHARED:,} are allowed, more only as extern __shared__"
+                f"at most {MAX_STATIC_SHARED:,} are allowed; use extern __shared__ for more"
             )
 
 
@@ -96,24 +98,24 @@ def _too_much_shared(source: Source, library: Path) -> Iterator[str]:
 
 @dataclass
 class _Names:
-    """What a file declares outside of functions and classes."""
+    """The names that a file declares outside functions and classes."""
 
     functions: set[str] = field(default_factory=set)  # of the host
     variables: set[str] = field(default_factory=set)  # of the host
-    others: set[str] = field(default_factory=set)  # what is declared in any other way
+    others: set[str] = field(default_factory=set)  # declared in any other way
     device_code: list[tuple[int, int]] = field(default_factory=list)  # parameters and body
 
 
 def _host_only(text: str, macros: set[str]) -> Iterator[str]:
-    """The uses of the host's functions and variables in plain kernels and device functions."""
+    """Report host functions and variables that plain kernels and device functions use."""
     tokens = tokenize(text)
     macros |= {m[1] for t in tokens if t.kind == "directive" and (m := _MACRO.match(t.text))}
     names = _declared(tokens, macros)
     functions = names.functions - names.others - macros
     variables = names.variables - names.others - macros
-    looked_for = functions | variables | {"std"}
+    host_names = functions | variables | {"std"}
     for start, end in names.device_code:
-        uses = [i for i in range(start, end) if tokens[i].text in looked_for]
+        uses = [i for i in range(start, end) if tokens[i].text in host_names]
         local = {tokens[i].text for i in uses if _is_declared(tokens, i)}
         for i in uses:
             name, after = tokens[i].text, tokens[i + 1].text
@@ -121,27 +123,24 @@ def _host_only(text: str, macros: set[str]) -> Iterator[str]:
                 continue
             at = f"{place(text, tokens[i].start)}: error:"
             if name in functions and after == "(":
-                yield f"{at} calls {name}, a function of the host: put __device__ in front of it"
+                yield f"{at} calls {name}, a host function: declare it __device__"
             elif name in variables:
-                yield (
-                    f"{at} uses {name}, a variable of the host: put __device__ or __constant__ "
-                    "in front of it"
-                )
+                yield f"{at} uses {name}, a host variable: declare it __device__ or __constant__"
             elif name == "std" and tokens[i + 2].text in _ALGORITHMS and tokens[i + 3].text == "(":
                 called = tokens[i + 2].text
-                yield f"{at} calls std::{called}, a function of the host: leave out std::"
+                yield f"{at} calls std::{called}, a host function: leave out std::"
 
 
 def _declared(tokens: list[Token], macros: set[str]) -> _Names:
-    """Walk over the declarations outside of functions and classes."""
-    found = _Names()
+    """Walk over the declarations outside functions and classes."""
+    names = _Names()
     start = i = 0
     while i < len(tokens):
         text = tokens[i].text
         if tokens[i].kind == "directive" and start == i:
             start = i + 1
         elif text == ";":
-            _note(tokens, start, i, None, macros, found)
+            _note(tokens, start, i, None, macros, names)
             start = i + 1
         elif text == "}":
             start = i + 1
@@ -151,18 +150,18 @@ def _declared(tokens: list[Token], macros: set[str]) -> _Names:
             if end is None:
                 break
             if kind == "function":
-                _note(tokens, start, i, end, macros, found)
+                _note(tokens, start, i, end, macros, names)
             if kind in ("namespace", "function"):
                 start = end + 1
             i = end
         i += 1
-    return found
+    return names
 
 
 def _note(
-    tokens: list[Token], start: int, end: int, body_end: int | None, macros: set[str], found: _Names
+    tokens: list[Token], start: int, end: int, body_end: int | None, macros: set[str], names: _Names
 ) -> None:
-    """Sort in the declaration of tokens[start:end], which a function's body may follow."""
+    """Add the declaration in tokens[start:end], which a function's body may follow."""
     top = top_level(tokens, without_template(tokens, start, end), end)
     first = next((i for i in top if tokens[i].text in ("(", "=", "[", "{", ",")), end)
     name, follows = tokens[first - 1], tokens[first].text
@@ -172,23 +171,23 @@ def _note(
     in_front = {token.text for token in tokens[start : first - 1]}
     plain = not (words & _NOT_PLAIN or in_front & macros or _may_change(tokens, start, end))
     if not plain or words & _ON_DEVICE:
-        found.others.add(name.text)
+        names.others.add(name.text)
     elif follows == "(" and body_end:
-        found.functions.add(name.text)
+        names.functions.add(name.text)
     elif follows == "[" or (follows != "(" and not words & {"const", "extern"}):
-        found.variables.add(name.text)
+        names.variables.add(name.text)
     on_device = words & {"__global__", "__device__"} and "__host__" not in words
     if plain and on_device and body_end and not _may_change(tokens, end, body_end):
-        found.device_code.append((first, body_end))
+        names.device_code.append((first, body_end))
 
 
 def _may_change(tokens: list[Token], start: int, end: int) -> bool:
-    """Whether a condition of the preprocessor or a macro may change tokens[start:end]."""
+    """Whether a preprocessor condition or a macro may change tokens[start:end]."""
     return any(t.kind == "directive" and _CHANGES.match(t.text) for t in tokens[start:end])
 
 
 def _is_declared(tokens: list[Token], i: int) -> bool:
-    """Whether tokens[i] may be the name of something that is declared there."""
+    """Whether tokens[i] may be the name in a declaration."""
     before = tokens[i - 1]
     if before.kind == "name":
         return before.text not in _BEFORE_A_USE
@@ -201,7 +200,7 @@ def _is_declared(tokens: list[Token], i: int) -> bool:
 
 
 def _enclosing(tokens: list[Token], i: int) -> int:
-    """The bracket within which tokens[i] is."""
+    """The index of the bracket that encloses tokens[i]."""
     depth = 0
     while i > 0:
         i -= 1
@@ -212,8 +211,8 @@ def _enclosing(tokens: list[Token], i: int) -> int:
 
 
 def _is_evaluated(tokens: list[Token], i: int) -> bool:
-    """Whether tokens[i] is no member, no part of a qualified name and nothing only measured."""
-    measure = ("sizeof", "decltype", "alignof")
-    if tokens[i - 1].text in (".", "->", "::", *measure):
+    """Whether tokens[i] is evaluated, not a member, part of a qualified name, or only measured."""
+    unevaluated = ("sizeof", "decltype", "alignof")
+    if tokens[i - 1].text in (".", "->", "::", *unevaluated):
         return False
-    return tokens[_enclosing(tokens, i) - 1].text not in measure
+    return tokens[_enclosing(tokens, i) - 1].text not in unevaluated

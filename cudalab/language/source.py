@@ -1,7 +1,7 @@
-"""The .cu files: found, read, their includes inlined, their kernels listed.
+"""Reading .cu files: locating them, inlining their includes, listing their kernels.
 
 Includes are inlined here because an `#include` would make PyCUDA start nvcc on every run.
-`#line` directives keep the compilers' messages pointing at the real files.
+With `#line` directives the compilers' messages still name the real files.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path, PurePath
 from cudalab.errors import CudalabError, NoDeviceError
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
-# CUDA's own headers, as far as the CPU device has them: left to the compilers.
+# CUDA's own headers, as far as the CPU device has them, are left to the compilers.
 _PACKAGE = Path(__file__).parents[1]
 _CUDA_HEADERS = _PACKAGE / "backends" / "cpu" / "runtime" / "host"
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
-# What is no code: comments and literals, blanked so that positions and lines stay the same.
+# Comments and literals, which are blanked so that positions and lines stay the same.
 _NOT_CODE = re.compile(
     r"""
     //[^\n]* | /\*.*?\*/
@@ -42,11 +42,11 @@ class Source:
     """A .cu file ready for a compiler."""
 
     path: Path
-    label: str  # how messages name the file
+    label: str  # the file's name in messages
     text: str  # with includes inlined and #line directives
     _: KW_ONLY
     kernels: dict[str, int] = field(default_factory=dict)  # name -> number of parameters
-    files: tuple[Path, ...] = ()  # the file itself and all it includes
+    files: tuple[Path, ...] = ()  # the file itself and all that it includes
 
 
 def blank_comments(text: str, *, literals: bool = True) -> str:
@@ -65,7 +65,7 @@ def find_kernels(text: str) -> dict[str, int]:
     kernels = {}
     for match in _GLOBAL.finditer(blank_comments(text)):
         params, nested = match["params"], 1
-        while nested:  # commas inside brackets separate no parameters
+        while nested:  # commas inside brackets do not separate parameters
             params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
         kernels[match["name"]] = 0 if params.strip() in ("", "void") else params.count(",") + 1
     return kernels
@@ -79,20 +79,20 @@ def parameter_names(text: str) -> dict[str, list[str]]:
         while nested:
             params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
         each = [re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in params.split(",")]
-        found = [name[1] if name else "" for name in each]  # a parameter need not have one
-        names[match["name"]] = [] if found in ([""], ["void"]) else found
+        each_name = [name[1] if name else "" for name in each]  # a parameter may have no name
+        names[match["name"]] = [] if each_name in ([""], ["void"]) else each_name
     return names
 
 
 def place(text: str, position: int) -> str:
-    """The file and line of a position in a Source's text, as its #line directives tell."""
+    """The file and line of a position in a Source's text, by its #line directives."""
     *_, last = _LINE.finditer(text, 0, position)  # the text begins with one
     lines = text.count("\n", last.end() + 1, position)
     return f"{last[2]}:{int(last[1]) + lines}"
 
 
 def load(path: Path, label: str | None = None) -> Source:
-    """Read a .cu file. CudalabError when it or one of its includes cannot be read."""
+    """Read a .cu file. CudalabError if it or one of its includes cannot be read."""
     label = label or path.as_posix()
     files: list[Path] = []
     text = _inline(path, label, files)
@@ -106,7 +106,10 @@ def headers(loaded: Source) -> list[str]:
 
 
 def whole(loaded: Source) -> str:
-    """`loaded` as one file to read: comments, not #line, say where a header begins and ends."""
+    """`loaded` as one readable file: comments instead of #line mark where a header begins and ends.
+
+    A header that several files include appears once.
+    """
     lines: list[str] = []
     inside: list[str] = []
     for line in loaded.text.splitlines():
@@ -116,7 +119,7 @@ def whole(loaded: Source) -> str:
         elif mark[1] == "1":
             inside.append(mark[2])
             lines += ["", f"// begin {mark[2]}", ""]
-        elif inside[-1] != mark[2]:  # back in the file that includes; a header comes only once
+        elif inside[-1] != mark[2]:  # back in the including file
             lines += ["", f"// end {inside.pop()}", ""]
     text = "\n".join(lines[3:])
     header = HEADER.search(text)
@@ -126,11 +129,11 @@ def whole(loaded: Source) -> str:
 
 
 def read(path: Path, label: str) -> str:
-    """The text of a source file. CudalabError when it cannot be read."""
+    """The text of a source file. CudalabError if it cannot be read."""
     try:
         try:
             text = path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError:  # comments of an older editor
+        except UnicodeDecodeError:  # comments from an older editor
             text = path.read_text(encoding="latin-1")
     except FileNotFoundError:
         raise CudalabError(f"{label}: no such file") from None
@@ -138,7 +141,7 @@ def read(path: Path, label: str) -> str:
         raise CudalabError(f"{label}: cannot be read as CUDA source: {error.strerror}") from None
     if "\0" in text:
         raise CudalabError(
-            f"{label}: cannot be read as CUDA source: there are bytes of zero in it",
+            f"{label}: cannot be read as CUDA source: it contains zero bytes",
             hint="save it as UTF-8, not as UTF-16",
         )
     return text
@@ -176,7 +179,7 @@ def _find_include(name: str, includer: Path, label: str, line: int) -> tuple[Pat
         return ours, f"kernels/{name}"
     raise CudalabError(
         f'{label}:{line}: cannot find the included file "{name}"',
-        hint=f"looked beside the file and in {kernels_dir()}",
+        hint=f"searched the file's own folder and {kernels_dir()}",
     )
 
 
@@ -190,20 +193,20 @@ def _installed_kernels() -> Path:
         if candidate.is_dir():
             return candidate
     raise NoDeviceError(
-        f"the kernels/ folder is missing: looked in {_PACKAGE} and beside it",
+        f"the kernels/ folder is missing: searched {_PACKAGE} and {_PACKAGE.parent}",
         hint="install cudalab again, or name the folder with `cudalab --kernels DIR`",
     )
 
 
-_chosen_kernels: Path | None = None
+_custom_kernels: Path | None = None
 
 
 def kernels_dir() -> Path:
-    """Where the kernels are: `--kernels DIR`, else the packaged copy, else the repository."""
-    return _chosen_kernels or _installed_kernels()
+    """The kernels' folder: `--kernels DIR`, else the packaged copy, else the repository's."""
+    return _custom_kernels or _installed_kernels()
 
 
 def use_kernels_dir(path: Path) -> None:
     """Take the kernels from `path` (the command line's `--kernels DIR`)."""
-    global _chosen_kernels  # noqa: PLW0603 - one process has one kernels folder
-    _chosen_kernels = path
+    global _custom_kernels  # noqa: PLW0603 - one process has one kernels folder
+    _custom_kernels = path

@@ -1,4 +1,4 @@
-"""What a .cu file declares: its functions, kernels and variables of the device."""
+"""The declarations of a .cu file: its functions, kernels and device variables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Kernel:
 
 @dataclass
 class Structure:
-    """What the scan of one file found; numbers are indices of tokens."""
+    """The declarations in one file; numbers are indices of tokens."""
 
     kernels: list[Kernel] = field(default_factory=list)
     device_functions: list[tuple[int, int]] = field(default_factory=list)
@@ -52,12 +52,12 @@ class Structure:
 
 def scan(tokens: list[Token], lines: Lines) -> Structure:
     """Walk over the declarations; `tokens` hold no directives."""
-    found = Structure()
+    structure = Structure()
     start = i = 0
     while i < len(tokens):
         text = tokens[i].text
         if text == ";":
-            _declaration(tokens, start, i, lines, found)
+            _declaration(tokens, start, i, lines, structure)
             start = i + 1
         elif text == "}":
             start = i + 1
@@ -67,16 +67,16 @@ def scan(tokens: list[Token], lines: Lines) -> Structure:
             if end is None:
                 break
             if kind == "function":
-                _function(tokens, start, i, end, lines, found)
+                _function(tokens, start, i, end, lines, structure)
             if kind != "initializer":  # which belongs to the same declaration
                 start = end + 1
             i = end
         i += 1
-    return found
+    return structure
 
 
 def without_template(tokens: list[Token], start: int, end: int) -> int:
-    """Behind `template <...>`, if the declaration begins with it."""
+    """The index after `template <...>`, if the declaration begins with it."""
     while start + 1 < end and tokens[start].text == "template" and tokens[start + 1].text == "<":
         angle = closing_angle(tokens, start + 1)
         if angle is None:
@@ -86,22 +86,22 @@ def without_template(tokens: list[Token], start: int, end: int) -> int:
 
 
 def top_level(tokens: list[Token], start: int, end: int) -> list[int]:
-    """The indices outside of brackets; an opening bracket is there, what it holds is not."""
-    found, i = [], start
+    """The indices outside brackets, including the opening brackets themselves."""
+    indices, i = [], start
     while i < end:
         text = tokens[i].text
         attribute = text in _ATTRIBUTES and i + 1 < end and tokens[i + 1].text == "("
         if not attribute:
-            found.append(i)
+            indices.append(i)
         skip = i + 1 if attribute else i
         if tokens[skip].text in ("(", "[", "{"):
             i = closing(tokens, skip) or end
         i += 1
-    return found
+    return indices
 
 
 def kind_of_brace(tokens: list[Token], start: int, brace: int) -> str:
-    """What `{` opens: a namespace, a class, a function, or an initializer."""
+    """The kind of block that `{` opens: a namespace, class, function or initializer."""
     start = without_template(tokens, start, brace)
     top = [tokens[i] for i in top_level(tokens, start, brace)]
     texts = [token.text for token in top]
@@ -115,42 +115,42 @@ def kind_of_brace(tokens: list[Token], start: int, brace: int) -> str:
 
 
 def _function(
-    tokens: list[Token], start: int, brace: int, end: int, lines: Lines, found: Structure
+    tokens: list[Token], start: int, brace: int, end: int, lines: Lines, structure: Structure
 ) -> None:
     texts = {token.text for token in tokens[start:brace]}
-    found.functions.append((brace, end))
+    structure.functions.append((brace, end))
     if {"__global__", "__device__"} & texts:
-        found.device_functions.append((brace, end))
+        structure.device_functions.append((brace, end))
     if "__global__" in texts:
         kernel = _kernel(tokens, start, brace, tokens[end].end, lines)
         if kernel:
-            found.kernels.append(kernel)
+            structure.kernels.append(kernel)
 
 
-def _declaration(tokens: list[Token], start: int, end: int, lines: Lines, found: Structure) -> None:
+def _declaration(
+    tokens: list[Token], start: int, end: int, lines: Lines, structure: Structure
+) -> None:
     """Note a kernel's declaration or a device variable."""
     texts = [token.text for token in tokens[start:end]]
     if "__global__" in texts:
         kernel = _kernel(tokens, start, end, None, lines)
         if kernel:
-            found.kernels.append(kernel)
+            structure.kernels.append(kernel)
         return
     if not {"__device__", "__constant__", "__managed__"} & set(texts):
         return
     if {"extern", "template", "const", "constexpr", "inline", "__shared__", "using"} & set(texts):
-        return  # what is constant may be read by the host, and lies elsewhere
+        return  # a constant may be read by the host, and is stored elsewhere
     top = top_level(tokens, start, end)
     for i in top:
         if tokens[i].text == "=" or (tokens[i].text == "(" and tokens[i + 1].text == "*"):
             break
         if tokens[i].text == "(":
             return  # a function
-    wanted = "__managed__" if "__managed__" in texts else None
+    managed = "__managed__" in texts
     for i in top:
-        if tokens[i].text == wanted or (
-            wanted is None and tokens[i].text in ("__device__", "__constant__")
-        ):
-            found.variables.append(i)
+        if tokens[i].text in (("__managed__",) if managed else ("__device__", "__constant__")):
+            structure.variables.append(i)
             return
 
 
@@ -202,7 +202,7 @@ def _first_argument(tokens: list[Token], opening: int) -> str:
 
 
 def _signature(params: list[Token]) -> str:
-    """The parameters' types in a form that two declarations of one kernel share."""
+    """The parameters' types, in the same form for all declarations of a kernel."""
     types: list[str] = []
     words: list[str] = []
     depth = 0

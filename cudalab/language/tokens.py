@@ -25,7 +25,7 @@ CLOSING = {closing: opening for opening, closing in OPENING.items()}
 
 
 class Token(NamedTuple):
-    """A token that means something; spaces and comments are left out."""
+    """A token that is not a space or a comment."""
 
     kind: str  # directive (a whole preprocessor line), string, character, number, name or sign
     text: str
@@ -43,7 +43,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def closing(tokens: list[Token], opening: int) -> int | None:
-    """Where the bracket at `opening` closes; None when it does not."""
+    """The index where the bracket at `opening` closes; None if it does not."""
     depth = 0
     for i in range(opening, len(tokens)):
         if tokens[i].text in OPENING:
@@ -56,7 +56,7 @@ def closing(tokens: list[Token], opening: int) -> int | None:
 
 
 def opening(tokens: list[Token], closing_: int) -> int | None:
-    """Where the bracket that closes at `closing_` opens; None when it does not."""
+    """The index where the bracket that closes at `closing_` opens; None if it does not."""
     depth = 0
     for i in range(closing_, -1, -1):
         if tokens[i].text in CLOSING:
@@ -69,7 +69,7 @@ def opening(tokens: list[Token], closing_: int) -> int | None:
 
 
 def closing_angle(tokens: list[Token], opening_: int) -> int | None:
-    """Where the template argument list that opens with `<` closes; None when it is none."""
+    """The index where the template argument list that opens with `<` closes; or None."""
     depth, i = 0, opening_
     while i < len(tokens):
         text = tokens[i].text
@@ -91,7 +91,7 @@ def closing_angle(tokens: list[Token], opening_: int) -> int | None:
 
 
 def opening_angle(tokens: list[Token], closing_: int) -> int | None:
-    """Where the template argument list that closes with `>` opens; None when it is none."""
+    """The index where the template argument list that closes with `>` opens, or None."""
     depth, i = 0, closing_
     while i >= 0:
         text = tokens[i].text
@@ -116,9 +116,9 @@ class Lines:
     """The line numbers of positions in a text."""
 
     def __init__(self, text: str) -> None:
-        """Note where lines begin."""
+        """Record where lines begin."""
         self._starts = [0, *(match.end() for match in re.finditer(r"\n", text))]
 
     def __getitem__(self, position: int) -> int:
-        """The line, 1-based, that holds `position`."""
+        """The line number, from 1, of `position`."""
         return bisect_right(self._starts, position)

@@ -17,7 +17,7 @@ from cudalab.backends import DEVICES, emulated
 from cudalab.backends.cpu.flags import HOST, PROGRAM, RUNTIME, processor, with_users
 from cudalab.errors import NoDeviceError
 from cudalab.program.files import gather
-from cudalab.system.cache import cache_dir, disk_full_in_words
+from cudalab.system.cache import cache_dir, explain_full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +125,7 @@ def _graphics_cards() -> str:
 # On the CPU device --------------------------------------------------------------------------------
 
 
-@disk_full_in_words()
+@explain_full_disk()
 def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Rewrite all files and compile the first `sources` of them with the host's compiler."""
     from cudalab.backends.cpu.compiler import find_compiler
@@ -213,7 +213,7 @@ def _start_runtime(compiler: Compiler) -> _Runtime:
 # With nvcc ----------------------------------------------------------------------------------------
 
 
-@disk_full_in_words()
+@explain_full_disk()
 def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Compile the files as they are."""
     from cudalab.backends.cuda.nvcc import find_nvcc, include_flags, rejection

@@ -31,7 +31,7 @@ from cudalab.program.build import digest, runtime_sources
 from cudalab.program.messages import explain
 from cudalab.program.rewrite import rewrite
 from cudalab.system import elf
-from cudalab.system.cache import cache_dir, disk_full_in_words
+from cudalab.system.cache import cache_dir, explain_full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +131,7 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
     return _ONCE.sub("", "".join([*pieces, text[end:]]))
 
 
-@disk_full_in_words()
+@explain_full_disk()
 def host_library() -> Path:
     """The folder of the runtime API as a library, and of the objects that belong to the program.
 

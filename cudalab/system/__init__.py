@@ -1,1 +1,1 @@
-"""The machine below: cache, locks, child processes, hardware."""
+"""The machine: cache, locks, child processes, hardware."""

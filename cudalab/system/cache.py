@@ -18,9 +18,9 @@ from cudalab.errors import ToolchainError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-READ_ONLY = "CUDALAB_CACHE_READ_ONLY"  # set where a grader has filled the cache
-LEAST_BYTES = 1 << 20  # that must fit in for a folder to be of use
-_DISK_FULL = re.compile(  # as the system says it, and zig
+READ_ONLY = "CUDALAB_CACHE_READ_ONLY"  # set if a grader has filled the cache
+MIN_BYTES = 1 << 20  # free space that a folder must have to be of use
+_DISK_FULL = re.compile(  # in the words of the system, and of zig
     r"^.*\b(?:No space left on device|Disk quota exceeded|NoSpaceLeft|DiskQuota)(?:'|: '.*')?$",
     re.MULTILINE,
 )
@@ -28,15 +28,15 @@ _DISK_FULL = re.compile(  # as the system says it, and zig
 
 @cache
 def cache_dir(device: str) -> Path:
-    """The folder for what `device` compiles; a temporary one where the home cannot hold it."""
+    """The folder for what `device` compiles; a temporary one if the home has no room for it."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     folder = Path(base) / "cudalab" / device
     if os.environ.get(READ_ONLY) and folder.is_dir():
-        return folder  # filled by who may; whoever reads it here shall not write
+        return folder  # filled by another process; this one must not write to it
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(LEAST_BYTES))
+            file.write(bytes(MIN_BYTES))
     except OSError as error:
         print(f"note: no cache in {folder}: {error.strerror}", file=sys.stderr)  # noqa: T201
     else:
@@ -49,19 +49,19 @@ def cache_dir(device: str) -> Path:
 
 
 def disk_full(messages: str) -> ToolchainError | None:
-    """The error for a compiler's messages that tell of a full disk, or of a quota used up."""
-    found = _DISK_FULL.search(messages)
-    if found is None:
+    """The error for a compiler's messages about a full disk or an exhausted quota, else None."""
+    line = _DISK_FULL.search(messages)
+    if line is None:
         return None
     return ToolchainError(
-        f"no space left to compile in:\n{found[0].strip()}",
-        hint="free some, or set XDG_CACHE_HOME and TMPDIR to folders that have some",
+        f"no space left to compile in:\n{line[0].strip()}",
+        hint="free some space, or set XDG_CACHE_HOME and TMPDIR to folders that have some",
     )
 
 
 @contextmanager
-def disk_full_in_words() -> Iterator[None]:
-    """Turn the OSError of a full disk into the error for it."""
+def explain_full_disk() -> Iterator[None]:
+    """Replace the OSError of a full disk by an error with a hint."""
     try:
         yield
     except OSError as error:

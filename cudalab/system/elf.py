@@ -1,8 +1,8 @@
-"""The tables of a shared library: what it defines, what it asks of the system.
+"""The tables of a shared library: the symbols that it defines, and those that it imports.
 
-A kernel's `__shared__` arrays are thread-local variables of the library (cudalab_cpu.h), most of
-them inside of functions, where only the symbol table names them. What a library imports, and how
-many functions run when it is loaded, stands in the tables that the loader reads.
+A kernel's `__shared__` arrays are thread-local variables of the library (cudalab_cpu.h). Most of
+them are inside functions, so only the symbol table names them. The library's imports, and the
+number of functions that run when it is loaded, are in the tables that the loader reads.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _SYMBOL_TABLE, _THREAD_LOCAL = 2, 6
 _DYNAMIC, _LOAD = 2, 1  # kinds of segments
 _PLTRELSZ, _HASH, _STRTAB, _SYMTAB, _RELA, _RELASZ, _JMPREL = 2, 4, 5, 6, 7, 8, 23  # tags
 _INIT_ARRAYSZ, _FINI_ARRAYSZ, _PREINIT_ARRAYSZ, _GNU_HASH = 27, 28, 33, 0x6FFFFEF5
-_RESOLVERS = (37, 1032)  # relocations that run code while loading, of x86-64 and of 64-bit ARM
-# The end of the mangled name of what stands in a function: length, name, and a number if there are
-# several of that name. The lookahead finds overlapping candidates; the length tells the right one.
+_RESOLVERS = (37, 1032)  # relocations that run code while loading, on x86-64 and on 64-bit ARM
+# The end of the mangled name of a variable in a function: length, name, and a number if several
+# have that name. The lookahead finds overlapping candidates; the length identifies the right one.
 _LOCAL = re.compile(r"(?=E(\d+)(\w+)$)")
 
 
 class Symbol(NamedTuple):
-    """A function or a variable that a library defines, local ones included."""
+    """A function or variable that a library defines, including local ones."""
 
-    name: str  # as the linker knows it
+    name: str  # mangled
     is_thread_local: bool
     value: int
     num_bytes: int
@@ -45,35 +45,35 @@ class Symbol(NamedTuple):
 class SharedArray:
     """A `__shared__` variable."""
 
-    name: str  # as the source says it
+    name: str  # as in the source
     offset: int  # in the library's thread-local memory
     num_bytes: int
 
 
 @dataclass(frozen=True)
 class Demands:
-    """What a library asks of the system that loads it."""
+    """The imports of a library, and the functions that run by themselves."""
 
     imports: tuple[str, ...]
     constructors: int  # functions that run when it is loaded
-    destructors: int  # and when it is unloaded, or the process ends
+    destructors: int  # functions that run when it is unloaded or the process ends
 
 
 def shared_arrays(library: Path) -> list[SharedArray]:
     """The thread-local variables of a library, in the order of their addresses.
 
-    OSError for a file that is no library.
+    OSError if the file is not a library.
     """
-    found = [
+    arrays = [
         SharedArray(source_name(symbol.name), symbol.value, symbol.num_bytes)
         for symbol in symbols(library)
         if symbol.is_thread_local
     ]
-    return sorted(found, key=lambda array: array.offset)
+    return sorted(arrays, key=lambda array: array.offset)
 
 
 def symbols(library: Path) -> list[Symbol]:
-    """The functions and variables of a library. OSError for a file that is none."""
+    """The functions and variables of a library. OSError if the file is not a library."""
     try:
         return list(_Tables(library.read_bytes()).symbols())
     except (struct.error, ValueError, IndexError) as error:
@@ -81,13 +81,13 @@ def symbols(library: Path) -> list[Symbol]:
 
 
 def demands(data: bytes) -> Demands:
-    """What the library with these bytes asks for. ValueError when they are none."""
+    """The demands of the library with these bytes. ValueError if they are not a library."""
     try:
         tables = _Tables(data)
         destructors = tables.dynamic.get(_FINI_ARRAYSZ, 0) // 8
         return Demands(tuple(sorted(set(tables.imports()))), tables.constructors(), destructors)
     except (struct.error, IndexError, KeyError, UnicodeDecodeError) as error:
-        raise ValueError(f"no library that can be understood: {error}") from None
+        raise ValueError(f"not a library that can be read: {error}") from None
 
 
 def source_name(symbol: str) -> str:
@@ -105,12 +105,12 @@ class _Tables:
 
     def __init__(self, data: bytes) -> None:
         if data[: len(_MAGIC)] != _MAGIC:
-            raise ValueError("no 64-bit little-endian library")
+            raise ValueError("not a 64-bit little-endian library")
         self.data = data
         self.header = _HEADER.unpack_from(data)
 
     def symbols(self) -> Iterator[Symbol]:
-        """What is defined in here, by the linker's own table."""
+        """The symbols that the library defines, from the linker's table."""
         sections_at, num_sections = self.header[5], self.header[11]
         sections = [
             _SECTION.unpack_from(self.data, sections_at + i * _SECTION.size)
@@ -128,26 +128,26 @@ class _Tables:
 
     @cached_property
     def segments(self) -> list[tuple[int, ...]]:
-        """What the loader maps into memory, and the table that it reads."""
+        """The segments that the loader maps into memory, and the one with its table."""
         start, size, count = self.header[4], self.header[8], self.header[9]
         return [_SEGMENT.unpack_from(self.data, start + i * size) for i in range(count)]
 
     @cached_property
     def dynamic(self) -> dict[int, int]:
         """The loader's table: tags and their values."""
-        found: dict[int, int] = {}
+        values: dict[int, int] = {}
         for segment in self.segments:
             if segment[0] == _DYNAMIC:
                 for at in range(segment[2], segment[2] + segment[5], 16):
                     tag, value = struct.unpack_from("<qQ", self.data, at)
-                    found.setdefault(tag, value)
-        return found
+                    values.setdefault(tag, value)
+        return values
 
     def imports(self) -> Iterator[str]:
-        """The names of what is not defined in here."""
+        """The names of the undefined symbols."""
         strings, symbols = self._place(_STRTAB), self._place(_SYMTAB)
-        # The first table counts all symbols; the second lists those that are defined, behind the
-        # others. Both have the number in their second word.
+        # The first kind of table counts all symbols; the second lists the defined ones, which come
+        # after the undefined ones. In both the number is the second word.
         table = self._place(_HASH if _HASH in self.dynamic else _GNU_HASH)
         (count,) = struct.unpack_from("<I", self.data, table + 4)
         for at in range(symbols + _SYMBOL.size, symbols + _SYMBOL.size * count, _SYMBOL.size):
@@ -156,18 +156,18 @@ class _Tables:
                 yield self._string(strings + name)
 
     def constructors(self) -> int:
-        """Functions that the loader calls: listed ones, and those that choose an address."""
-        found = sum(self.dynamic.get(tag, 0) // 8 for tag in (_INIT_ARRAYSZ, _PREINIT_ARRAYSZ))
+        """The number of functions that the loader calls: constructors and address resolvers."""
+        count = sum(self.dynamic.get(tag, 0) // 8 for tag in (_INIT_ARRAYSZ, _PREINIT_ARRAYSZ))
         for table, length in ((_RELA, _RELASZ), (_JMPREL, _PLTRELSZ)):
             if table in self.dynamic:
                 start = self._place(table)
                 for at in range(start, start + self.dynamic.get(length, 0), 24):
                     (info,) = struct.unpack_from("<Q", self.data, at + 8)
-                    found += (info & 0xFFFFFFFF) in _RESOLVERS
-        return found
+                    count += (info & 0xFFFFFFFF) in _RESOLVERS
+        return count
 
     def _place(self, tag: int) -> int:
-        """Where the table that the tag names stands in the file."""
+        """The offset in the file of the table that `tag` names."""
         address = self.dynamic[tag]
         for kind, _, offset, start, _, in_file, _, _ in self.segments:
             if kind == _LOAD and start <= address < start + in_file:

@@ -1,4 +1,4 @@
-"""One measurement at a time on a GPU, and who else uses it."""
+"""A lock for one measurement at a time on a GPU, and the other processes that use the GPU."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from cudalab.errors import CudalabError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ASK_SECONDS = 10.0
+QUERY_SECONDS = 10.0
 
 
 class BusyError(CudalabError):
-    """Another measurement is under way on the same device."""
+    """Another measurement is running on the same device."""
 
 
 @contextmanager
 def alone(gpu: str) -> Iterator[None]:
-    """Hold the lock of `gpu` in the block. BusyError says who holds it.
+    """Hold the lock of `gpu` during the block. BusyError names the process that holds it.
 
-    The lock ends with the process, however it ends; the file stays.
+    The lock is released when the process ends, however it ends; the file stays.
     """
     name = re.sub(r"[^\w.-]+", "-", gpu)
     path = Path(tempfile.gettempdir()) / f"cudalab-bench-{name}.lock"
@@ -41,17 +41,17 @@ def alone(gpu: str) -> Iterator[None]:
             raise BusyError(
                 f"another cudalab is measuring on GPU {gpu}"
                 + (f" (process {holder})" if holder else ""),
-                hint="two at a time would slow each other down: wait for it; "
-                f"or --device cpu; the lock is {path}",
+                hint="two measurements would slow each other down: wait for the other one, or use "
+                f"--device cpu; the lock is {path}",
             ) from None
-        _sign(fd)
+        _write_holder(fd)
         yield
     finally:
         os.close(fd)
 
 
 def _open(path: Path) -> int:
-    """For anyone: a file that another user made can be locked, but not written."""
+    """Open the lock file; another user's file can be locked, but not written."""
     try:
         return os.open(path, os.O_RDWR)
     except FileNotFoundError:
@@ -61,34 +61,34 @@ def _open(path: Path) -> int:
     return fd
 
 
-def _sign(fd: int) -> None:
+def _write_holder(fd: int) -> None:
     try:
         os.ftruncate(fd, 0)
         os.pwrite(fd, str(os.getpid()).encode(), 0)
-    except OSError:  # another user's file: the lock holds, only the number is missing
+    except OSError:  # another user's file: the lock holds, but has no process number
         pass
 
 
 def visible_gpu() -> str:
-    """The GPU that will be used, by its UUID where nvidia-smi tells it, else by its number."""
+    """The UUID of the GPU that will be used, or its number if nvidia-smi is not available."""
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip() or "0"
-    answer = _ask(first, "--query-gpu=uuid")
+    answer = _query(first, "--query-gpu=uuid")
     return answer[0][0] if answer else first
 
 
 def other_processes(gpu: str) -> list[str]:
-    """Processes that compute on `gpu`; ask before this one does. Empty where nobody tells."""
-    rows = _ask(gpu, "--query-compute-apps=pid,process_name")
+    """Other processes that compute on `gpu`; empty if nvidia-smi is not available."""
+    rows = _query(gpu, "--query-compute-apps=pid,process_name")
     own = str(os.getpid())
     return [f"{Path(row[1]).name} ({row[0]})" for row in rows if len(row) == 2 and row[0] != own]
 
 
-def _ask(gpu: str, query: str) -> list[list[str]]:
-    """The rows that nvidia-smi answers; none where it is missing or fails."""
+def _query(gpu: str, query: str) -> list[list[str]]:
+    """The rows that nvidia-smi prints; none if it is missing or fails."""
     command = ["nvidia-smi", "-i", gpu, query, "--format=csv,noheader"]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=ASK_SECONDS
+            command, capture_output=True, text=True, check=True, timeout=QUERY_SECONDS
         )
     except (OSError, subprocess.SubprocessError):
         return []

@@ -20,7 +20,7 @@ def total_memory() -> int:
 
 
 def available_memory() -> int:
-    """About how many bytes can still be allocated without swapping."""
+    """An estimate of the bytes that can still be allocated without swapping."""
     try:
         with open("/proc/meminfo", encoding="ascii") as meminfo:  # noqa: PTH123 - read on each alloc
             for line in meminfo:
@@ -32,14 +32,14 @@ def available_memory() -> int:
 
 
 def last_level_cache() -> int:
-    """The bytes of the last caches of all cores that this process may run on; 64 MiB if unknown."""
+    """Total bytes of the last-level caches of the usable cores; 64 MiB if unknown."""
     caches: dict[str, int] = {}
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
     for core in cores:
         levels = Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")
         try:
-            found = {int((path / "level").read_text()): path for path in levels}
-            last = found[max(found)]
+            by_level = {int((path / "level").read_text()): path for path in levels}
+            last = by_level[max(by_level)]
             size = (last / "size").read_text().strip()  # such as 32768K
             shared = (last / "shared_cpu_list").read_text()
             caches[shared] = int(size.removesuffix("K")) << 10
@@ -49,7 +49,7 @@ def last_level_cache() -> int:
 
 
 def processor_name() -> str:
-    """The processor as the system names it."""
+    """The system's name for the processor."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as cpuinfo:  # noqa: PTH123
             for line in cpuinfo:

@@ -1,6 +1,6 @@
-"""Dataclasses from parsed JSON, strictly: what is wrong is named by its place in the file.
+"""Dataclasses from parsed JSON, read strictly: errors name the wrong place in the file.
 
-The types of the fields are the form: an object has these keys and no others. The way back is
+The fields and their types are the schema: an object has these keys and no others. The reverse is
 `dataclasses.asdict`.
 """
 
@@ -21,83 +21,83 @@ _NUMBERS = {int: (int,), float: (int, float)}
 _hints = cache(get_type_hints)
 
 
-def read(kind: type[Record], found: object, where: str = "") -> Record:
-    """`found`, which came from JSON, as a dataclass. InputError names the first wrong place."""
-    record: Record = _object(kind, found, where)
+def read(kind: type[Record], value: object, where: str = "") -> Record:
+    """Turn a value from JSON into a dataclass. InputError names the first wrong place."""
+    record: Record = _object(kind, value, where)
     return record
 
 
-def _object(kind: Any, found: object, where: str) -> Any:
-    if not isinstance(found, dict):
+def _object(kind: Any, value: object, where: str) -> Any:
+    if not isinstance(value, dict):
         raise InputError(f"{where}: an object is expected".lstrip(": "))
     hints = _hints(kind)
     names = [field.name for field in fields(kind)]
     for name in names:
-        if name not in found:
+        if name not in value:
             raise InputError(f"{_below(where, name)}: is missing")
-    for key in found:
+    for key in value:
         if key not in names:
             raise InputError(f"{_below(where, key)}: is unknown")
-    return kind(**{name: _value(hints[name], found[name], _below(where, name)) for name in names})
+    return kind(**{name: _value(hints[name], value[name], _below(where, name)) for name in names})
 
 
 def _below(where: str, key: str) -> str:
     return f"{where}.{key}" if where else key
 
 
-def _value(hint: Any, found: object, where: str) -> Any:
-    """`found` as what a field's type says."""
+def _value(hint: Any, value: object, where: str) -> Any:
+    """Turn a value from JSON into the type of a field."""
     if is_dataclass(hint):
-        return _object(hint, found, where)
+        return _object(hint, value, where)
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (types.UnionType, Union):
-        return _one_of(inner, found, where)
+        return _one_of(inner, value, where)
     if origin is list:
-        return _list(inner[0], _checked(found, list, where), where)
+        return _list(inner[0], _checked(value, list, where), where)
     if origin is dict:
-        values = _checked(found, dict, where)
-        return {key: _value(inner[1], value, _below(where, key)) for key, value in values.items()}
+        values = _checked(value, dict, where)
+        return {key: _value(inner[1], item, _below(where, key)) for key, item in values.items()}
     if issubclass(hint, StrEnum):
-        return _member(hint, found, where)
-    return _checked(found, hint, where)
+        return _member(hint, value, where)
+    return _checked(value, hint, where)
 
 
-def _list(hint: Any, found: list[object], where: str) -> list[Any]:
-    if hint in _NUMBERS:  # samples: long, and a place among them says little
-        if not all(_is(one, hint) for one in found):
+def _list(hint: Any, value: list[object], where: str) -> list[Any]:
+    if hint in _NUMBERS:  # samples: many of them, and an index would say little
+        if not all(_is(one, hint) for one in value):
             raise InputError(f"{where}: numbers are expected")
-        return found
-    return [_value(hint, one, f"{where}[{index}]") for index, one in enumerate(found)]
+        return value
+    return [_value(hint, one, f"{where}[{index}]") for index, one in enumerate(value)]
 
 
-def _one_of(hints: tuple[Any, ...], found: object, where: str) -> Any:
-    """The alternative that a value's JSON type chooses: at most one of them is an object."""
+def _one_of(hints: tuple[Any, ...], value: object, where: str) -> Any:
+    """Choose the alternative by the value's JSON type: at most one of them is an object."""
     for hint in hints:
-        if (is_dataclass(hint) and isinstance(found, dict)) or _is(found, hint):
-            return _value(hint, found, where)
-    raise _unexpected(found, where)
+        if (is_dataclass(hint) and isinstance(value, dict)) or _is(value, hint):
+            return _value(hint, value, where)
+    raise _unexpected(value, where)
 
 
-def _member(kind: type[StrEnum], found: object, where: str) -> StrEnum:
+def _member(kind: type[StrEnum], value: object, where: str) -> StrEnum:
     for member in kind:
-        if member == found:
+        if member == value:
             return member
-    raise InputError(f"{where}: {found!r} is none of {', '.join(kind)}")
+    raise InputError(f"{where}: {value!r} is not one of {', '.join(kind)}")
 
 
-def _checked(found: object, kind: type, where: str) -> Any:
-    if not _is(found, kind):
-        raise _unexpected(found, where)
-    return found
+def _checked(value: object, kind: type, where: str) -> Any:
+    if not _is(value, kind):
+        raise _unexpected(value, where)
+    return value
 
 
-def _is(found: object, kind: Any) -> bool:
-    """Whether JSON's value has the type; a whole number is a float too, a truth value no number."""
+def _is(value: object, kind: Any) -> bool:
+    """Whether a JSON value has the type; an integer is also a float, a boolean is not a number."""
     kind = get_origin(kind) or kind
-    if isinstance(found, bool):
+    if isinstance(value, bool):
         return kind is bool
-    return isinstance(found, _NUMBERS.get(kind, kind))
+    return isinstance(value, _NUMBERS.get(kind, kind))
 
 
-def _unexpected(found: object, where: str) -> InputError:
-    return InputError(f"{where}: a {type(found).__name__} is not expected")
+def _unexpected(value: object, where: str) -> InputError:
+    return InputError(f"{where}: a {type(value).__name__} is not expected")

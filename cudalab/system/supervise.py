@@ -1,7 +1,7 @@
-"""Work that may crash or hang, done in a child process that is watched and ended.
+"""Run work that may crash or hang in a child process, which is watched and ended.
 
-The child inherits stdin and the output; since an answer is written only after the last kernel has
-succeeded, a child that is killed leaves no partial answer.
+The child inherits stdin and the output. An answer is written only after the last kernel has
+succeeded, so a child that is killed leaves no partial answer.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-# Names the file descriptor to which a crashing kernel's signal handler writes where it happened.
+# The file descriptor to which the signal handler of a crashing kernel writes the location.
 CRASH_FD = "CUDALAB_CRASH_FD"
-GRACE_S = 1.0  # from a forwarded signal to SIGKILL: a compiler removes its files meanwhile
+GRACE_S = 1.0  # between a forwarded signal and SIGKILL, for a compiler to remove its files
 
 _CRASHES = {
     signal.SIGSEGV: "segmentation fault (invalid memory access)",
@@ -37,18 +37,18 @@ _CRASHES = {
 def supervise(work: Callable[[], int], kill_after: float | None) -> int:
     """Run `work` in a child process and return its exit status.
 
-    Raises KernelError when the child crashed, TimeLimitError when it did not end within
-    `kill_after` seconds. SIGINT, SIGTERM and a closed output pipe end this process as they would
-    without a child.
+    Raises KernelError if the child crashes, TimeLimitError if it does not end within `kill_after`
+    seconds. SIGINT, SIGTERM and a closed output pipe end this process as they would without a
+    child.
     """
     crash_read, crash_write = os.pipe()
     watcher = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(crash_read)
-        _be_the_child(work, watcher, crash_write)
+        _run_child(work, watcher, crash_write)
     os.close(crash_write)
-    with suppress(OSError):  # the child has done it already, or is gone
+    with suppress(OSError):  # the child has done so already, or has ended
         os.setpgid(child, child)
     _exit_on(signal.SIGTERM)
     _exit_on(signal.SIGHUP)
@@ -70,11 +70,11 @@ def supervise(work: Callable[[], int], kill_after: float | None) -> int:
     return _verdict(os.waitstatus_to_exitcode(status), details)
 
 
-def _be_the_child(work: Callable[[], int], watcher: int, crash_fd: int) -> None:
-    """Never returns: the parent's open files and cleanups are not the child's to finish."""
-    os.setpgid(0, 0)  # so that all it starts can be ended with it
+def _run_child(work: Callable[[], int], watcher: int, crash_fd: int) -> None:
+    """Run `work` in the child. Never returns: cleanup of the parent's state is not its job."""
+    os.setpgid(0, 0)  # so that the processes it starts are ended with it
     _die_with(watcher)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the parent says "Interrupted"
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the parent prints "Interrupted"
     os.environ[CRASH_FD] = str(crash_fd)
     status = 1
     try:
@@ -86,7 +86,7 @@ def _be_the_child(work: Callable[[], int], watcher: int, crash_fd: int) -> None:
 
 
 def _die_with(watcher: int) -> None:
-    """On Linux, end this process when its parent is killed: no endless kernel is left behind."""
+    """On Linux, end this process when its parent is killed, so that no endless kernel remains."""
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415 - Linux only
 
@@ -97,7 +97,7 @@ def _die_with(watcher: int) -> None:
 
 
 def _exit_on(number: signal.Signals) -> None:
-    """Let a fatal signal unwind this process; one that is ignored (nohup) stays ignored."""
+    """Let a fatal signal unwind this process; an ignored signal (nohup) stays ignored."""
 
     def leave(_number: int, _frame: FrameType | None) -> None:
         sys.exit(128 + number)
@@ -107,7 +107,7 @@ def _exit_on(number: signal.Signals) -> None:
 
 
 def _read_until_the_end(fd: int, seconds: float | None) -> str:
-    """Read the pipe that the child alone holds open: it ends when the child does."""
+    """Read the pipe that only the child holds open, so it ends when the child does."""
     deadline = None if seconds is None else time.monotonic() + seconds
     details = bytearray()
     while True:
@@ -117,7 +117,7 @@ def _read_until_the_end(fd: int, seconds: float | None) -> str:
             raise TimeLimitError(
                 f"did not finish within {seconds:g} s (--kill-after)",
                 hint="is there an infinite loop? On the CPU device the threads of a block take "
-                "turns: a plain spin of one thread on a value from another never ends there, "
+                "turns, so a thread that spins on a plain variable of another one never stops: "
                 "wait with an atomic, a barrier or __nanosleep",
             )
         piece = os.read(fd, 4096)
@@ -127,12 +127,12 @@ def _read_until_the_end(fd: int, seconds: float | None) -> str:
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
-    with suppress(OSError):  # it has just ended
+    with suppress(OSError):  # the group has just ended
         os.killpg(group, number)
 
 
 def _verdict(status: int, details: str) -> int:
-    """Return an exit status; put the signal that ended the child (negative) into words."""
+    """Return the exit status, or raise the error for the signal (negative) that ended the child."""
     if status >= 0:
         return status
     number = signal.Signals(-status)

@@ -174,7 +174,7 @@ ROW = ["tables", 0, "rows", 0]
             {"variant": "a"},
             "tables[0].end_to_end.stages_ms: is missing",
         ),
-        ([*ROW, "status"], "fine", "tables[0].rows[0].status: 'fine' is none of"),
+        ([*ROW, "status"], "fine", "tables[0].rows[0].status: 'fine' is not one of"),
         ([*ROW, "statistics", "runs"], 1.5, "tables[0].rows[0].statistics.runs: a float is not"),
         ([*ROW, "rounds"], [], "tables[0].rows[0]: as many rounds as samples"),
         ([*ROW, "samples_ms", 0], "1", "tables[0].rows[0].samples_ms: numbers are expected"),

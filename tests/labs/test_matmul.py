@@ -336,7 +336,7 @@ def test_fragments_of_tensor_cores_lie_as_the_manual_says(device, monkeypatch, t
     shutil.copytree(source.kernels_dir() / "matmul", folder / "matmul")
     (folder / "matmul/parts/bf16.cuh").write_text("")
     shutil.copy(STAND_INS / "mma.cuh", folder / "matmul/parts")
-    monkeypatch.setattr(source, "_chosen_kernels", folder)
+    monkeypatch.setattr(source, "_custom_kernels", folder)
     variant = replace(registry.find(LAB, "tensor_cores_bf16"), requires=())
     for m, k, n in [(1, 1, 1), (16, 16, 8), (128, 32, 128), (33, 17, 65), (129, 65, 131)]:
         inputs = make(which, m, k, n)

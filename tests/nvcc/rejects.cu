@@ -3,26 +3,26 @@
 // --- function
 int twice(int x) { return 2 * x; }
 extern "C" __global__ void kernel(int *out, unsigned n) {
-    *out = twice(n);  // <- calls twice, a function of the host: put __device__ in front of it
+    *out = twice(n);  // <- calls twice, a host function: declare it __device__
 }
 
 // --- function in a device function
 static int one() { return 1; }
 __device__ int two() {
-    return 2 * one();  // <- calls one, a function of the host: put __device__ in front of it
+    return 2 * one();  // <- calls one, a host function: declare it __device__
 }
 extern "C" __global__ void kernel(int *out) { *out = two(); }
 
 // --- variable
 int zero = 0;
 extern "C" __global__ void kernel(int *out, unsigned n) {
-    *out = n + zero;  // <- uses zero, a variable of the host: put __device__ or __constant__
+    *out = n + zero;  // <- uses zero, a host variable: declare it __device__ or __constant__
 }
 
 // --- table
 static const float weights[] = {1, 2};
 extern "C" __global__ void kernel(int *out, unsigned n) {
-    *out = weights[n];  // <- uses weights, a variable of the host: put __device__ or __constant__
+    *out = weights[n];  // <- uses weights, a host variable: declare it __device__ or __constant__
 }
 
 // --- behind a pragma
@@ -30,37 +30,37 @@ int zero;
 extern "C" __global__ void kernel(int *out) {
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-        out[i] = zero;  // <- uses zero, a variable of the host
+        out[i] = zero;  // <- uses zero, a host variable
 }
 
 // --- algorithm
 #include <algorithm>
 extern "C" __global__ void kernel(unsigned *out, unsigned n) {
-    out[n] = std::min(1u, n);  // <- calls std::min, a function of the host: leave out std::
+    out[n] = std::min(1u, n);  // <- calls std::min, a host function: leave out std::
 }
 
 // --- algorithm among constants
 #include <algorithm>
 extern "C" __global__ void kernel(int *out, unsigned n) {
-    constexpr int most = std::max(2, 3);  // <- calls std::max, a function of the host
+    constexpr int most = std::max(2, 3);  // <- calls std::max, a host function
     out[n] = most;
 }
 
 // --- shared array with values
 extern "C" __global__ void kernel(int *out, unsigned n) {
-    __shared__ int a[8] = {0};  // <- a __shared__ variable has no initial value
+    __shared__ int a[8] = {0};  // <- a __shared__ variable cannot have an initial value
     *out = a[n];
 }
 
 // --- shared array with values and no sign
 extern "C" __global__ void kernel(int *out, unsigned n) {
-    __shared__ int a[8]{};  // <- a __shared__ variable has no initial value
+    __shared__ int a[8]{};  // <- a __shared__ variable cannot have an initial value
     *out = a[n];
 }
 
 // --- shared number with a value
 extern "C" __global__ void kernel(int *out, unsigned n) {
-    __shared__ __align__(8) int a = 0;  // <- a __shared__ variable has no initial value
+    __shared__ __align__(8) int a = 0;  // <- a __shared__ variable cannot have an initial value
     atomicAdd(&a, n);
     *out = a;
 }

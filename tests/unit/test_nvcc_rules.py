@@ -67,7 +67,7 @@ def test_too_much_shared_memory(compile_it):
         compile_it(TOO_MUCH)
     assert caught.value.message == (
         "nvcc would reject the kernel:\nmy.cu: error: kernel kernel has 49,600 bytes of __shared__ "
-        "variables: at most 49,152 are allowed, more only as extern __shared__"
+        "variables: at most 49,152 are allowed; use extern __shared__ for more"
     )
 
 

@@ -41,7 +41,7 @@ def header(*lines: str) -> str:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty kernels/toy folder that the registry reads."""
-    monkeypatch.setattr(source, "_chosen_kernels", tmp_path)
+    monkeypatch.setattr(source, "_custom_kernels", tmp_path)
     (tmp_path / "toy").mkdir()
     return tmp_path / "toy"
 

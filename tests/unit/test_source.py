@@ -22,7 +22,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "kernels"
     (folder / "common").mkdir(parents=True)
     (folder / "scan").mkdir()
-    monkeypatch.setattr(source, "_chosen_kernels", folder)
+    monkeypatch.setattr(source, "_custom_kernels", folder)
     return folder
 
 
@@ -160,7 +160,7 @@ def test_missing_include_names_file_and_line(kernels):
     assert caught.value.message == (
         'kernels/scan/a.cu:2: cannot find the included file "comon/ops.cuh"'
     )
-    assert caught.value.hint == f"looked beside the file and in {kernels}"
+    assert caught.value.hint == f"searched the file's own folder and {kernels}"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])

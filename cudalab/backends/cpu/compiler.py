@@ -27,7 +27,7 @@ from cudalab.backends.cpu import assembly
 from cudalab.backends.cpu.flags import HOST, KERNEL, RUNTIME, processor, with_users
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, ToolchainError
 from cudalab.language import nvcc_rules
-from cudalab.system.cache import cache_dir, disk_full, disk_full_in_words
+from cudalab.system.cache import cache_dir, disk_full, explain_full_disk
 
 # A command, or something to do between two of them. All of them turn source.cpp into library.so,
 # in a folder of their own.
@@ -282,7 +282,7 @@ def _link(compiler: Compiler, folder: Path, link_with: tuple[str, ...]) -> tuple
     return (*compiler.link, "-shared", compiled, *link_with, "-o", library)
 
 
-@disk_full_in_words()
+@explain_full_disk()
 def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
     """Compile beside the cache entry and move the result into place: never a half-written one."""
     with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as name:
