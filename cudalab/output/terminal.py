@@ -68,11 +68,13 @@ def console() -> Console:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; columns that are empty in every row are left out.
+    """Print a table; columns that are empty in every row are left out, and so is one without rows.
 
     Where the screen is too narrow for it, each row becomes a paragraph.
     """
     rows = list(rows)
+    if not rows:
+        return
     target = console()
     used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     widths = [max(cell_len(text) for text in (columns[i], *(row[i] for row in rows))) for i in used]
