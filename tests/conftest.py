@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 
 import pytest
 
 from cudalab import backends
+from cudalab.system.cache import cache_dir
 
 DEVICES = {name: (name,) for name in backends.DEVICES} | {"all": tuple(backends.DEVICES)[::-1]}
 
@@ -24,6 +26,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a script's background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Zig fills an empty cache with its libraries, for half a minute: tests with a cache of their own
+    # share that part.
+    os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
     config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
     config.addinivalue_line("markers", "quick: a verdict on every lab and command in a minute")
 
