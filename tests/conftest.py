@@ -26,8 +26,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a script's background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Zig fills an empty cache with its libraries, for half a minute: tests with a cache of their own
-    # share that part.
+    # Zig fills an empty cache with libraries of its own, for half a minute: tests share those.
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
     config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
     config.addinivalue_line("markers", "quick: a verdict on every lab and command in a minute")
