@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from cudalab.cli.options import (
     FiniteRange,
     device_option,
     lines,
+    taken,
     threads_option,
     variant_names,
 )
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cudalab.checker.sandbox.sandbox import Sandbox
+    from cudalab.checker.submit.program import Program
+    from cudalab.checker.submit.submission import Command, Kernel
+    from cudalab.checker.verdicts import Report
     from cudalab.cli.options import Decorator
     from cudalab.labs.base import Lab
 
@@ -56,7 +61,7 @@ class CheckCommand(CaseCommand):
         return click.Command.parse_args(self, ctx, args)
 
 
-def judging(command: Callable[..., Any]) -> Callable[..., Any]:
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of `check` and `grade` alike."""
     options: list[Decorator] = [
         click.option(
@@ -183,7 +188,7 @@ def new(name: str, path: Path) -> None:
     shell_complete=variant_names,
     help=("Judge one of cudalab's own variants."),
 )
-@judging
+@judging_options
 @click.option(
     "--keep",
     type=click.Path(path_type=Path),
@@ -211,86 +216,99 @@ def new(name: str, path: Path) -> None:
     show_default=True,
     help="Meaning of the exit status.",
 )
-def check(
-    *,
-    name: str,
-    command: tuple[str, ...],
-    kernel: Path | None,
-    program: tuple[Path, ...],
-    variant: str | None,
-    keep: Path | None,
-    json_path: Path | None,
-    junit: Path | None,
-    gradescope: Path | None,
-    check50: Path | None,
-    codegrade: bool,
-    github: bool,
-    exit_style: str,
-    **rest: Any,
-) -> int:
+def check(*, name: str, keep: Path | None, **given: Any) -> int:
     """Judge a submission to LAB as a course does, and explain the verdict.
 
     The submission is one of --kernel (run by the lab's own host side), --program (a whole CUDA
     program), --variant, or a command behind -- that reads the input on stdin and writes the answer
     on stdout.
     """
-    from cudalab.checker import judge, outputs
+    from cudalab.checker import judge
     from cudalab.checker.sandbox import sandbox
 
-    asked, given = _split(rest)
+    judging, outputs = taken(JudgingOptions, given), taken(OutputOptions, given)
+    named = taken(SubmissionOptions, given).completed()
     lab = labs.get(name)
-    program, command = rest_of_program(program, command)
-    kinds = [bool(kernel), bool(program), bool(variant), bool(command)]
-    if sum(kinds) != 1:
+    if named.count != 1:
         raise UsageError(
             "name one submission: --kernel, --program, --variant, or a command behind --",
             hint=f"`cudalab new {name} my.cu` writes a kernel file to begin with",
         )
-    walls = sandbox.choose(asked.sandbox) if not variant else None
-    settings = asked.settings(keep=keep, tell=_tell)
+    apart = sandbox.choose(judging.sandbox) if not named.variant else None
+    settings = judging.settings(keep=keep, tell=_tell)
     try:
-        made = make_submission(
-            lab, asked, walls, kernel=kernel, program=program, variant=variant, command=command
-        )
+        submission = make_submission(lab, named, judging, apart)
     except HeaderError as error:
-        if walls is None:  # a variant's: none of the submission's mistakes
+        if apart is None:  # a variant's: none of the submission's mistakes
             raise
         report = judge.refused(
-            name, str(kernel), "kernel", asked.device, walls, settings.seed, error
+            name, str(named.kernel), "kernel", judging.device, apart, settings.seed, error
         )
     else:
-        plan = asked.plan(lab, made, given)
-        report = judge.check(lab, made, plan, made.sandbox, settings)
+        plan = judging.plan(lab, submission, given)
+        report = judge.check(lab, submission, plan, submission.sandbox, settings)
     _tell("")
-    for path, text in (
-        (json_path, outputs.as_json),
-        (junit, outputs.junit),
-        (gradescope, outputs.gradescope),
-        (check50, outputs.check50),
-    ):
-        if path is not None:
-            outputs.save(path, text(report))
-    to_stdout = codegrade or github or "-" in map(str, (json_path, junit, gradescope, check50))
-    if codegrade:
-        click.echo(outputs.codegrade(report))
-    if github:
-        click.echo(outputs.github(report, str(kernel or next(iter(program), ""))), nl=False)
-    if not to_stdout:
-        outputs.show(report)
-    return outputs.exit_status(report, exit_style)
+    return outputs.write(report, str(named.kernel or next(iter(named.program), "")))
+
+
+@dataclass(frozen=True)
+class SubmissionOptions:
+    """The submission to check: one of these is named."""
+
+    kernel: Path | None
+    program: tuple[Path, ...]
+    variant: str | None
+    command: tuple[str, ...]
+
+    def completed(self) -> SubmissionOptions:
+        """With the words that belong to --program."""
+        program, command = rest_of_program(self.program, self.command)
+        return replace(self, program=program, command=command)
+
+    @property
+    def count(self) -> int:
+        """How many submissions are named."""
+        return sum(map(bool, (self.kernel, self.program, self.variant, self.command)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """The files and forms in which `check` reports."""
+
+    json_path: Path | None
+    junit: Path | None
+    gradescope: Path | None
+    check50: Path | None
+    codegrade: bool
+    github: bool
+    exit_style: str
+
+    def write(self, report: Report, file: str) -> int:
+        """Write the report, and print it where stdout is free; the exit status."""
+        from cudalab.checker import outputs
+
+        forms = (
+            (self.json_path, outputs.as_json),
+            (self.junit, outputs.junit),
+            (self.gradescope, outputs.gradescope),
+            (self.check50, outputs.check50),
+        )
+        for path, text in forms:
+            if path is not None:
+                outputs.save(path, text(report))
+        if self.codegrade:
+            click.echo(outputs.codegrade(report))
+        if self.github:
+            click.echo(outputs.github(report, file), nl=False)
+        if not (self.codegrade or self.github or any(str(path) == "-" for path, _ in forms)):
+            outputs.show(report)
+        return outputs.exit_status(report, self.exit_style)
 
 
 def make_submission(
-    lab: Lab,
-    asked: JudgingOptions,
-    walls: Sandbox | None,
-    *,
-    kernel: Path | None = None,
-    program: tuple[Path, ...] = (),
-    variant: str | None = None,
-    command: tuple[str, ...] = (),
-) -> Any:
-    """The submission that was named."""
+    lab: Lab, named: SubmissionOptions, judging: JudgingOptions, apart: Sandbox | None
+) -> Kernel | Program | Command:
+    """The submission that was named; `apart` is the sandbox of all but our own variants."""
     from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.speed import OURS
     from cudalab.checker.submit.submission import Command, Kernel
@@ -298,43 +316,41 @@ def make_submission(
     from cudalab.labs import registry
     from cudalab.program.build import device_for
 
-    if variant:
-        found = registry.find(lab, variant)
-        device = _device(asked.device)
+    if named.variant:
+        variant = registry.find(lab, named.variant)
         own = Kernel(
             lab=lab,
-            path=found.path,
+            path=variant.path,
             sandbox=OURS,
-            device=device,
-            label=found.label,
+            device=_device(judging.device),
+            label=variant.label,
             trusted=True,
-            threads=asked.threads,
+            threads=judging.threads,
             kind="variant",
         )
-        own.name, own.words = variant, (variant,)
+        own.name, own.words = named.variant, (named.variant,)
         return own
-    assert walls is not None
-    if kernel:
-        device = _device(asked.device)
+    assert apart is not None
+    if named.kernel:
         return Kernel(
             lab=lab,
-            path=kernel,
-            sandbox=walls,
-            device=device,
-            label=str(kernel),
-            threads=asked.threads,
+            path=named.kernel,
+            sandbox=apart,
+            device=_device(judging.device),
+            label=str(named.kernel),
+            threads=judging.threads,
         )
-    if program:
-        files = [path for one in program for path in program_files(one)]
-        name, words = " ".join(map(str, program)), [str(path) for path in files]
-        return Program(files, walls, name, device_for(asked.device), words=words)
+    if named.program:
+        files = [path for one in named.program for path in program_files(one)]
+        name, words = " ".join(map(str, named.program)), [str(path) for path in files]
+        return Program(files, apart, name, device_for(judging.device), words=words)
     return Command(
-        command,
-        walls,
-        name=shlex.join(command),
-        readable=visible(command),
-        hidden=tuple(path.absolute() for path in (asked.tests,) if path),
-        device=ANY_DEVICE if asked.device == "auto" else asked.device,
+        named.command,
+        apart,
+        name=shlex.join(named.command),
+        readable=visible(named.command),
+        hidden=tuple(path.absolute() for path in (judging.tests,) if path),
+        device=ANY_DEVICE if judging.device == "auto" else judging.device,
     )
 
 
@@ -370,12 +386,6 @@ def _device(wanted: str) -> str:
     from cudalab.backends import choose_device
 
     return choose_device() if wanted == "auto" else wanted
-
-
-def _split(options: dict[str, Any]) -> tuple[JudgingOptions, dict[str, Any]]:
-    """The options that `judging` adds, and the lab's own."""
-    own = {name: options.pop(name) for name in JudgingOptions.__dataclass_fields__}
-    return JudgingOptions(**own), options
 
 
 def _tell(what: str) -> None:
@@ -452,7 +462,7 @@ class GradeCommand(CaseCommand):
     metavar="ADDRESS",
     help="Use a Dask cluster: tcp://HOST:PORT, or local:N for N processes here.",
 )
-@judging
+@judging_options
 def grade(
     *,
     submissions: Path,
@@ -463,7 +473,7 @@ def grade(
     file: str,
     jobs: int | None,
     scheduler: str | None,
-    **rest: Any,
+    **given: Any,
 ) -> int:
     """Judge each submission in a folder: files, folders, and archives, one for each student.
 
@@ -473,13 +483,13 @@ def grade(
     """
     from cudalab.checker.grading import grading
 
-    asked, given = _split(rest)
+    judging = taken(JudgingOptions, given)
     return grading.grade(
         labs.get(name),
         submissions,
         out,
         grading.GradeOptions(kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler),
-        asked,
+        judging,
         {key: value for key, value in given.items() if value is not None},
     )
 

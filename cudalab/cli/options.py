@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -19,10 +20,14 @@ from cudalab.labs import sizes as sizes_in_words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from _typeshed import DataclassInstance
+
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Size
 
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+Group = TypeVar("Group", bound="DataclassInstance")
 
 ALL = "all"
 CASE_OF = "cudalab: the lab whose case is chosen"  # in the meta of click's context
@@ -287,3 +292,8 @@ class CaseCommand(click.Command):
         own = [param for param in own if not replaced & set(param.opts) or param.name != "dtype"]
         taken = {name for param in own for name in param.opts}
         return [*own, *(option for option in theirs if not taken & set(option.opts))]
+
+
+def taken(kind: type[Group], options: dict[str, Any]) -> Group:
+    """The options that the fields of `kind` name, out of `options`; the rest is the lab's own."""
+    return kind(**{field.name: options.pop(field.name) for field in fields(kind)})

@@ -32,6 +32,7 @@ from cudalab.cli.options import (
     given_options,
     lines,
     seed_option,
+    taken,
     variant_names,
 )
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
@@ -171,27 +172,20 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Abort the run after this time. "
     f"Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
 )
-def profile(
-    *,
-    lab: str,
-    kernel: Path | None,
-    variants: str | None,
-    kill_after: float | None,
-    banks: str,
-    **options: Any,
-) -> int:
+def profile(*, lab: str, kill_after: float | None, **given: Any) -> int:
     """Run a lab and count what every line costs: sectors, bank conflicts, divergent branches.
 
     The kernels run on the CPU device, which sees each access of the blocks that it traces.
     """
     check_data()
-    if kernel and variants:
+    options = taken(ProfileOptions, given)
+    if options.kernel and options.variants:
         exclude("--variants", "--kernel")
-    if banks != "32" and (not emulated(options["device"]) or options["compare_devices"]):
+    if options.banks != "32" and options.on_gpu:
         raise UsageError("--banks 16 counts on the CPU device only", hint="a GPU has 32 banks")
-    if kernel:
+    if options.kernel:
         kill_after = kill_after or PROFILE_KILL_AFTER_S
-    work = partial(run_profile, labs.get(lab), kernel, variants, int(banks), **options)
+    work = partial(run_profile, labs.get(lab), options, given)
     if kill_after is None:
         return work()
     from cudalab.system.supervise import supervise
@@ -200,7 +194,35 @@ def profile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class ProfileOptions:
+    """The options of `profile`, but for those of the lab."""
+
+    kernel: Path | None
+    variants: str | None
+    sizes: list[Size] | None
+    dist: str | None
+    seed: int
+    data: Path | None
+    blocks: int | None
+    banks: str
+    device: str
+    compare_devices: bool
+    json_path: Path | None
+    html_path: Path | None
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the instrument counts."""
+        return emulated(self.device) or self.compare_devices
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU's own counters count."""
+        return not emulated(self.device) or self.compare_devices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
     """What is computed, and on what."""
 
     lab: Lab
@@ -219,70 +241,71 @@ class Chosen:
         return profile.generated(self.lab, self.case, size, self.dist, self.seed, folder)
 
 
-def run_profile(
-    lab: Lab,
-    kernel: Path | None,
-    variants: str | None,
-    banks: int,
-    *,
-    sizes: list[Size] | None,
-    dist: str | None,
-    seed: int,
-    data: Path | None,
-    blocks: int | None,
-    device: str,
-    compare_devices: bool,
-    json_path: Path | None,
-    html_path: Path | None,
-    **given: Any,
-) -> int:
-    """Count, print, write."""
+def run_profile(lab: Lab, options: ProfileOptions, given: dict[str, Any]) -> int:
+    """Count, print, write; `given` are the lab's own options."""
     from cudalab.bench.suite import case_of, exit_code
     from cudalab.microscope import compare, ncu
     from cudalab.microscope.document import document, to_json
     from cudalab.microscope.show import show
     from cudalab.output import terminal
 
-    on_gpu = compare_devices or not emulated(device)
-    if on_gpu:
+    if options.on_gpu:
         ncu.find_ncu()  # before anything is computed
     case = case_of(lab, given)
-    wanted = variants or ("all" if data else None)
-    chosen, notes = choose(lab, case, kernel, wanted, device)
-    size = sizes[0] if sizes else lab.teaching.bench_size(case, "cpu")
-    asked = Chosen(
-        lab=lab, case=case, variants=chosen, dist=distribution(lab, dist), seed=seed, data=data
+    names = options.variants or ("all" if options.data else None)
+    variants, notes = choose(lab, case, options.kernel, names, options.device)
+    subject = Subject(
+        lab=lab,
+        case=case,
+        variants=variants,
+        dist=distribution(lab, options.dist),
+        seed=options.seed,
+        data=options.data,
     )
-    found: list[Profile] = []
+    profiles = count(subject, options)
+    profiles[-1].notes += notes
+    if str(options.json_path) != "-":
+        for one in profiles:
+            show(one)
+        if options.compare_devices:
+            terminal.grid(compare.grid(*profiles))
+    if options.json_path:
+        text = json.dumps(to_json(*map(document, profiles)), indent=1)
+        save(options.json_path, text + "\n")
+    if options.html_path:
+        from cudalab.microscope.page import page
+
+        save(options.html_path, page(profiles))
+    return exit_code({variant.exit_code for one in profiles for variant in one.variants})
+
+
+def count(subject: Subject, options: ProfileOptions) -> list[Profile]:
+    """The profile of each device that counts: the CPU device's first."""
+    from cudalab.microscope import ncu
+    from cudalab.output import terminal
+
+    lab, case = subject.lab, subject.case
+    size = options.sizes[0] if options.sizes else lab.teaching.bench_size(case, "cpu")
+    profiles: list[Profile] = []
     with (
         terminal.BenchProgress() as progress,
         tempfile.TemporaryDirectory() as folder,
         prints_to_stderr(),
     ):
         progress.begin(f"profile {lab.name}")
-        loaded = asked.load(size, Path(folder))
-        if compare_devices or emulated(device):
-            found.append(on_cpu(asked, loaded, banks, blocks, progress))
-        if on_gpu:
+        data = subject.load(size, Path(folder))
+        if options.on_cpu:
+            counted = on_cpu(subject, data, int(options.banks), options.blocks, progress)
+            profiles.append(counted)
+        if options.on_gpu:
             progress.step("Nsight Compute")
-            found.append(ncu.on_cuda(lab, case, chosen, loaded, Path(folder), kernel))
-    found[-1].notes += notes
-    if str(json_path) != "-":
-        for one in found:
-            show(one)
-        if compare_devices:
-            terminal.grid(compare.grid(*found))
-    if json_path:
-        save(json_path, json.dumps(to_json(*map(document, found)), indent=1) + "\n")
-    if html_path:
-        from cudalab.microscope.page import page
-
-        save(html_path, page(found))
-    return exit_code({variant.exit_code for one in found for variant in one.variants})
+            counted = ncu.on_cuda(lab, case, subject.variants, data, Path(folder), options.kernel)
+            profiles.append(counted)
+    return profiles
 
 
 def choose(
-    lab: Lab, case: Case, kernel: Path | None, wanted: str | None, device: str
+    lab: Lab, case: Case, kernel: Path | None, names: str | None, device: str
 ) -> tuple[list[Variant], list[str]]:
     """The student's file, the variants that were named, or the ends of the GPU's ladder."""
     from cudalab.labs import registry
@@ -291,8 +314,8 @@ def choose(
         own = registry.read_header(kernel, lab, str(kernel))
         registry.check_applies(own, lab, case)
         return [replace(own, name=kernel.name)], []
-    if wanted not in (None, "all"):
-        named = [registry.find(lab, one.strip()) for one in wanted.split(",")]
+    if names not in (None, "all"):
+        named = [registry.find(lab, one.strip()) for one in names.split(",")]
         for variant in named:
             registry.check_applies(variant, lab, case)
         return named, []
@@ -302,7 +325,7 @@ def choose(
         for variant in every
         if variant.computes(case) and device in able_devices(variant.requires)
     ]
-    if wanted == "all":
+    if names == "all":
         left = [variant.name for variant in every if variant not in computing]
         return computing, [f"left out: {', '.join(left)}"] if left else []
     ends = [v for v in computing if v is computing[0] or not all(map(emulated, v.default))]
@@ -322,7 +345,7 @@ def distribution(lab: Lab, dist: str | None) -> str:
     return dist
 
 
-def on_cpu(asked: Chosen, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
+def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
     """Every variant under the instrument."""
     from cudalab.backends.cpu.check import CheckDevice
     from cudalab.bench import suite
@@ -333,11 +356,11 @@ def on_cpu(asked: Chosen, data: Data, banks: int, blocks: int | None, progress: 
         device="cpu",
         device_name=processor_name(),
         banks=banks,
-        lab=asked.lab.name,
-        case=suite.shown_case(asked.lab, asked.case),
+        lab=subject.lab.name,
+        case=suite.shown_case(subject.lab, subject.case),
         input=data.words,
     )
-    for variant in asked.variants:
+    for variant in subject.variants:
         progress.step(variant.name)
         budget = None if blocks else BUDGET_S
         with CheckDevice(
@@ -345,7 +368,7 @@ def on_cpu(asked: Chosen, data: Data, banks: int, blocks: int | None, progress: 
         ) as device:
             found.variants.append(
                 profiles.profile_variant(
-                    asked.lab, variant, device, lambda: device.traces, data, asked.case
+                    subject.lab, variant, device, lambda: device.traces, data, subject.case
                 )
             )
     return found
@@ -461,7 +484,7 @@ def sanitize(
     else:
         chosen = registry.default(found, case, "cpu")
     registry.check_applies(chosen, found, case)
-    asked = Chosen(
+    subject = Subject(
         lab=found,
         case=case,
         variants=[chosen],
@@ -470,7 +493,7 @@ def sanitize(
         data=data,
     )
     looked_at = tuple(sizes or found.teaching.sizes(case).sanitized)
-    status, document = watched(asked, looked_at[:1] if data else looked_at, orders, kill_after)
+    status, document = watched(subject, looked_at[:1] if data else looked_at, orders, kill_after)
     if status:
         return status
     if json_path:
@@ -481,19 +504,19 @@ def sanitize(
 
 
 def watched(
-    asked: Chosen, sizes: tuple[Size, ...], orders: int, kill_after: float
+    subject: Subject, sizes: tuple[Size, ...], orders: int, kill_after: float
 ) -> tuple[int, Findings]:
     """Do it in a child process that may crash or hang; its exit status, and what it found."""
     from cudalab.microscope import findings
     from cudalab.microscope import sanitize as sanitizer
     from cudalab.system.supervise import supervise
 
-    variant, status, ended = asked.variants[0], 0, None
+    variant, status, ended = subject.variants[0], 0, None
     with tempfile.TemporaryDirectory() as folder:
-        report = sanitizer.Report(asked.lab, variant, asked.case, Path(folder, "report.json"))
+        report = sanitizer.Report(subject.lab, variant, subject.case, Path(folder, "report.json"))
         report.save()
         try:
-            work = partial(look, asked, report, sizes, orders, kill_after)
+            work = partial(look, subject, report, sizes, orders, kill_after)
             status = supervise(partial(in_words, work), kill_after)
         except TimeLimitError as error:
             ended = sanitizer.crash_row(error, "infinite_loop")
@@ -506,7 +529,7 @@ def watched(
         kinds.add(ended.kind)
     if "infinite_loop" in kinds:
         size = sizes[max(len(document.inputs) - 1, 0)]
-        if ends(asked, size, max(kill_after / 4, FULL_SPEED_S)):
+        if ends(subject, size, max(kill_after / 4, FULL_SPEED_S)):
             raise TimeLimitError(
                 f"{variant.name} takes longer than --kill-after {kill_after:g} s under the "
                 "instrument, but it does end at full speed",
@@ -516,7 +539,7 @@ def watched(
 
 
 def look(
-    asked: Chosen, report: Report, sizes: tuple[Size, ...], orders: int, kill_after: float
+    subject: Subject, report: Report, sizes: tuple[Size, ...], orders: int, kill_after: float
 ) -> int:
     """In the child process: all inputs, under the instrument and without it."""
     from cudalab.backends.cpu.check import CheckDevice
@@ -529,32 +552,32 @@ def look(
 
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder, prints_to_stderr():
-            data = asked.load(size, Path(folder))
+            data = subject.load(size, Path(folder))
             sanitizer.check(report, data, instrument, CpuDevice, orders)
         if not report.clean:
             break
     return 0
 
 
-def ends(asked: Chosen, size: Size, seconds: float) -> bool:
+def ends(subject: Subject, size: Size, seconds: float) -> bool:
     """Whether the kernel ends within `seconds` without the instrument: it is no endless loop."""
     from cudalab.system.supervise import supervise
 
     try:
-        return supervise(partial(at_full_speed, asked, size), seconds) == 0
+        return supervise(partial(at_full_speed, subject, size), seconds) == 0
     except (KernelError, TimeLimitError):
         return False
 
 
-def at_full_speed(asked: Chosen, size: Size) -> int:
+def at_full_speed(subject: Subject, size: Size) -> int:
     """In a child process: compute once, as `cudalab LAB` does."""
     from cudalab.backends.cpu.device import CpuDevice
     from cudalab.microscope import sanitize as sanitizer
 
     with tempfile.TemporaryDirectory() as folder, CpuDevice() as device:
-        data = asked.load(size, Path(folder))
+        data = subject.load(size, Path(folder))
         try:
-            sanitizer.answer(asked.lab, asked.variants[0], asked.case, data, device)
+            sanitizer.answer(subject.lab, subject.variants[0], subject.case, data, device)
         except CudalabError:
             return int(ExitCode.ERROR)
     return 0
