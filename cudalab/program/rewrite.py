@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.errors import NoDeviceError
+from cudalab.language.rewrite import dynamic_shared
 from cudalab.language.structure import Kernel, Structure, scan
 from cudalab.language.tokens import (
     Lines,
@@ -187,40 +188,10 @@ def _rewrite_dynamic_shared(parsed: Parsed) -> None:
         end = i
         while end < len(tokens) and tokens[end].text not in (";", "{"):
             end += 1
-        words = tokens[start:end]
-        if not any(word.text == "__shared__" for word in words):
-            continue
-        name = next((j for j, word in enumerate(words) if j and word.text == "["), 0) - 1
-        if name < 0 or end == len(tokens):
-            continue
-        kind = _type_words(words[:name])
-        rest = words[name + 3 :]  # further dimensions, behind `name []`
-        dimensions = " ".join(word.text for word in rest)
-        called = words[name].text
-        if any(first < i < last for first, last in parsed.structure.functions):
-            said = (
-                f"{kind} (*const {called}){dimensions} = "
-                f"({kind} (*){dimensions})::cudalab::current.dynamic_shared;"
-                if rest
-                else f"{kind}* const {called} = ({kind}*)::cudalab::current.dynamic_shared;"
-            )
-        else:
-            said = f"static constexpr ::cudalab::DynamicShared<{kind}{dimensions}> {called}{{}};"
-        parsed.replace(tokens[start].start, tokens[end].end, said)
-
-
-def _type_words(words: Sequence[Token]) -> str:
-    """A type without storage and alignment."""
-    kept: list[str] = []
-    i = 0
-    while i < len(words):
-        text = words[i].text
-        if text in ("__align__", "alignas", "__attribute__"):
-            i = closing(list(words), i + 1) or i
-        elif text not in ("extern", "__shared__", "static"):
-            kept.append(text)
-        i += 1
-    return " ".join(kept).replace(" :: ", "::").replace(":: ", "::")
+        in_function = any(first < i < last for first, last in parsed.structure.functions)
+        pointer = dynamic_shared(tokens[start:end], in_function=in_function)
+        if pointer is not None and end < len(tokens):
+            parsed.replace(tokens[start].start, tokens[end].end, pointer)
 
 
 def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> None:

@@ -23,6 +23,8 @@ from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language import nvcc_rules
 from cudalab.language import source as sources
+from cudalab.language.rewrite import dynamic_shared
+from cudalab.language.tokens import tokenize
 from cudalab.system.machine import (
     available_memory,
     processor_name,
@@ -40,10 +42,7 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
 
-_DYNAMIC_SHARED = re.compile(
-    r"\bextern\s+__shared__\s+(?P<align>(?:(?:__align__|alignas)\s*\([^)]*\)\s*)?)"
-    r"(?P<type>[\w:<>\s]+?)\s+(?P<name>\w+)\s*\[\s*\]\s*;"
-)
+_DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;{]*;")
 _SYMBOL = re.compile(
     r"^[ \t]*(?:__constant__|__device__)\s[^;(){}=]*?\b(?P<name>\w+)\s*(?:\[[^;={]*\]\s*)?(?:=|;)",
     re.MULTILINE,
@@ -307,13 +306,11 @@ def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
     code = sources.blank_comments(source.text)
     text = source.text
     for match in reversed(list(_DYNAMIC_SHARED.finditer(code))):
-        kind, name = match["type"], match["name"]
-        if _at_namespace_scope(code, match.start()):
-            said = f"static constexpr ::cudalab::DynamicShared<{kind}> {name}{{}};"
-        else:
-            said = f"{kind}* {name} = ({kind}*)::cudalab::current.dynamic_shared;"
-        lines = "\n" * match[0].count("\n")
-        text = text[: match.start()] + said + lines + text[match.end() :]
+        in_function = not _at_namespace_scope(code, match.start())
+        pointer = dynamic_shared(tokenize(match[0][:-1]), in_function=in_function)
+        if pointer is not None:
+            lines = "\n" * match[0].count("\n")
+            text = text[: match.start()] + pointer + lines + text[match.end() :]
     return "\n".join(
         [
             '#include "cudalab_cpu.h"',
