@@ -33,6 +33,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    # A group of tests that one process runs one by one begins first, so that none ends alone.
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     if "cuda" in chosen_devices(config):
         return
     skip = pytest.mark.skip(reason="needs a GPU: pytest --device cuda")
