@@ -23,7 +23,7 @@ from cudalab.backends.meter import open_meter
 from cudalab.bench import measure
 from cudalab.bench.baselines import NAMES, baselines, cub, through_cupy, why_not
 from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError, UsageError
-from cudalab.labs.histogram.teaching import classes_of_bytes
+from cudalab.labs.histogram.lab import classes_of_bytes
 
 SIZES = {"matmul": 70, "solve": 40, "transpose": 50, "reduce": 1000}
 CUDA = pytest.mark.cuda

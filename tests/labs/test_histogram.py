@@ -20,7 +20,7 @@ from cudalab import labs, runner
 from cudalab.errors import InputError, KernelCompileError, NoDeviceError, UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
-from cudalab.labs.histogram.lab import cumulative, weights
+from cudalab.labs.histogram.distributions import cumulative, weights
 from cudalab.labs.inputs import HostInputs
 from cudalab.output import plots
 

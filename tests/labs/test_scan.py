@@ -17,7 +17,7 @@ from cudalab.errors import UsageError
 from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
-from cudalab.labs.scan.lab import PIECE_ITEMS, identity
+from cudalab.labs.scan.reference import PIECE_ITEMS, identity
 from cudalab.language import source
 
 LAB = labs.get("scan")

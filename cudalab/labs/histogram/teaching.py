@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.labs.evidence import SANITIZE, Finding, block_sizes
+from cudalab.labs.histogram.lab import BYTE_VALUES, classes_of_bytes
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
 from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from cudalab.labs.evidence import Evidence
     from cudalab.labs.inputs import Case, HostInputs
     from cudalab.labs.libraries import Problem
-
-BYTE_VALUES = 256
 
 
 class HistogramLibraries(Libraries):
@@ -108,11 +107,6 @@ class Teaching(Base):
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
         """Counters that overflow, neighbouring classes, counts lost or taken twice."""
         yield from _mistakes(evidence)
-
-
-def classes_of_bytes(bins: int) -> list[int]:
-    """The first byte of each class, class = byte * bins >> 8, and then 256."""
-    return [-(-BYTE_VALUES * c // bins) for c in range(bins + 1)]
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cudalab.labs.evidence import Finding, block_sizes, same_as_input
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
+from cudalab.labs.scan.reference import OPERATORS, identity
 from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
@@ -46,7 +47,7 @@ class ScanLibraries(Libraries):
     def numpy(self, problem: Problem) -> Way:
         """One addition after the other: sums of float32 in float64, or the errors would add up."""
         items, case, out = problem.arrays["items"], problem.case, problem.out
-        operator = {"sum": np.add, "min": np.minimum, "max": np.maximum}[case["op"]]
+        operator = OPERATORS[case["op"]]
         exclusive = case["kind"] == "exclusive"
         source, target = (items[:-1], out[1:]) if exclusive else (items, out)
         wide = items.dtype == np.float32 and case["op"] == "sum"
@@ -54,7 +55,7 @@ class ScanLibraries(Libraries):
 
         def scan_items() -> None:
             if exclusive:
-                out[:1] = _identity(case["op"], items.dtype)
+                out[:1] = identity(case["op"], items.dtype)
             operator.accumulate(source, dtype=running.dtype, out=running)
             if wide:
                 target[...] = running
@@ -99,15 +100,6 @@ class Teaching(Base):
         """The other kind of scan, blocks scanned alone, the wrong direction."""
         yield from _mistakes(evidence)
         yield from same_as_input(evidence)
-
-
-def _identity(op: str, dtype: np.dtype[Any]) -> Any:
-    if op == "sum":
-        return 0
-    if dtype.kind == "f":
-        return np.inf if op == "min" else -np.inf
-    limits = np.iinfo(dtype)
-    return limits.max if op == "min" else limits.min
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:

@@ -1,0 +1,188 @@
+"""Elements of a named distribution, the same on every platform.
+
+A distribution is a table of thresholds: a random 32-bit number below the first gives value 0, below
+the second value 1, and so on. Probabilities are computed in decimal arithmetic of 40 digits, which
+is defined to the last digit, so that all platforms have the same table.
+"""
+
+from __future__ import annotations
+
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudalab.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.labs.inputs import Array
+
+
+class Sampler:
+    """Turns random 32-bit numbers into values, by thresholds."""
+
+    def __init__(self, bounds: Array, dtype: np.dtype[np.generic]) -> None:
+        """Precompute the value where the upper 16 bits decide it."""
+        self.bounds = bounds
+        slots = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
+        low = np.searchsorted(bounds, slots, "right")
+        high = np.searchsorted(bounds, slots | np.uint32(0xFFFF), "right")
+        self.values = low.astype(dtype)
+        self.undecided = low != high
+
+    def __call__(self, bits: Array) -> Array:
+        """The value of each number in `bits`."""
+        slots = bits >> np.uint32(16)
+        drawn: Array = self.values[slots]
+        rest = np.flatnonzero(self.undecided[slots])
+        drawn[rest] = np.searchsorted(self.bounds, bits[rest], "right")
+        return drawn
+
+
+def cumulative(weights: list[Decimal]) -> Array:
+    """Thresholds of 2^32 times the probability of all values up to one; the last is left out."""
+    with localcontext(_EXACT):
+        total = sum(weights)
+        if not total > 0:
+            raise UsageError("no value has a probability above zero")
+        below, bounds = Decimal(0), []
+        for weight in weights:
+            below += weight
+            bounds.append(int(below * 2**32 / total))
+    # A threshold of 2^32 is reached by no number: the value after it is never drawn.
+    return np.array([bound for bound in bounds if bound < 2**32], np.uint32)
+
+
+_EXACT = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+def weights(dist: str, values: int, chosen: int) -> list[Decimal]:
+    """How likely each of `values` values is, up to a common factor. `chosen`: one at random."""
+    name, _, text = dist.partition(":")
+    with localcontext(_EXACT):
+        make = _WEIGHTS.get(name)
+        if make is None:
+            raise UsageError(
+                f"histogram has no distribution {name}",
+                hint=f"expected one of {', '.join(_WEIGHTS)}",
+            )
+        return make(_Parameters(dist, text), values, chosen)
+
+
+class _Parameters:
+    """The numbers behind a distribution's colon."""
+
+    def __init__(self, dist: str, text: str) -> None:
+        self.dist = dist
+        try:
+            self.given = [Decimal(part) for part in text.split(",")] if text else []
+        except InvalidOperation:
+            raise self.error("expected numbers, separated by commas") from None
+
+    def take(
+        self, *defaults: Decimal, least: float = 0, most: float = float("inf")
+    ) -> list[Decimal]:
+        """One number for each default, above `least` and up to `most`."""
+        if len(self.given) > len(defaults):
+            raise self.error(f"at most {len(defaults)} parameters")
+        for number in self.given:
+            if not (number.is_finite() and least < number <= most):
+                limit = "" if most == float("inf") else f" and at most {most:g}"
+                raise self.error(f"{number} is not above {least:g}{limit}")
+        return [*self.given, *defaults[len(self.given) :]]
+
+    def error(self, message: str) -> UsageError:
+        return UsageError(f"--dist {self.dist}: {message}")
+
+
+def _uniform(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    del chosen
+    parameters.take()
+    return [Decimal(1)] * values
+
+
+def _normal(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    """normal:DEVIATION,MEAN; by default an eighth of the range, its middle."""
+    del chosen
+    deviation, mean = parameters.take(Decimal(values) / 8, Decimal(values - 1) / 2)
+    return [(-(((v - mean) / deviation) ** 2) / 2).exp() for v in range(values)]
+
+
+def _binomial(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    """binomial:P; as many trials as the greatest value."""
+    del chosen
+    (p,) = parameters.take(Decimal("0.5"), most=0.999999)
+    weight, all_weights = Decimal(1), []
+    for v in range(values):
+        all_weights.append(weight)
+        weight = weight * (values - 1 - v) / (v + 1) * p / (1 - p)
+    return all_weights
+
+
+def _poisson(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    """poisson:MEAN; by default a quarter of the range."""
+    del chosen
+    (mean,) = parameters.take(Decimal(values) / 4)
+    weight, all_weights = Decimal(1), []
+    for v in range(values):
+        all_weights.append(weight)
+        weight = weight * mean / (v + 1)
+    return all_weights
+
+
+def _exponential(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    """exponential:MEAN, rounded down; by default an eighth of the range."""
+    del chosen
+    (mean,) = parameters.take(Decimal(values) / 8)
+    return _powers((-1 / mean).exp(), values)
+
+
+def _geometric(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    """geometric:P, the failures before the first success; by default 0.25."""
+    del chosen
+    (p,) = parameters.take(Decimal("0.25"), most=1)
+    return _powers(1 - p, values)
+
+
+def _powers(ratio: Decimal, values: int) -> list[Decimal]:
+    all_weights = [Decimal(1)]
+    while len(all_weights) < values:
+        all_weights.append(all_weights[-1] * ratio)
+    return all_weights
+
+
+def _zipf(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    """zipf:S, value v with (v + 1)^-S; by default 1."""
+    del chosen
+    (s,) = parameters.take(Decimal(1))
+    return [Decimal(v) ** -s for v in range(1, values + 1)]
+
+
+def _equal(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    """equal:VALUE; by default one at random."""
+    (value,) = parameters.take(Decimal(chosen), least=-1, most=values - 1)
+    if value != int(value):
+        raise parameters.error(f"{value} is not a whole number")
+    return [Decimal(int(v == value)) for v in range(values)]
+
+
+def _one_hot(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+    """one-hot:SHARE of one value drawn at random, the rest uniform; by default half."""
+    (share,) = parameters.take(Decimal("0.5"), most=1)
+    rest = (1 - share) / values
+    return [rest + share if v == chosen else rest for v in range(values)]
+
+
+_WEIGHTS: dict[str, Callable[[_Parameters, int, int], list[Decimal]]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "binomial": _binomial,
+    "poisson": _poisson,
+    "exponential": _exponential,
+    "geometric": _geometric,
+    "zipf": _zipf,
+    "equal": _equal,
+    "one-hot": _one_hot,
+}
