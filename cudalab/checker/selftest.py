@@ -87,7 +87,7 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
                 group = "lossy variants" if variant.precision else "variants"
                 yield Job(group, name, variant.name, variant.summary)
         for mutant in lab.teaching.mutants:
-            if emulated(device) or "barrier" not in mutant.mistake:
+            if emulated(device) or mutant.shows_on_gpu:
                 title = f"{mutant.variant}: {mutant.mistake}"
                 yield Job("mutants", name, title, mutant.mistake, mutant=mutant)
     for path in sorted(CHEATS.iterdir()):

@@ -1,4 +1,4 @@
-"""What a lab is: its stream, its data, its reference and its launch plans.
+"""A lab: its stream, its data, its reference and its launch plans.
 
 A lab knows nothing of click, rich or a concrete device. Adding one is adding its folder here, with
 a `LAB` object in lab.py and launch plans in plans.py, and its folder of kernels. A module
@@ -135,7 +135,7 @@ class Lab:
 
     @cached_property
     def teaching(self) -> Teaching:
-        """What teaching.py beside the lab's own module answers; defaults where there is none."""
+        """The answers of teaching.py beside lab.py; the defaults where there is none."""
         from cudalab.labs import teaching  # noqa: PLC0415 - a plain run asks for none of it
 
         package = sys.modules[type(self).__module__].__package__

@@ -1,4 +1,4 @@
-"""What a lab computes from: the case, the size, and the inputs of a stream or of the host."""
+"""The case, the size, and the inputs of a computation, in a stream or in the host's memory."""
 
 from __future__ import annotations
 

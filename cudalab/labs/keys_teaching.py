@@ -1,4 +1,4 @@
-"""What the labs that sort keys have in common besides their data: tests, mistakes, libraries."""
+"""Tests, mistakes and libraries that the labs which sort keys have in common."""
 
 from __future__ import annotations
 

@@ -29,8 +29,7 @@ class Problem:
     inputs: HostInputs  # the same on the host
     case: Case
     out: Any  # takes the answer
-    # The vendor's routines that CuPy's array functions do not reach; None for NumPy.
-    vendor: Any = None
+    vendor: Any = None  # routines that CuPy's array functions do not reach; None for NumPy
 
     @property
     def given(self) -> Any:
@@ -47,7 +46,7 @@ class Way(NamedTuple):
 
 
 class Libraries:
-    """What the libraries have to offer to a lab; nothing to one that says nothing."""
+    """The libraries that compute the same as a lab: none, unless the lab says how."""
 
     names: ClassVar[tuple[str, ...]] = ()
 

@@ -1,4 +1,4 @@
-"""What is keyed by a lab besides its computation: sizes, least work, tests, mistakes, libraries.
+"""Answers of a lab about anything but its computation: sizes, work, tests, mistakes, libraries.
 
 The folder of a lab may hold a module teaching.py with a class `Teaching`, derived from the one
 here. Whatever it leaves out has a default that suits any lab.
@@ -54,6 +54,7 @@ class Mutant(NamedTuple):
     old: str
     new: str
     mistake: str
+    shows_on_gpu: bool = True  # False: only emulation is sure to show it
 
 
 class Skeleton(NamedTuple):
@@ -74,7 +75,7 @@ class Exercise(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """What any program that solves the lab must do at least."""
+    """The least that any program which solves the lab must do."""
 
     items: int  # what elements/s counts
     read_bytes: int  # of the input
@@ -100,7 +101,7 @@ class CourseTime:
 
 
 class Teaching:
-    """The answers of a lab to all that is no computation. Subclasses replace what they know."""
+    """The defaults. Subclasses, one a lab, replace what they know better."""
 
     usual_sizes: ClassVar[Sizes] = Sizes()
     timed_dist: ClassVar[str | None] = None  # of timed inputs; None: the lab's first distribution

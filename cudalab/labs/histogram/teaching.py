@@ -106,7 +106,7 @@ class Teaching(Base):
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
         """Counters that overflow, neighbouring classes, counts lost or taken twice."""
-        yield from _mistakes(evidence)
+        return _mistakes(evidence)
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:

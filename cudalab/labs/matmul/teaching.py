@@ -121,7 +121,7 @@ class Teaching(Base):
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
         """Transposed factors, and tiles along k that are missing."""
-        yield from _mistakes(evidence)
+        return _mistakes(evidence)
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:

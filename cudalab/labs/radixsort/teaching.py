@@ -7,7 +7,7 @@ from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
 
 
 class Teaching(SortTeaching):
-    """Radix sort; a radix sort's mistakes are those of any sort, and its libraries too."""
+    """Radix sort; its mistakes and libraries are those of any sort."""
 
     usual_sizes = Sizes(
         bench={"cuda": 1 << 24, "cpu": 1 << 16},

@@ -108,7 +108,7 @@ class Teaching(Base):
         Mutant("sequential", "i < n ?", "i < n - 1 ?", "the last item is left out"),
         Mutant(
             "sequential", "__syncthreads();  // the next level", "// the next level",
-            "a barrier is missing",
+            "a barrier is missing", shows_on_gpu=False,
         ),
         Mutant("sequential", "values[0], count", "values[1], count", "another thread's sum"),
     )  # fmt: skip

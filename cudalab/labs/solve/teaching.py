@@ -113,7 +113,7 @@ class Teaching(Base):
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
         """The sign, the transposed system, an iteration that ended early, missing pivots."""
-        yield from _mistakes(evidence)
+        return _mistakes(evidence)
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:

@@ -65,7 +65,7 @@ class Teaching(Base):
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
         """Another function, or arguments that begin elsewhere."""
-        yield from _mistakes(evidence)
+        return _mistakes(evidence)
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:

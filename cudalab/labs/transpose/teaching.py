@@ -88,7 +88,7 @@ class Teaching(Base):
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
         """A copy, and tiles that were moved but not transposed."""
-        yield from _mistakes(evidence)
+        return _mistakes(evidence)
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:
