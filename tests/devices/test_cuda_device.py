@@ -89,7 +89,7 @@ def test_a_device_that_takes_a_variant_has_its_shared_memory(capability):
 CRASH = """
     from pathlib import Path
     import numpy as np
-    from cudalab import labs, registry, source
+    from cudalab.language import source
     from cudalab.backends.cuda.device import CudaDevice
     from cudalab.errors import KernelError
 
