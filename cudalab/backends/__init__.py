@@ -53,13 +53,15 @@ def open_device(name: str, threads: int | None = None) -> Device:
     `threads` is the number of OS threads of a device on the host; None takes every core.
     NoDeviceError when the device, or what it needs, is not there.
     """
-    kind = DEVICES[choose_device() if name == "auto" else name]
+    kind = DEVICES[choose_device(name)]
     return kind.load()(threads) if kind.emulated else kind.load()()
 
 
-def choose_device() -> str:
-    """What "auto" means on this machine: the first device that it has."""
-    return next(name for name, kind in DEVICES.items() if kind.load().available())
+def choose_device(name: str = "auto") -> str:
+    """The device called `name`; of "auto" the first that this machine has."""
+    if name != "auto":
+        return name
+    return next(each for each, kind in DEVICES.items() if kind.load().available())
 
 
 def able_devices(features: Iterable[str]) -> list[str]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -295,28 +294,21 @@ def run(
     **options: Any,
 ) -> int:
     """Measure, and print each table when it is there."""
-    from cudalab.backends import choose_device, emulated, open_device
+    from cudalab.backends import choose_device
     from cudalab.bench import grids
     from cudalab.bench.comparison import check_comparable
     from cudalab.bench.files import device_lines
+    from cudalab.bench.opening import opened_alone
     from cudalab.bench.suite import Suite, check, exit_code
     from cudalab.output import terminal
-    from cudalab.system import exclusive
 
     files.check()
-    device = choose_device() if device == "auto" else device
+    device = choose_device(device)
     if before is not None:
         check_comparable(before, device)
     selection = request(names, **options)
     check(selection, device)
-    busy: list[str] = []
-    with ExitStack() as stack:
-        if not emulated(device):
-            gpu = exclusive.visible_gpu()
-            stack.enter_context(exclusive.alone(gpu))
-            busy = exclusive.other_processes(gpu)
-        opened = stack.enter_context(open_device(device, threads))
-        progress = stack.enter_context(terminal.BenchProgress())
+    with opened_alone(device, threads) as (opened, busy), terminal.BenchProgress() as progress:
         progress.begin("device")
         suite = Suite(opened, selection, progress, files.save, busy)
         progress.hide()

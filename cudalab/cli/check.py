@@ -385,7 +385,7 @@ def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
 def _device(wanted: str) -> str:
     from cudalab.backends import choose_device
 
-    return choose_device() if wanted == "auto" else wanted
+    return choose_device(wanted)
 
 
 def _tell(what: str) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -65,19 +64,15 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
     Dot product, row sums and means, column means, row maxima, minima and sums of squares: values
     that agree, and times. Exit status 3 when one does not agree.
     """
-    from cudalab.backends import choose_device, emulated, open_device
+    from cudalab.backends import choose_device
     from cudalab.bench import suite
+    from cudalab.bench.opening import opened_alone
     from cudalab.explain import exercises as course
     from cudalab.output import terminal
-    from cudalab.system import exclusive
 
-    device = choose_device() if device == "auto" else device
+    device = choose_device(device)
     asked = [size for group in sizes for size in group] or None
-    with ExitStack() as stack:
-        if not emulated(device):
-            stack.enter_context(exclusive.alone(exclusive.visible_gpu()))
-        opened = stack.enter_context(open_device(device, threads))
-        progress = stack.enter_context(terminal.BenchProgress())
+    with opened_alone(device, threads) as (opened, _), terminal.BenchProgress() as progress:
         current = ""
 
         def tell(what: str, done: float) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -171,13 +170,13 @@ def measure(
     **options: Any,
 ) -> tuple[Document, int]:
     """The results of several calls of bench as one: over sizes, then over launch shapes."""
-    from cudalab.backends import choose_device, emulated, open_device
+    from cudalab.backends import choose_device
     from cudalab.bench.document import as_json, save
+    from cudalab.bench.opening import opened_alone
     from cudalab.bench.suite import Suite, exit_code
     from cudalab.output import terminal
-    from cudalab.system import exclusive
 
-    device = choose_device() if device == "auto" else device
+    device = choose_device(device)
     measured: list[Table] = []
     document: Document | None = None
     codes: set[int] = set()
@@ -186,14 +185,7 @@ def measure(
         if json_path:
             save(json_path, as_json(replace(latest, tables=measured + latest.tables)))
 
-    with ExitStack() as stack:
-        busy: list[str] = []
-        if not emulated(device):
-            gpu = exclusive.visible_gpu()
-            stack.enter_context(exclusive.alone(gpu))
-            busy = exclusive.other_processes(gpu)
-        opened = stack.enter_context(open_device(device, threads))
-        progress = stack.enter_context(terminal.BenchProgress())
+    with opened_alone(device, threads) as (opened, busy), terminal.BenchProgress() as progress:
         for request in requests(lab, device, opened.features, **options):
             suite = Suite(opened, request, progress, keep, busy)
             for _ in suite.tables():

@@ -1,0 +1,26 @@
+"""A device opened to be measured: a GPU by one process at a time."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from cudalab.backends import emulated, open_device
+from cudalab.system import exclusive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.base import Device
+
+
+@contextmanager
+def opened_alone(name: str, threads: int | None) -> Iterator[tuple[Device, list[str]]]:
+    """The device, and the processes that use it besides; BusyError while another one measures."""
+    with ExitStack() as stack:
+        busy: list[str] = []
+        if not emulated(name):
+            gpu = exclusive.visible_gpu()
+            stack.enter_context(exclusive.alone(gpu))
+            busy = exclusive.other_processes(gpu)
+        yield stack.enter_context(open_device(name, threads)), busy
