@@ -1,1 +1,1 @@
-"""Printing and drawing, of whatever it is handed: terminal, pictures, pages."""
+"""Printing and drawing: tables and pages in the terminal, pictures in files."""

@@ -1,4 +1,4 @@
-"""A table of text: laid out by whoever has results, printed by terminal.py."""
+"""A table of text, which terminal.py prints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; of the least `keep` are left out first where there is no room."""
+    """A column of a table; without room for all, the smallest `keep` is dropped first."""
 
     title: str
     keep: int = 9
@@ -24,11 +24,11 @@ class Grid:
     _: KW_ONLY
     notes: list[str] = field(default_factory=list)
     faint: set[int] = field(default_factory=set)  # rows without a time
-    best: set[tuple[int, int]] = field(default_factory=set)  # cells worth a mark
+    best: set[tuple[int, int]] = field(default_factory=set)  # cells to highlight: row, column
 
 
 def percent(part: float | None) -> str:
-    """A digit after the point below ten."""
+    """A fraction as a percentage, with one decimal below ten."""
     if part is None:
         return ""
     return f"{100 * part:.0f}" if part >= 0.0995 else f"{100 * part:.1f}"

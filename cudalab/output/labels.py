@@ -1,4 +1,4 @@
-"""The words for a device's numbers: one label each, whatever the device."""
+"""The labels of a device's properties, the same for all devices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LABELS = {
 
 
 def labelled(numbers: Mapping[str, object]) -> dict[str, str | int | float]:
-    """The device's table: label to value, without what the device does not have."""
+    """The device's properties by label, without those that the device does not have."""
     return {
         label: _shown(name, numbers[name])
         for name, label in LABELS.items()

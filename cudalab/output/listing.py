@@ -1,4 +1,4 @@
-"""Source with a margin of numbers: laid out elsewhere, printed by terminal.py."""
+"""Source code with a margin of numbers, which terminal.py prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GOOD, BAD, QUIET = "good", "bad", "quiet"
 
 @dataclass(frozen=True)
 class Cell:
-    """Text of the margin, and how it looks: GOOD, BAD, QUIET or plain."""
+    """Text in the margin, and its style: GOOD, BAD, QUIET or plain."""
 
     text: str
     style: str = ""
@@ -26,8 +26,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Listing:
-    """The parts of one source file that a kernel runs through."""
+    """The parts of one source file that a kernel executes."""
 
     label: str
-    head: str  # above the margin's columns
+    head: str  # the titles of the margin's columns
     rows: list[Row] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a page is made of, and how its drawings are aligned. No printing here."""
+"""The parts of a page, and the alignment of its drawings. terminal.py prints them."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-LABEL = 10  # columns before the cells of a drawing
+LABEL = 10  # width of the label in front of a drawing's cells
 IDLE = "·"
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A line above what follows."""
+    """A heading, printed directly above the next part."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs, to be filled to the width of the screen."""
+    """Paragraphs, to be wrapped to the width of the screen."""
 
     paragraphs: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Lines that stay as they are."""
+    """Lines to be printed unchanged."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows; the first column names the row."""
+    """Column titles and rows; the first column names the row."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -44,7 +44,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Commands:
-    """Lines for a shell that show the topic happening."""
+    """Shell commands that demonstrate the topic."""
 
     lines: tuple[str, ...]
 
@@ -53,32 +53,32 @@ Part = Heading | Text | Drawing | Table | Commands
 
 
 def text(written: str) -> Text:
-    """Paragraphs from an indented string; empty lines are between them."""
+    """Paragraphs from an indented string, separated by empty lines."""
     return Text(tuple(" ".join(part.split()) for part in cleandoc(written).split("\n\n")))
 
 
 def drawing(lines: Iterable[str]) -> Drawing:
-    """Lines, without spaces at their ends."""
+    """A drawing of lines, without trailing spaces."""
     return Drawing(tuple(line.rstrip() for line in lines))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table of anything that can be written as text."""
+    """A table of values that can be converted to text."""
     return Table(tuple(columns), tuple(tuple(map(str, row)) for row in rows))
 
 
 def commands(*lines: str) -> Commands:
-    """The page's last part."""
+    """The last part of a page: commands to try."""
     return Commands(lines)
 
 
 def row(label: str, cells: Iterable[object], width: int) -> str:
-    """A label, then cells that end `width` columns apart."""
+    """A label, then cells aligned to the right, `width` columns each."""
     return label.ljust(LABEL) + "".join(str(cell).rjust(width) for cell in cells)
 
 
 def links(pairs: Iterable[tuple[int, int]], width: int, left: str, right: str) -> str:
-    """A line from cell to cell of `row`, for pairs that do not overlap, with marks at the ends."""
+    """Lines between pairs of cells of a `row`, with marks at their ends; pairs must not overlap."""
     line = [" "] * LABEL
     for one, two in pairs:
         begin, end = (LABEL + width * (cell + 1) - 1 for cell in (one, two))

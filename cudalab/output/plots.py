@@ -1,6 +1,6 @@
-"""Drawings: bars of counts as text for a terminal; bars, ladders and times over n by matplotlib.
+"""Charts: bars of counts as text in the terminal; bars, ladders and times over n by matplotlib.
 
-The only module that imports matplotlib, and only when a picture is drawn.
+No other module imports matplotlib, and this one does so only when it draws a picture.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from cudalab.errors import CudalabError, NoDeviceError, UsageError
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
-ROWS = 32  # lines of a drawing in text; neighbouring classes share one where there are more
-WIDTH = 100  # of a file or a pipe, where COLUMNS does not say
+ROWS = 32  # maximum lines of a chart in text; if there are more classes, neighbours share a line
+WIDTH = 100  # for a file or a pipe, unless COLUMNS is set
 PICTURES = (".png", ".svg")
-TERMINAL = "-"  # what `--plot` without a file means
+TERMINAL = "-"  # the meaning of `--plot` without a file
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -32,14 +32,14 @@ class Bars:
     """A histogram to draw: counts[i] elements in class i, of `values` neighbouring values each."""
 
     title: str
-    axis: str  # what the classes are classes of
+    axis: str  # the title of the classes' axis
     counts: Array
-    firsts: list[int]  # the first value of each class, then the end of the last
+    firsts: list[int]  # the first value of each class, then the end of the last one
 
 
 @dataclass(frozen=True)
 class Line:
-    """Times of one way to compute something, over its size."""
+    """The times of one variant or baseline over the size."""
 
     label: str
     x: list[float]
@@ -51,19 +51,19 @@ class Line:
 
 @dataclass(frozen=True)
 class OverSizes:
-    """Times over n, or over the sizes of a launch, to draw on logarithmic scales."""
+    """Times over n, or over launch sizes, on logarithmic scales."""
 
     title: str
     x_label: str
     y_label: str
     lines: list[Line]
     _: KW_ONLY
-    floor: Line | None = None  # below it no time is possible, or expected
+    floor: Line | None = None  # times below it are impossible or not expected
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A bar of a ladder; without a value only its text is shown."""
+    """A bar of a ladder; if it has no value, only its text is shown."""
 
     label: str
     value: float | None
@@ -73,19 +73,19 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Rates to draw as bars, from the first rung on top to the last, and the ceiling above all."""
+    """Rates as bars, the first rung at the top, and the ceiling for all of them."""
 
     title: str
     x_label: str
     rungs: list[Rung]
-    ceiling: tuple[float, str] | None = None  # and what it is
+    ceiling: tuple[float, str] | None = None  # its value and its name
 
 
 Chart = OverSizes | Ladder
 
 
 def check_target(target: str) -> None:
-    """Find out before anything is computed that `target` cannot be drawn."""
+    """Raise an error, before anything is computed, if `target` cannot be drawn."""
     if target == TERMINAL:
         return
     if Path(target).suffix.lower() not in PICTURES:
@@ -106,7 +106,7 @@ def draw(bars: Bars, target: str) -> None:
 
 
 def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> str:
-    """Lines of at most `width` characters: values, count, a bar; `blocks` draws eighths."""
+    """A chart in lines of at most `width` characters; with `blocks`, bars have eighths."""
     counts, firsts = _grouped(bars.counts, bars.firsts, rows)
     labels = [
         str(first) if last == first else f"{first}-{last}"
@@ -116,10 +116,10 @@ def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> st
     label_width = max(len(bars.axis), *map(len, labels))
     number_width = max(len("count"), *map(len, numbers))
     room = max(width - label_width - number_width - 4, 1)
-    most = max(int(counts.max()), 1)
+    max_count = max(int(counts.max()), 1)
     lines = [bars.title[:width], f"{bars.axis:>{label_width}}  {'count':>{number_width}}"]
     for label, number, count in zip(labels, numbers, counts.tolist(), strict=True):
-        bar = _bar(count, most, room, blocks=blocks)
+        bar = _bar(count, max_count, room, blocks=blocks)
         lines.append(f"{label:>{label_width}}  {number:>{number_width}}  {bar}".rstrip())
     return "".join(f"{line}\n" for line in lines)
 
@@ -131,7 +131,7 @@ def picture(bars: Bars, path: Path) -> None:
     axes = figure.add_subplot()
     axes.stairs(bars.counts, bars.firsts, fill=True)
     axes.set(title=bars.title, xlabel=bars.axis, ylabel="count", xlim=(0, bars.firsts[-1]))
-    # No date and no random names inside: the same histogram gives the same file.
+    # Without a date and random names, the same histogram gives the same file.
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
     try:
         with mpl.rc_context({"svg.hashsalt": "cudalab"}):
@@ -142,20 +142,20 @@ def picture(bars: Bars, path: Path) -> None:
 
 # Charts of results ------------------------------------------------------------------------------
 
-# On paper without colours lines differ by their marks and dashes, bars by their hatching.
+# In black and white, lines differ by their marks and dashes, bars by their hatching.
 MARKS = "os^vDPX*<>phd8"
 DASHES = ("-", "--", "-.", ":")
 VARIANT_COLOR, BASELINE_COLOR = "#4477aa", "#ddddcc"
 INK = "#222222"
-WIDE_RANGE = 30  # between the least and the greatest bar: from there on a logarithmic scale
+WIDE_RANGE = 30  # ratio of the longest to the shortest bar above which the scale is logarithmic
 CHART_WIDTH = 9.0  # inches
-MOST_TICKS = 10  # sizes that are named one by one
-TITLE_CHARACTERS = 90  # of a line that fits the width
-LEGEND_LINES = 14  # that fit beside a chart of the usual height
+MAX_TICKS = 10  # up to this number of sizes, each has its own tick
+TITLE_CHARACTERS = 90  # characters of a title that fit in the width
+LEGEND_LINES = 14  # lines of the legend that fit beside a chart of the usual height
 
 
 def write_charts(charts: list[Chart], path: Path) -> None:
-    """All charts in one picture, one below the other; the suffix of `path` chooses the format."""
+    """Write one picture with all charts, top to bottom; the suffix of `path` chooses the format."""
     picture = chart_bytes(charts, path.suffix.lower().removeprefix("."))
     try:
         path.write_bytes(picture)
@@ -164,7 +164,7 @@ def write_charts(charts: list[Chart], path: Path) -> None:
 
 
 def chart_bytes(charts: list[Chart], kind: str) -> bytes:
-    """The same as the bytes of a `kind` of file, png or svg: the same charts, the same bytes."""
+    """The picture as bytes of a `kind` of file, png or svg; equal charts give equal bytes."""
     if not charts:
         raise CudalabError("there is nothing to draw", hint="no row has a time")
     mpl, figure_type = _matplotlib()
@@ -184,7 +184,7 @@ def chart_bytes(charts: list[Chart], kind: str) -> bytes:
 
 
 def _height(chart: Chart) -> float:
-    """Inches: room for every bar, or for the legend."""
+    """The height in inches: room for every bar, or for the legend."""
     if isinstance(chart, Ladder):
         return 1.2 + 0.3 * len(chart.rungs)
     return 4.2 + 0.22 * max(len(chart.lines) - LEGEND_LINES, 0)
@@ -197,7 +197,7 @@ def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
         axes.errorbar(
             line.x,
             line.y,
-            # A logarithmic scale has no place for what is not above zero.
+            # On a logarithmic scale an error bar must stay above zero.
             yerr=[[min(s, 0.9 * y) for s, y in zip(line.spread, line.y, strict=True)], line.spread],
             label=line.label,
             marker=MARKS[number % len(MARKS)],
@@ -212,7 +212,7 @@ def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
             chart.floor.x, chart.floor.y, label=chart.floor.label, color=INK, linestyle=(0, (1, 2))
         )
     places = sorted({x for line in chart.lines for x in line.x})
-    if len(places) <= MOST_TICKS:
+    if len(places) <= MAX_TICKS:
         axes.set_xticks(places, [_size_text(x) for x in places])
         axes.set_xticks([], minor=True)
     axes.grid(which="major", linewidth=0.4, alpha=0.6)
@@ -220,17 +220,17 @@ def _draw_over_sizes(axes: Any, chart: OverSizes) -> None:
 
 
 def _size_text(x: float) -> str:
-    """Large powers of two as powers."""
+    """A size as text; large powers of two are written as powers."""
     n = int(x)
     return f"$2^{{{n.bit_length() - 1}}}$" if n >= 4096 and n & (n - 1) == 0 else f"{n:,}"
 
 
 def _draw_ladder(axes: Any, chart: Ladder) -> None:
     values = [rung.value for rung in chart.rungs if rung.value]
-    most = max([*values, *([chart.ceiling[0]] if chart.ceiling else [])], default=1.0)
-    least = min(values, default=most)
-    wide = least * WIDE_RANGE < most
-    start = least / 2 if wide else 0.0
+    longest = max([*values, *([chart.ceiling[0]] if chart.ceiling else [])], default=1.0)
+    shortest = min(values, default=longest)
+    wide = shortest * WIDE_RANGE < longest
+    start = shortest / 2 if wide else 0.0
     for place, rung in enumerate(chart.rungs):
         value = rung.value or start
         axes.barh(
@@ -257,17 +257,17 @@ def _draw_ladder(axes: Any, chart: Ladder) -> None:
     axes.invert_yaxis()  # the first rung on top
     if wide:
         axes.set_xscale("log")
-    room = most * (most / start) ** 0.25 if wide else 1.2 * most  # for the texts
+    right = longest * (longest / start) ** 0.25 if wide else 1.2 * longest  # room for the texts
     label = chart.x_label
     if chart.ceiling:
         limit, name = chart.ceiling
         axes.axvline(limit, color=INK, linestyle="--", linewidth=1.2)
         label += f"; dashed: {name}"
-    axes.set(xlabel=label, xlim=(start, room))
+    axes.set(xlabel=label, xlim=(start, right))
 
 
 def stderr_width() -> int:
-    """COLUMNS, else the terminal's width, else WIDTH."""
+    """The width of stderr: COLUMNS, else the terminal's width, else WIDTH."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -278,18 +278,18 @@ def stderr_width() -> int:
 
 
 def _grouped(counts: Array, firsts: list[int], rows: int) -> tuple[Array, list[int]]:
-    """Add up neighbouring classes until there are at most `rows`."""
+    """Add up neighbouring classes so that at most `rows` are left."""
     per_row = -(-len(counts) // rows)
     starts = np.arange(0, len(counts), per_row)
     sums = np.add.reduceat(counts.astype(np.int64), starts)
     return sums, [*(firsts[i] for i in starts.tolist()), firsts[-1]]
 
 
-def _bar(count: int, most: int, room: int, *, blocks: bool) -> str:
-    """A bar of `room` characters for `most`; a count that is not zero shows."""
+def _bar(count: int, max_count: int, room: int, *, blocks: bool) -> str:
+    """A bar, `room` characters long for `max_count`; a count above zero is always visible."""
     if not blocks:
-        return "#" * max(count * room // most, min(count, 1))
-    eighths = max(count * room * 8 // most, min(count, 1))
+        return "#" * max(count * room // max_count, min(count, 1))
+    eighths = max(count * room * 8 // max_count, min(count, 1))
     return _EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
@@ -308,7 +308,7 @@ def _matplotlib() -> tuple[Any, Any]:
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise NoDeviceError(
-            "a picture is drawn by matplotlib, which is not installed",
-            hint="pip install 'cudalab[plot]', or --plot without a file name",
+            "matplotlib, which draws pictures, is not installed",
+            hint="pip install 'cudalab[plot]', or use --plot without a file name",
         ) from None
     return mpl, Figure

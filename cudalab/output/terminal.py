@@ -1,4 +1,4 @@
-"""Tables and highlighted source on stdout; the only module that imports rich."""
+"""Tables and highlighted source on stdout. No other module imports rich."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": False}
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
-WIDTH = 100  # of a file or a pipe, where COLUMNS does not say
-PROSE = 80  # columns of text that reads well
-FINDINGS_SHOWN = 3  # of one kind, each with its lines
+WIDTH = 100  # for a file or a pipe, unless COLUMNS is set
+PROSE = 80  # maximum width of text
+FINDINGS_SHOWN = 3  # maximum of one kind that are printed with their lines
 _PLAIN = {
     **dict(zip("─└·█░⋮…µ×−–—≤≥→∞", "-+.#...ux---<>>i", strict=True)),  # noqa: RUF001
     **{power: f"^{digit}" for digit, power in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
     "±": "+-",
 }
-LEAST_CELL = 16  # columns of text that may be wrapped in a cell; with less, rows become paragraphs
+MIN_CELL = 16  # width to which cells may be wrapped; below that, rows become paragraphs
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """For the codecs: what stands for characters that an encoding does not have."""
+    """Replace characters that an encoding does not have (an error handler for `codecs`)."""
     assert isinstance(error, UnicodeEncodeError)
     missing = error.object[error.start : error.end]
     return "".join(_PLAIN.get(character, "?") for character in missing), error.end
@@ -55,9 +55,9 @@ codecs.register_error("plain", _plain)
 
 
 def console() -> Console:
-    """Stdout: as wide as the terminal; NO_COLOR and pipes get plain text.
+    """Stdout, as wide as the terminal; NO_COLOR and pipes get plain text.
 
-    What its encoding has no characters for is written in others. CudalabError if it is closed.
+    Characters that its encoding lacks are replaced. CudalabError if it is closed.
     """
     if sys.stdout is None:
         raise CudalabError("stdout is closed")
@@ -70,7 +70,7 @@ def console() -> Console:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; columns that are empty in every row are left out, and so is one without rows.
 
-    Where the screen is too narrow for it, each row becomes a paragraph.
+    If the screen is too narrow, each row becomes a paragraph.
     """
     rows = list(rows)
     if not rows:
@@ -78,7 +78,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     target = console()
     used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     widths = [max(cell_len(text) for text in (columns[i], *(row[i] for row in rows))) for i in used]
-    if sum(min(width, LEAST_CELL) + 3 for width in widths[1:]) + widths[0] + 4 > target.width:
+    if sum(min(width, MIN_CELL) + 3 for width in widths[1:]) + widths[0] + 4 > target.width:
         _paragraphs(title, [columns[i] for i in used], [[row[i] for i in used] for row in rows])
         return
     grid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold")
@@ -90,7 +90,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 
 
 def _paragraphs(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print each row's first cell, and below it the others, each with its column's title."""
+    """Print the first cell of each row, and below it the others with their columns' titles."""
     target = console()
     target.print(Text(title, style="bold"))
     for first, *others in rows:
@@ -114,7 +114,7 @@ def cuda_source(text: str, headers: Sequence[str]) -> None:
     """Print highlighted CUDA C++ with line numbers, and below it the headers that it includes."""
     console().print(Syntax(text, "cuda", line_numbers=True, word_wrap=True))
     if headers:
-        console().print("\nIncluded (--whole prints them in their places):", style="bold")
+        console().print("\nIncluded headers (--whole prints them in place):", style="bold")
     for header in headers:
         console().print(f"  {header}", markup=False, highlight=False)
 
@@ -123,7 +123,7 @@ def cuda_source(text: str, headers: Sequence[str]) -> None:
 
 
 def explanation(title: str, parts: Iterable[Part]) -> None:
-    """Print a topic's page: text to the screen's width, or PROSE; drawings as they are."""
+    """Print a topic's page: text wrapped to the screen's width or PROSE, drawings unchanged."""
     target = console()
     width = min(target.width, PROSE)
     for part in (Heading(title + "\n"), *parts):
@@ -137,7 +137,7 @@ def explanation(title: str, parts: Iterable[Part]) -> None:
         else:
             for line in _lines_of(part, width):
                 target.print(line, soft_wrap=True)
-        if not isinstance(part, Heading):  # what it is above follows at once
+        if not isinstance(part, Heading):  # no empty line below a heading
             target.print()
 
 
@@ -159,24 +159,25 @@ def _lines_of(part: Heading | Prose | Drawing | Commands, width: int) -> list[Te
 
 
 def lines(texts: Iterable[str]) -> None:
-    """Print text as it is; a long line goes on below."""
+    """Print lines of text; long ones are wrapped."""
     for text in texts:
         console().print(Text(text))
 
 
-def grid(found: Grid) -> None:
-    """Print a table of results: what does not fit the width is left out, least important first.
+def grid(results: Grid) -> None:
+    """Print a table of results; columns that do not fit are dropped, least important first.
 
-    Where what is left does not fit either, it goes on below, in tables with the same first column.
+    If the required columns do not fit either, the table continues below, in parts that repeat the
+    first column.
     """
     target = console()
-    kept, left_out = columns_that_fit(found, target.width)
-    target.print(Text(fill(found.title, target.width, break_long_words=False), style="bold"))
-    for part in parts_that_fit(found, kept, target.width):
-        target.print(_part_of(found, part))
-    notes = list(found.notes)
-    if left_out:
-        notes.append(f"no room here for: {', '.join(left_out)}")
+    columns, dropped = columns_that_fit(results, target.width)
+    target.print(Text(fill(results.title, target.width, break_long_words=False), style="bold"))
+    for part in parts_that_fit(results, columns, target.width):
+        target.print(_part_of(results, part))
+    notes = list(results.notes)
+    if dropped:
+        notes.append(f"no room here for: {', '.join(dropped)}")
     for note in notes:
         for number, line in enumerate(note.splitlines()):
             indent = "  " if number == 0 else "      "
@@ -184,57 +185,58 @@ def grid(found: Grid) -> None:
     target.print()
 
 
-def _part_of(found: Grid, kept: Sequence[int]) -> Table:
-    """These columns of a table."""
+def _part_of(results: Grid, columns: Sequence[int]) -> Table:
+    """Some columns of a table, by their indices."""
     shown = Table(header_style="bold")
-    for i in kept:
-        column = found.columns[i]
+    for i in columns:
+        column = results.columns[i]
         shown.add_column(
             Text(column.title),
             justify="right" if column.right else "left",
             no_wrap=True,
             overflow="ellipsis",
         )
-    for number, row in enumerate(found.rows):
-        style = "dim" if number in found.faint else ""
+    for number, row in enumerate(results.rows):
+        style = "dim" if number in results.faint else ""
         shown.add_row(
-            *(Text(row[i], style="bold" if (number, i) in found.best else "") for i in kept),
+            *(Text(row[i], style="bold" if (number, i) in results.best else "") for i in columns),
             style=style,
         )
     return shown
 
 
-def _widths(found: Grid) -> list[int]:
-    """The widths of the columns, each with a space on both sides and a line."""
+def _widths(results: Grid) -> list[int]:
+    """The widths of the columns, including a space on both sides and a line."""
     return [
-        max(cell_len(text) for text in (column.title, *(row[i] for row in found.rows))) + 3
-        for i, column in enumerate(found.columns)
+        max(cell_len(text) for text in (column.title, *(row[i] for row in results.rows))) + 3
+        for i, column in enumerate(results.columns)
     ]
 
 
-def parts_that_fit(found: Grid, kept: Sequence[int], width: int) -> list[list[int]]:
-    """The columns `kept` in tables that fit into `width`, each with the first column."""
-    widths = _widths(found)
-    parts = [[kept[0]]]
-    for i in kept[1:]:
+def parts_that_fit(results: Grid, columns: Sequence[int], width: int) -> list[list[int]]:
+    """Split columns into parts that fit into `width`, each with the first column."""
+    widths = _widths(results)
+    parts = [[columns[0]]]
+    for i in columns[1:]:
         if len(parts[-1]) > 1 and sum(widths[k] for k in (*parts[-1], i)) + 1 > width:
-            parts.append([kept[0]])
+            parts.append([columns[0]])
         parts[-1].append(i)
     return parts
 
 
-def columns_that_fit(found: Grid, width: int) -> tuple[list[int], list[str]]:
+def columns_that_fit(results: Grid, width: int) -> tuple[list[int], list[str]]:
     """The columns that fit into `width`, and the titles of the others."""
-    widths = _widths(found)
-    kept = list(range(len(widths)))
+    widths = _widths(results)
+    columns = list(range(len(widths)))
     droppable = sorted(
-        (i for i in kept if found.columns[i].keep < 9), key=lambda i: (found.columns[i].keep, -i)
+        (i for i in columns if results.columns[i].keep < 9),
+        key=lambda i: (results.columns[i].keep, -i),
     )
     for i in droppable:
-        if sum(widths[k] for k in kept) + 1 <= width:
+        if sum(widths[k] for k in columns) + 1 <= width:
             break
-        kept.remove(i)
-    return kept, [column.title for i, column in enumerate(found.columns) if i not in kept]
+        columns.remove(i)
+    return columns, [column.title for i, column in enumerate(results.columns) if i not in columns]
 
 
 # profile, sanitize -------------------------------------------------------------------------------
@@ -242,13 +244,13 @@ def columns_that_fit(found: Grid, width: int) -> tuple[list[int], list[str]]:
 _LOOKS = {"good": "green", "bad": "red", "quiet": "dim", "": ""}
 
 
-def listing(found: Listing, text: str) -> None:
-    """Print source with a margin; what does not fit the width is cut."""
+def listing(annotated: Listing, text: str) -> None:
+    """Print source with a margin; long lines are truncated."""
     target = console()
     source = Syntax(text, "cuda", background_color="default").highlight(text).split("\n")
-    target.print(Text(found.label, style="bold"))
-    target.print(Text(found.head, style="dim"), soft_wrap=True)
-    for row in found.rows:
+    target.print(Text(annotated.label, style="bold"))
+    target.print(Text(annotated.head, style="dim"), soft_wrap=True)
+    for row in annotated.rows:
         if row.remark:
             target.print(Text(row.remark, style="dim"), soft_wrap=True)
             continue
@@ -262,7 +264,7 @@ def listing(found: Listing, text: str) -> None:
 
 
 class Finding(Protocol):
-    """What is printed of a finding: what happened and where, why it is wrong, and the cure."""
+    """The printed properties of a finding: what happened and where, why, and the cure."""
 
     @property
     def note(self) -> bool: ...
@@ -287,14 +289,14 @@ class Finding(Protocol):
 
 
 def findings(title: str, rows: Iterable[Finding]) -> None:
-    """Print what `sanitize` found: what happened where, and once for all alike why and the cure."""
+    """Print the findings of `sanitize`; the explanation and the cure once for all of a kind."""
     target = console()
     width = min(target.width, PROSE + 10)
     groups: dict[tuple[bool, str, str, str], list[Finding]] = {}
     for row in rows:
         groups.setdefault((row.note, row.title, row.why, row.cure), []).append(row)
 
-    def say(text: str, indent: str = "   ") -> None:
+    def print_filled(text: str, indent: str = "   ") -> None:
         layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": "   "}
         text = fill(text, width, break_long_words=False, break_on_hyphens=False, **layout)
         target.print(Text(text), soft_wrap=True)
@@ -308,29 +310,29 @@ def findings(title: str, rows: Iterable[Finding]) -> None:
         target.print(Text(head, style="bold" if note else "bold red"), soft_wrap=True)
         different = list({row.what: row for row in reversed(alike)}.values())[::-1]
         for row in different[:FINDINGS_SHOWN]:
-            say(row.what)
+            print_filled(row.what)
             for line, code in sorted({(row.line, row.code), _other_end(row)}):
                 if code:
                     shown = Text(f"   {line:>6} | ", style="dim").append(code, "cyan")
                     target.print(shown, no_wrap=True, overflow="ellipsis", crop=True)
         if len(different) > FINDINGS_SHOWN:
-            say(f"... and {len(different) - FINDINGS_SHOWN} more like these.")
-        say(f"Why: {why}")
-        say(f"Cure: {cure}")
+            print_filled(f"... and {len(different) - FINDINGS_SHOWN} more like these.")
+        print_filled(f"Why: {why}")
+        print_filled(f"Cure: {cure}")
 
 
 def _other_end(row: Finding) -> tuple[int, str]:
-    """The line and the source of a race's or barrier's other side, where that is shown."""
+    """The line and the source of the other side of a race or barrier, if there is one."""
     return (row.other_line or row.line, row.other_code or row.code)
 
 
 def verdict(
     head: str,
     rows: Iterable[tuple[str, str, str, str]],
-    told: Iterable[tuple[str, Sequence[str]]],
+    explanations: Iterable[tuple[str, Sequence[str]]],
     last: Iterable[str],
 ) -> None:
-    """Print a check's verdicts: mark, name, what it was, what is said; then the explanations."""
+    """Print a check's verdicts (mark, name, test, message), explanations and last lines."""
     target = console()
     shown = Table(box=None, show_header=False, pad_edge=False)
     styles = {"ok": "green", "FAILED": "bold red", "BROKEN": "bold red", "-": "dim"}
@@ -339,18 +341,18 @@ def verdict(
     for mark, *words in rows:
         shown.add_row(Text(mark, style=styles.get(mark, "")), *map(Text, words))
     target.print(Text(head, style="bold"), shown)
-    for title, texts in told:
+    for title, texts in explanations:
         target.print(Text(f"\n{title}", style="bold"))
         for text in texts:
-            _told(target, text)
+            _explanation_line(target, text)
     target.print()
     for text in last:
         style = "bold red" if "NO SANDBOX" in text else ""
         target.print(Text(fill(text, target.width, break_long_words=False), style=style))
 
 
-def _told(target: Console, text: str) -> None:
-    """A line below a title; a command stays on its line, however long: it is copied from there."""
+def _explanation_line(target: Console, text: str) -> None:
+    """Print a line below a title; commands are never wrapped, so that they can be copied."""
     command = text.strip().startswith(("cudalab ", "see: ")) or text.endswith(".bin")
     if command or len(text) + 2 <= target.width:
         target.print(Text(f"  {text}"), soft_wrap=True)
@@ -370,7 +372,7 @@ def _told(target: Console, text: str) -> None:
 
 
 class BenchProgress:
-    """What bench is doing, on stderr: a bar on a terminal, a line now and then elsewhere."""
+    """The progress of bench on stderr: a bar on a terminal, lines elsewhere."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False, emoji=False, markup=False)
@@ -383,7 +385,7 @@ class BenchProgress:
                 TextColumn("{task.fields[estimate]}", markup=False),
                 console=self._console,
                 transient=True,
-                refresh_per_second=4,  # it must not disturb what is measured
+                refresh_per_second=4,  # must not disturb the measurement
             )
             self._task = self._live.add_task("", total=1.0, estimate="")
 
@@ -401,7 +403,7 @@ class BenchProgress:
         self.hide()
 
     def begin(self, what: str) -> None:
-        """Say what is measured next."""
+        """Show what is measured next."""
         if self._live:
             lab = what.partition(":")[0]  # a line has no room for more
             self._live.reset(self._task, description=lab, completed=0, estimate="")
@@ -410,12 +412,12 @@ class BenchProgress:
             self._console.print(Text(what), soft_wrap=True)
 
     def update(self, done: float, estimate: str) -> None:
-        """Show how far the table is, and the estimate at hand."""
+        """Show the progress of the table and the current estimate."""
         if self._live:
             self._live.update(self._task, completed=done, estimate=estimate)
 
     def step(self, what: str) -> None:
-        """Say what is done within the table."""
+        """Show a step within the table."""
         if self._live:
             self._live.update(self._task, estimate=what)
         else:

@@ -1,1 +1,1 @@
-"""Whole CUDA programs: their files, the rewriting for a host's compiler, building and running."""
+"""Whole CUDA programs: gathering, rewriting for a host's compiler, building and observing them."""

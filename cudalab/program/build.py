@@ -1,6 +1,6 @@
-"""Programs built and kept: a binary for each content of all files that went into it.
+"""Building programs, cached by the content of all their files.
 
-Nothing here is needed to start a program that was built before, except the name of its binary.
+To start a program that was built before, only the name of its binary is needed.
 """
 # ruff: noqa: PLC0415 - a program that is cached must start at once
 
@@ -33,7 +33,7 @@ NVCC_FLAGS = (
     "--extended-lambda",
     "--expt-relaxed-constexpr",
 )
-# Parts of the toolkit that a program includes, and what it is then linked with.
+# Headers of the toolkit that a program may include, and the libraries to link for them.
 NVCC_LIBRARIES = {
     "cublas": "-lcublas",
     "curand.h": "-lcurand",
@@ -46,9 +46,9 @@ NVCC_LIBRARIES = {
 def executable(
     files: Sequence[str], device: str, include: Sequence[str] = (), define: Sequence[str] = ()
 ) -> Path:
-    """A program's executable, compiled if there is none for this content.
+    """A program's executable, compiled unless there is one for the same content.
 
-    `device` may be "auto": where there is a GPU nvcc compiles it, else it is for the CPU device.
+    `device` may be "auto": nvcc compiles the program if there is a GPU, else the CPU device.
     """
     device = device_for(device)
     options = options_of(include, define)
@@ -61,7 +61,7 @@ def executable(
 
 
 def options_of(include: Sequence[str], define: Sequence[str]) -> list[str]:
-    """What the compiler is told."""
+    """The compiler's flags for include folders and macros."""
     return [*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define)]
 
 
@@ -81,7 +81,7 @@ def has_gpu() -> bool:
 
 
 def digest(*parts: str | bytes) -> str:
-    """A name for the content of `parts`."""
+    """A hash of the content of `parts`, for use in a name."""
     sha = hashlib.sha256()
     for part in parts:
         data = part.encode(errors="surrogateescape") if isinstance(part, str) else part
@@ -90,7 +90,7 @@ def digest(*parts: str | bytes) -> str:
 
 
 def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Path:
-    """Where the program's binary is kept; it need not be there yet."""
+    """The path of the program's binary in the cache; it may not exist yet."""
     parts: list[str | bytes] = [device, *options]
     for file in files:
         parts += [file.label, file.text]
@@ -102,7 +102,7 @@ def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Pa
 
 
 def runtime_sources() -> list[bytes]:
-    """The content of the runtime's files, each with its name."""
+    """The names and contents of the runtime's files."""
     parts = []
     for folder, _, names in sorted(os.walk(RUNTIME)):
         for name in sorted(name for name in names if not name.startswith("check")):
@@ -112,14 +112,14 @@ def runtime_sources() -> list[bytes]:
 
 
 def _graphics_cards() -> str:
-    """The models of the GPUs: a binary is compiled for them."""
-    found = []
+    """The models of the GPUs, which binaries are compiled for."""
+    models = []
     for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
         try:
-            found += [line for line in path.read_text().splitlines() if line.startswith("Model")]
+            models += [line for line in path.read_text().splitlines() if line.startswith("Model")]
         except OSError:
             continue
-    return "\n".join(found)
+    return "\n".join(models)
 
 
 # On the CPU device --------------------------------------------------------------------------------
@@ -158,9 +158,9 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
 
 
 class _Runtime:
-    """The objects of the runtime, compiled once for each compiler while the program is."""
+    """The runtime's objects, compiled once for each compiler, in parallel with the program."""
 
-    # The last one ends the section of the device's variables.
+    # The last part ends the section of the device's variables.
     PARTS = (
         *("memory", "copies", "device", "functions", "random", "launch", "trigonometry"),
         "sections",
@@ -171,7 +171,7 @@ class _Runtime:
         self.running = [_start(command) for command in commands]
 
     def finish(self) -> list[str]:
-        """The object files."""
+        """Wait for the compilers and return the object files."""
         from cudalab.backends.cpu.compiler import runtime_failure
 
         for process in self.running:
@@ -187,7 +187,7 @@ class _Runtime:
 
 
 def runtime_objects() -> Path:
-    """The folder of the runtime's objects, compiled if there are none."""
+    """The folder of the runtime's objects, which are compiled if they are missing."""
     from cudalab.backends.cpu.compiler import find_compiler
 
     runtime = _start_runtime(find_compiler())
@@ -196,18 +196,18 @@ def runtime_objects() -> Path:
 
 
 def _start_runtime(compiler: Compiler) -> _Runtime:
-    """Begin to compile what is missing of the runtime."""
+    """Begin to compile the missing objects of the runtime."""
     key = digest(*runtime_sources(), *with_users(PROGRAM), compiler.identity, processor())
-    kept = cache_dir("programs") / f"runtime-{key}"
-    kept.mkdir(exist_ok=True)
+    folder = cache_dir("programs") / f"runtime-{key}"
+    folder.mkdir(exist_ok=True)
     commands = []
     for part in _Runtime.PARTS:
-        if not (kept / f"{part}.o").exists():
-            building = kept / f"{part}.{os.getpid()}"
+        if not (folder / f"{part}.o").exists():
+            building = folder / f"{part}.{os.getpid()}"
             source = str(HOST / f"{part}.cpp")
             compile_part = [*compiler.compile, *with_users(PROGRAM), "-I", str(HOST)]
             commands.append([*compile_part, "-c", source, "-o", str(building)])
-    return _Runtime(kept, commands)
+    return _Runtime(folder, commands)
 
 
 # With nvcc ----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _start_runtime(compiler: Compiler) -> _Runtime:
 
 @explain_full_disk()
 def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
-    """Compile the files as they are."""
+    """Compile the unchanged files with nvcc."""
     from cudalab.backends.cuda.nvcc import find_nvcc, include_flags, rejection
 
     nvcc = find_nvcc()
@@ -223,7 +223,7 @@ def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str],
         binary = str(Path(folder, "program"))
         command = [str(nvcc), *NVCC_FLAGS, *include_flags(nvcc), *options]
         if sources > 1:
-            command.append("-rdc=true")  # device functions may be in the other files
+            command.append("-rdc=true")  # device functions may be in other files
         for name, library in NVCC_LIBRARIES.items():
             if any(f"<{name}" in file.text or f'"{name}' in file.text for file in files):
                 command.append(library)
@@ -249,10 +249,10 @@ def _start(command: Sequence[str]) -> subprocess.Popen[str]:
 
 
 def _run_all(commands: Sequence[Sequence[str]]) -> str:
-    """Run the commands side by side; the messages of those that failed."""
+    """Run the commands in parallel and return the messages of those that failed."""
     failed = ""
     for process in [_start(command) for command in commands]:
         messages, _ = process.communicate()
         if process.returncode:
-            failed += messages or f"{process.args!r} failed without a word"
+            failed += messages or f"{process.args!r} failed without a message"
     return failed

@@ -19,31 +19,31 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MUL
 
 @dataclass
 class File:
-    """A source file as it was read."""
+    """A source file of a program."""
 
     path: str
-    label: str  # how messages name it
+    label: str  # its name in messages
     text: str
-    # Where an #include names another file of the program, quotes included: which one it is.
+    # The start and end of each #include's quoted name, and the index of the file that it names.
     includes: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
 def gather(paths: Sequence[str], include_dirs: Sequence[str]) -> list[File]:
-    """The files named by `paths`, then every file that they include and that is not the system's.
+    """The files named by `paths`, then every file that they include, except the system's.
 
-    CudalabError when a named file cannot be read or is a lab's kernel file; a header that is not
-    found is left to the compiler, which knows more folders.
+    CudalabError if a named file cannot be read or is a lab's kernel file. A header that is not
+    there is left to the compiler, which searches more folders.
     """
     files = [File(path, path, _read(path)) for path in paths]
     for file in files:
         if is_kernel_file(file.text):
             raise CudalabError(
-                f"{file.label}: a kernel file, no whole program: it has a lab's header and no main",
+                f"{file.label}: a kernel file, not a program: it has a lab's header and no main",
                 hint="`cudalab LAB --kernel FILE.cu` runs it, `cudalab check LAB --kernel FILE.cu` "
                 "judges it",
             )
     index = {os.path.realpath(file.path): i for i, file in enumerate(files)}
-    for file in files:  # grows while it is walked
+    for file in files:  # the list grows during the loop
         beside = os.path.dirname(file.path)  # noqa: PTH120 - pathlib is slow to start with
         for match in _INCLUDE.finditer(file.text):
             folders = [beside, *include_dirs] if match[1] == '"' else include_dirs
@@ -59,12 +59,12 @@ def gather(paths: Sequence[str], include_dirs: Sequence[str]) -> list[File]:
 
 
 def is_kernel_file(text: str) -> bool:
-    """Whether it has what `cudalab LAB --kernel` reads, and no host side of its own."""
+    """Whether the text is a file for `cudalab LAB --kernel`: it has a lab's header and no main."""
     return bool(_HEADER.search(text)) and not _MAIN.search(text)
 
 
 def is_program(text: str) -> bool:
-    """Whether it has a main function, and nothing that a lab could launch by itself."""
+    """Whether the text is a program: it has a main function and no lab's header."""
     return bool(_MAIN.search(text)) and not _HEADER.search(text)
 
 
@@ -78,7 +78,7 @@ def _find(name: str, folders: Sequence[str]) -> str | None:
 
 def _read(path: str) -> str:
     try:
-        # surrogateescape: comments may be in any encoding, and their bytes are kept
+        # surrogateescape preserves the bytes of comments in any encoding
         with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:  # noqa: PTH123
             return file.read()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What the host's compiler says about a rewritten program, in words about the program itself."""
+"""Errors about a program from the host compiler's messages about its rewritten text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from cudalab.program.files import File
 
-# A name that the compiler does not know, as g++ and clang++ say it.
+# An unknown name, in the words of g++ and clang++.
 _UNKNOWN = re.compile(
     r"^(?P<place>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: .*?"
     r"(?:[\u2018'](?P<name>\w+)[\u2019'](?: was not declared| does not name| has not been declared)"
@@ -56,11 +56,11 @@ _MESSAGE = re.compile(
     r"(?P<kind>(?:fatal )?error|note): (?P<words>.*)$",
     re.MULTILINE,
 )
-# A launch whose arguments do not fit, as g++ and clang++ say it.
+# A launch whose arguments do not match, in the words of g++ and clang++.
 _ARGUMENTS = re.compile(
     r"no match(?:ing function)? for call to (?:object of type )?"
     r"[\u2018'(]+(?:cudalab::)?TypedCall<.*?lambda.*?\)>?(?:, (?P<params>.*?))? ?>"
-    r"(?:\) \((?P<given>.*)\)[\u2019']|')$"
+    r"(?:\) \((?P<arguments>.*)\)[\u2019']|')$"
 )
 _INTERNAL = re.compile(r"\bcudalab_a\b|cudalab::|required from|in instantiation of")
 RUNTIME = "/cpu/runtime/"
@@ -99,7 +99,7 @@ def _lacking(what: str, place: str) -> NoDeviceError:
 
 
 def _defined(name: str, files: Sequence[File]) -> bool:
-    """Whether the program seems to define `name` itself, so that it is a mistake of its own."""
+    """Whether the program seems to define `name` itself, so that the mistake is its own."""
     return any(
         re.search(rf"#\s*define\s+{name}\b|\b(?:struct|class)\s+{name}\b", file.text)
         for file in files
@@ -107,12 +107,12 @@ def _defined(name: str, files: Sequence[File]) -> bool:
 
 
 def _readable(messages: str, files: Sequence[File]) -> str:
-    """The errors, each with the program's own line; what is said about the runtime is left out.
+    """The errors, each with the program's own line, without messages about the runtime.
 
-    Columns and carets are left out, too: they count the characters of the rewritten line.
+    Columns and carets are left out, too, since they refer to the rewritten line.
     """
     texts = {file.label: file.text.splitlines() for file in files}
-    told: list[str] = []
+    errors: list[str] = []
     elsewhere: list[str] = []
     for match in _MESSAGE.finditer(messages):
         path, line, kind, words = match["path"], int(match["line"]), match["kind"], match["words"]
@@ -121,13 +121,13 @@ def _readable(messages: str, files: Sequence[File]) -> str:
                 elsewhere.append(match[0])
             continue
         words = _ARGUMENTS.sub(_arguments, words)
-        if kind == "note" and (not told or _INTERNAL.search(words)):
+        if kind == "note" and (not errors or _INTERNAL.search(words)):
             continue
         source = texts[path][line - 1].strip() if line <= len(texts[path]) else ""
-        told.append(f"{path}:{line}: {kind}: {words}\n    {source}")
-    return "\n".join([*elsewhere, *dict.fromkeys(told)]) or messages.strip()
+        errors.append(f"{path}:{line}: {kind}: {words}\n    {source}")
+    return "\n".join([*elsewhere, *dict.fromkeys(errors)]) or messages.strip()
 
 
 def _arguments(match: re.Match[str]) -> str:
-    given = f" ({match['given']})" if match["given"] is not None else ""
-    return f"the arguments{given} do not fit the kernel's parameters ({match['params'] or ''})"
+    types = f" ({match['arguments']})" if match["arguments"] is not None else ""
+    return f"the arguments{types} do not match the kernel's parameters ({match['params'] or ''})"

@@ -1,8 +1,8 @@
-"""A whole program under the instrument of check mode: `cudalab run --sanitize` and `--profile`.
+"""Whole programs in check mode: `cudalab run --sanitize` and `--profile`.
 
-The program becomes a library in which every access is seen. A child process loads it and calls its
-main function; each launch comes back to Python, which lets check mode run the grid and sends what
-was seen through a pipe. So the report is there even if the program crashes later on.
+The program is compiled into an instrumented library. A child process loads it and calls its main
+function. Each launch calls back into Python, which runs the grid in check mode and sends the
+observations through a pipe, so the report is complete even if the program crashes later.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ if TYPE_CHECKING:
     from cudalab.backends.trace import Finding
     from cudalab.program.files import File
 
-BUDGET_S = 15.0  # of tracing for --profile; a kernel's first blocks are always traced
-KILL_AFTER_S = 30.0  # one launch under --sanitize
-GUARD_BYTES = 256  # between two allocations: what memory.cpp leaves free
+BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
+KILL_AFTER_S = 30.0  # time limit of one launch with --sanitize
+GUARD_BYTES = 256  # gap that memory.cpp leaves between two allocations
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
 HOST_LIBRARY = "libhost.so"
-OWN_PARTS = ("trigonometry", "sections")  # that are in the program itself; the last one ends it
+OWN_PARTS = ("trigonometry", "sections")  # linked into the program itself; sections must be last
 _PARTS = ("memory", "copies", "device", "functions", "random", "observe")
-# After the flags of kernel files: programs have exceptions, and a main function that is found.
+# Added to the flags of kernel files: programs use exceptions, and main must be visible.
 _PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
 
 
 @dataclass(frozen=True)
 class Library:
-    """A program to observe."""
+    """An instrumented program."""
 
     path: Path
     host: Path  # the CUDA runtime API
-    parameters: dict[str, list[str]]  # of its kernels
+    parameters: dict[str, list[str]]  # the names of each kernel's parameters
     constants: frozenset[str]  # the names of its __constant__ variables
 
 
@@ -71,24 +71,24 @@ class Launch:
     block: tuple[int, int, int]
     place: str  # the file and line that launched it
     _: KW_ONLY
-    found: list[Finding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass
 class Observed:
-    """What was seen."""
+    """The observations of one run."""
 
     traces: list[LaunchTrace] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)  # of all launches
     launches: list[Launch] = field(default_factory=list)
-    told: list[tuple[str, str]] = field(default_factory=list)  # one of TOLD, and the words
+    messages: list[tuple[str, str]] = field(default_factory=list)  # one of MESSAGE_KINDS, and text
 
 
 # Building ----------------------------------------------------------------------------------------
 
 
 def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Library:
-    """The instrumented library, compiled if there is none."""
+    """The instrumented library, compiled unless it is in the cache."""
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
     texts = dict(zip(names, rewrite(files, names), strict=True))
     whole = '#include "host/cuda_runtime.h"\n'
@@ -113,7 +113,7 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
 
 
 def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
-    """A file's text with the program's own headers in place of their #includes."""
+    """A file's text with the program's own headers inlined."""
     text = texts[name]
     if name in seen and _ONCE.search(text):
         return ""
@@ -133,25 +133,26 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
 
 @explain_full_disk()
 def host_library() -> Path:
-    """The folder of the runtime API as a library, and of the objects that belong to the program.
+    """The folder with the runtime API as a library, and the objects that belong to the program.
 
-    The library finds check mode's runtime by name when it is loaded, wherever that lies.
+    When the library is loaded, it finds the runtime of check mode by name.
     """
-    found = compiler.find_compiler()
+    host_compiler = compiler.find_compiler()
     flags = [*with_users(PROGRAM), "-fPIC", "-I", str(HOST)]
-    runtime = compiler.check_runtime_library().name  # says what the processor can do, too
+    runtime = compiler.check_runtime_library().name  # depends on the processor's features, too
     folder = cache_dir("programs") / f"observed-{digest(*runtime_sources(), *flags, runtime)}"
-    if (folder / HOST_LIBRARY).exists():  # what is made last
+    if (folder / HOST_LIBRARY).exists():  # the last file to be written
         return folder
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
         for part in OWN_PARTS:
             built = Path(build_folder, f"{part}.o")
-            _run([*found.compile, *flags, "-c", str(HOST / f"{part}.cpp"), "-o", str(built)])
+            source_file = str(HOST / f"{part}.cpp")
+            _run([*host_compiler.compile, *flags, "-c", source_file, "-o", str(built)])
             built.replace(folder / built.name)
         library = Path(build_folder, HOST_LIBRARY)
         parts = [str(HOST / f"{part}.cpp") for part in _PARTS]
-        _run([*found.compile, *flags, "-shared", *parts, "-o", str(library)])
+        _run([*host_compiler.compile, *flags, "-shared", *parts, "-o", str(library)])
         library.replace(folder / HOST_LIBRARY)
     return folder
 
@@ -168,15 +169,15 @@ def _run(command: Sequence[str]) -> None:
 def observe(
     library: Library, arguments: Sequence[str], *, detect: bool, count: bool
 ) -> tuple[int, Observed]:
-    """Run the program in a child process; its wait status, and what was seen."""
+    """Run the program in a child process; return its wait status and the observations."""
     seen, started = Observed(), False
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _be_the_program(library, arguments, writing, detect=detect, count=count)
+        _run_program(library, arguments, writing, detect=detect, count=count)
     os.close(writing)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the program's
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the program, not for this process
     with os.fdopen(reading, "rb") as pipe:
         while True:
             try:
@@ -186,14 +187,14 @@ def observe(
             if kind == "trace":
                 seen.traces.append(what)
             elif kind == "findings":
-                seen.launches[-1].found = what
+                seen.launches[-1].findings = what
                 check_rows.merge_findings(seen.findings, what)
             elif kind == "launch":
                 seen.launches.append(what)
             elif kind == "started":
                 started = True
             else:
-                seen.told.append(what)
+                seen.messages.append(what)
     _, status = os.waitpid(child, 0)
     signal.signal(signal.SIGINT, before)
     if not started:
@@ -201,10 +202,10 @@ def observe(
     return status, seen
 
 
-def _be_the_program(
+def _run_program(
     library: Library, arguments: Sequence[str], pipe: int, *, detect: bool, count: bool
 ) -> NoReturn:
-    """Load it, call main, exit as it does."""
+    """Load the program, call main, and exit with its status."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     status = 125
@@ -213,7 +214,7 @@ def _be_the_program(
         program = _Program(library, pipe, detect=detect, count=count)
         argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments), None)
         main = program.code.main
-        program.tell_parent("started", None)
+        program.send("started", None)
         status = main(len(arguments), argv)
         c_library.exit(status)
     except BaseException:  # noqa: BLE001 - nothing may unwind into the parent's frames
@@ -257,17 +258,18 @@ class _ObservedMemory(ctypes.Structure):
     )
 
 
-TOLD = ("failed kernel", "unread error", "leak", "failed call")  # cudalab::Told of internal.h
-_Teller = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
+# cudalab::Told of internal.h
+MESSAGE_KINDS = ("failed kernel", "unread error", "leak", "failed call")
+_MessageCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
 _Visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
-_Observer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_ObservedLaunch))
+_LaunchCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_ObservedLaunch))
 
 
 class _Program:
     """The loaded library, in the child process."""
 
     def __init__(self, library: Library, pipe: int, *, detect: bool, count: bool) -> None:
-        """Load the parts in their order, and ask to be told of launches."""
+        """Load the parts in order, and register the callbacks for launches and messages."""
         self.pipe, self.detect, self.count = pipe, detect, count
         self.parameters, self.constants = library.parameters, library.constants
         self.variables: dict[int, str] = {}  # region -> name
@@ -290,13 +292,14 @@ class _Program:
             ctypes.byref(self.sites), num_sites, self._arrays, len(arrays)
         )
         self.spent_s = 0.0
-        self._observer = _Observer(self._launch)
-        self._teller = _Teller(self._tell)
-        self.host.cudalab_observe(self._observer, self._teller, int(detect))
+        # The library calls these, so they must live as long as this object.
+        self._launch_callback = _LaunchCallback(self._launch)
+        self._message_callback = _MessageCallback(self._message)
+        self.host.cudalab_observe(self._launch_callback, self._message_callback, int(detect))
         self.host.cudalab_variables(_Visitor(self._add_variable))
 
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
-        """A __device__ or __constant__ variable is memory that kernels may use."""
+        """Register a __device__ or __constant__ variable as memory that kernels may use."""
         name = _last_name(mangled.decode())
         space = check_rows.SPACES.index("constant" if name in self.constants else "global")
         region = self.checker.cudalab_check_add(
@@ -305,25 +308,26 @@ class _Program:
         self.checker.cudalab_check_written(region)
         self.variables[region] = name
 
-    def tell_parent(self, kind: str, what: Any) -> None:
+    def send(self, kind: str, what: Any) -> None:
+        """Send an observation to the parent process."""
         data = pickle.dumps((kind, what))
         while data:
             data = data[os.write(self.pipe, data) :]
 
-    def _tell(self, what: int, text: bytes) -> None:
-        self.tell_parent("told", (TOLD[what], text.decode(errors="replace")))
+    def _message(self, kind: int, text: bytes) -> None:
+        self.send("message", (MESSAGE_KINDS[kind], text.decode(errors="replace")))
 
-    def _launch(self, given: Any) -> int:
-        """What the program calls for each launch: 0 when the grid has ended well."""
-        launch = given.contents
+    def _launch(self, pointer: Any) -> int:
+        """Run a launch of the program; 0 if the grid ends without an error."""
+        launch = pointer.contents
         grid, block = tuple(launch.grid), tuple(launch.block)
         blocks = grid[0] * grid[1] * grid[2]
         began, fresh, traced = time.monotonic(), True, 0
         name = launch.kernel.contents.name.decode(errors="replace")
         place = f"{launch.file.decode(errors='replace')}:{launch.line}"
-        self.tell_parent("launch", Launch(name, grid, block, place))
+        self.send("launch", Launch(name, grid, block, place))
         state = 1
-        if self.detect or launch.cooperative:  # blocks that wait for each other: all or none
+        if self.detect or launch.cooperative:  # blocks that wait for each other run together
             state, traced = self._run(launch, 0, blocks, fresh, observed=True), blocks
         else:
             left = max(BUDGET_S - self.spent_s, 0) / 2
@@ -339,7 +343,7 @@ class _Program:
             self.spent_s += time.monotonic() - began
             if state > 0 and done < blocks:
                 state = self._run(launch, done, blocks - done, fresh=False, observed=False)
-        self._take_down(launch, grid, block, blocks, traced)
+        self._report(launch, grid, block, blocks, traced)
         return 0 if state > 0 else 1
 
     def _run(self, launch: Any, first: int, count: int, fresh: bool, *, observed: bool) -> int:
@@ -369,7 +373,7 @@ class _Program:
                 self.checker.cudalab_check_stop()
         return int(state)
 
-    def _take_down(
+    def _report(
         self,
         launch: Any,
         grid: tuple[int, int, int],
@@ -389,13 +393,13 @@ class _Program:
         )
         if self.detect:
             rows = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)
-            self.tell_parent("findings", [check_rows.finding(row, names) for row in rows])
+            self.send("findings", [check_rows.finding(row, names) for row in rows])
             self.checker.cudalab_check_forget()
         if self.count:
-            self.tell_parent("trace", self._trace(names, blocks, traced))
+            self.send("trace", self._trace(names, blocks, traced))
 
     def _namer(self, launch: Any, kernel: Any, name: str) -> Any:
-        """What memory is called: as the kernel's parameter, or by the line that allocated it."""
+        """A function that names memory, by the kernel's parameter or the line that allocated it."""
         called = dict(self.variables)
         parameters = self.parameters.get(name.partition("<")[0].rpartition("::")[2], [])
         for i in range(kernel.num_params):
@@ -448,7 +452,7 @@ class _Program:
         )
 
     def _rows(self, function: Any, kind: Any) -> Any:
-        """A list of the runtime's, as it is now."""
+        """A copy of one of the runtime's lists."""
         count = ctypes.c_size_t()
         address = function(ctypes.byref(count))
         return list((kind * count.value).from_address(address)) if count.value else []

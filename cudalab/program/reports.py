@@ -1,4 +1,4 @@
-"""What was seen of a program, printed: the reports of `sanitize` and `profile` for all kernels."""
+"""The reports of `run --sanitize` and `run --profile` on all kernels of a program."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ LAUNCHES_SHOWN = 24
 
 
 def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
-    """Print the findings; whether there are none but notes."""
+    """Print the findings; return whether there are only notes."""
     texts = {file.label: file.text.splitlines() for file in files}
     rows = [finding_row(finding, name, texts) for finding in seen.findings]
     rows.sort(key=lambda row: row.note)
-    wrong = [words for kind, words in seen.told if kind != "failed call"]
-    errors = sum(not row.note for row in rows) + len(wrong)
+    failures = [text for kind, text in seen.messages if kind != "failed call"]
+    errors = sum(not row.note for row in rows) + len(failures)
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
-    said = f"{errors} found" if errors else clean
-    terminal.findings(f"{name}: {said}\nlooked at: {_launches(seen)}", rows)
+    result = f"{errors} found" if errors else clean
+    terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", rows)
     if rows:
         _by_launch(seen)
     _failures(seen)
@@ -36,11 +36,11 @@ def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
 
 
 def _by_launch(seen: Observed) -> None:
-    """A line for each launch in which something was found."""
+    """Print a line for each launch that has findings."""
     terminal.lines(["", "By launch:"])
-    shown = [(i, launch) for i, launch in enumerate(seen.launches, 1) if launch.found]
+    shown = [(i, launch) for i, launch in enumerate(seen.launches, 1) if launch.findings]
     for i, launch in shown[:LAUNCHES_SHOWN]:
-        kinds = ", ".join(sorted({KINDS[one.kind].title for one in launch.found}))
+        kinds = ", ".join(sorted({KINDS[one.kind].title for one in launch.findings}))
         size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
         terminal.lines([f"   {i}. {launch.kernel}{size} at {launch.place}: {kinds}"])
     if len(shown) > LAUNCHES_SHOWN:
@@ -48,19 +48,19 @@ def _by_launch(seen: Observed) -> None:
 
 
 def _failures(seen: Observed) -> None:
-    """What the program did not look at, and what it may have looked at."""
-    wrong = [words for kind, words in seen.told if kind != "failed call"]
-    failed = [words for kind, words in seen.told if kind == "failed call"]
+    """Print failures that the program ignored, and failed calls that it may have handled."""
+    ignored = [text for kind, text in seen.messages if kind != "failed call"]
+    failed = [text for kind, text in seen.messages if kind == "failed call"]
     for head, lines in (
-        ("Failures that the program lets pass, and memory it keeps:", wrong),
-        ("Calls that failed, which is right where the program looks at their results:", failed),
+        ("Failures that the program ignores, and memory that it does not free:", ignored),
+        ("Calls that failed, which is fine if the program checks their results:", failed),
     ):
         if lines:
             terminal.lines(["", head, *(f"   {line}" for line in lines)])
 
 
 def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
-    """Print each launch in a row, then each kernel, its launches put together, line by line."""
+    """Print a row for each launch, then each kernel line by line, all its launches together."""
     from cudalab.system.machine import processor_name  # noqa: PLC0415 - as display is late
 
     launches = []

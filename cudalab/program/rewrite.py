@@ -1,7 +1,7 @@
-"""CUDA C++ for a host's compiler: what has no meaning there is said in other words.
+"""Rewriting CUDA C++ for a host's compiler.
 
 `k<<<grid, block>>>(args)` becomes a call, `extern __shared__` a pointer, and a device variable goes
-to a section of its own. Lines keep their numbers; strings and comments are never touched.
+to a section of its own. Lines keep their numbers; strings and comments are never changed.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class Parsed:
     edits: list[tuple[int, int, str]] = field(default_factory=list)
 
     def replace(self, start: int, end: int, text: str, newline: str = "\n") -> None:
-        """Put `text` where the file has [start, end), with as many lines."""
+        """Replace [start, end) of the file by `text`, and keep the number of lines."""
         lost = self.file.text.count("\n", start, end) - text.count("\n")
         self.edits.append((start, end, text + newline * lost))
 
     def unsupported(self, what: str, position: int) -> NoDeviceError:
-        """The error for something that only a GPU offers."""
+        """The error for a feature that only a GPU has."""
         return NoDeviceError(
             f"not supported on the CPU device: {what} ({self.file.label}:{self.lines[position]})"
         )
@@ -91,9 +91,9 @@ def parse(file: File) -> Parsed:
 
 
 def rewrite(files: Sequence[File], names: Sequence[str]) -> list[str]:
-    """The texts to compile in place of `files`, which are stored under `names`.
+    """The texts to compile in place of `files`, to be stored under `names`.
 
-    NoDeviceError for what the CPU device lacks and what can be recognised here.
+    NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
     parsed = [parse(file) for file in files]
     kernels: dict[str, list[Kernel]] = {}
@@ -134,7 +134,7 @@ def _apply(parsed: Parsed) -> str:
     return "".join(pieces)
 
 
-# What the device lacks ---------------------------------------------------------------------------
+# Features that the device lacks ------------------------------------------------------------------
 
 
 def _check_headers(parsed: Parsed) -> None:
@@ -154,7 +154,7 @@ def _check_assembly(parsed: Parsed) -> None:
         for i in range(start, end):
             if tokens[i].text in ("asm", "__asm__", "__asm"):
                 words = [token for token in tokens[i : i + 6] if token.kind == "string"]
-                if words and words[0].text.strip('" '):  # an empty one is a fence for the compiler
+                if words and words[0].text.strip('" '):  # an empty one is a compiler fence
                     raise parsed.unsupported("inline PTX", tokens[i].start)
 
 
@@ -177,7 +177,7 @@ def _rewrite_variables(parsed: Parsed) -> None:
 
 
 def _rewrite_dynamic_shared(parsed: Parsed) -> None:
-    """`extern __shared__ T name[];` is a pointer to where the launch has put the memory."""
+    """Turn `extern __shared__ T name[];` into a pointer to the memory of the launch."""
     tokens = parsed.tokens
     for i, token in enumerate(tokens):
         if token.text != "extern":
@@ -195,7 +195,7 @@ def _rewrite_dynamic_shared(parsed: Parsed) -> None:
 
 
 def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> None:
-    """Write down the kernels, so that the runtime can find one by its address."""
+    """Register the kernels with the runtime, which looks them up by address."""
     for kernel in parsed.structure.kernels:
         if kernel.body_end is not None and kernel.name in plain:
             bounds = f", (unsigned)({kernel.bounds})" if kernel.bounds else ""
@@ -222,7 +222,7 @@ def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> Non
 
 
 def _rewrite_macro(parsed: Parsed, directive: Token, exact: set[str]) -> None:
-    """Launches in the body of a #define."""
+    """Rewrite launches in the body of a #define."""
     match = _DEFINE.match(directive.text)
     if match is None or "<" not in directive.text:
         return
@@ -241,9 +241,9 @@ def _rewrite_macro(parsed: Parsed, directive: Token, exact: set[str]) -> None:
 def _rewrite_launches(
     parsed: Parsed, tokens: list[Token], exact: set[str], quoted: dict[str, str]
 ) -> None:
-    """`k<<<config>>>(args)` becomes cudalab::launch(k, call of k, "k", Config(config))(args).
+    """Turn `k<<<config>>>(args)` into cudalab::launch(k, call of k, "k", Config(config))(args).
 
-    Without the first k if its type is not known, without the call if k is a pointer.
+    The first k is left out if its type is not known, the call if k is a pointer.
     """
     for i in range(1, len(tokens) - 2):
         if any(tokens[i + j].text != "<" for j in range(3)):
@@ -265,7 +265,7 @@ def _rewrite_launches(
         name = quoted.get(kernel) or _quoted(kernel)
         call = f"[=](auto&... cudalab_a) {{ {kernel}(cudalab_a...); }}"
         if _is_pointer(tokens, begin, i - 1):
-            call = kernel  # its value is taken now
+            call = kernel  # evaluated at the launch
         elif kernel.removeprefix("::") in exact:
             call = f"{kernel}, {call}"
         parsed.replace(
@@ -278,7 +278,7 @@ def _rewrite_launches(
 
 
 def _kernel_expression(tokens: list[Token], last: int) -> int | None:
-    """Where the expression that ends at `last`, in front of `<<<`, begins."""
+    """The index where the expression that ends at `last`, before `<<<`, begins."""
     i = last
     while i >= 0:
         start: int | None = i
@@ -308,7 +308,7 @@ def _kernel_expression(tokens: list[Token], last: int) -> int | None:
 
 
 def _is_pointer(tokens: list[Token], first: int, last: int) -> bool:
-    """Whether an expression is no name of a kernel, but a value: `(*p)`, `table[i]`, `x.kernel`."""
+    """Whether an expression is a value, not a kernel's name: `(*p)`, `table[i]`, `x.kernel`."""
     if tokens[last].text in (")", "]"):
         return True
     return any(token.text in (".", "->") for token in tokens[first:last])
@@ -319,7 +319,7 @@ def _is_operand(token: Token) -> bool:
 
 
 def _end_of_configuration(tokens: list[Token], start: int) -> int | None:
-    """The first of the three `>` that are followed by the arguments."""
+    """The index of the first of the three `>` before the arguments."""
     i = start
     while i + 3 < len(tokens):
         text = tokens[i].text

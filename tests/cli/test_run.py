@@ -371,7 +371,7 @@ def test_sanitize_finds_what_is_wrong():
     assert done.returncode == 3
     assert done.stdout == b"1\n"
     assert "racy: 6 found" in report
-    assert "looked at: 2 launches of 2 kernels" in report
+    assert "observed: 2 launches of 2 kernels" in report
     assert "2. beyond<<<1, 128>>> at" in report
     assert "racy.cu:18: access out of bounds" in report
     assert "data race" in report
@@ -526,7 +526,7 @@ def test_compile_errors_name_the_programs_line(tmp_path):
     source.write_text("__global__ void k(int *a) {}\nint main() {\n    k<<<1, 1>>>(1.5);\n}\n")
     message = refuse(str(source))
     assert f"{source}:3: error: the arguments" in message
-    assert "do not fit the kernel's parameters (int" in message
+    assert "do not match the kernel's parameters (int" in message
     assert message.endswith("\n    k<<<1, 1>>>(1.5);\n")
 
 
