@@ -23,7 +23,8 @@ from cudalab.bench.report.merge import Merged, merged
 from cudalab.cli import report as cli_report
 from cudalab.errors import UsageError
 from cudalab.labs import registry
-from cudalab.microscope import profile
+from cudalab.microscope.document import document as profile_document
+from cudalab.microscope.document import to_json
 
 REDUCE = labs.get("reduce")
 
@@ -213,7 +214,7 @@ def test_a_profile_where_there_is_one():
 
 
 def test_a_profile_as_json_becomes_a_table():
-    found = json.dumps(profile.document(profiled()))
+    found = json.dumps(to_json(profile_document(profiled())))
     grid, said = section(built(profile=found), "Profile")
     assert isinstance(grid, report.Table)
     assert grid.grid.rows[0][:2] == ["interleaved_strided", "reduce_blocks"]
