@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from cudalab.bench.grids import Column, Grid
 from cudalab.errors import CudalabError
 from cudalab.output import terminal
+from cudalab.output.grid import Column, Grid
 
 HEADS = ("variant", "summary", "devices")
 ROW = ("interleaved_strided", "The same tree, the first threads work", "cuda, cpu")
@@ -23,7 +23,7 @@ def wide(columns):
         "times",
         [Column("variant", right=False), *map(Column, sizes)],
         [["interleaved_strided", *(f"{1_000_000 + i:,}" for i in range(columns))]],
-        ["a note"],
+        notes=["a note"],
     )
 
 
