@@ -209,7 +209,7 @@ def answers(lab: Lab, device: Device, inputs: HostInputs) -> Iterator[tuple[str,
     case = lab.complete({})
     for variant in registry.variants(lab):
         if variant.computes(case) and not variant.missing(device.features):
-            yield variant.name, answer(lab, device, variant, inputs)
+            yield variant.title, answer(lab, device, variant, inputs)
 
 
 def answer(lab: Lab, device: Device, variant: Variant, inputs: HostInputs) -> Array | str:

@@ -2,7 +2,7 @@
 // summary  = "Tensor cores, emulated fp32: numbers in three bfloat16 parts, six products of parts"
 // order    = 19
 // ladder   = "tensor cores"
-// adds     = "three bfloat16 parts a number, six products: no bit is lost; bulk copies into a ring"
+// adds     = "three bfloat16 parts a number, six products: no bit is lost"
 // dispatch = "split_bf16"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //
@@ -28,9 +28,10 @@
 // memory: one stage is two contiguous copies without any edge. It notes the range of exponents a
 // block has.
 //
-// multiply_parts: a block computes 128 x BN elements. Thread 256 keeps a ring of STAGES filled;
-// two warpgroups of 128 threads compute 64 rows each. Tensor cores cut sums off instead of rounding
-// them, so they sum only one stage, small products first; float additions sum the stages.
+// multiply_parts: a block computes 128 x BN elements. As in `bulk_copies` one thread keeps a ring
+// of STAGES filled; two warpgroups of 128 threads compute 64 rows each. Tensor cores cut sums off
+// instead of rounding them, so they sum only one stage, small products first; float additions sum
+// the stages.
 //
 // Parts of numbers that are very small, very large, infinite or NaN do not hold them, and products
 // may leave the range of floats on the way. Tiles that meet such numbers are computed in ordinary

@@ -327,16 +327,34 @@ def test_a_lossy_product_is_refused_in_float32(device, variant, which):
     assert LAB.compare(got, inputs, case(which)).count > got.size / 2
 
 
+def written_out(tmp_path, monkeypatch, header):
+    """A copy of the kernels with a stand-in for a header of PTX; returns the folder of headers."""
+    folder = tmp_path / "kernels"
+    shutil.copytree(source.kernels_dir(), folder)
+    shutil.copy(STAND_INS / header, folder / "matmul/parts")
+    monkeypatch.setattr(source, "_custom_kernels", folder)
+    return folder / "matmul/parts"
+
+
+@pytest.mark.parametrize("which", PRODUCTS)
+def test_a_ring_of_bulk_copies_loses_no_stage(device, monkeypatch, tmp_path, which):
+    """With the copy engine and its barriers written out; also where k is less than the ring."""
+    if device.name != "cpu":
+        pytest.skip("the copy engine itself runs here")
+    written_out(tmp_path, monkeypatch, "bulk_copy.cuh")
+    variant = replace(registry.find(LAB, "bulk_copies"), requires=())
+    for m, k, n in [(1, 1, 1), (128, 8, 256), (129, 39, 257), (130, 41, 300), (33, 200, 70)]:
+        inputs = make(which, m, k, n)
+        found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
+        assert found is None, f"{m} x {k} x {n}: {found}"
+
+
 @pytest.mark.parametrize("which", PRODUCTS)
 def test_fragments_of_tensor_cores_lie_as_the_manual_says(device, monkeypatch, tmp_path, which):
     """The kernel's indices, with the instruction written out for a device without it."""
     if device.name != "cpu":
         pytest.skip("the instruction itself runs here")
-    folder = tmp_path / "kernels"
-    shutil.copytree(source.kernels_dir() / "matmul", folder / "matmul")
-    (folder / "matmul/parts/bf16.cuh").write_text("")
-    shutil.copy(STAND_INS / "mma.cuh", folder / "matmul/parts")
-    monkeypatch.setattr(source, "_custom_kernels", folder)
+    (written_out(tmp_path, monkeypatch, "mma.cuh") / "bf16.cuh").write_text("")
     variant = replace(registry.find(LAB, "tensor_cores_bf16"), requires=())
     for m, k, n in [(1, 1, 1), (16, 16, 8), (128, 32, 128), (33, 17, 65), (129, 65, 131)]:
         inputs = make(which, m, k, n)

@@ -214,6 +214,43 @@ def dispatch_symmetric_bf16(job: Job) -> Step:
     return Step(run, c, notes=policy_notes(job))
 
 
+def dispatch_packed(job: Job) -> Step:
+    """Both factors into packed tiles in scratch memory, then the product from those.
+
+    A tile holds BM rows of a, or BN columns of b, and BK numbers along k: BK rows of four words
+    more than it has lines. Tiles are counted along k first.
+
+    pack_factors(const float *a, const float *b, float *a_tiles, float *b_tiles, unsigned m,
+                 unsigned k, unsigned n)
+        a block of THREADS_PER_BLOCK threads a tile, those of a first; b is n x k where
+        B_TRANSPOSED is 1
+    multiply_packed(const float *a_tiles, const float *b_tiles, float *c, unsigned m, unsigned k,
+                    unsigned n)
+        c (m x n); a block of THREADS_PER_BLOCK + 32 threads computes BM x BN elements. Dynamic
+        shared memory: SHARED_BYTES
+    """
+    device, a = job.device, job.buffers["a"]
+    b = job.buffers.get("b", a)
+    m, k, n = (job.params[name] for name in "mkn")
+    bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
+    rows, columns, k_tiles = blocks_for(m, bm), blocks_for(n, bn), blocks_for(k, bk)
+    a_tiles = device.empty((rows * k_tiles, bk, bm + 4), np.float32)
+    b_tiles = device.empty((columns * k_tiles, bk, bn + 4), np.float32)
+    c = device.empty((m, n), np.float32)
+    pack, multiply = job.kernels["pack_factors"], job.kernels["multiply_packed"]
+    threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", least=0)
+    sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
+
+    def run() -> None:
+        blocks = (rows + columns) * k_tiles
+        device.launch(pack, blocks, threads, a, b, a_tiles, b_tiles, *sizes)
+        tiles = (a_tiles, b_tiles)
+        grid, block = rows * columns, threads + 32
+        device.launch(multiply, grid, block, *tiles, c, *sizes, shared_bytes=shared)
+
+    return Step(run, c)
+
+
 def dispatch_split_bf16(job: Job) -> Step:
     """Parts of the factors in scratch memory, then sums of products of parts.
 
