@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from os.path import normpath
 from pathlib import Path, PurePath
 
@@ -49,6 +49,7 @@ class Source:
     files: tuple[Path, ...] = ()  # the file itself and all that it includes
 
 
+@lru_cache(maxsize=64)  # one text is blanked for its includes, its kernels and its variables
 def blank_comments(text: str, *, literals: bool = True) -> str:
     """`text` with comments (and literals) replaced by spaces; every line keeps its number."""
 
