@@ -122,7 +122,7 @@ class Row:
 
     name: str
     kind: str
-    precision: str  # empty, or the format that a lossy variant rounds its inputs to
+    precision: str = ""  # empty, or the format that a lossy variant rounds its inputs to
     device: str
     emulated: bool
     cache: str

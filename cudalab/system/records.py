@@ -7,7 +7,7 @@ The fields and their types are the schema: an object has these keys and no other
 from __future__ import annotations
 
 import types
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -32,13 +32,18 @@ def _object(kind: Any, value: object, where: str) -> Any:
         raise InputError(f"{where}: an object is expected".lstrip(": "))
     hints = _hints(kind)
     names = [field.name for field in fields(kind)]
-    for name in names:
+    for name in (field.name for field in fields(kind) if _required(field)):
         if name not in value:
             raise InputError(f"{_below(where, name)}: is missing")
     for key in value:
         if key not in names:
             raise InputError(f"{_below(where, key)}: is unknown")
-    return kind(**{name: _value(hints[name], value[name], _below(where, name)) for name in names})
+    return kind(**{name: _value(hints[name], value[name], _below(where, name)) for name in value})
+
+
+def _required(field: Field[Any]) -> bool:
+    """Whether a file must have the key: one with a default came later than the first files."""
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _below(where: str, key: str) -> str:

@@ -32,6 +32,7 @@ class Drawing:
     colour: Colour
     value: records.Scalar
     done: bool
+    added_later: int = 0
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ def parsed():
         "colour": "blue",
         "value": None,
         "done": True,
+        "added_later": 3,
     }
 
 
@@ -55,6 +57,11 @@ def test_what_fits_is_taken_as_it_is(parsed):
     assert drawing.colour is Colour.BLUE
     assert asdict(drawing) == parsed
     assert isinstance(drawing.points[0].x, int)  # and is written as it was read
+
+
+def test_an_old_file_lacks_what_was_added_later(parsed):
+    del parsed["added_later"]
+    assert records.read(Drawing, parsed).added_later == 0
 
 
 @pytest.mark.parametrize("value", [None, 1, 2.5, "a", True])
