@@ -214,11 +214,11 @@ class _Validator:
         return value
 
     def _precision(self, key: str, value: object) -> str:
-        """A lossy variant has a name for what it loses, and is what nobody gets unasked."""
+        """The format to which a lossy variant rounds its inputs: the lab has a bound for it."""
         offered = list(self.lab.precisions)
         if value not in offered:
-            told = _nearest(str(value), offered) if offered else "every variant is of its own"
-            raise self.error(key, f"{self.lab.name} has no precision {value!r}: {told}")
+            known = _nearest(str(value), offered) if offered else "its variants lose nothing"
+            raise self.error(key, f"{self.lab.name} has no precision {value!r}: {known}")
         return str(value)
 
     def _strings(self, key: str, value: object) -> tuple[str, ...]:

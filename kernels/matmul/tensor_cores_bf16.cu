@@ -21,7 +21,7 @@
 //
 // Tiles as in `tiled`: load, barrier, multiply, barrier. A block computes 128 x 128 elements, each
 // of its 8 warps 64 x 32 of them by 4 x 4 instructions for 16 numbers along k; how an instruction's
-// numbers lie in the registers is told in matmul/parts/mma.cuh. Lines (rows of A, columns of B) are
+// numbers lie in the registers stands in matmul/parts/mma.cuh. Lines (rows of A, columns of B) are
 // stored as pairs of neighbours along k, a word each, in rows of 20 words: 8 lines of 4 pairs, what
 // a warp stores and reads at a time, are in 32 different banks.
 // Limits: while the tiles are loaded nothing is multiplied; each number is rounded anew by every

@@ -308,7 +308,7 @@ def test_only_precisions_of_the_lab_are_judged():
 
 
 @pytest.mark.parametrize("variant", LOSSY, ids=lambda variant: variant.name)
-def test_nobody_gets_a_lossy_product_unasked(variant):
+def test_a_lossy_product_is_never_the_default(variant):
     assert variant.title == f"{variant.name} ({variant.precision})"
     assert not variant.default
     for n in (1, 16, 256, 640, 1000, 1280, 2048, 4096, 8192):

@@ -324,7 +324,7 @@ def policy_notes(job: Job) -> list[str]:
 
 
 def precision_notes(job: Job) -> list[str]:
-    """What the user is told of a lossy variant."""
+    """The note that a lossy variant leaves."""
     name, precision = job.variant.name, job.variant.precision
     return (
         [f"{name}: A and B are rounded to {precision}: not a float32 product"] if precision else []

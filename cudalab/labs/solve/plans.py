@@ -126,33 +126,7 @@ def dispatch_descent(job: Job) -> Step:
     _no_alpha(job)
     scaled = job.define("SCALED", 1, least=0)
     name = f"conjugate_gradient_{'scaled' if scaled else 'one_launch'}"
-    out = job.device.empty(job.params["n"], job.case["dtype"])
-    method = Descent(job, out)
-    target, most = target_of(job.case, job.params["n"]), job.case.get("max_iter", MAX_ITER)
-    notes: list[str] = []
-
-    def converge() -> None:
-        method.begin(wanted=0.8 * target)  # by a residual in the element type: rounding
-        count, before = 0, math.inf
-        while True:
-            method.advance(min(max(FIRST_BATCH, count // 2), most - count))
-            now, reason, count = method.measure()
-            now.check_finite()
-            if reason in REFUSALS:
-                raise spectrum.NoStepError(f"{name} needs a {REFUSALS[reason]}")
-            if now.error <= target:
-                break
-            if count >= most:
-                raise NotSolvedError(f"{name} has not converged after {count} iterations", now, job)
-            if reason == SMALL_ENOUGH:  # rounding has led r away from the residual
-                if not now.error < before / 2:
-                    raise NotSolvedError(f"{name} stays where it is: {count} iterations", now, job)
-                before = now.error
-                method.restart()
-        notes.append(f"{name}: A is symmetric, its diagonal has one sign")
-        notes.append(f"{name}: {count} iterations, {now}")
-
-    return Step(_or_factors(job, converge, notes, out), out, reads_back=True, notes=notes)
+    return _descend(job, name)
 
 
 def dispatch_lu(job: Job) -> Step:
@@ -225,6 +199,37 @@ def _iterate(job: Job, name: str, method: Iteration) -> Step:
             if not now.residual < GROWTH * now.f_norm:
                 raise NotSolvedError(f"{name} diverges: after {count} iterations", now, job)
         job.device.copy(method.x, out)
+        notes.append(f"{name}: {count} iterations, {now}")
+
+    return Step(_or_factors(job, converge, notes, out), out, reads_back=True, notes=notes)
+
+
+def _descend(job: Job, name: str) -> Step:
+    """Let the device iterate from x = 0 until it stops; measure, and go on if need be."""
+    out = job.device.empty(job.params["n"], job.case["dtype"])
+    method = Descent(job, out)
+    target, most = target_of(job.case, job.params["n"]), job.case.get("max_iter", MAX_ITER)
+    notes: list[str] = []
+
+    def converge() -> None:
+        method.begin(wanted=0.8 * target)  # by a residual in the element type: rounding
+        count, before = 0, math.inf
+        while True:
+            method.advance(min(max(FIRST_BATCH, count // 2), most - count))
+            now, reason, count = method.measure()
+            now.check_finite()
+            if reason in REFUSALS:
+                raise spectrum.NoStepError(f"{name} needs a {REFUSALS[reason]}")
+            if now.error <= target:
+                break
+            if count >= most:
+                raise NotSolvedError(f"{name} has not converged after {count} iterations", now, job)
+            if reason == SMALL_ENOUGH:  # rounding has led r away from the residual
+                if not now.error < before / 2:
+                    raise NotSolvedError(f"{name} stays where it is: {count} iterations", now, job)
+                before = now.error
+                method.restart()
+        notes.append(f"{name}: A is symmetric, its diagonal has one sign")
         notes.append(f"{name}: {count} iterations, {now}")
 
     return Step(_or_factors(job, converge, notes, out), out, reads_back=True, notes=notes)
