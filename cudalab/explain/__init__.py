@@ -1,7 +1,7 @@
-"""The topics of `cudalab explain`, one module each, in the order in which the course needs them.
+"""The topics of `cudalab explain`, one module each, in the order of the course.
 
-A topic's figures and drawings are computed by small functions when it is asked for; its module's
-first line is its summary, and `page` its text.
+Small functions compute a topic's figures and drawings when its page is printed. The first line of
+a topic's module is its summary; `page` yields its text.
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ def summary(topic: str) -> str:
 
 
 def page(topic: str) -> Iterator[Part]:
-    """What is to be shown of `topic`, one of TOPICS."""
+    """The page about `topic`, one of TOPICS."""
     parts: Iterator[Part] = import_module(f"cudalab.explain.{topic}").page()
     return parts

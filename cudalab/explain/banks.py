@@ -17,11 +17,11 @@ COLUMN_OF = 5  # the column that the drawings read
 
 
 class Measured(NamedTuple):
-    """One request of a warp, and the wavefronts counted for it."""
+    """One request of a warp, and the wavefronts that a GPU counted for it."""
 
     title: str
-    addresses: list[int]  # bytes, of the 32 lanes
-    size: int  # bytes a lane
+    addresses: list[int]  # byte addresses of the 32 lanes
+    size: int  # bytes per lane
     wavefronts: int
 
 
@@ -31,7 +31,7 @@ def strided(size: int, stride: int) -> list[int]:
 
 
 def tile_rows(pitch: int, width: int) -> list[int]:
-    """The first warp of a block of `width` threads a row stores a tile row by row."""
+    """The first warp of a block with rows of `width` threads stores a tile row by row."""
     return [WORD * (t // width * pitch + t % width) for t in range(WARP)]
 
 
@@ -41,7 +41,7 @@ def tile_column(pitch: int, width: int) -> list[int]:
 
 
 def tile_transposed(pitch: int, width: int) -> list[int]:
-    """The same warp reads s[x][y]: as many columns as it has rows of the block."""
+    """The same warp reads s[x][y]: one column for each row of the block that it contains."""
     return [WORD * (t % width * pitch + t // width) for t in range(WARP)]
 
 
@@ -62,14 +62,14 @@ MEASURED = (
     Measured("[16][17], store s[y][x]", tile_rows(17, 16), 4, 2),
     Measured("[16][17], load s[x][y]", tile_transposed(17, 16), 4, 2),
 )
-TILES = ((16, 16), (16, 17), (32, 32), (32, 33))  # width, and words from row to row
+TILES = ((16, 16), (16, 17), (32, 32), (32, 33))  # width, and distance of rows in words
 
 
 ACCESSES = (tile_rows, tile_column, tile_transposed)
 
 
 def then_and_now() -> list[tuple[str, str, str]]:
-    """Lane t reads item t of each type: the steps of a half-warp, and of a warp."""
+    """Conflicts of common accesses: for a half-warp then, and for a warp now."""
     kinds = (
         ("float s[], s[t]", strided(4, 1)),
         ("short s[], s[t]", strided(2, 1)),
@@ -85,12 +85,12 @@ def then_and_now() -> list[tuple[str, str, str]]:
 
 
 def degree(steps: int) -> str:
-    """2 steps are a 2-way conflict."""
+    """A conflict's degree as text: 2 steps are a 2-way conflict."""
     return "none" if steps == 1 else f"{steps}-way"
 
 
 def bank_map(pitch: int, rows: int, banks: int) -> list[str]:
-    """The banks of the first words of a tile's rows, the column COLUMN_OF marked."""
+    """The banks of the first words of a tile's rows, with column COLUMN_OF marked."""
     lines = []
     for r in range(rows):
         cells = [
@@ -102,18 +102,18 @@ def bank_map(pitch: int, rows: int, banks: int) -> list[str]:
 
 
 def page() -> Iterator[Part]:
-    """The rule, the two generations, padding, what was measured."""
+    """The rule, the two generations, padding, and measurements."""
     yield text(
         f"""
-        Shared memory is made of banks that work at the same time. Word i (4 bytes) lies in bank
-        i % {BANKS}. Lanes of a warp that want words of different banks are served at once; lanes
-        that want the same word too (broadcast); different words of one bank come one after the
-        other. The number of turns ("wavefronts") is the most words that any bank must give: a
-        2-way, 8-way, 32-way conflict.
+        Shared memory consists of banks that work in parallel. Word i (4 bytes) lies in bank
+        i % {BANKS}. Lanes of a warp that access words in different banks are served at once, and
+        so are lanes that access the same word (broadcast); different words in one bank are served
+        one after the other. The number of turns ("wavefronts") is the maximum number of words that
+        any one bank must serve: a 2-way, 8-way or 32-way conflict.
 
-        The course's GPUs had {BANKS_THEN} banks, and a request was a half-warp of 16 threads. One
-        word could be broadcast in a step; lanes that wanted different bytes of another word had to
-        wait for each other. So the same access had other conflicts:
+        The course's GPUs had {BANKS_THEN} banks, and a request came from a half-warp of 16 threads.
+        Only one word could be broadcast in each step; lanes that accessed different bytes of
+        another word had to wait for each other. So the same access had different conflicts:
         """
     )
     yield table(
@@ -125,17 +125,17 @@ def page() -> Iterator[Part]:
     yield drawing(["float s[16][17]", *bank_map(17, 4, BANKS)])
     yield text(
         f"""
-        With [16][16] a column alternates between two banks, 8 words in each. On {BANKS_THEN} banks
-        it was one bank for all 16. An unused word at the end of each row moves the next row on
-        by one bank, and a column has a bank for each row.
+        With [16][16] a column alternates between two banks, with 8 words in each. On {BANKS_THEN}
+        banks, all 16 words were in one bank. An unused word at the end of each row shifts the next
+        row by one bank, so that the words of a column lie in different banks.
 
-        On {BANKS} banks a warp spans two rows of a tile that is 16 wide. In [16][17] they begin 17
-        words apart, so the last word of the second row has the bank of the first word of the
-        first: row stores are 2-way, and so are reads of two columns at a time, s[x][y]. [32][33],
-        one row a warp, is clean in every direction.
+        On {BANKS} banks a warp spans two rows of a tile that is 16 wide. In [16][17] these begin 17
+        words apart, so the last word of the second row lies in the same bank as the first word of
+        the first row. Row stores are therefore 2-way, and so are reads of two columns at a time,
+        s[x][y]. [32][33], with one row per warp, has no conflict in any direction.
         """
     )
-    yield Heading("Wavefronts of a warp by that rule; x = threadIdx.x, y = threadIdx.y")
+    yield Heading("Wavefronts of a warp by this rule; x = threadIdx.x, y = threadIdx.y")
     yield table(
         ("tile", "store s[y][x]", "load s[x][p]", "load s[x][y]"),
         [
@@ -143,9 +143,9 @@ def page() -> Iterator[Part]:
             for width, pitch in TILES
         ],
     )
-    yield Heading(f"Computed by the rule, and counted on {MEASURED_ON}: one request of a warp")
+    yield Heading(f"One request of a warp: computed by the rule, and counted on {MEASURED_ON}")
     yield table(
-        ("access", "wavefronts", "of them conflicts", "counted"),
+        ("access", "wavefronts", "conflicts among them", "counted"),
         [
             (m.title, wavefronts(m.addresses, m.size), conflicts(m.addresses, m.size), m.wavefronts)
             for m in MEASURED
@@ -153,18 +153,20 @@ def page() -> Iterator[Part]:
     )
     yield text(
         """
-        Items of 8 bytes are served half a warp at a time, items of 16 bytes a quarter: 2 and 4
-        wavefronts are no conflict there. (Loads of lanes that share such items are merged further:
-        pairs with one double each took 1 wavefront, fours with one float4 took 2. Stores are not.)
+        Items of 8 bytes are served for half a warp at a time, items of 16 bytes for a quarter, so 2
+        and 4 wavefronts are not a conflict. (Loads by lanes that share such items are merged
+        further: with one double per pair of lanes they took 1 wavefront, with one float4 per four
+        lanes 2. Stores are not merged.)
 
-        Atomic additions: by all lanes to one word 1, merged by the hardware; to 32 words of one
-        bank 32; to 32 words of 32 banks 1.
+        Atomic additions take 1 wavefront if all lanes add to one word, since the hardware merges
+        them; 32 for 32 words in one bank; and 1 for 32 words in 32 banks.
 
-        A pad needs room in the declaration, and parentheses in a macro: i + i >> 5 is (i + i) >> 5.
+        Padding needs room in the declaration, and parentheses in a macro: i + i >> 5 means
+        (i + i) >> 5.
         """
     )
     yield commands(
-        "cudalab show matmul aat_padded   # what its comment says of both generations",
+        "cudalab show matmul aat_padded   # its comment compares both generations",
         "cudalab profile matmul --aat --variants aat_conflict,aat_padded --banks 16",
         "cudalab profile transpose --variants tiled,tiled_padded",
         "cudalab bench matmul --aat --variants aat_conflict,aat_padded,aat_padded_32",

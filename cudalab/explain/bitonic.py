@@ -1,4 +1,4 @@
-"""Bitonic sort: half-cleaners, groups up and down by turns or mirrored, any number of keys"""
+"""Bitonic sort: half-cleaners, alternating or mirrored groups, any number of keys"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from cudalab.output.page import Part
 
-# The lecture's: up and then down, and a rotation of such a sequence.
+# The lecture's sequences: one that goes up and then down, and a rotation of such a sequence.
 SEQUENCES = ((1, 3, 4, 7, 6, 5, 2), (5, 7, 6, 4, 2, 1, 3))
 SIZES = (8, 1 << 10, 1 << 20)
 ITEMS_PER_BLOCK = 1 << 10  # of the variant `shared`
@@ -22,7 +22,7 @@ CELL = 6
 
 @dataclass(frozen=True)
 class Comparator:
-    """Two places; the smaller key goes to the first of them, or to the second."""
+    """Two places; the smaller key goes to the first (`up`) or to the second."""
 
     low: int
     high: int
@@ -31,7 +31,7 @@ class Comparator:
 
 @dataclass(frozen=True)
 class Step:
-    """Comparators that work at the same time, in the merge of groups of `size` keys."""
+    """Comparators that work in parallel, in the merge of groups of `size` keys."""
 
     name: str
     size: int
@@ -39,7 +39,7 @@ class Step:
 
 
 def padded(n: int) -> int:
-    """The least power of two that is not below n."""
+    """The smallest power of two that is at least n."""
     return 1 << (n - 1).bit_length()
 
 
@@ -49,12 +49,12 @@ def powers(first: int, last: int) -> list[int]:
 
 
 def goes_up(place: int, size: int, n: int) -> bool:
-    """Whether the group of `size` keys around `place` is sorted up: by one bit of its index."""
+    """Whether the group of `size` keys around `place` is sorted up; one bit of `place` decides."""
     return size >= n or not (place ^ n) & size
 
 
 def lows(n: int, stride: int) -> list[int]:
-    """The places whose partner, `stride` further on, is in the same group of 2 * stride keys."""
+    """The places whose partner, `stride` places to the right, is in their group of 2 * stride."""
     return [low for low in range(n - stride) if not low & stride]
 
 
@@ -72,7 +72,7 @@ def alternating(n: int) -> list[Step]:
 
 
 def mirrored(n: int) -> list[Step]:
-    """Every merge begins with mirrored partners, and no comparator needs a direction."""
+    """The network whose merges begin with mirrored partners; no comparator needs a direction."""
     steps = []
     for size in powers(2, padded(n)):
         pairs = [(i, i ^ (size - 1)) for i in range(n) if not i & (size // 2)]
@@ -110,36 +110,36 @@ def run(keys: Sequence[int], steps: Iterable[Step]) -> list[list[int]]:
 
 
 def turns(keys: Sequence[int]) -> int:
-    """How often a sequence of different keys changes its direction, read as a circle."""
+    """The number of times a sequence of distinct keys, read as a circle, changes direction."""
     ups = [key < keys[(i + 1) % len(keys)] for i, key in enumerate(keys)]
     return sum(up != ups[i - 1] for i, up in enumerate(ups))
 
 
 def unrolled(keys: Sequence[int]) -> list[int]:
-    """The rotation that begins with the least key."""
+    """The rotation that begins with the smallest key."""
     first = keys.index(min(keys))
     return [*keys[first:], *keys[:first]]
 
 
 def with_eight(keys: Sequence[int]) -> list[int]:
-    """A key 8 beside the greatest: eight keys, and as bitonic as before."""
+    """The keys with an 8 added after the largest one: eight keys, still bitonic."""
     place = keys.index(max(keys)) + 1
     return [*keys[:place], 8, *keys[place:]]
 
 
 def sorted_of_all(n: int, steps: Sequence[Step]) -> int:
-    """How many of the 2^n sequences of zeros and ones are sorted in the end."""
+    """The number of the 2^n sequences of zeros and ones that a network sorts."""
     return sum(run(bits, steps)[-1] == sorted(bits) for bits in product((0, 1), repeat=n))
 
 
 def steps_of(n: int) -> int:
-    """Steps of a network for n keys, a power of two: 1 + 2 + ... + log2 n."""
+    """The steps of a network for n keys, a power of two: 1 + 2 + ... + log2 n."""
     merges = n.bit_length() - 1
     return merges * (merges + 1) // 2
 
 
 def launches_in_blocks(n: int) -> int:
-    """Launches of `shared`: the first merges are one, then each has its wide steps and one more."""
+    """The launches of `shared`: one for small merges; each further merge has wide steps and one."""
     return 1 + sum(
         (size // ITEMS_PER_BLOCK).bit_length() for size in powers(2 * ITEMS_PER_BLOCK, n)
     )
@@ -168,7 +168,7 @@ def cleaned() -> list[str]:
 
 
 def network_drawn(keys: Sequence[int], steps: Sequence[Step]) -> list[str]:
-    """The keys after each step, with a line for each merge if its groups go down, too."""
+    """The keys after each step, and the directions of a merge's groups if some go down."""
     both_ways = any(not each.up for step in steps for each in step.comparators)
     lines = [row("keys", keys, CELL)]
     size = 0
@@ -184,46 +184,46 @@ def network_drawn(keys: Sequence[int], steps: Sequence[Step]) -> list[str]:
 
 
 def page() -> Iterator[Part]:
-    """Half-cleaners, the two networks, their cost."""
+    """Half-cleaners, the two networks, and their cost."""
     first, second = SEQUENCES
     yield text(
         """
         A sequence is bitonic if it goes up and then down, or if a rotation of it does: read as a
-        circle it changes its direction twice. The lecture's two sequences:
+        circle, it changes direction twice. The lecture's two sequences:
         """
     )
     yield drawing(bars())
     yield text(
         f"""
-        They have {turns(first)} and {turns(second)} turns; the second, from its least key on, is
-        {" ".join(map(str, unrolled(second)))}.
+        They change direction {turns(first)} and {turns(second)} times; the second, starting from
+        its smallest key, is {" ".join(map(str, unrolled(second)))}.
 
         A half-cleaner B_n compares keys n / 2 apart and puts the smaller one into the lower half.
-        If the n keys were bitonic, then no key of the lower half is greater than one of the upper
-        half, and both halves are bitonic again. So B_n, B_n/2, ..., B_2 sort them, log2 n steps of
-        n / 2 comparators that do not depend on the keys: a network.
+        If the n keys were bitonic, then no key in the lower half is greater than any in the upper
+        half, and both halves are bitonic again. So B_n, B_n/2, ..., B_2 sort them: log2 n steps of
+        n / 2 comparators, which do not depend on the keys. This is a sorting network.
         """
     )
-    yield Heading("B_8, B_4 and B_2, with a key 8 beside the greatest")
+    yield Heading("B_8, B_4 and B_2, with a key 8 added after the largest")
     yield drawing(cleaned())
     yield text(
         """
-        Keys in any order: two neighbours are bitonic, whatever they are. Sort pairs, one up, the
-        next down, and four keys are bitonic; sort these up and down by turns, and eight are, until
-        one group is left. The group that key i is in goes up or down by one bit of i. Where n is
-        no power of two, think of greatest keys behind the last one. They must stay there: the
-        group that has keys and padding goes up, and the others alternate from there. A comparator
-        that would reach past n is left out.
+        To sort keys in any order, note that any two neighbours are bitonic. Sort pairs alternately
+        up and down, and groups of four are bitonic; sort these alternately up and down, and groups
+        of eight are, until one group is left. One bit of i decides whether the group of key i goes
+        up or down. If n is not a power of two, imagine padding with the largest possible keys after
+        the last one. The padding must stay there, so the group that has both keys and padding goes
+        up, and the others alternate from there. Comparators that would reach past n are left out.
         """
     )
-    yield Heading("The lecture's network (`alternating`): up or down by a bit of the index")
+    yield Heading("The lecture's network (`alternating`): a bit of the index decides up or down")
     yield drawing(network_drawn(second, alternating(len(second))))
     yield text(
         """
-        Another way: all groups go up. Two of them are no bitonic sequence then, but with the
-        second one read backwards they are. So the first step of a merge compares mirrored keys, k
-        with size - 1 - k; what follows is the same. No comparator needs a direction, and padding
-        is never moved.
+        Alternatively, all groups go up. Two of them together are then not bitonic, but they are if
+        the second one is read backwards. So the first step of a merge compares mirrored keys, k
+        with size - 1 - k; the following steps are the same. No comparator needs a direction, and
+        padding never moves.
         """
     )
     yield Heading("Mirrored first steps (`global`, `shared`)")
@@ -231,13 +231,13 @@ def page() -> Iterator[Part]:
     n = len(second)
     yield text(
         f"""
-        A network that sorts all sequences of zeros and ones sorts everything. Of the {2**n}
-        sequences of {n} the first network sorts {sorted_of_all(n, alternating(n))}, the second
-        {sorted_of_all(n, mirrored(n))}. With all groups up and no mirrored step it would be
-        {sorted_of_all(n, all_up(n))}.
+        A network that sorts all sequences of zeros and ones sorts all sequences. Of the {2**n}
+        sequences of length {n}, the first network sorts {sorted_of_all(n, alternating(n))} and the
+        second {sorted_of_all(n, mirrored(n))}. With all groups going up and no mirrored step, only
+        {sorted_of_all(n, all_up(n))} would be sorted.
         """
     )
-    yield Heading("What it costs: log2 n (log2 n + 1) / 2 steps of n / 2 comparators")
+    yield Heading("Cost: log2 n (log2 n + 1) / 2 steps of n / 2 comparators")
     yield table(
         ("keys", "steps, launches of `global`", "comparators", "launches of `shared`"),
         [
@@ -248,9 +248,9 @@ def page() -> Iterator[Part]:
     )
     yield text(
         """
-        A step needs the whole step before, so over global memory each is a launch that reads and
-        writes all keys. Groups that fit into a block are merged in shared memory, with a barrier
-        between the steps. A radix sort reads the keys a few times, whatever n is.
+        A step needs all of the previous step, so in global memory each step is a launch that reads
+        and writes all keys. Groups that fit into a block are merged in shared memory, with a
+        barrier between the steps. A radix sort reads the keys only a few times, for any n.
         """
     )
     yield commands(

@@ -1,4 +1,4 @@
-"""How the accesses of a warp to global memory become few transactions, or many"""
+"""Coalescing: how a warp's accesses to global memory become few transactions, or many"""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from cudalab.output.page import Part
 
-SHOWN = 6  # sectors that a line has room for
+SHOWN = 6  # sectors that fit on a line
 
 
 class Pattern(NamedTuple):
-    """What the 32 lanes of a warp read, as indices of 4-byte items."""
+    """The 4-byte items that the 32 lanes of a warp read, by index."""
 
     title: str
     items: list[int]
@@ -36,17 +36,17 @@ PATTERNS = (
 
 
 def addresses(items: Sequence[int]) -> list[int]:
-    """Bytes from the start of an aligned array."""
+    """The items' offsets in bytes from the start of an aligned array."""
     return [WORD * item for item in items]
 
 
 def picture(pattern: Pattern) -> str:
-    """Its sectors, a mark for each word that is wanted."""
-    wanted = set(pattern.items)
+    """The sectors that a pattern touches, with a mark for each word that it reads."""
+    requested = set(pattern.items)
     touched = sectors(addresses(pattern.items))
     words = SECTOR // WORD
     shown = [
-        "".join("#" if s * words + k in wanted else "." for k in range(words))
+        "".join("#" if s * words + k in requested else "." for k in range(words))
         for s in touched[:SHOWN]
     ]
     more = "" if len(touched) <= SHOWN else f" {len(touched)}"
@@ -54,42 +54,42 @@ def picture(pattern: Pattern) -> str:
 
 
 def cost(pattern: Pattern) -> tuple[str, int, str, str, int]:
-    """Title, sectors, bytes moved, the part of them that is wanted, transactions then."""
+    """Title, sectors, bytes moved, the fraction of them that is used, transactions then."""
     at = addresses(pattern.items)
     moved = SECTOR * len(sectors(at))
-    wanted = WORD * len(set(at))
-    used = f"{100 * wanted / moved:.3g} %"
+    requested = WORD * len(set(at))
+    used = f"{100 * requested / moved:.3g} %"
     return pattern.title, moved // SECTOR, f"{moved:,}", used, transactions_then(at)
 
 
 def page() -> Iterator[Part]:
-    """The rule, pictures of it, its cost."""
+    """The rule, drawings of patterns, and their costs."""
     yield text(
         f"""
         The lanes of a warp execute a load together, and memory is read in sectors of {SECTOR}
-        aligned bytes. What counts is how many sectors the {WARP} addresses touch: neighbouring
-        lanes should read neighbouring words. A load is coalesced when it touches no more sectors
-        than its bytes need. (Lines of the caches are four sectors, 128 bytes.)
+        aligned bytes. The number of sectors that the {WARP} addresses touch decides the cost, so
+        neighbouring lanes should read neighbouring words. A load is coalesced if it touches no more
+        sectors than its bytes need. (A cache line is four sectors, 128 bytes.)
         """
     )
-    yield Heading("Sectors of eight words that a warp touches; # is a word it wants")
+    yield Heading("Sectors of eight words that a warp touches; # marks a word that it reads")
     yield drawing(picture(pattern) for pattern in PATTERNS)
-    yield Heading("What a load of 4 bytes by each lane costs")
+    yield Heading("Cost of a load of 4 bytes by each lane")
     yield table(
-        ("lane t reads", "sectors", "bytes moved", "of them used", "transactions then"),
+        ("lane t reads", "sectors", "bytes moved", "used", "transactions then"),
         [cost(pattern) for pattern in PATTERNS],
     )
     yield text(
         """
-        "Then" is compute capability 1.0, that of the first GPUs with CUDA: a half-warp of 16
-        threads got one transaction of 64 bytes if thread k read word k of an aligned segment, and
-        one transaction for each thread otherwise. Order and alignment no longer matter so much;
-        distance does.
+        "Then" means compute capability 1.0, the first GPUs with CUDA: a half-warp of 16 threads
+        needed one transaction of 64 bytes if thread k read word k of an aligned segment, and one
+        transaction for each thread otherwise. Today order and alignment matter less, but distance
+        still does.
 
-        A matrix is stored row by row. Lanes that go along a row are coalesced. Lanes that each
-        take a row of their own read places a row apart, x[1000 * t] above; such a kernel still
-        uses every byte in the end, but only if the caches keep the sectors until then. Tiles in
-        shared memory are the cure: read along rows, then used along columns.
+        A matrix is stored row by row. Accesses of lanes that read along a row are coalesced. If
+        each lane reads a row of its own, the addresses are a row apart, like x[1000 * t] above;
+        such a kernel does use every byte in the end, but only if the caches keep the sectors until
+        then. The solution is tiles in shared memory, read along rows and then used along columns.
         """
     )
     yield commands(

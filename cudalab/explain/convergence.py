@@ -1,4 +1,4 @@
-"""When the iteration x + alpha (A x - f) converges, and when no alpha makes it"""
+"""Convergence: when the iteration x + alpha (A x - f) converges, and when no alpha helps"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ITERATIONS = 20
 
 
 class Fate(NamedTuple):
-    """What becomes of an iteration."""
+    """The behaviour of an iteration."""
 
     alpha: float
     naive: float  # |alpha| times the norm of A
@@ -39,7 +39,7 @@ def times(a: Matrix, x: Vector) -> Vector:
 
 
 def norm(a: Matrix) -> float:
-    """The greatest sum of magnitudes of a row."""
+    """The maximum norm: the largest sum of magnitudes in a row."""
     return max(abs(p) + abs(q) for p, q in a)
 
 
@@ -51,24 +51,24 @@ def eigenvalues(a: Matrix) -> tuple[complex, complex]:
 
 
 def radius(a: Matrix, alpha: float) -> float:
-    """The spectral radius of I + alpha A: the factor of the error in the long run."""
+    """The spectral radius of I + alpha A: the factor by which the error changes in the long run."""
     return max(abs(1 + alpha * value) for value in eigenvalues(a))
 
 
 def residuals(a: Matrix, f: Vector, alpha: float, iterations: int) -> list[float]:
-    """The greatest element of |A x - f| before the first iteration and after each, from x = 0."""
+    """The largest element of |A x - f| before the first iteration and after each, from x = 0."""
     x: Vector = (0.0, 0.0)
-    found = []
+    largest = []
     for _ in range(iterations + 1):
         ax = times(a, x)
         r = ax[0] - f[0], ax[1] - f[1]
-        found.append(max(abs(r[0]), abs(r[1])))
+        largest.append(max(abs(r[0]), abs(r[1])))
         x = x[0] + alpha * r[0], x[1] + alpha * r[1]
-    return found
+    return largest
 
 
 def fate(alpha: float) -> Fate:
-    """How the iteration with this alpha ends on the first example."""
+    """The behaviour of the iteration with this alpha on the first example."""
     return Fate(
         alpha,
         abs(alpha) * norm(DEFINITE),
@@ -80,7 +80,7 @@ def fate(alpha: float) -> Fate:
 def plot(
     curves: Mapping[str, Sequence[float]], low: float, high: float, height: int, step: int
 ) -> list[str]:
-    """Curves by their marks, `step` columns a value, between low and high; `*` where they meet."""
+    """Plot curves between low and high, `step` columns per value; `*` marks where they meet."""
     columns = max(map(len, curves.values()))
     cells = [[" "] * (step * columns) for _ in range(height)]
     for mark, values in curves.items():
@@ -93,7 +93,7 @@ def plot(
 
 
 def residual_plot() -> list[str]:
-    """The residuals over the iterations, a line a decade."""
+    """The residuals over the iterations, one line per decade."""
     top, bottom = 6, -6
     curves = {
         mark: [math.log10(max(r, 1e-300)) for r in fate(alpha).residuals]
@@ -129,23 +129,23 @@ def radius_plot() -> list[str]:
 
 
 def page() -> Iterator[Part]:
-    """The error's own iteration, two examples, what the program does."""
+    """The iteration of the error, two examples, and the choice of alpha."""
     a, f = DEFINITE, RIGHT_SIDE
     low, high = (value.real for value in eigenvalues(a))
     best = -2 / (low + high)
     yield text(
         """
         The lecture solves A x = f by x <- x + alpha (A x - f). Let x* be the solution and
-        d = x - x* the error. As A x - f = A d, the error obeys d <- (I + alpha A) d. So it goes to
-        zero, wherever it began, if and only if |1 + alpha lambda| < 1 for every eigenvalue lambda
-        of A: the spectral radius of I + alpha A is less than 1.
+        d = x - x* the error. Since A x - f = A d, the error obeys d <- (I + alpha A) d. It goes to
+        zero from every starting point if and only if |1 + alpha lambda| < 1 for every eigenvalue
+        lambda of A, that is, if the spectral radius of I + alpha A is less than 1.
 
-        "|alpha| times the norm of A is less than 1" is not that condition. It does not even see
-        the sign of alpha, and where the eigenvalues are positive alpha must be negative.
+        "|alpha| times the norm of A is less than 1" is not that condition. It ignores the sign of
+        alpha, which must be negative if the eigenvalues are positive.
         """
     )
     yield Heading(f"A = {show(a)}: eigenvalues {low:g} and {high:g}, norm {norm(a):g}")
-    yield text(f"With f = ({f[0]:g}, {f[1]:g}), from x = 0 on:")
+    yield text(f"With f = ({f[0]:g}, {f[1]:g}), starting from x = 0:")
     fates = [fate(alpha) for alpha in ALPHAS]
     yield table(
         ("", "alpha", "|alpha| norm", "radius", f"|A x - f| after {ITERATIONS}", "it"),
@@ -164,11 +164,11 @@ def page() -> Iterator[Part]:
     yield drawing(residual_plot())
     yield text(
         f"""
-        Line a fulfils the wrong condition and diverges; c does not fulfil it and converges fastest;
+        Line a meets the wrong condition and diverges; c does not meet it and converges fastest;
         d has the right sign, but is too large. If the eigenvalues lie between low and high, both
-        positive, alpha = -2 / (low + high) makes the radius least: here {best:g}, radius
-        {radius(a, best):g} = (high - low) / (high + low). The farther apart the eigenvalues are,
-        the nearer to 1 that is, and the slower the iteration.
+        positive, alpha = -2 / (low + high) minimises the radius: here alpha is {best:g} and the
+        radius {radius(a, best):g} = (high - low) / (high + low). The farther apart the eigenvalues
+        are, the closer the radius is to 1, and the slower the iteration.
         """
     )
     one, two = (value.real for value in eigenvalues(INDEFINITE))
@@ -178,18 +178,19 @@ def page() -> Iterator[Part]:
     yield Heading(f"A = {show(INDEFINITE)}: no alpha converges")
     yield text(
         f"""
-        Its eigenvalues are {one:.4f} and {two:.4f}. One asks for alpha > 0, the other for
-        alpha < 0; the radius of I + alpha A is 1 for alpha = 0, where nothing moves, and greater
-        for every other alpha (of -1, -0.999, ... 1 the least is {radius(INDEFINITE, nearest):.6f},
-        for alpha = {nearest:g}). Drawn: o for {show(a)}, x for this one, - at 1, * where they meet.
+        Its eigenvalues are {one:.4f} and {two:.4f}. One requires alpha > 0, the other alpha < 0.
+        The radius of I + alpha A is 1 for alpha = 0, where nothing moves, and greater for every
+        other alpha (among -1, -0.999, ... 1 the minimum is {radius(INDEFINITE, nearest):.6f},
+        for alpha = {nearest:g}). In the plot, o is {show(a)}, x is this matrix, - marks 1, and
+        * is where they meet.
         """
     )
     yield drawing(radius_plot())
     yield text(
         """
-        Without --alpha the program bounds the eigenvalues (Gershgorin's circles, then closer) and
-        chooses alpha; where no alpha converges it says why. An elimination with pivoting needs no
-        condition but a matrix that is not singular.
+        Without --alpha the program bounds the eigenvalues (by Gershgorin's circles, then more
+        tightly) and chooses alpha; if no alpha converges, it says why. Elimination with pivoting
+        only requires that the matrix is not singular.
         """
     )
     yield commands(

@@ -1,4 +1,4 @@
-"""Branches within a warp: both sides are executed, one after the other"""
+"""Divergence: both sides of a branch within a warp are executed, one after the other"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BRANCHES = (
 
 
 def sides(branch: Branch) -> list[int]:
-    """How many sides of the branch each of two warps executes."""
+    """The number of sides of the branch that each of two warps executes."""
     return [
         len({branch.condition(t) for t in range(first, first + WARP)})
         for first in range(0, TWO_WARPS, WARP)
@@ -52,21 +52,21 @@ def lanes(rung: Rung, stride: int, warp: int) -> str:
 
 
 def page() -> Iterator[Part]:
-    """The rule, then the reduction that the course shows it with."""
+    """The rule, then the reduction that demonstrates it in the course."""
     yield text(
         f"""
-        The {WARP} lanes of a warp share their instructions. Where some take a branch and others do
+        The {WARP} lanes of a warp share their instructions. If some take a branch and others do
         not, the warp executes both sides, each with the lanes of the other side switched off. A
-        branch costs nothing extra where whole warps agree.
+        branch costs nothing extra if all lanes of each warp agree.
         """
     )
-    yield Heading("if (...) in two warps: # takes it, . takes the other side")
+    yield Heading("if (...) in two warps: # takes the branch, . takes the other side")
     yield drawing(
         f"{branch.title:<7} {marks(branch.condition)} {marks(branch.condition, WARP)}"
         f" {'+'.join(map(str, sides(branch)))}"
         for branch in BRANCHES
     )
-    yield text("On the right: the sides that each of the two warps executes; 1 does not diverge.")
+    yield text("On the right: the number of sides that each warp executes; 1 is not divergent.")
 
     slow, fast = LADDER[0], LADDER[2]
     yield Heading(f"The first warp of {THREADS} threads in a reduction: # adds")
@@ -79,7 +79,7 @@ def page() -> Iterator[Part]:
             ),
         ]
     )
-    yield Heading("Warps that run the branch x their lanes that add")
+    yield Heading("Warps that run the branch x lanes in each that add")
     yield table(
         ("level", *(rung.name for rung in LADDER)),
         [
@@ -90,12 +90,12 @@ def page() -> Iterator[Part]:
     total = [sum(at.warps for at in levels(rung)) for rung in LADDER]
     yield text(
         f"""
-        All three add {THREADS} values; the warps that execute an addition, all levels together,
-        are {total[0]}, {total[1]} and {total[2]}. What is left of divergence is in the last levels,
-        where less than a warp has work.
+        All three add {THREADS} values. Over all levels, {total[0]}, {total[1]} and {total[2]} warps
+        execute an addition. The remaining divergence is in the last levels, where less than a warp
+        has work.
 
-        Since compute capability 7.0 the sides of a branch may take turns: lanes that are apart are
-        not in step any more, and what one wrote another sees only after __syncwarp().
+        Since compute capability 7.0 the sides of a branch may take turns: lanes that have diverged
+        no longer run in lockstep, and one sees what another wrote only after __syncwarp().
         """
     )
     yield commands(

@@ -1,4 +1,4 @@
-"""The hand-out's exercises, each computed from different kinds of memory. No printing."""
+"""The hand-out's exercises, each computed with different kinds of memory. No printing."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, HostInputs, Size
     from cudalab.labs.teaching import Exercise
 
-PLAN = Plan(time_limit_s=1.0)  # of sampling, for all variants of an exercise and size
+PLAN = Plan(time_limit_s=1.0)  # for sampling all variants of an exercise at one size
 LAB = labs.get("reduce")
-MOST_ELEMENTS = 2**31 - 1  # of a matrix: what its order asks for is a slip of the keyboard beyond
+MAX_ELEMENTS = 2**31 - 1  # of a matrix; a larger order is assumed to be a typing error
 EQUAL = "equal"
-LEAST_SHOWN = 0.1  # of the unit of time: the shortest times keep two digits
+MIN_SHOWN = 0.1  # in the unit of time, so that the shortest times have two digits
 _DIFFERENCES = (
-    "apart: the largest difference of two variants; error: that of a variant and the exact "
-    "result; both as parts of what an answer may differ from the exact result"
+    "apart: the largest difference between two variants; error: the largest difference between a "
+    "variant and the exact result; both as fractions of the allowed error"
 )
 
 
@@ -45,12 +45,12 @@ class Result:
 
     title: str
     size: str
-    rows: dict[str, Row]  # kind of memory -> what was measured of its variant
+    rows: dict[str, Row]  # kind of memory -> the measurement of its variant
     between: float | None  # the largest difference of two answers / the bound; None: equal bytes
-    to_reference: float | None  # that of an answer and the exact one; None: no difference
+    to_reference: float | None  # the same for an answer and the exact one; None: no difference
 
     def ratio(self) -> stats.Ratio | None:
-        """The first time divided by the best of the others; None where there are none."""
+        """The first time divided by the best of the others; None if there is none."""
         first, *others = self.rows.values()
         right = [row for row in others if timed(row)]
         if not timed(first) or not right:
@@ -73,12 +73,12 @@ def run(
     device: Device,
     sizes: Sequence[Size] | None = None,
     seed: int = 0,
-    tell: Callable[[str, float], None] = lambda _what, _done: None,
+    progress: Callable[[str, float], None] = lambda _what, _done: None,
 ) -> Iterator[Result]:
-    """Check and time all exercises; `sizes` None takes their own.
+    """Check and time all exercises, by default at their own sizes.
 
-    A size is n for vectors and the order of a square matrix; one with two dimensions is for
-    matrices only. `tell` gets what is measured and how much of it is done.
+    A size is the length of vectors and the order of square matrices; a size with two dimensions is
+    for matrices only. `progress` is called with the current measurement and its finished fraction.
     """
     everything = LAB.teaching.exercises()
     for size in sizes or ():
@@ -97,20 +97,20 @@ def run(
     sampler = Sampler(device, open_meter(device))
     for exercise, size in jobs:
         what = f"{exercise.title}, {shown_size(exercise, size)}"
-        tell(what, 0.0)
-        yield _measured(exercise, size, seed, sampler, partial(tell, what))
+        progress(what, 0.0)
+        yield _measured(exercise, size, seed, sampler, partial(progress, what))
 
 
 def fits(exercise: Exercise, size: Size) -> bool:
-    """Whether the exercise has data of that size."""
+    """Whether the exercise can use data of this size."""
     if exercise.case["along"] == "all":
         return isinstance(size, int)
     rows, cols = size if isinstance(size, tuple) and len(size) == 2 else (size, size)
-    return isinstance(rows, int) and isinstance(cols, int) and rows * cols <= MOST_ELEMENTS
+    return isinstance(rows, int) and isinstance(cols, int) and rows * cols <= MAX_ELEMENTS
 
 
 def shown_size(exercise: Exercise, size: Size) -> str:
-    """n, or rows x cols."""
+    """The size as text: n, or rows x cols."""
     if isinstance(size, int) and exercise.case["along"] == "all":
         return str(size)
     rows, cols = size if isinstance(size, tuple) else (size, size)
@@ -118,7 +118,7 @@ def shown_size(exercise: Exercise, size: Size) -> str:
 
 
 def _measured(
-    exercise: Exercise, size: Size, seed: int, sampler: Sampler, tell: Callable[[float], None]
+    exercise: Exercise, size: Size, seed: int, sampler: Sampler, progress: Callable[[float], None]
 ) -> Result:
     lab, case, device = LAB, exercise.case, sampler.device
     with tempfile.TemporaryDirectory(prefix="cudalab-exercises-") as folder:
@@ -131,7 +131,8 @@ def _measured(
             row = Row(name, device=device.name, emulated=emulated(device.name), cache=HOT)
             entries[kind] = Entry(row, candidate)
         judge = Judge(lab, data.inputs, case, device, data.buffers)
-        measure.measure(list(entries.values()), sampler, judge, PLAN, lambda done, _: tell(done))
+        measured = list(entries.values())
+        measure.measure(measured, sampler, judge, PLAN, lambda done, _: progress(done))
         answers = [entry.candidate.answer() for entry in entries.values() if entry.candidate]
         between, to_reference = differences(answers, data.inputs, case)
     rows = {kind: entry.row for kind, entry in entries.items()}
@@ -147,9 +148,9 @@ def _measured(
 def differences(
     answers: Sequence[Array], inputs: HostInputs, case: dict[str, Any]
 ) -> tuple[float | None, float | None]:
-    """The largest difference of answers with each other, and with the reference.
+    """The largest difference between two answers, and between an answer and the reference.
 
-    Both as a share of what an answer may differ from the exact result; None where there is none.
+    Both are fractions of the allowed error; None if there is no difference.
     """
     exact, allowed = LAB.bounds(inputs, case) or (LAB.reference(inputs, case), np.zeros(1))
     wide = [answer.reshape(-1).astype(np.float64) for answer in answers]
@@ -160,7 +161,7 @@ def differences(
 
 
 def _share(difference: Array, allowed: Array) -> float:
-    """The largest quotient; infinite for a difference where none is allowed."""
+    """The largest quotient; infinite if there is a difference where none is allowed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         quotients = np.where(difference == 0, 0.0, difference / allowed)
     return float(np.max(quotients))
@@ -174,7 +175,7 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
     kinds = list(dict.fromkeys(kind for result in results for kind in result.rows))
     rows = [row for result in results for row in result.rows.values()]
     medians = [median(row) for row in rows if timed(row)]
-    factor, unit = unit_for(ms / LEAST_SHOWN for ms in medians)
+    factor, unit = unit_for(ms / MIN_SHOWN for ms in medians)
     where = device_text(name, emulated=emulated(device))
     columns = [
         Column("exercise", right=False),
@@ -215,10 +216,10 @@ def _time(row: Row | None, factor: float) -> str:
     return figure(median(row) / factor)
 
 
-def _ratio(found: stats.Ratio | None) -> str:
-    if found is None:
+def _ratio(ratio: stats.Ratio | None) -> str:
+    if ratio is None:
         return ""
-    return figure(found.value) if found.decided else "≈ 1"
+    return figure(ratio.value) if ratio.decided else "≈ 1"
 
 
 def _part(difference: float | None) -> str:
@@ -228,15 +229,15 @@ def _part(difference: float | None) -> str:
 def _legend(kinds: Sequence[str], runs: Sequence[int]) -> list[str]:
     few, many = (min(runs), max(runs)) if runs else (0, 0)
     return [
-        f"times: the median of {few}" + (f" to {many}" if many > few else "") + " runs, each right "
-        "after another one of the same kernels",
-        f"ratio: the time of {kinds[0]} / that of the faster of the others; ≈ 1: undecided",
+        f"times: the median of {few}" + (f" to {many}" if many > few else "") + " runs, each "
+        "directly after another run of the same kernels",
+        f"ratio: the time of {kinds[0]} / the time of the fastest of the others; ≈ 1: undecided",
         _DIFFERENCES,
     ]
 
 
 def _verdict(results: Sequence[Result]) -> list[str]:
-    """What is wrong, or how far the worst of the right answers is from the exact result."""
+    """The failures, or the largest error if all answers are right."""
     failures = [
         f"{result.title}, {result.size}: {row.name}: {row.status}: {row.reason}"
         for result in results
@@ -249,11 +250,11 @@ def _verdict(results: Sequence[Result]) -> list[str]:
     if worst.to_reference is None:
         return ["all answers are right: equal to the reference"]
     part, where = _part(worst.to_reference), f"{worst.title}, {worst.size}"
-    return [f"all answers are right; the largest error is {part} of what it may be ({where})"]
+    return [f"all answers are right; the largest error is {part} of the allowed error ({where})"]
 
 
 def exit_codes(results: Sequence[Result]) -> set[int]:
-    """What the rows without a time ask for."""
+    """The exit codes of the rows."""
     return {row.exit_code for result in results for row in result.rows.values()}
 
 

@@ -1,4 +1,4 @@
-"""Histograms without atomics: where a thread's counters lie, and the lane tag of a warp's table"""
+"""Histograms without atomics: the layout of a thread's counters, and a warp's lane tags"""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from cudalab.output.page import Part
 
-TAGGED = (3, 5, 3, 3, 7, 5, 3, 0)  # the classes that eight lanes count
+TAGGED = (3, 5, 3, 3, 7, 5, 3, 0)  # the classes that eight lanes count in the drawing
 TAG_SHIFT = 27
 CELL = 6
 WARPS_DRAWN = 500
 
 
 class Layout(NamedTuple):
-    """A variant's byte counters: where that of thread t for a class lies."""
+    """A variant's byte counters: the place of thread t's counter for a class."""
 
     variant: str
     formula: str
@@ -35,17 +35,17 @@ LAYOUTS = (
 
 
 def slot_16(t: int) -> int:
-    """64 threads: four that are 16 apart share a word."""
+    """The slot of thread t of 64: four threads that are 16 apart share a word."""
     return (t >> 4) | ((t & 15) << 2)
 
 
 def slot_32(t: int) -> int:
-    """128 threads: four that are 32 apart share a word."""
+    """The slot of thread t of 128: four threads that are 32 apart share a word."""
     return (t >> 5) | ((t & 31) << 2)
 
 
 def numbers(seed: int) -> Iterator[int]:
-    """Random bytes, the same everywhere: the upper bits of a congruential generator."""
+    """Random bytes, the same on every machine: the upper bits of a congruential generator."""
     state = seed
     while True:
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -53,7 +53,7 @@ def numbers(seed: int) -> Iterator[int]:
 
 
 def data_64() -> list[tuple[str, list[int]]]:
-    """What the lanes of a warp count: classes below 64."""
+    """Example data for the lanes of a warp: classes below 64."""
     random = numbers(1)
     return [
         ("all equal", [5] * WARP),
@@ -64,7 +64,7 @@ def data_64() -> list[tuple[str, list[int]]]:
 
 
 def conflict_cells(classes: Sequence[int]) -> list[str]:
-    """Then and now, for each layout."""
+    """The conflicts of each layout, then and now."""
     cells = []
     for layout in LAYOUTS:
         addresses = [layout.place(c, t) for t, c in enumerate(classes)]
@@ -73,7 +73,7 @@ def conflict_cells(classes: Sequence[int]) -> list[str]:
 
 
 def banks_drawn(threads: int = 10) -> list[str]:
-    """The banks of the first threads' counters for class 5, which all of them count."""
+    """The banks of the first threads' counters when all of them count class 5."""
     plain = Layout("", "64 * class + t", lambda c, t: 64 * c + t)
     linear, permuted, permuted_32 = LAYOUTS
     lines = [f"{'thread':<34}" + "".join(f"{t:4d}" for t in range(threads))]
@@ -91,13 +91,13 @@ def banks_drawn(threads: int = 10) -> list[str]:
 class Round(NamedTuple):
     """One round of the lane tag."""
 
-    written: dict[int, int]  # class -> the lane whose write stays
+    written: dict[int, int]  # class -> the lane whose write remains
     counters: dict[int, int]  # class -> tag and count
-    pending: list[bool]  # of the lanes, after it
+    pending: list[bool]  # the lanes that must try again
 
 
 def tagged_rounds(classes: Sequence[int]) -> list[Round]:
-    """Until all lanes have counted; of the writes to one counter that of the last lane stays."""
+    """The rounds until all lanes have counted; the last lane's write to a counter remains."""
     pending = [True] * len(classes)
     counters = dict.fromkeys(classes, 0)
     rounds = []
@@ -119,7 +119,7 @@ def tagged_rounds(classes: Sequence[int]) -> list[Round]:
 
 
 def tag_drawn(classes: Sequence[int]) -> list[str]:
-    """What becomes of each lane's addition in each round."""
+    """The result of each lane's addition in each round."""
     lines = [
         row("lane", range(len(classes)), CELL),
         row("class", classes, CELL),
@@ -136,34 +136,35 @@ def tag_drawn(classes: Sequence[int]) -> list[str]:
 
 
 def collision_degree(classes: Sequence[int]) -> int:
-    """How many lanes meet in the fullest class."""
+    """The number of lanes in the most frequent class."""
     return max(Counter(classes).values())
 
 
 def mean_degree(draw: Callable[[Iterator[int]], int]) -> float:
-    """The mean degree of collision in WARPS_DRAWN warps of random classes."""
+    """The mean collision degree of WARPS_DRAWN warps with random classes."""
     random = numbers(7)
     warps = [[draw(random) for _ in range(WARP)] for _ in range(WARPS_DRAWN)]
     return sum(map(collision_degree, warps)) / WARPS_DRAWN
 
 
 def page() -> Iterator[Part]:
-    """64 classes: layouts. 256 classes: the tag."""
+    """Layouts for 64 classes, lane tags for 256 classes."""
     yield text(
         """
-        Threads that count in one table must not lose each other's additions. Atomics do that.
-        Before shared memory had them, and still where the data make many lanes wait for one
-        counter, each thread or each warp counts in a table of its own.
+        Threads that count in one table must not lose each other's additions; atomics make sure of
+        that. Before shared memory had atomics, and even now if the data make many lanes wait for
+        one counter, each thread or each warp counts in a table of its own.
         """
     )
     yield Heading("64 classes: a byte counter for each thread and class")
     yield text(
         f"""
-        No two threads share a counter, so the only question is in which bank it lies. Counters of
-        a thread together (linear): the data decide. Counters of a class together, with the bits of
-        t permuted so that four neighbours do not share a word: thread t always has bank t & 15 of
-        {BANKS_THEN}, whatever it counts. For {BANKS} banks the same is done with 128 threads. The
-        variants are per_thread_64_linear, per_thread_64 (slot) and per_thread_64_banks32 (slot32).
+        No two threads share a counter, so the only question is in which bank it lies. If the
+        counters of a thread are together (linear), the data decide. If the counters of a class are
+        together, and the bits of t are permuted so that four neighbours do not share a word, thread
+        t always uses bank t & 15 of {BANKS_THEN}, regardless of the data. For {BANKS} banks the
+        same is done with 128 threads. The variants are per_thread_64_linear, per_thread_64 (slot)
+        and per_thread_64_banks32 (slot32).
         """
     )
     yield drawing(
@@ -174,26 +175,27 @@ def page() -> Iterator[Part]:
             *banks_drawn(),
         ]
     )
-    yield Heading("What the warp's accesses to its counters cost, then / now")
+    yield Heading("Cost of a warp's accesses to its counters, then / now")
     yield table(
         ("a warp counts", "linear", "slot", "slot32"),
         [(title, *conflict_cells(classes)) for title, classes in data_64()],
     )
     yield text(
         f"""
-        "16 / 2": steps of a half-warp on {BANKS_THEN} banks / wavefronts of a warp on {BANKS}. On
-        {BANKS} banks threads t and t + 16 of the second layout meet when their classes differ by
-        an even number. A byte holds 255, so a thread may count 63 words of data (252 bytes) before
-        the counters are added up; 255 words would overflow on data that are all equal.
+        "16 / 2" means 16 steps of a half-warp on {BANKS_THEN} banks and 2 wavefronts of a warp on
+        {BANKS}. On {BANKS} banks threads t and t + 16 of the second layout conflict if their
+        classes differ by an even number. A byte holds 255, so a thread may count 63 words of data
+        (252 bytes) before the counters are added up; 255 words would overflow if all data are
+        equal.
         """
     )
-    yield Heading("256 classes: a table for each warp, the writer's lane in the top five bits")
+    yield Heading("256 classes: a table for each warp, with the writer's lane in the top five bits")
     yield text(
         """
-        A lane reads its counter, writes it back one higher with its own lane number in bits 27 to
-        31, and reads it again. If the tag is its own, the addition stands; if not, another lane
-        wrote the same counter, and it tries again. All lanes stay until the last is done. Which of
-        several writes stays is up to the hardware; drawn here: that of the last lane.
+        A lane reads its counter, writes it back incremented, with its own lane number in bits 27 to
+        31, and reads it again. If the tag is its own, the addition has succeeded; otherwise another
+        lane wrote the same counter, and it tries again. All lanes stay until the last one is done.
+        The hardware decides which of several writes remains; in this drawing it is the last lane's.
         """
     )
     yield drawing(tag_drawn(TAGGED))
@@ -202,7 +204,7 @@ def page() -> Iterator[Part]:
     yield text(
         f"""
         Class {busiest} was counted {collision_degree(TAGGED)} times, so there were {len(rounds)}
-        rounds: the collision degree of the data. After each round its counter held
+        rounds, the collision degree of the data. After each round its counter contained
         {", ".join(f"0x{each.counters[busiest]:08x}" for each in rounds)}
         (mask 0x{(1 << TAG_SHIFT) - 1:08x} for the count).
         """

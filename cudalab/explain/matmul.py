@@ -1,4 +1,4 @@
-"""Matrix products: how often a number is read, from global memory and from shared memory"""
+"""Matrix products: how often numbers are read from global and from shared memory"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLOAT_BYTES = 4
 
 
 class Tiling(NamedTuple):
-    """A block computes bm x bn elements of C, a thread tm x tn of them."""
+    """A variant whose blocks compute bm x bn elements of C, and whose threads tm x tn of them."""
 
     variant: str
     bm: int
@@ -26,15 +26,15 @@ class Tiling(NamedTuple):
     tn: int
 
     def global_reads(self, n: int) -> Fraction:
-        """Numbers of A and B that a block reads, for each of its elements."""
+        """Numbers of A and B that a block reads for each of its elements."""
         return Fraction(n * (self.bm + self.bn), self.bm * self.bn)
 
     def intensity(self) -> Fraction:
-        """Floating-point operations for each byte read: 2 n of them an element."""
+        """Floating-point operations per byte read; each element takes 2 n operations."""
         return 2 * N / (self.global_reads(N) * FLOAT_BYTES)
 
     def shared_reads(self) -> Fraction:
-        """Numbers read from shared memory for each multiplication."""
+        """Numbers read from shared memory per multiplication."""
         return Fraction(self.tm + self.tn, self.tm * self.tn)
 
 
@@ -48,7 +48,7 @@ LADDER = (
 
 
 def picture(size: int, tile: int) -> list[str]:
-    """The tiles that one block reads step by step, for its own tile of C."""
+    """The tiles that one block reads, step by step, for its tile of C."""
     across = size // tile
     mine_row, mine_col = 1, 2
 
@@ -70,15 +70,16 @@ def page() -> Iterator[Part]:
         """
         An element of C = A B is the product of a row of A and a column of B: 2 n numbers are read
         for 2 n operations. Neighbouring elements need the same rows and columns, so a block that
-        computes a tile of C can read each number once into shared memory and use it for a whole
-        row or column of the tile: 16 x 16 tiles need a 16th of the reads. Here a block computes
-        the tile C in four steps; in step k it loads the two tiles "s k", waits, multiplies, waits:
+        computes a tile of C can read each number into shared memory once and use it for a whole
+        row or column of the tile: 16 x 16 tiles need a 16th of the reads. In this drawing a block
+        computes the tile C in four steps; in step k it loads the two tiles "s k", waits, multiplies
+        them, and waits again:
         """
     )
     yield drawing(picture(64, 16))
-    yield Heading(f"Reads from global memory an element, from shared memory a product, n = {N}")
+    yield Heading(f"Global memory reads per element, shared memory reads per product, n = {N}")
     yield table(
-        ("variant", "block", "thread", "global reads", "flop a byte", "shared reads"),
+        ("variant", "block", "thread", "global reads", "flop per byte", "shared reads"),
         [
             (
                 each.variant,
@@ -93,12 +94,13 @@ def page() -> Iterator[Part]:
     )
     yield text(
         """
-        Then shared memory is what limits: with one element a thread each product takes two reads
-        from it. A thread that keeps several elements in registers uses what it has read for all of
-        them. The last rungs hide what is left: they load the next tiles while these are multiplied.
+        Shared memory is then the limit: with one element per thread, each product takes two reads
+        from it. A thread that keeps several elements in registers uses each number that it reads
+        for several of them. The last rungs hide the remaining latency: they load the next tiles
+        while the current ones are multiplied.
 
-        Two barriers a step: one when the tiles are loaded, since threads use what others loaded,
-        and one before the next tiles replace them.
+        Each step needs two barriers: one after the tiles are loaded, since threads use what others
+        loaded, and one before the next tiles replace them.
         """
     )
     yield commands(

@@ -1,4 +1,4 @@
-"""The kinds of memory: who can use them, how long they last, how fast they are, where they lie"""
+"""The kinds of memory: who can access them, how long they last, their speed and location"""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ WRITTEN = (
 
 
 def page() -> Iterator[Part]:
-    """The course's table, and what has changed since."""
+    """The course's table, and the changes since."""
     yield table(COLUMNS, KINDS)
     yield text(
         """
-        "Device memory" is the memory of the graphics card. Local memory is local in scope only: it
-        lies there too, and a kernel that uses it because registers ran out ("spills") pays for
-        every access. Constant memory is fast when all lanes of a warp read the same place: the
-        cache then broadcasts it; different places come one after the other.
+        "Device memory" is the memory of the graphics card. Local memory is local only in scope: it
+        also lies in device memory, and a kernel that uses it because registers ran out ("spills")
+        pays for every access. Constant memory is fast if all lanes of a warp read the same address,
+        which the cache then broadcasts; different addresses are read one after the other.
 
-        What has changed: global and local memory were not cached on compute capability 1.x; now
-        a multiprocessor keeps lines of both in its L1 cache, which shares its space with shared
-        memory and texture, and all multiprocessors share an L2 cache. Shared memory is still the
-        only fast one in which a program decides what lies where.
+        Since the course, caches have changed: on compute capability 1.x global and local memory
+        were not cached; now a multiprocessor keeps lines of both in its L1 cache, which shares its
+        space with shared memory and textures, and all multiprocessors share an L2 cache. Shared
+        memory is still the only fast memory whose contents the program controls.
         """
     )
     yield table(("kind", "in a kernel", "good for"), WRITTEN)
@@ -51,6 +51,6 @@ def page() -> Iterator[Part]:
         "cudalab device                   # how much of each there is",
         "cudalab list matmul              # from global memory to registers",
         "cudalab show table accurate      # a step in constant memory",
-        "cudalab exercises                # global against shared memory",
+        "cudalab exercises                # global and shared memory compared",
         "cudalab bench matmul --variants naive,tiled,register_tiled_2d",
     )

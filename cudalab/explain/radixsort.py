@@ -1,4 +1,4 @@
-"""Radix sort: one bit a pass, split by a scan; the order of passes; keys that are floats"""
+"""Radix sort: splitting by one bit with a scan, the order of the passes, float keys"""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
     from cudalab.output.page import Part
 
-KEYS = (4, 1, 7, 2, 5, 0, 6, 3, 1, 2, 7)  # whose last bits are the course's example
+KEYS = (4, 1, 7, 2, 5, 0, 6, 3, 1, 2, 7)  # their last bits are the course's example
 BITS = 3
 CELL = 5
 FLOATS = (-2.0, -1.0, -0.0, 0.0, 1.0, 2.0)
 
 
 def bits_of(keys: Iterable[int], bit: int) -> list[int]:
-    """The bit of each key."""
+    """One bit of each key."""
     return [key >> bit & 1 for key in keys]
 
 
 def places(b: Sequence[int]) -> list[int]:
-    """Where each key goes: zeros to i - s[i], ones to Nz + s[i]."""
+    """The place of each key after a pass: i - s[i] for zeros, Nz + s[i] for ones."""
     s, zeros = exclusive(b), len(b) - sum(b)
     return [zeros + s[i] if one else i - s[i] for i, one in enumerate(b)]
 
 
 def split(keys: Sequence[int], bit: int) -> list[int]:
-    """A pass: zeros first, ones behind them, both in the order they had."""
+    """The keys after a pass: zeros first, then ones, both in their previous order."""
     moved = list(keys)
     for key, place in zip(keys, places(bits_of(keys, bit)), strict=True):
         moved[place] = key
@@ -39,7 +39,7 @@ def split(keys: Sequence[int], bit: int) -> list[int]:
 
 
 def passes(keys: Sequence[int], order: Iterable[int]) -> list[tuple[int, list[int]]]:
-    """(bit, keys after its pass)."""
+    """Each bit, and the keys after its pass."""
     steps, now = [], list(keys)
     for bit in order:
         now = split(now, bit)
@@ -48,7 +48,7 @@ def passes(keys: Sequence[int], order: Iterable[int]) -> list[tuple[int, list[in
 
 
 def split_drawn() -> list[str]:
-    """One pass by bit 0, from the keys to their places."""
+    """The pass of bit 0, from the keys to their places."""
     b = bits_of(KEYS, 0)
     s, zeros = exclusive(b), len(b) - sum(b)
     ones_before = [zeros + s[i] if one else "" for i, one in enumerate(b)]
@@ -73,23 +73,23 @@ def passes_drawn(order: Iterable[int]) -> list[str]:
 
 
 def float_bits(value: float) -> int:
-    """The pattern of a float32."""
+    """The bit pattern of a float32."""
     bits: int = struct.unpack("<I", struct.pack("<f", value))[0]
     return bits
 
 
 def flipped(bits: int) -> int:
-    """The unsigned number that has the float's place in the order."""
+    """The unsigned number that sorts like the float with these bits."""
     return bits ^ (0xFFFFFFFF if bits >> 31 else 0x80000000)
 
 
 def page() -> Iterator[Part]:
-    """A pass, all passes, the mistake, floats."""
+    """One pass, all passes, a mistake, and floats."""
     yield text(
         """
-        A pass looks at one bit b of each key. s, the exclusive scan of b, is the number of ones
-        before a key; so i - s[i] is the number of zeros before it, and that is where a zero goes.
-        Ones go behind all Nz zeros, to Nz + s[i]. Every thread can compute its key's place.
+        A pass looks at one bit b of each key. The exclusive scan s of b is the number of ones
+        before a key, so i - s[i] is the number of zeros before it, which is where a zero goes.
+        Ones go after all Nz zeros, to Nz + s[i]. Every thread can compute its own key's place.
         """
     )
     b = bits_of(KEYS, 0)
@@ -101,28 +101,28 @@ def page() -> Iterator[Part]:
     wrong = passes(KEYS, range(BITS - 1, -1, -1))[-1][1]
     yield text(
         f"""
-        A pass keeps the order of keys whose bits are equal (it is stable), so what the passes
-        before have sorted stays sorted within the zeros and within the ones: in the end
+        A pass keeps the order of keys whose bits are equal (it is stable), so the order from
+        earlier passes is preserved among the zeros and among the ones. The result is
         {" ".join(map(str, sorted_))}.
 
-        From the most significant bit down to bit 0 it does not work: the last pass sorts by bit 0
-        and keeps only what was in order among equal bits. The same keys become
+        From the most significant bit down to bit 0 this does not work: the last pass sorts by bit 0
+        and preserves the previous order only among keys whose bit 0 is equal. The same keys become
         {" ".join(map(str, wrong))}.
         """
     )
-    yield Heading("Keys of float32: flipped before the first pass, and back after the last")
+    yield Heading("float32 keys: flipped before the first pass, and back after the last")
     yield table(
         ("key", "bits", "sorted as"),
         [(f, f"{float_bits(f):08x}", f"{flipped(float_bits(f)):08x}") for f in FLOATS],
     )
     yield text(
         """
-        Floats are ordered like their patterns, except that the sign counts the wrong way, and
-        negative ones are in reverse order: all their bits are flipped, of the others the sign bit.
-        (Signed integers: the sign bit of all.)
+        Floats are ordered like their bit patterns, except that the sign bit has the wrong order and
+        negative numbers are in reverse. So all bits of negative numbers are flipped, and the sign
+        bit of the others. (For signed integers, the sign bit of all keys is flipped.)
 
-        32 passes read and write all keys 32 times. Digits of 4 or 8 bits take 8 or 4 passes; each
-        key then needs its rank among the keys with the same digit, not only among zeros or ones.
+        32 passes read and write all keys 32 times. Digits of 4 or 8 bits take only 8 or 4 passes;
+        each key then needs its rank among all keys with the same digit, not just zeros or ones.
         """
     )
     yield commands(

@@ -1,4 +1,4 @@
-"""The reduction ladder: who adds what at each step, with which lanes, conflicts and barriers"""
+"""The reduction ladder: each rung's additions, with their lanes, conflicts and barriers"""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 VALUES = (3, 1, 7, 0, 4, 1, 6, 3)
 MORE_VALUES = (2, 5, 1, 4, 0, 6, 2, 1)
-THREADS = 256  # of a block of the kernels
+THREADS = 256  # threads in a block of the kernels
 CELL = 8
 
 
 class Add(NamedTuple):
-    """Thread `thread` does values[to] += values[by]."""
+    """The addition values[to] += values[by] by one thread."""
 
     thread: int
     to: int
@@ -27,7 +27,7 @@ class Add(NamedTuple):
 
 
 class Rung(NamedTuple):
-    """A variant's tree in shared memory, one item a thread."""
+    """A variant's tree in shared memory, one item per thread."""
 
     name: str
     rule: str
@@ -36,11 +36,11 @@ class Rung(NamedTuple):
 
 
 class Level(NamedTuple):
-    """What one level of a tree asks of a block."""
+    """The cost of one level of a tree in a block."""
 
     stride: int
-    warps: int  # that run the branch
-    lanes: int  # of each that take part, at most
+    warps: int  # warps that run the branch
+    lanes: int  # maximum number of lanes of a warp that add
     degree: int  # the worst bank conflict of a request
 
 
@@ -50,22 +50,22 @@ def doubling(threads: int) -> list[int]:
 
 
 def halving(threads: int) -> list[int]:
-    """The same from the end."""
+    """The same strides in reverse."""
     return doubling(threads)[::-1]
 
 
 def modulo(threads: int, s: int) -> list[Add]:
-    """Every 2s-th thread works at its own place."""
+    """Additions where every 2s-th thread works at its own place."""
     return [Add(t, t, t + s) for t in range(threads) if t % (2 * s) == 0]
 
 
 def strided(threads: int, s: int) -> list[Add]:
-    """The first threads work, at every 2s-th place."""
+    """Additions where the first threads work at every 2s-th place."""
     return [Add(t, 2 * s * t, 2 * s * t + s) for t in range(threads) if 2 * s * t < threads]
 
 
 def sequential(threads: int, s: int) -> list[Add]:
-    """The first threads work at their own places."""
+    """Additions where the first threads work at their own places."""
     return [Add(t, t, t + s) for t in range(threads) if t < s]
 
 
@@ -77,7 +77,7 @@ LADDER = (
 
 
 def drawn(rung: Rung, values: Sequence[int]) -> list[str]:
-    """Thread, addition and result at each level; places that no longer matter are dots."""
+    """Threads, additions and results of each level; places no longer used are dots."""
     now: list[int | str] = list(values)
     lines = [row("place", range(len(values)), CELL), row("value", now, CELL)]
     for s in rung.strides(len(values)):
@@ -93,7 +93,7 @@ def drawn(rung: Rung, values: Sequence[int]) -> list[str]:
 
 def levels(rung: Rung, threads: int = THREADS) -> list[Level]:
     """Warps, lanes and conflicts of each level of a block."""
-    found = []
+    costs = []
     for s in rung.strides(threads):
         warps: dict[int, list[Add]] = {}
         for add in rung.adds(threads, s):
@@ -104,12 +104,12 @@ def levels(rung: Rung, threads: int = THREADS) -> list[Level]:
             for places in ([add.to for add in adds], [add.by for add in adds])
         ]
         lanes = max(len(adds) for adds in warps.values())
-        found.append(Level(s, len(warps), lanes, max(map(wavefronts, requests))))
-    return found
+        costs.append(Level(s, len(warps), lanes, max(map(wavefronts, requests))))
+    return costs
 
 
 def on_load(values: Sequence[int], others: Sequence[int]) -> list[str]:
-    """Two items a thread, a block's width apart."""
+    """The addition while loading: two items per thread, a block's width apart."""
     width = len(values)
     sums = [a + b for a, b in zip(values, others, strict=True)]
     return [
@@ -123,7 +123,7 @@ def on_load(values: Sequence[int], others: Sequence[int]) -> list[str]:
 
 
 def shuffled(values: Sequence[int]) -> list[str]:
-    """Lane t adds the register of lane t + s; what upper lanes get is not used."""
+    """A reduction by shuffles: lane t adds the register of lane t + s, upper lanes are not used."""
     now: list[int | str] = list(values)
     lines = [row("lane", range(len(values)), CELL), row("register", now, CELL)]
     for s in halving(len(values)):
@@ -133,7 +133,7 @@ def shuffled(values: Sequence[int]) -> list[str]:
 
 
 def widths(n: int, per_block: int) -> list[int]:
-    """How many values are left after each launch."""
+    """The number of values left after each launch."""
     left = [n]
     while left[-1] > 1:
         left.append(-(-left[-1] // per_block))
@@ -141,10 +141,10 @@ def widths(n: int, per_block: int) -> list[int]:
 
 
 def barriers() -> list[tuple[str, int, int, int, int]]:
-    """Variant, items a block, barriers of a block of THREADS, of a warp, levels in shared memory.
+    """Variant, items per block, barriers of a block and of a warp, levels in shared memory.
 
-    One barrier when all values are stored, one after each level; the last warp's levels take two
-    barriers of the warp each. Warps that shuffle meet once.
+    There is one barrier after all values are stored and one after each level; each level of the
+    last warp takes two warp barriers. Warps that shuffle need a single barrier.
     """
     everything = len(doubling(THREADS))
     last_warp = len(doubling(2 * WARP))
@@ -164,20 +164,20 @@ def barriers() -> list[tuple[str, int, int, int, int]]:
 
 
 def page() -> Iterator[Part]:
-    """The rungs one by one, drawn; then their costs in a whole block."""
+    """Drawings of the rungs one by one, then their costs in a whole block."""
     yield text(
         f"""
         A block adds its items in a tree: {len(VALUES)} items take {len(doubling(len(VALUES)))}
-        levels, {THREADS} take {len(doubling(THREADS))}. The rungs of the ladder build the same
-        tree from other threads and places. In the drawings "t2:4+5" means that thread 2 adds the
-        value at place 5 to that at place 4; s is the stride.
+        levels, {THREADS} take {len(doubling(THREADS))}. The rungs of the ladder build a tree of the
+        same depth with different threads and places. In the drawings "t2:4+5" means that thread 2
+        adds the value at place 5 to the one at place 4; s is the stride.
         """
     )
     for number, rung in enumerate(LADDER, 1):
         yield Heading(f"{number}. {rung.name}: {rung.rule}")
         yield drawing(drawn(rung, VALUES))
-    yield Heading(f"Those three in a block of {THREADS} threads")
-    found = [levels(rung) for rung in LADDER]
+    yield Heading(f"These three rungs in a block of {THREADS} threads")
+    costs = [levels(rung) for rung in LADDER]
     yield table(
         ("level", *(rung.name for rung in LADDER)),
         [
@@ -186,35 +186,35 @@ def page() -> Iterator[Part]:
                     number,
                     *(f"s={at.stride}: {at.warps} x {at.lanes}, {at.degree}-way" for at in level),
                 )
-                for number, level in enumerate(zip(*found, strict=True), 1)
+                for number, level in enumerate(zip(*costs, strict=True), 1)
             ),
-            ("all", *(f"{sum(at.warps for at in each)} warps" for each in found)),
+            ("all", *(f"{sum(at.warps for at in each)} warps" for each in costs)),
         ],
     )
     yield text(
         """
-        "8 x 16, 1-way": 8 warps run the branch, with up to 16 of their 32 lanes, and the worst
-        request to shared memory has no conflict. Rung 1 keeps all warps busy with fewer and fewer
-        lanes (`cudalab explain divergence`); rung 2 needs few warps, but its lanes meet in the
-        banks (`cudalab explain banks`); rung 3 has neither fault.
+        "8 x 16, 1-way" means that 8 warps run the branch, with up to 16 of their 32 lanes, and the
+        worst request to shared memory has no conflict. Rung 1 keeps all warps busy with fewer and
+        fewer lanes (`cudalab explain divergence`); rung 2 needs few warps, but its lanes conflict
+        in the banks (`cudalab explain banks`); rung 3 has neither problem.
         """
     )
     yield Heading("4. first_add_on_load: the first level while loading, 8 threads, 16 items")
     yield drawing(on_load(VALUES, MORE_VALUES))
     yield text(
         """
-        The tree of rung 3 follows. In rung 3 half of the threads only load an item; here each adds
-        at least once, and half as many blocks are needed.
+        The tree of rung 3 follows. In rung 3 half of the threads only load an item; here every
+        thread adds at least once, and half as many blocks are needed.
         """
     )
-    yield Heading("5. unrolled_last_warp: from 64 values on one warp, without the block")
+    yield Heading("5. unrolled_last_warp: the last 64 values by one warp, without block barriers")
     yield text(
         """
-        The additions are those of rung 3. The other warps leave, and the barriers of the block go;
-        the lanes need two barriers of their own a level (read, __syncwarp(), write, __syncwarp()):
-        lane t reads the value that lane t + s writes at the same level. Leaving them out, with a
-        volatile array, is a race on compute capability 7.0 and later, and so is one barrier a
-        level.
+        The additions are those of rung 3. The other warps exit, and block barriers are no longer
+        needed. The lanes need two warp barriers per level (read, __syncwarp(), write,
+        __syncwarp()), because lane t reads the value that lane t + s writes at the same level. To
+        use a volatile array without barriers is a race on compute capability 7.0 and later, and so
+        is a single barrier per level.
         """
     )
     yield Heading("6. warp_shuffle: from register to register, drawn for 8 lanes")
@@ -224,8 +224,8 @@ def page() -> Iterator[Part]:
     one, two = (" -> ".join(f"{n:,}" for n in widths(10**6, k)) for k in (THREADS, 2 * THREADS))
     yield text(
         f"""
-        A block's result is one of many: they are reduced again in the same way until one is left.
-        A million items with {THREADS} a block: {one}; with {2 * THREADS}: {two}.
+        The results of all blocks are reduced again in the same way until one is left.
+        A million items with {THREADS} per block: {one}; with {2 * THREADS}: {two}.
         """
     )
     yield commands(

@@ -1,4 +1,4 @@
-"""The rules of the memories: what one request of a warp costs, as counts of byte addresses."""
+"""The rules of memory: the cost of one request of a warp, computed from byte addresses."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ HALF_WARP = 16
 WORD = 4  # bytes, the width of a bank
 BANKS = 32
 BANKS_THEN = 16
-SECTOR = 32  # bytes, the least that a request of global memory moves
+SECTOR = 32  # bytes, the minimum that a global memory request moves
 SEGMENT_THEN = 64
 
 
 def wavefronts(addresses: Sequence[int], size: int = WORD) -> int:
-    """How often shared memory must be read for one request of a warp: 32 banks, 4 bytes each.
+    """The wavefronts of one request of a warp to shared memory with 32 banks of 4 bytes.
 
-    `addresses` are those of the lanes that take part, `size` bytes are read at each. Lanes that
-    want the same word get it together; different words of one bank come one after the other. Of 8
-    (16) bytes a lane, half (a quarter) of the warp is served at a time.
+    `addresses` are those of the active lanes; `size` bytes are read at each. Lanes that read the
+    same word get it together; different words in one bank are read one after the other. With 8
+    (16) bytes per lane, half (a quarter) of the warp is served at a time.
     """
     together = WARP * WORD // max(size, WORD)
     return sum(
@@ -32,7 +32,7 @@ def wavefronts(addresses: Sequence[int], size: int = WORD) -> int:
 
 
 def conflicts(addresses: Sequence[int], size: int = WORD) -> int:
-    """Wavefronts beyond those that so many bytes need anyway."""
+    """The wavefronts beyond the minimum for this number of bytes."""
     return wavefronts(addresses, size) - max(size, WORD) // WORD
 
 
@@ -49,9 +49,9 @@ def _fullest_bank(addresses: Iterable[int], size: int) -> int:
 
 
 def steps_then(addresses: Sequence[int]) -> int:
-    """The same on compute capability 1.x: the slower of the two half-warps, 16 banks.
+    """The steps on compute capability 1.x, with 16 banks: those of the slower half-warp.
 
-    In each step one word is broadcast to all lanes that want bytes of it, and every other bank
+    In each step one word is broadcast to all lanes that read bytes of it, and every other bank
     serves one lane.
     """
     halves = addresses[:HALF_WARP], addresses[HALF_WARP:]
@@ -89,7 +89,8 @@ def sectors(addresses: Iterable[int], size: int = WORD) -> list[int]:
 def transactions_then(addresses: Sequence[int]) -> int:
     """The transactions of two half-warps on compute capability 1.0, for words of 4 bytes.
 
-    One of 64 bytes where lane k of the half reads word k of an aligned segment, else one a lane.
+    A half-warp takes one transaction of 64 bytes if lane k reads word k of an aligned segment, else
+    one for each lane.
     """
     total = 0
     for half in (addresses[:HALF_WARP], addresses[HALF_WARP:]):

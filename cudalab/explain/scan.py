@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 VALUES = (3, 1, 7, 0, 4, 1, 6, 3)
 CELL = 7
-BLOCK = 1024  # items of a block of the kernels, two a thread
+BLOCK = 1024  # items in a block of the kernels, two per thread
 
 
 def exclusive(values: Sequence[int]) -> list[int]:
-    """Each place gets the sum of all before it."""
+    """The exclusive scan: each place gets the sum of all values before it."""
     sums = [0]
     for value in values[:-1]:
         sums.append(sums[-1] + value)
@@ -26,7 +26,7 @@ def exclusive(values: Sequence[int]) -> list[int]:
 
 
 def hillis_steele(values: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """(distance, all values after its step)."""
+    """Each distance, and all values after its step."""
     steps, now, distance = [], list(values), 1
     while distance < len(now):
         now = [v + (now[i - distance] if i >= distance else 0) for i, v in enumerate(now)]
@@ -36,12 +36,12 @@ def hillis_steele(values: Sequence[int]) -> list[tuple[int, list[int]]]:
 
 
 def pairs(n: int, stride: int) -> list[tuple[int, int]]:
-    """The places (left, right) at a level of the tree."""
+    """The pairs of places (left, right) at a level of the tree."""
     return [(right - stride, right) for right in range(2 * stride - 1, n, 2 * stride)]
 
 
 def up_sweep(values: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """(stride, the tree after its level): the right one of a pair becomes the sum of both."""
+    """Each stride, and the tree after its level: the right of a pair becomes the sum of both."""
     tree, steps, stride = list(values), [], 1
     while stride < len(tree):
         for left, right in pairs(len(tree), stride):
@@ -52,7 +52,7 @@ def up_sweep(values: Sequence[int]) -> list[tuple[int, list[int]]]:
 
 
 def down_sweep(tree: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """The same from the root, which is cleared: left takes right, right adds left."""
+    """The levels back from the cleared root: left takes the value of right, right adds left."""
     now, steps, stride = [*tree[:-1], 0], [], len(tree) // 2
     while stride:
         for left, right in pairs(len(now), stride):
@@ -63,7 +63,7 @@ def down_sweep(tree: Sequence[int]) -> list[tuple[int, list[int]]]:
 
 
 def hillis_steele_drawn() -> list[str]:
-    """Each step: what is added, and the sums."""
+    """The additions and sums of each step."""
     lines = [row("place", range(len(VALUES)), CELL), row("value", VALUES, CELL)]
     before: Sequence[int] = VALUES
     for d, now in hillis_steele(VALUES):
@@ -87,19 +87,19 @@ def blelloch_drawn() -> list[str]:
 
 
 def padded(i: int) -> int:
-    """An unused place after every 32 items."""
+    """The place of item i with an unused place after every 32 items."""
     return i + (i >> 5)
 
 
 def unpadded(i: int) -> int:
-    """Items without gaps."""
+    """The place of item i without padding."""
     return i
 
 
 def degree(
     stride: int, place: Callable[[int], int], rule: Callable[[list[int]], int], n: int = BLOCK
 ) -> int:
-    """The worst request of a level in a block of n items, a thread for each pair."""
+    """The cost of the worst request of a level in a block of n items, one thread per pair."""
     tree = pairs(n, stride)
     warps = [tree[first : first + WARP] for first in range(0, len(tree), WARP)]
     return max(
@@ -108,7 +108,7 @@ def degree(
 
 
 def conflict_rows() -> list[tuple[int, int, int, int, int]]:
-    """Stride, pairs, conflicts of 16 banks, of 32, of 32 with padding."""
+    """Stride, pairs, and conflicts with 16 banks, 32 banks, and 32 banks with padding."""
     strides = [1 << k for k in range(BLOCK.bit_length() - 1)]
     return [
         (
@@ -129,34 +129,36 @@ def conflicts_of_padded(n: int) -> list[int]:
 
 
 def additions(n: int) -> tuple[int, int]:
-    """The additions that Hillis and Steele make, and Blelloch in both sweeps."""
+    """The number of additions by Hillis and Steele, and by Blelloch in both sweeps."""
     strides = [1 << k for k in range(n.bit_length() - 1)]
     return sum(n - d for d in strides), 2 * sum(len(pairs(n, s)) for s in strides)
 
 
 def page() -> Iterator[Part]:
-    """Both trees, their work, their conflicts, many blocks."""
+    """Both trees, their work, their conflicts, and many blocks."""
     yield text(
         f"""
-        An exclusive scan gives each place the sum of all before it:
+        An exclusive scan gives each place the sum of all values before it:
         {" ".join(map(str, VALUES))} becomes {" ".join(map(str, exclusive(VALUES)))}.
         """
     )
-    yield Heading("Hillis and Steele: everyone adds what is 1, 2, 4, ... places to the left")
+    yield Heading("Hillis and Steele: each place adds the value 1, 2, 4, ... places to its left")
     yield drawing(hillis_steele_drawn())
     yield text(
         """
-        That is inclusive, with the item itself; moved on by one place it is exclusive. The values
-        added are those from before the step: two copies, or two barriers.
+        This scan is inclusive: each sum contains the item itself. Shifted by one place it is
+        exclusive. A step adds the values from before the step, so it takes two copies of the array
+        or two barriers.
         """
     )
     yield Heading("Blelloch: a tree of sums, upwards and downwards")
     yield drawing(blelloch_drawn())
     yield text(
         """
-        Upwards the right one of a pair (+) becomes the sum of both. The root, the sum of all, is
-        kept elsewhere and cleared. Downwards every pair hands on what lies to its left: the left
-        one (<) takes the value of the right one, and the right one (+) adds what the left one had.
+        On the way up, the right element of a pair (+) becomes the sum of both. The root, which is
+        the sum of all items, is saved elsewhere and cleared. On the way down, every pair passes on
+        the sum of everything to its left: the left element (<) takes the value of the right one,
+        and the right one (+) adds the previous value of the left one.
         """
     )
     yield Heading("Additions")
@@ -164,18 +166,19 @@ def page() -> Iterator[Part]:
         ("items", "Hillis and Steele", "Blelloch"),
         [(n, *(f"{count:,}" for count in additions(n))) for n in (len(VALUES), 512, BLOCK)],
     )
-    yield Heading(f"Bank conflicts of Blelloch's tree, {BLOCK} items: ways, at each level")
+    yield Heading(f"Bank conflicts of Blelloch's tree at each level, {BLOCK} items: n-way")
     yield table(("stride", "pairs", "16 banks", "32 banks", "32 banks, padded"), conflict_rows())
     left = conflicts_of_padded(2 * BLOCK)
     yield text(
         f"""
-        Lanes touch every 2s-th item, so that more and more of them meet in a bank. An unused place
-        after every 32 items, CONFLICT_FREE_OFFSET(i) = i >> 5, moves each row of 32 on by one
-        bank. That is enough up to {BLOCK} items; with {2 * BLOCK}, {len(left)} levels conflict
-        again, {max(left)}-way at most.
+        Lanes access every 2s-th item, so more and more of them conflict in a bank. An unused place
+        after every 32 items, CONFLICT_FREE_OFFSET(i) = i >> 5, shifts each row of 32 by one bank.
+        This is enough for up to {BLOCK} items; with {2 * BLOCK}, {len(left)} levels have conflicts
+        again, at most {max(left)}-way.
 
-        More items than a block has: each block scans its own and writes its sum; the sums are
-        scanned in the same way, level by level; and each block adds what came before it.
+        If there are more items than fit in a block, each block scans its own items and writes their
+        sum; the sums are scanned in the same way, level by level; and each block adds the sum of
+        all blocks before it.
         """
     )
     yield commands(

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def dynamic_shared(words: Sequence[Token], *, in_function: bool) -> str | None:
-    """The C++ of `extern __shared__ T name[]`: a pointer to where the launch has put the memory.
+    """The C++ for `extern __shared__ T name[]`: a pointer to the memory of the launch.
 
-    `words` are the declaration without its semicolon. None where they declare something else.
+    `words` are the declaration without its semicolon. None if they declare something else.
     """
     if not any(word.text == "__shared__" for word in words):
         return None
@@ -23,7 +23,7 @@ def dynamic_shared(words: Sequence[Token], *, in_function: bool) -> str | None:
     if name < 0:
         return None
     kind = _type_words(words[:name])
-    rest = words[name + 3 :]  # further dimensions, behind `name []`
+    rest = words[name + 3 :]  # further dimensions, after `name []`
     dimensions = " ".join(word.text for word in rest)
     called = words[name].text
     if not in_function:
@@ -37,14 +37,14 @@ def dynamic_shared(words: Sequence[Token], *, in_function: bool) -> str | None:
 
 
 def _type_words(words: Sequence[Token]) -> str:
-    """A type without storage and alignment."""
-    kept: list[str] = []
+    """A type without its storage class and alignment."""
+    type_words: list[str] = []
     i = 0
     while i < len(words):
         text = words[i].text
         if text in ("__align__", "alignas", "__attribute__"):
             i = closing(list(words), i + 1) or i
         elif text not in ("extern", "__shared__", "static"):
-            kept.append(text)
+            type_words.append(text)
         i += 1
-    return " ".join(kept).replace(" :: ", "::").replace(":: ", "::")
+    return " ".join(type_words).replace(" :: ", "::").replace(":: ", "::")

@@ -121,8 +121,8 @@ def test_the_hand_out_s_size_comes_first():
 
 
 def test_every_exercise_agrees(device):
-    told = []
-    found = list(exercises.run(device, [45, (31, 70)], tell=lambda *args: told.append(args)))
+    seen = []
+    found = list(exercises.run(device, [45, (31, 70)], progress=lambda *args: seen.append(args)))
     assert {result.title for result in found} == set(TASKS)
     assert len(found) == 1 + 2 * (len(TASKS) - 1)
     for result in found:
@@ -133,8 +133,8 @@ def test_every_exercise_agrees(device):
         if "max" in result.title or "min" in result.title:
             assert (result.between, result.to_reference) == (None, None)
     assert exercises.exit_codes(found) == {ExitCode.OK}
-    assert told[0] == ("dot product, 45", 0.0)
-    assert told[-1][1] == 1.0
+    assert seen[0] == ("dot product, 45", 0.0)
+    assert seen[-1][1] == 1.0
 
 
 def test_the_table(device):
