@@ -57,10 +57,15 @@ ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed witho
 DISTS = {"solve": ("dominant", "spd", "random")}  # what iterations are made for, and what is left
 # What a variant does with some distributions only: defines, a size, these distributions.
 BESIDES: dict[str, tuple[tuple[dict[str, int | str], Size, tuple[str, ...]], ...]] = {
-    "most_significant_first": (
+    "bucket_slots": (({}, 65_537, ("equal", "half-equal")),),  # slots that have no room
+    "most_significant_first": (({}, 2_200_003, ("few", "half-equal")),),
+    "most_significant_first_sampled": (
+        ({"MIN_SAMPLED": 1}, 2_200_003, ("half-equal", "bounded", "top-byte")),
+    ),
+    "most_significant_first_heavy": (
         ({}, 65_537, ("equal", "half-equal")),  # slots that have no room
-        ({"LEAST_SAMPLED": 1}, 2_200_003, ("half-equal", "entropy-0.544", "bounded", "top-byte")),
-    )
+        ({"MIN_SAMPLED": 1}, 2_200_003, ("half-equal", "entropy-0.544", "bounded", "top-byte")),
+    ),
 }
 LIMIT_S = 150  # for one process
 CHUNK = 2  # variants in a process

@@ -102,7 +102,7 @@ def words_in(bins: int) -> Target:
 
 
 def keys_of(dist: str, goal: float, *sizes: int) -> Target:
-    variants = ("onesweep", "most_significant_first")
+    variants = ("onesweep", "most_significant_first_heavy")
     return Target(
         lab="radixsort",
         work=f"keys, {dist}",
@@ -163,7 +163,7 @@ TARGETS = (
             sizes=(MANY,),
             goal=1.2,
             peer="cub",
-            variants=("onesweep", "most_significant_first"),
+            variants=("onesweep", "most_significant_first_heavy"),
             dist=dist,
             options=("--dtype", "float32"),
             case=(("dtype", "float32"),),

@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Pairs: stable splits by the top bits, then buckets sorted with each pair's place"
-// order    = 7
+// order    = 10
 // ladder   = "pairs"
 // adds     = "stable splits by the top bits, buckets sorted with their values"
 // dispatch = "most_significant_first_stable"
@@ -13,13 +13,13 @@
 // BLOCKS_PER_SM          = 2      # leaves a thread 64 registers
 // PAIRS_PER_THREAD       = 16     # in registers: a tile
 // BUCKET_THREADS         = 512
-// BUCKET_KEYS_PER_THREAD = 9      # what a block can sort
+// BUCKET_KEYS_PER_THREAD = 9      # the most that a block can sort
 // BUCKETS_PER_SM         = 4
-// MOST_BIN_BITS          = 12     # of a bucket
+// MAX_BIN_BITS           = 12     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
 // COPY_BLOCKS            = 528    # four
-// MOST_BLOCKS            = 264    # of the safe path
+// MAX_BLOCKS             = 264    # of the safe path
 // RADIX_BITS             = 8
 // TILES_AHEAD            = 100    # of the tile or bucket that is prefetched
 // ///
@@ -43,7 +43,7 @@
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, PAIRS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD, BUCKETS_PER_SM,
-// COUNT_THREADS, RADIX_BITS, TILES_AHEAD.
+// MAX_BIN_BITS, COUNT_THREADS, RADIX_BITS, TILES_AHEAD.
 #include "common/thread/async_copy.cuh"
 #include "radixsort/parts/buckets.cuh"
 
@@ -51,32 +51,37 @@ constexpr unsigned FULL_BIN = 32;  // words that compare with each other
 constexpr unsigned BUCKET_WARPS = BUCKET_THREADS / 32;
 constexpr int STEP_BITS = 6;  // of a sweep within a bucket
 constexpr unsigned STEP_RADIX = 1u << STEP_BITS;
+// Words and values of a bucket, then bins or the counters of sweep_words, and some words for scans.
+constexpr unsigned BIN_BYTES = sizeof(short) << MAX_BIN_BITS;
+constexpr unsigned STEP_BYTES = BUCKET_WARPS * STEP_RADIX * sizeof(unsigned);
+constexpr unsigned BUCKET_BYTES =
+    BUCKET_ITEMS * 2 * sizeof(T) + (BIN_BYTES > STEP_BYTES ? BIN_BYTES : STEP_BYTES) + 256;
+constexpr unsigned RESIDENT_BUCKETS = resident_blocks(BUCKETS_PER_SM, BUCKET_THREADS, BUCKET_BYTES);
 
 static_assert(sizeof(T) == 4 && PAIRS, "pairs of 4-byte keys and values");
 
 extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const T* keys,
-                                                                          unsigned* words,
+                                                                          Buckets* buckets,
                                                                           unsigned n,
                                                                           int top_bits) {
-    count_keys_of_buckets(keys, Buckets(words), n, TopBits{top_bits});
+    count_keys_of_buckets(keys, buckets, n, TopBits{top_bits});
 }
 
 // Sweeps over 2^segment_bits segments, which share as many top bits, by the RADIX_BITS bits below.
 // With their first key, the segments' tiles begin: segment s at s more than the whole tiles before
 // that key, which is room enough for the segments before it.
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) split(
-    const T* in, T* out, unsigned* words, Word* statuses, Word* ticket, unsigned n, int top_bits,
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS) split(
+    const T* in, T* out, Buckets* buckets, Word* statuses, Word* ticket, unsigned n, int top_bits,
     int segment_bits) {
     __shared__ int hidden_shift;
     __shared__ unsigned segment, start, end;  // of the tile
-    const Buckets buckets(words);
-    if (!*buckets.fit) return;
+    if (!buckets->fit) return;
     const int shift = BITS - RADIX_BITS - segment_bits;
     const int low_bits = top_bits - segment_bits;  // by which the buckets of a segment differ
     const unsigned s = threadIdx.x;
     const bool is_segment = s < 1u << segment_bits;
-    const unsigned from = is_segment ? buckets.starts[s << low_bits] : 0;
-    const unsigned to = is_segment ? buckets.starts[(s + 1) << low_bits] : 0;
+    const unsigned from = is_segment ? buckets->starts[s << low_bits] : 0;
+    const unsigned to = is_segment ? buckets->starts[(s + 1) << low_bits] : 0;
     if (threadIdx.x == 0) hidden_shift = shift;
     const Word taken = take_tile(ticket);
     const unsigned tile = (unsigned)taken;
@@ -98,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
     // The safe path's sweeps use the same statuses, with lower numbers.
     const unsigned run = 1u << 30 | (unsigned)(taken >> 32);
     const unsigned bucket = (segment << low_bits) + (threadIdx.x << (low_bits - RADIX_BITS));
-    LookBack<1> places{statuses, tile, run, threadIdx.x < RADIX ? buckets.starts[bucket] : 0,
+    LookBack<1> places{statuses, tile, run, threadIdx.x < RADIX ? buckets->starts[bucket] : 0,
                        first_tile};
     scatter_chunk<CHUNK_ROWS>(in, out, n, tile_start, min(end - tile_start, CHUNK_ITEMS), shift,
                               hidden_shift, places);
@@ -149,31 +154,24 @@ __device__ inline void sweep_words(unsigned* staged, unsigned* counters, unsigne
 // A block a bucket, in 2^bin_bits bins by the bits below the top bits. Bins are counted in 16 bits,
 // two to a word. The blocks beyond those of buckets take care of the large ones.
 extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
-    const T* in, T* out, unsigned* words, unsigned n, int top_bits, int bin_bits) {
+    const T* in, T* out, Buckets* buckets, unsigned n, int top_bits, int bin_bits) {
     // BUCKET_ITEMS words, as many values, then 2^bin_bits bins or the counters of sweep_words
     extern __shared__ unsigned long long bucket_memory[];
     unsigned* const staged = reinterpret_cast<unsigned*>(bucket_memory);
     T* const values = reinterpret_cast<T*>(staged + BUCKET_ITEMS);
     unsigned* const bins = staged + 2 * BUCKET_ITEMS;
-    const Buckets buckets(words);
     const unsigned num_buckets = 1u << top_bits;
     // Other blocks may write the word: all threads agree on what they have read.
-    if (!__syncthreads_and(load(buckets.fit) != 0)) return;
+    if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (blockIdx.x >= num_buckets) {
         copy_large_buckets(in, out, buckets, TopBits{top_bits}, blockIdx.x - num_buckets,
                            gridDim.x - num_buckets);
         return;
     }
-    const unsigned start = buckets.starts[blockIdx.x];
-    const unsigned items = buckets.starts[blockIdx.x + 1] - start;
-    if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < num_buckets) {
-        const unsigned* const ahead = buckets.starts + blockIdx.x + TILES_AHEAD;
-        const unsigned from = ahead[0] / 4 * 4, to = ahead[1] / 4 * 4;  // of 16 bytes
-        if (from < to && to - from <= BUCKET_ITEMS) {
-            prefetch_to_l2(in + from, (to - from) * sizeof(T));
-            prefetch_to_l2(in + n + from, (to - from) * sizeof(T));
-        }
-    }
+    const unsigned start = buckets->starts[blockIdx.x];
+    const unsigned items = buckets->starts[blockIdx.x + 1] - start;
+    if (threadIdx.x == 0 && TILES_AHEAD > 0 && blockIdx.x + TILES_AHEAD < num_buckets)
+        prefetch_bucket(in, buckets->starts + blockIdx.x + TILES_AHEAD, n);
     if (items == 0 || items > BUCKET_ITEMS) return;
 
     in += start;
@@ -205,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     for (unsigned i = threadIdx.x; i < bin_words; i += BUCKET_THREADS) bins[i] = 0;
     // Nobody counts before all is zero. Equal keys would queue for one counter.
     if (__syncthreads_and(!inside(0) || row_words[0] >> top_bits == word_of(0) >> top_bits)) {
-        if (copy_if_alike(in, out, items, n)) {
+        if (copy_if_equal(in, out, items, n)) {
             wait_for_copies<0>();  // nothing comes to shared memory once the block has left it
             return;
         }

@@ -9,7 +9,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 512
 // BLOCKS_PER_SM     = 2      # leaves a thread 64 registers
-// MOST_BLOCKS       = 264    # two for each of 132 multiprocessors
+// MAX_BLOCKS        = 264    # two for each of 132 multiprocessors
 // KEYS_PER_THREAD   = 8      # in registers, for keys of 4 bytes: small tiles
 // PAIRS_PER_THREAD  = 8      # with their values
 // RADIX_BITS        = 8
@@ -29,7 +29,7 @@
 // BLOCKS_PER_SM, KEYS_PER_THREAD, PAIRS_PER_THREAD, RADIX_BITS, TILES_AHEAD.
 #include "radixsort/parts/sweep_all_passes.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep_all(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS) sweep_all(
     const T* in, T* spare, T* out, Progress* progress, Word* statuses, unsigned n) {
     sweep_all_passes<CHUNK_ROWS>(in, spare, out, progress, statuses, n);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from cudalab import labs, runner
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.keys import draw
-from cudalab.labs.radixsort.lab import LEAST_SPLIT_PAIRS, MOST_SPLIT, MOST_SPLIT_PAIRS
-from cudalab.labs.radixsort.plans import top_bits_of
+from cudalab.labs.radixsort.buckets import max_top_bits, top_bits_of
+from cudalab.labs.radixsort.lab import MAX_SPLIT, MAX_SPLIT_PAIRS, MIN_SPLIT_PAIRS
 
 LAB = labs.get("radixsort")
 BUCKET_ITEMS = 9216
@@ -36,6 +37,10 @@ class Without:
             self._device.launch(kernel, *args, **options)
 
 
+SLOTS = "bucket_slots"
+FIRST = "most_significant_first"
+BY_SAMPLE = "most_significant_first_sampled"
+HEAVY = "most_significant_first_heavy"
 STABLE = "most_significant_first_stable"  # sorts pairs
 
 
@@ -61,12 +66,12 @@ def sort(device, variant, keys, defines=None, *, times=3):
     return None
 
 
-def without_sweeps(device, keys, defines=None, variant="most_significant_first"):
+def without_sweeps(device, keys, defines=None, variant=HEAVY):
     """The verdict on the answer of the buckets alone."""
     return sort(Without(device, "sweep"), variant, keys, defines, times=1)
 
 
-def way_of(device, keys, defines, variant="most_significant_first"):
+def way_of(device, keys, defines, variant=HEAVY):
     """In which way keys are sorted, without an error: by a kernel that no other way launches."""
     wrapped = Without(device, "no kernel")
     assert sort(wrapped, variant, keys, defines) is None
@@ -85,7 +90,10 @@ def full_bins(n, in_a_bin=1):
     return values[order % len(values)] + order.astype(np.uint32) // len(values) % in_a_bin
 
 
-both = pytest.mark.parametrize("variant", ["most_significant_first", STABLE])
+both = pytest.mark.parametrize("variant", [HEAVY, STABLE])
+counted = pytest.mark.parametrize("variant", [FIRST, BY_SAMPLE, HEAVY, STABLE])
+short = pytest.mark.parametrize("variant", [SLOTS, HEAVY])
+by_sample = pytest.mark.parametrize("variant", [BY_SAMPLE, HEAVY])
 
 
 @both
@@ -96,6 +104,14 @@ both = pytest.mark.parametrize("variant", ["most_significant_first", STABLE])
 )
 def test_buckets_sort_spread_out_keys_alone(device, variant, dtype, dist, n, defines):
     assert without_sweeps(device, keys_of(n, dist, dtype), defines, variant) is None
+
+
+@pytest.mark.parametrize("variant", [SLOTS, FIRST, BY_SAMPLE])
+@pytest.mark.parametrize("dist", ["uniform", "sorted", "reversed"])
+@pytest.mark.parametrize("n", [1, 1025, 70_001])
+def test_buckets_of_the_lower_rungs_sort_spread_out_keys_alone(device, variant, dist, n):
+    """Of any number, in two splits: but for slots, which take one."""
+    assert without_sweeps(device, keys_of(n, dist), {}, variant) is None
 
 
 def values_of(count, n):
@@ -116,6 +132,12 @@ def test_buckets_of_equal_keys_are_copied(device, variant, count, defines):
     assert without_sweeps(device, values_of(count, n), defines, variant) is None
 
 
+@pytest.mark.parametrize("variant", [SLOTS, FIRST])
+@pytest.mark.parametrize("count", [2, 3, 16, 100])
+def test_buckets_of_equal_keys_are_copied_on_the_lower_rungs(device, variant, count):
+    assert without_sweeps(device, values_of(count, 70_001), {}, variant) is None
+
+
 @both
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
 def test_bins_of_equal_keys_fit(device, variant, defines):
@@ -131,7 +153,7 @@ def test_a_bucket_that_begins_with_equal_keys(device, variant):
     assert without_sweeps(device, keys, variant=variant) is None
 
 
-@both
+@counted
 @pytest.mark.parametrize("at", [0, 1, 150_000, 299_999, 300_000])
 def test_one_other_key_in_a_large_bucket(device, variant, at):
     """Nearly all threads see equal keys: the copy must find the one that is not."""
@@ -141,29 +163,40 @@ def test_one_other_key_in_a_large_bucket(device, variant, at):
     assert sort(device, variant, keys, SMALL_BUCKETS) is None
 
 
+@short
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("at", [0, 1, 4095, 4096, 30_000, 69_999, 70_000])
 @pytest.mark.parametrize("bit", [1, 2])
-def test_one_other_key_in_a_bucket_larger_than_its_slot(device, count, at, bit):
+def test_one_other_key_in_a_bucket_larger_than_its_slot(device, variant, count, at, bit):
     """In the slot, or among those that it has no room for; first of its tile or not."""
     keys = values_of(count, 70_001)
-    assert without_sweeps(device, keys) is None
+    assert without_sweeps(device, keys, {}, variant) is None
     keys[at] ^= bit
-    assert without_sweeps(device, keys) is not None
-    assert sort(device, "most_significant_first", keys) is None
+    assert without_sweeps(device, keys, {}, variant) is not None
+    assert sort(device, variant, keys) is None
 
 
+@short
 @pytest.mark.parametrize("more", [-1, 0, 1, 4096])
-def test_a_slot_that_is_full(device, more):
+def test_a_slot_that_is_full(device, variant, more):
     """Different keys: as many as fit, or more."""
     keys = np.arange(BUCKET_ITEMS + more, dtype=np.uint32) * np.uint32(2500) + np.uint32(5 << 29)
     keys = np.concatenate([keys_of(60_000, "uniform") | np.uint32(1 << 31 | 1 << 30), keys])
     keys = np.random.default_rng(1).permutation(keys)
-    assert (without_sweeps(device, keys) is None) == (more <= 0)
-    assert sort(device, "most_significant_first", keys) is None
+    assert (without_sweeps(device, keys, {}, variant) is None) == (more <= 0)
+    assert sort(device, variant, keys) is None
 
 
-@both
+def test_more_keys_than_one_split_divides_are_swept_over(device):
+    """Slots of 512 keys: 2^8 of them take 116,508."""
+    wrapped = Without(device, "no kernel")
+    for n, kernel in [(116_508, "sort_slots"), (116_509, "sweep_all")]:
+        wrapped.launched.clear()
+        assert sort(wrapped, SLOTS, keys_of(n, "uniform"), SMALL_BUCKETS) is None
+        assert kernel in wrapped.launched
+
+
+@counted
 @pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
 @pytest.mark.parametrize("shape", ["low bits", "hot"])
 def test_sweeps_sort_what_does_not_fit(device, variant, shape, defines):
@@ -177,7 +210,7 @@ def test_sweeps_sort_what_does_not_fit(device, variant, shape, defines):
     assert sort(device, variant, keys, defines) is None
 
 
-@both
+@counted
 def test_equal_keys_are_not_split_in_vain(device, variant):
     keys = keys_of(300_001, "equal")
     assert without_sweeps(device, keys, SMALL_BUCKETS, variant) is not None
@@ -197,16 +230,19 @@ def test_all_bits_of_a_bucket_s_keys_are_swept_over(device):
     assert without_sweeps(device, keys, variant=STABLE) is None
 
 
-@pytest.mark.parametrize("defines", FITTING.values(), ids=FITTING)
-def test_sweeps_sort_what_has_full_bins(device, defines):
+@pytest.mark.parametrize(
+    ("variant", "defines"),
+    [(HEAVY, {}), (SLOTS, {}), (HEAVY, SMALL_BUCKETS), (FIRST, SMALL_BUCKETS)],
+)
+def test_sweeps_sort_what_has_full_bins(device, variant, defines):
     n, room = (300_001, 512) if defines else (70_001, BUCKET_ITEMS)
     keys = full_bins(n, 2)
     assert np.bincount(keys >> np.uint32(32 - top_bits_of(n, room))).max() <= room
-    assert without_sweeps(device, keys, defines) is not None
-    assert sort(device, "most_significant_first", keys, defines) is None
+    assert without_sweeps(device, keys, defines, variant) is not None
+    assert sort(device, variant, keys, defines) is None
 
 
-@both
+@counted
 def test_a_tile_of_many_small_groups(device, variant):
     """The lower 128 groups are full, the others have one key in each of their 16 buckets."""
     starts = np.arange(1 << 12, dtype=np.uint32) << np.uint32(20)
@@ -233,7 +269,7 @@ def test_segments_have_tiles_of_their_own(device, tile, shape):
     assert sort(device, STABLE, keys, defines) is None
 
 
-SAMPLED = SMALL_BUCKETS | {"LEAST_SAMPLED": 1, "SAMPLE_BLOCKS": 16}
+SAMPLED = SMALL_BUCKETS | {"MIN_SAMPLED": 1, "SAMPLE_BLOCKS": 16}
 
 
 def any_of(n, count, lowest=0, dtype="uint32"):
@@ -258,21 +294,76 @@ UNEVEN = {
 }
 
 
+@by_sample
 @pytest.mark.parametrize("shape", UNEVEN)
-def test_buckets_follow_a_sample(device, shape):
-    assert without_sweeps(device, UNEVEN[shape], SAMPLED) is None
+def test_buckets_follow_a_sample(device, variant, shape):
+    assert without_sweeps(device, UNEVEN[shape], SAMPLED, variant) is None
 
 
+@by_sample
 @pytest.mark.parametrize("shape", ["uniform", "sorted", "reversed"])
-def test_a_sample_of_spread_out_keys_leaves_them_to_their_top_bits(device, shape):
+def test_a_sample_of_spread_out_keys_leaves_them_to_their_top_bits(device, variant, shape):
     keys = keys_of(N, shape)
-    assert without_sweeps(device, keys, SAMPLED) is None
+    assert without_sweeps(device, keys, SAMPLED, variant) is None
+
+
+ADVERSARIAL = {
+    "equal": keys_of(N, "equal"),
+    "half-equal": keys_of(N, "half-equal"),
+    "few": keys_of(N, "few"),
+    "top-byte": keys_of(N, "top-byte"),
+    "one top byte": keys_of(N, "uniform") & np.uint32(0xFFFFFF) | np.uint32(0x7F << 24),
+    "bounded": keys_of(N, "bounded"),
+    "entropy-0.544": keys_of(N, "entropy-0.544"),
+    "entropy-0.201": keys_of(N, "entropy-0.201"),
+    "the ends": keys_of(N, "uniform") % np.uint32(2) * np.uint32(2**32 - 1),
+    "one other": np.append(np.full(N - 1, 2**31, np.uint32), np.uint32(2**31 - 1)),
+    "runs": np.repeat(keys_of(N // 600 + 1, "uniform"), 600)[:N],
+    "sawtooth": np.arange(N, dtype=np.uint32) % np.uint32(1000) * np.uint32(4_294_967),
+}
+
+
+@pytest.mark.parametrize("shape", ADVERSARIAL)
+@pytest.mark.parametrize(
+    ("variant", "defines"),
+    [(SLOTS, {}), (FIRST, SMALL_BUCKETS), (BY_SAMPLE, SMALL_BUCKETS), (BY_SAMPLE, SAMPLED)],
+    ids=[SLOTS, FIRST, "too few to sample", BY_SAMPLE],
+)
+def test_keys_that_crowd_are_sorted_on_every_rung(device, variant, defines, shape):
+    assert sort(device, variant, ADVERSARIAL[shape], defines) is None
+
+
+LIMITS = [1, 2, 511, 512, 513, 16_383, 16_384, 16_385, 32_769, 466_033, 466_034]
+
+
+@pytest.mark.parametrize("n", LIMITS)
+@pytest.mark.parametrize("variant", [FIRST, BY_SAMPLE])
+def test_sizes_around_every_limit(device, variant, n):
+    """A bucket, a tile, two tiles, and where buckets by one bit more begin."""
+    assert top_bits_of(466_033, 512) + 1 == top_bits_of(466_034, 512)
+    assert sort(device, variant, keys_of(n, "uniform"), SMALL_BUCKETS) is None
+
+
+@pytest.mark.parametrize("variant", [FIRST, BY_SAMPLE, HEAVY])
+def test_keys_for_more_buckets_than_can_be_counted_are_swept_over(device, variant):
+    """Buckets of 32 keys."""
+    features = SimpleNamespace(device=SimpleNamespace(features=frozenset({"shared_96kb"})))
+    assert max_top_bits(features) == 14
+    more = "shared_160kb" in device.features
+    defines = {"BUCKET_KEYS_PER_THREAD": 1, "BUCKET_THREADS": 32}
+    wrapped = Without(device, "no kernel")
+    for n, is_split in [(466_033, True), (466_034, more), (932_068, False)]:
+        wrapped.launched.clear()
+        assert sort(wrapped, variant, keys_of(n, "uniform"), defines, times=1) is None
+        assert ("sort_buckets" in wrapped.launched) == is_split
 
 
 @pytest.mark.parametrize("shape", ["top-byte", "65,536 values"])
 def test_keys_of_two_digits_are_swept_over_in_one_launch(device, shape):
     keys = any_of(N, 1 << 16) if shape[0] == "6" else keys_of(N, shape)
     assert way_of(device, keys, SAMPLED) == "sweep_all"
+    assert without_sweeps(device, keys, SAMPLED, BY_SAMPLE) is not None
+    assert sort(device, BY_SAMPLE, keys, SAMPLED) is None
 
 
 def heavy(n, values, share):
@@ -284,7 +375,7 @@ def heavy(n, values, share):
 
 
 SAME_SLOT = [k for k in range(3000) if (k ^ k >> 15) * 2654435761 % 2**32 >> 22 == 0]  # of 2^10
-HEAVY = {
+CROWDED = {
     "equal": keys_of(N, "equal"),
     "few": keys_of(N, "few"),
     "half-equal": keys_of(N, "half-equal"),
@@ -302,9 +393,9 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("shape", HEAVY)
+@pytest.mark.parametrize("shape", CROWDED)
 def test_heavy_values_are_counted(device, shape):
-    assert way_of(device, HEAVY[shape], SAMPLED) == "merge_heavy_values"
+    assert way_of(device, CROWDED[shape], SAMPLED) == "merge_heavy_values"
 
 
 class Misled(Without):
@@ -329,37 +420,40 @@ def test_a_sample_that_misleads_about_heavy_values(device, values):
     """What the sample took for heavy is counted, and right, be it none of the keys or all."""
     keys = heavy(N, values, 1) if values else keys_of(N, "uniform")
     wrapped = Misled(device, heavy(N, [7], 0.5))
-    assert sort(wrapped, "most_significant_first", keys, SAMPLED) is None
+    assert sort(wrapped, HEAVY, keys, SAMPLED) is None
     assert "merge_heavy_values" in wrapped.launched
 
 
+@by_sample
 @pytest.mark.parametrize("shape", ["uniform", "half-equal", "entropy-0.544", "bounded", "top-byte"])
 @pytest.mark.parametrize("sampled", ["uniform", "half-equal", "bounded"])
-def test_any_sample_leaves_any_keys_sorted(device, sampled, shape):
+def test_any_sample_leaves_any_keys_sorted(device, variant, sampled, shape):
     wrapped = Misled(device, keys_of(N, sampled))
-    assert sort(wrapped, "most_significant_first", keys_of(N, shape), SAMPLED) is None
+    assert sort(wrapped, variant, keys_of(N, shape), SAMPLED) is None
 
 
+@by_sample
 @pytest.mark.parametrize("at", [0, 123_456, N - 1])
 @pytest.mark.parametrize("key", [0, 5_000_000, 2**32 - 1])
-def test_a_key_beyond_the_sample_has_a_bucket(device, at, key):
+def test_a_key_beyond_the_sample_has_a_bucket(device, variant, at, key):
     keys = keys_of(N, "bounded") + np.uint32(10_000_000)
     keys[at] = key
-    assert without_sweeps(device, keys, SAMPLED) is None
+    assert without_sweeps(device, keys, SAMPLED, variant) is None
 
 
+@by_sample
 @pytest.mark.parametrize("key", [0, 2**32 - 1])
-def test_many_keys_beyond_the_sample(device, key):
+def test_many_keys_beyond_the_sample(device, variant, key):
     """More than a bucket takes, in a part of the array where the sample has none of them."""
     keys = keys_of(N, "bounded") + np.uint32(10_000_000)
     keys[:1000] = key ^ np.arange(1000, dtype=np.uint32)
-    assert sort(device, "most_significant_first", keys, SAMPLED) is None
+    assert sort(device, variant, keys, SAMPLED) is None
 
 
 def test_uneven_keys_are_swept_over_by_launches(device):
     """The sample alone tells so: digits are counted where buckets would be."""
     wrapped = Without(device, "count_all_digits")
-    assert sort(wrapped, "most_significant_first", keys_of(N, "entropy-0.544"), SAMPLED) is None
+    assert sort(wrapped, HEAVY, keys_of(N, "entropy-0.544"), SAMPLED) is None
     assert "sweep" in wrapped.launched
 
 
@@ -367,18 +461,23 @@ def test_uneven_keys_are_swept_over_by_launches(device):
 def test_buckets_that_do_not_fit_are_swept_over_by_launches(device, shape):
     """The sample knows nothing, the count tells."""
     wrapped = Misled(device, keys_of(N, "uniform"))
-    assert sort(wrapped, "most_significant_first", keys_of(N, shape), SAMPLED) is None
+    assert sort(wrapped, HEAVY, keys_of(N, shape), SAMPLED) is None
     assert "sweep" in wrapped.launched
     assert "sort_buckets" not in wrapped.launched
 
 
-def test_all_ways_in_turns(device):
+@pytest.mark.parametrize(
+    ("variant", "defines"),
+    [(SLOTS, {}), (FIRST, SMALL_BUCKETS), (BY_SAMPLE, SAMPLED), (HEAVY, SAMPLED)],
+    ids=[SLOTS, FIRST, BY_SAMPLE, HEAVY],
+)
+def test_all_ways_in_turns(device, variant, defines):
     """They share memory: none takes what another has left for its own."""
     ways = [keys_of(N, shape) for shape in ("top-byte", "entropy-0.544", "uniform", "half-equal")]
-    variant = registry.find(LAB, "most_significant_first")
+    variant = registry.find(LAB, variant)
     if variant.missing(device.features):
         pytest.skip(f"needs {', '.join(variant.missing(device.features))}")
-    variant = replace(variant, defines=variant.defines | SAMPLED)
+    variant = replace(variant, defines=variant.defines | defines)
     buffers = []
 
     class Watched(Without):
@@ -395,7 +494,7 @@ def test_all_ways_in_turns(device):
         np.testing.assert_array_equal(device.to_host(step.out), np.sort(turn))
 
 
-@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
+@pytest.mark.parametrize("variant", ["single_launch", SLOTS, FIRST, HEAVY, STABLE])
 @pytest.mark.parametrize("mask", [0xFF, 0xFF00, 0xFF00FF, 0xFF00FF00, 0xFFFFFF, 0xFFFFFF00])
 def test_digits_that_all_keys_share(device, variant, mask):
     """One, two and three sweeps: the last one writes the answer."""
@@ -403,7 +502,7 @@ def test_digits_that_all_keys_share(device, variant, mask):
     assert sort(device, variant, keys) is None
 
 
-@pytest.mark.parametrize("variant", ["single_launch", "most_significant_first", STABLE])
+@pytest.mark.parametrize("variant", ["single_launch", SLOTS, FIRST, HEAVY, STABLE])
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8193])
 def test_equal_keys_are_copied(device, variant, n):
     assert sort(device, variant, np.full(n, -1.5, np.float32)) is None
@@ -419,21 +518,21 @@ def default(**case):
 
 
 def test_too_many_keys_to_split_are_swept_over():
-    assert top_bits_of(MOST_SPLIT, BUCKET_ITEMS) == 15
-    assert top_bits_of(MOST_SPLIT + 1, BUCKET_ITEMS) == 16
+    assert top_bits_of(MAX_SPLIT, BUCKET_ITEMS) == 15
+    assert top_bits_of(MAX_SPLIT + 1, BUCKET_ITEMS) == 16
     assert chosen("cuda", 1) is None
-    assert chosen("cuda", MOST_SPLIT) is None
-    assert chosen("cuda", MOST_SPLIT + 1) == ("onesweep",)
-    assert chosen("cpu", MOST_SPLIT + 1) is None
-    assert default().name == "most_significant_first"
+    assert chosen("cuda", MAX_SPLIT) is None
+    assert chosen("cuda", MAX_SPLIT + 1) == ("onesweep",)
+    assert chosen("cpu", MAX_SPLIT + 1) is None
+    assert default().name == HEAVY
 
 
 def test_few_pairs_and_too_many_are_swept_over():
-    assert top_bits_of(MOST_SPLIT_PAIRS, BUCKET_ITEMS // 2) == 15
-    assert top_bits_of(MOST_SPLIT_PAIRS + 1, BUCKET_ITEMS // 2) == 16
-    for n in (LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS):
+    assert top_bits_of(MAX_SPLIT_PAIRS, BUCKET_ITEMS // 2) == 15
+    assert top_bits_of(MAX_SPLIT_PAIRS + 1, BUCKET_ITEMS // 2) == 16
+    for n in (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS):
         assert chosen("cuda", n, layout="pairs") is None
-    for n in (1, LEAST_SPLIT_PAIRS - 1, MOST_SPLIT_PAIRS + 1):
+    for n in (1, MIN_SPLIT_PAIRS - 1, MAX_SPLIT_PAIRS + 1):
         assert chosen("cuda", n, layout="pairs") == ("onesweep",)
         assert chosen("cpu", n, layout="pairs") is None
     assert default(layout="pairs").name == STABLE

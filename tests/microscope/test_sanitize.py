@@ -273,8 +273,12 @@ def variants():
                 yield pytest.param(lab, variant, case, id=f"{name}-{variant.name}")
 
 
-# As it is, it has a block for each of 2^13 buckets, however short the array.
-SMALLER = {"most_significant_first_stable": {"BUCKET_KEYS_PER_THREAD": 1}}
+# As they are, they have a block for each of many buckets, however short the array.
+SMALLER = {
+    "most_significant_first": {"BUCKET_THREADS": 64},
+    "most_significant_first_sampled": {"BUCKET_THREADS": 64},
+    "most_significant_first_stable": {"BUCKET_KEYS_PER_THREAD": 1},
+}
 
 
 @pytest.mark.parametrize(("lab", "variant", "case"), list(variants()))

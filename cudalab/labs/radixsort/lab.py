@@ -13,15 +13,15 @@ from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.keys import KeySort, ordered_bits
 from cudalab.labs.radixsort import plans
-from cudalab.labs.radixsort.plans import VALUE_BYTES, _is_pairs
+from cudalab.labs.radixsort.arrays import VALUE_BYTES, is_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cudalab.formats import InputStream
 
-MOST_SPLIT = 1 << 28  # keys: more take buckets of more than a block can sort
-LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS = 1 << 22, 1 << 27  # fewer are swept over as quickly
+MAX_SPLIT = 1 << 28  # keys: more take buckets of more than a block can sort
+MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS = 1 << 22, 1 << 27  # fewer are swept over as quickly
 
 
 class RadixSort(KeySort):
@@ -42,7 +42,7 @@ class RadixSort(KeySort):
     def complete(self, given: Case) -> Case:
         """UsageError for pairs of keys that are not as wide as their values."""
         case = super().complete(given)
-        if _is_pairs(case) and np.dtype(case["dtype"]).itemsize != VALUE_BYTES:
+        if is_pairs(case) and np.dtype(case["dtype"]).itemsize != VALUE_BYTES:
             raise UsageError(
                 f"--pairs sorts keys of {VALUE_BYTES} bytes, not {case['dtype']}",
                 hint="--dtype uint32, int32 or float32",
@@ -51,17 +51,17 @@ class RadixSort(KeySort):
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """T, the type of the keys in C, and PAIRS, whether values follow them."""
-        return super().kernel_defines(case) | {"PAIRS": int(_is_pairs(case))}
+        return super().kernel_defines(case) | {"PAIRS": int(is_pairs(case))}
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> Sequence[str] | None:
         """On a GPU: sweeps for more keys or pairs than can be split, and for few pairs."""
-        least, most = (LEAST_SPLIT_PAIRS, MOST_SPLIT_PAIRS) if _is_pairs(case) else (0, MOST_SPLIT)
+        least, most = (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS) if is_pairs(case) else (0, MAX_SPLIT)
         split = least <= inputs.params["n"] <= most
         return None if split or emulated(device) else ("onesweep",)
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n keys and, with pairs, n values: rows of one array."""
-        if not _is_pairs(case):
+        if not is_pairs(case):
             return super().read(stream, case)
         (n,) = stream.header("n")
         payload = stream.payload("keys and values", case["dtype"], 2, n)
@@ -69,7 +69,7 @@ class RadixSort(KeySort):
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
         """The keys and, with pairs, the values, without a header."""
-        if not _is_pairs(case):
+        if not is_pairs(case):
             return super().read_answer(stream, inputs, case)
         n = inputs.params["n"]
         return stream.payload("sorted keys and values", case["dtype"], 2, n).array()
@@ -77,12 +77,12 @@ class RadixSort(KeySort):
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """The keys; the values of pairs are 0, 1, 2, ...: where a key came from."""
         yield from super().generate(case, n, dist, seed)
-        if _is_pairs(case) and isinstance(n, int):
+        if is_pairs(case) and isinstance(n, int):
             yield as_bytes(np.arange(n, dtype="<u4"))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's sort of the keys' bits; a stable one for pairs."""
-        if not _is_pairs(case):
+        if not is_pairs(case):
             return super().reference(inputs, case)
         pairs = inputs.arrays["keys and values"]
         order = stable_order(ordered_bits(pairs[0]))
@@ -91,7 +91,7 @@ class RadixSort(KeySort):
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
         """Exact; keys are judged alone first, then the values."""
-        if not _is_pairs(case):
+        if not is_pairs(case):
             return super().compare(got, inputs, case)
         expected = self.reference(inputs, case)
         pairs = inputs.arrays["keys and values"]

@@ -1,56 +1,47 @@
 // Buckets of unequal widths: narrow where a sample has many keys, wide where it has few.
 //
-// Buckets by the top bits do not fit floats of a few magnitudes, or integers below some bound:
-// nearly all of them share those bits. So one launch looks at a sample. The range of the keys is
-// cut into 2^12 cells of equal width; a cell of many keys becomes 2, 4, 8, ... buckets, neighbours
-// of few become one. Whatever the sample says, a bucket is a range of keys, and the buckets are in
-// order: the count that follows finds out whether they fit.
+// A launch looks at a sample of the keys. It cuts their range into 2^12 cells of equal width. A
+// cell with many keys of the sample becomes 2, 4, 8, ... buckets; neighbouring cells with few
+// become one bucket. Whatever the sample was like, a bucket is a range of keys, and the buckets are
+// in order; the count that follows finds out whether each of them fits into a block.
 //
-// A bucket's width is a power of two, and it begins at a multiple of it: a table of the cells says
-// which bucket a key is in, and by which bits to go on there.
+// The width of a bucket is a power of two, and it begins at a multiple of its width. So one look at
+// a table of the cells tells which bucket a key is in, and which bits to sort the bucket by.
 #include "common/warp/warp_sum.cuh"
 #include "radixsort/parts/buckets.cuh"
-#include "radixsort/parts/heavy_values.cuh"
 
 constexpr int CELL_BITS = 12;
 constexpr unsigned CELLS = 1u << CELL_BITS;
 constexpr int BITS_BELOW_CELL = BITS - CELL_BITS;
-// Cells cover about the range of the sample where that makes them narrower by so many bits, and
-// otherwise all keys there can be: the least of the floats between 0 and 1 is hard to guess.
-constexpr int LEAST_NARROWING = 6;
-constexpr unsigned FILLS = 5;              // of buckets, that are tried
-constexpr unsigned MOST_QUICK_SWEEPS = 2;  // which take less time than buckets
-// Counting heavy values pays from this part of the keys on: beside sweeps over all digits, or few.
-constexpr float WORTH_COUNTING = 1.0f / 3, WORTH_COUNTING_AT_ONCE = 7.0f / 8;
+constexpr unsigned SAMPLES = 4;  // of each thread
+// Cells cover three times the range of the sample if that makes them narrower by so many bits.
+// Otherwise they cover all keys there can be: of floats between 0 and 1, say, no sample has the
+// smallest.
+constexpr int MIN_NARROWING = 6;
+constexpr unsigned FILLS = 5;             // to try: how full the sample's buckets may be
+constexpr unsigned MAX_QUICK_SWEEPS = 2;  // take less time than buckets
 
-// What to do. Sweeps over few digits go in one launch; over all of them each has its own, and late
-// ones have to count the digits first.
-enum Plan : unsigned {
-    BY_TOP_BITS,
-    BY_CELLS,
-    BY_FEW_SWEEPS,
-    BY_SWEEPS,
-    BY_HEAVY_VALUES,
-    BY_LATE_SWEEPS
-};
+// How to sort, as the sample has decided.
+enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_FEW_SWEEPS, BY_SWEEPS };
 
-// What the sample has told. All words are zero before the first launch.
-struct Cells {
-    unsigned* told;  // the word in which the host reads the plan
+// What the sample has shown. All of it is zero before the first launch.
+struct __align__(8) Cells {
     unsigned plan;
     unsigned lowest;                // the first key of the first cell
     int narrowing;                  // a cell is 2^(BITS_BELOW_CELL - narrowing) keys wide
     int bucket_bits;                // there are 2^bucket_bits buckets, of which the last are empty
     unsigned blocks_done;           // zero between launches, like the next three
-    unsigned ones, zeros;           // the bits that are 1, and those that are 0, in some key
+    unsigned ones, zeros;           // the bits that are 1 in some key, and those that are 0
     unsigned counts[CELLS];         // of sampled keys
-    unsigned first_buckets[CELLS];  // in the low half; above: a bucket's width as a power of two,
-                                    // were cells 2^BITS_BELOW_CELL keys wide
+    unsigned first_buckets[CELLS];  // in the low half; in the high half the base-2 logarithm of its
+                                    // width, as if cells were 2^BITS_BELOW_CELL keys wide
 };
+
+__constant__ unsigned cells_bytes = sizeof(Cells);  // for the host
 
 // Which bucket a key belongs to: that of its cell, or one of them.
 struct CellBuckets {
-    static constexpr unsigned COPY_ROWS = 4;  // there are no registers for more
+    static constexpr unsigned COPY_ROWS = 4;  // as many as there are registers for
     const unsigned* first_buckets;
     unsigned lowest;
     int narrowing, bucket_bits;
@@ -60,12 +51,13 @@ struct CellBuckets {
           lowest(cells.lowest),
           narrowing(cells.narrowing),
           bucket_bits(cells.bucket_bits) {}
-    // In units of which a cell has 2^BITS_BELOW_CELL. Keys beyond the cells count as their ends.
+    // Where a key lies among the cells, each of which is 2^BITS_BELOW_CELL places wide. A key
+    // beyond the cells has the place of the nearest key within them.
     __device__ static unsigned place(Bits key, unsigned lowest, int narrowing) {
         return min(max(key, lowest) - lowest, ~0u >> narrowing) << narrowing;
     }
     __device__ unsigned place(Bits key) const { return place(key, lowest, narrowing); }
-    // The bucket of what lies `at` such a place, in this cell.
+    // The bucket of a place, given its cell's entry in the table.
     __device__ static unsigned bucket_at(unsigned at, unsigned cell) {
         return (cell & 0xffff) + ((at & ((1u << BITS_BELOW_CELL) - 1)) >> (cell >> 16));
     }
@@ -75,7 +67,7 @@ struct CellBuckets {
     }
     __device__ unsigned buckets() const { return 1u << bucket_bits; }
     __device__ int low_bits() const { return bucket_bits - (int)GROUP_BITS; }
-    // The width of the key's bucket as a power of two.
+    // The base-2 logarithm of the width of the key's bucket.
     __device__ int width_bits(Bits key) const {
         return (int)(__ldg(first_buckets + (place(key) >> BITS_BELOW_CELL)) >> 16) - narrowing;
     }
@@ -86,38 +78,26 @@ struct CellBuckets {
     }
 };
 
-// Without a sample nothing has to be read, which a short array would wait for.
-__device__ inline unsigned plan_of(const Cells* cells, int sampled) {
-    return sampled ? load(&cells->plan) : BY_TOP_BITS;
-}
-
-// Calls use(bucket_of) with what the plan says, or nothing where there are no buckets.
-template <class Use>
-__device__ inline void with_plan(const Cells* cells, int sampled, int top_bits, const Use& use) {
-    const unsigned plan = plan_of(cells, sampled);
-    if (plan == BY_TOP_BITS) use(TopBits{top_bits});
-    if (plan == BY_CELLS) use(CellBuckets(*cells));
-}
-
-// The least of the warp's values, for all its lanes.
+// The smallest of the warp's values, for all its lanes.
 __device__ inline unsigned warp_min(unsigned value) {
     for (unsigned distance = 16; distance > 0; distance /= 2)
         value = min(value, __shfl_xor_sync(FULL_WARP, value, distance));
     return value;
 }
+// The bits that are set in any of them.
 __device__ inline unsigned warp_or(unsigned value) {
     for (unsigned distance = 16; distance > 0; distance /= 2)
         value |= __shfl_xor_sync(FULL_WARP, value, distance);
     return value;
 }
 
-// The width of the buckets in a cell, where a bucket may have `most` keys of the sample, of which
-// counts[c] are in front of cell c. Twice the deviation of such a count has to fit, too, so that
-// few buckets turn out too large: (sqrt(keys) + 1)^2 keys. `width`: what a smaller `most` has
-// given.
-__device__ inline int width_by_sample(const unsigned* counts, unsigned cell, float most, int least,
-                                      int width) {
-    const float root = sqrtf(most) - 1;
+// The base-2 logarithm of the width of a cell's buckets. counts[c] keys of the sample are before
+// cell c; a bucket may have `room` of them. Sampled counts vary by about their square root: a
+// bucket with k keys of the sample counts as (sqrt(k) + 1)^2 of them, two deviations more, so that
+// few buckets turn out too large. `width`: the answer for less room, to start from.
+__device__ inline int width_by_sample(const unsigned* counts, unsigned cell, float room,
+                                      int min_width, int width) {
+    const float root = sqrtf(room) - 1;
     const float limit = root * fabsf(root);
     const auto keys_in = [&](unsigned first, unsigned cells) {
         return (float)(counts[first + cells] - counts[first]);
@@ -127,8 +107,8 @@ __device__ inline int width_by_sample(const unsigned* counts, unsigned cell, flo
     if (keys > limit) {  // as many halvings as it takes
         const float wanted = sqrtf(keys) + 1;
         int power;
-        const float part = frexpf(wanted * wanted / most, &power);
-        width = max(width - (part > 0.5f ? power : power - 1), least);
+        const float part = frexpf(wanted * wanted / room, &power);
+        width = max(width - (part > 0.5f ? power : power - 1), min_width);
     } else {
         unsigned run = 2u << (width - BITS_BELOW_CELL);
         for (; run < CELLS && keys_in(cell / run * run, run) <= limit; run *= 2) ++width;
@@ -136,9 +116,10 @@ __device__ inline int width_by_sample(const unsigned* counts, unsigned cell, flo
     return width;
 }
 
-// Makes cells into buckets, and says whether there are few enough. `counts`: of the cells in the
-// sample, and a word more. `full`: the keys of the sample in a bucket that is as large as it may
-// be. `first_buckets` become those of `cells`. The whole block calls it.
+// Makes cells into buckets; false if there would be more than 2^bucket_bits of them. `counts`: the
+// keys of the sample in each cell, and one more word. `full`: the keys of the sample to be expected
+// in a bucket as large as a block can sort. `first_buckets` becomes the table in Cells. The whole
+// block calls it.
 __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, float full,
                                    int narrowing, int bucket_bits) {
     __shared__ unsigned totals[FILLS];  // of buckets
@@ -147,21 +128,22 @@ __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, fl
     exclusive_scan_shared<COUNT_THREADS>(counts, CELLS);
     if (threadIdx.x == 0) counts[CELLS] = counts[CELLS - 1] + last_count;
     __syncthreads();  // the sums are there, up to the end
-    const int least = max(narrowing, BITS_BELOW_CELL - bucket_bits);
+    const int min_width = max(narrowing, BITS_BELOW_CELL - bucket_bits);
     // The buckets of a cell; the first cell of a run stands for all.
     const auto buckets_of = [](unsigned cell, int width) {
         const unsigned run = 1u << max(width - BITS_BELOW_CELL, 0);
         return cell % run > 0 ? 0 : 1u << max(BITS_BELOW_CELL - width, 0);
     };
     int widths[CELLS / COUNT_THREADS] = {};
-    // Half full at first, which leaves most room for error; fuller where these are too many.
+    // Buckets are to be half full, which leaves ample room for error; if that makes too many of
+    // them, they are to be fuller.
     for (unsigned fill = 0; fill < FILLS; ++fill) {
-        const float most = (0.5f + 0.11f * (float)fill) * full;
+        const float room = (0.5f + 0.11f * (float)fill) * full;
         unsigned mine = 0;
 #pragma unroll
         for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
             const unsigned cell = i * COUNT_THREADS + threadIdx.x;
-            widths[i] = width_by_sample(counts, cell, most, least, widths[i]);
+            widths[i] = width_by_sample(counts, cell, room, min_width, widths[i]);
             first_buckets[cell] = buckets_of(cell, widths[i]);
             mine += first_buckets[cell];
         }
@@ -170,34 +152,36 @@ __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, fl
         __syncthreads();  // the total is there, and the numbers of buckets
         if (totals[fill] > 1u << bucket_bits) continue;
         exclusive_scan_shared<COUNT_THREADS>(first_buckets, CELLS);
-        unsigned found[CELLS / COUNT_THREADS];
+        unsigned entries[CELLS / COUNT_THREADS];
 #pragma unroll
         for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i) {
             const unsigned cell = i * COUNT_THREADS + threadIdx.x;
             const unsigned run = 1u << max(widths[i] - BITS_BELOW_CELL, 0);
-            found[i] = first_buckets[cell / run * run] | (unsigned)widths[i] << 16;
+            entries[i] = first_buckets[cell / run * run] | (unsigned)widths[i] << 16;
         }
         __syncthreads();  // all have read them
 #pragma unroll
         for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i)
-            first_buckets[i * COUNT_THREADS + threadIdx.x] = found[i];
+            first_buckets[i * COUNT_THREADS + threadIdx.x] = entries[i];
         __syncthreads();  // they are there for all
         return true;
     }
     return false;
 }
 
-// Whether a bucket has many sampled keys, and not all equal: within a cell the keys lie unevenly,
-// which no count of cells can tell. `full`: the keys of the block's sample in a bucket that is as
-// large as it may be. `words`: 4096 of shared memory. The whole block calls it.
+// Whether some bucket has far more keys of this block's sample than expected, and not all equal:
+// keys that crowd together within a cell, which no count of cells can show. `full`: the keys of the
+// block's sample to be expected in a bucket as large as a block can sort. `words`: 4096 of shared
+// memory. The whole block calls it.
 template <class BucketOf>
 __device__ inline bool is_uneven(const Bits (&sample)[SAMPLES], unsigned* words, float full,
                                  const BucketOf& bucket_of) {
     constexpr unsigned SEATS = 2048;
-    const unsigned most = (unsigned)(full + 4 * sqrtf(full)) + 7;
+    const unsigned crowd = (unsigned)(full + 4 * sqrtf(full)) + 7;
     unsigned *const keys = words, *const unlike = keys + SEATS;
     for (unsigned i = threadIdx.x; i < SEATS; i += COUNT_THREADS) unlike[i] = 0;
-    // One of the keys that share a seat, most likely of the bucket that has most of them.
+    // Every bucket has a seat, which some buckets share. One key takes it; the more of the keys
+    // that want a seat are of one bucket, the likelier it goes to a key of that bucket.
 #pragma unroll
     for (unsigned s = 0; s < SAMPLES; ++s)
         atomicExch(&keys[bucket_of(sample[s]) % SEATS], sample[s]);
@@ -207,22 +191,25 @@ __device__ inline bool is_uneven(const Bits (&sample)[SAMPLES], unsigned* words,
     for (unsigned s = 0; s < SAMPLES; ++s) {
         const unsigned bucket = bucket_of(sample[s]), seat = bucket % SEATS;
         if (sample[s] != keys[seat] && bucket_of(keys[seat]) == bucket)
-            is_full |= atomicAdd(&unlike[seat], 1u) >= most;
+            is_full |= atomicAdd(&unlike[seat], 1u) >= crowd;
     }
     return __syncthreads_or(is_full);  // one thread that saw a full bucket speaks for all
 }
 
-// Draws a sample of SAMPLES keys for each thread; the last block to finish says what is to be done,
-// to later launches and to the host.
-extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
-    const T* keys, Cells* cells, HeavyValues* heavy, unsigned* told, unsigned n, int top_bits,
-    int bucket_bits) {
+// Draws a sample of SAMPLES keys for each thread; the last block to finish decides how to sort and
+// writes `cells`. That whole block first calls instead(sample, repeats, quick) with its part of the
+// sample, how many of 1,024 keys have an equal in their warp, and whether a few sweeps will do; any
+// plan but BY_TOP_BITS that it returns is the decision. The whole grid calls this; true for the one
+// thread that has written the decision.
+template <class Instead>
+__device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n, int top_bits,
+                                        int bucket_bits, const Instead& instead) {
     __shared__ __align__(16) unsigned counters[CELLS + 4], first_buckets[CELLS];
-    __shared__ unsigned least, least_complement;  // of the keys that all blocks see
-    __shared__ unsigned ones, zeros;              // of those that this one has drawn
+    __shared__ unsigned smallest, smallest_complement;  // of the keys that all blocks see
+    __shared__ unsigned ones, zeros;                    // of those that this block has drawn
     __shared__ bool is_last;
     const unsigned stride = gridDim.x * COUNT_THREADS;
-    // Key i of `of` that are spread over the array, not evenly: it may be periodic.
+    // Key i of `of`, which are spread over the array, but unevenly: it may be periodic.
     const auto sampled = [&](unsigned i, unsigned of) {
         const unsigned step = n / of;
         return ordered_bits(keys[i * step + __umulhi((i + 1) * 2654435761u, step)]);
@@ -230,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
     const bool first_lane = threadIdx.x % 32 == 0;
     for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS) counters[c] = 0;
     if (threadIdx.x == 0) {
-        least = least_complement = ~0u;
+        smallest = smallest_complement = ~0u;
         ones = zeros = 0;
     }
     // All blocks see the same keys here, and choose the same cells.
@@ -239,21 +226,21 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
 #pragma unroll
     for (unsigned s = 0; s < SAMPLES; ++s)
         own[s] = sampled(s * stride + blockIdx.x * COUNT_THREADS + threadIdx.x, SAMPLES * stride);
-    // Where few values have most keys, some keys of a warp are equal.
+    // If most keys have one of a few values, some keys of a warp are equal.
     const bool repeated = __popc(__match_any_sync(FULL_WARP, key)) > 1;
-    // Also: nobody counts before all is zero.
+    // Also: no thread counts before all counters are zero.
     const int repeats = __syncthreads_count(repeated);
     const bool few_values = repeats > (int)COUNT_THREADS / 4;
-    const unsigned warp_least = warp_min(key), warp_complement = warp_min(~key);
-    if (first_lane) atomicMin(&least, warp_least);
-    if (first_lane) atomicMin(&least_complement, warp_complement);
+    const unsigned warp_smallest = warp_min(key), warp_complement = warp_min(~key);
+    if (first_lane) atomicMin(&smallest, warp_smallest);
+    if (first_lane) atomicMin(&smallest_complement, warp_complement);
     __syncthreads();  // the sample's range is there
-    // Three times the range: few keys lie beyond.
-    const unsigned range = ~least_complement - least;
-    unsigned lowest = least - min(range, least);
-    const unsigned width = ~least_complement + min(range, least_complement) - lowest;
+    // Three times the range: few keys lie beyond it.
+    const unsigned range = ~smallest_complement - smallest;
+    unsigned lowest = smallest - min(range, smallest);
+    const unsigned width = ~smallest_complement + min(range, smallest_complement) - lowest;
     int narrowing = min(__clz((int)width), BITS_BELOW_CELL);
-    if (narrowing < LEAST_NARROWING) narrowing = lowest = 0;
+    if (narrowing < MIN_NARROWING) narrowing = lowest = 0;
 
     unsigned own_ones = 0, own_zeros = 0;
 #pragma unroll
@@ -280,12 +267,12 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
         __threadfence();  // the counts are read after the last block has said that it is done
     });
     __syncthreads();  // is_last is known
-    if (!is_last) return;
+    if (!is_last) return false;
 
-    // Samples in a bucket that is as large as it may be.
+    // To be expected in a bucket as large as a block can sort.
     const float full = (float)(SAMPLES * stride) / n * BUCKET_ITEMS;
     const float in_cell = ldexpf(full, top_bits - CELL_BITS);
-    bool too_full = false;  // a bucket by the top bits
+    bool too_full = false;  // any bucket by the top bits
     for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS) {
         const unsigned count = __ldcg(&cells->counts[c]);  // from L2, where the blocks have added
         too_full |= (float)count - 4 * sqrtf((float)count) > in_cell;
@@ -293,20 +280,16 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
         cells->counts[c] = 0;
     }
     const unsigned varying = __ldcg(&cells->ones) & __ldcg(&cells->zeros);
-    unsigned sweeps = 0;
-    for (int shift = 0; shift < BITS; shift += RADIX_BITS)
-        sweeps += digit_at(varying, shift, RADIX_BITS) > 0;
     too_full = __syncthreads_or(too_full);  // also: all counts are there
 
-    const bool quick = sweeps <= MOST_QUICK_SWEEPS;
-    // Of a third of the keys that have values of 0.4 % each, one in eight meets its equal.
-    const float covered = repeats > (int)COUNT_THREADS / 64 ? find_heavy_values(own, heavy) : 0;
-    unsigned plan = BY_TOP_BITS;
-    if (covered > (quick ? WORTH_COUNTING_AT_ONCE : WORTH_COUNTING))
-        plan = BY_HEAVY_VALUES;
-    else if (quick)
+    unsigned sweeps = 0;  // over digits in which keys differ
+    for (int shift = 0; shift < BITS; shift += RADIX_BITS)
+        sweeps += digit_at(varying, shift, RADIX_BITS) > 0;
+    const bool quick = sweeps <= MAX_QUICK_SWEEPS;
+    unsigned plan = instead(own, repeats, quick);
+    if (plan == BY_TOP_BITS && quick)
         plan = BY_FEW_SWEEPS;
-    else if (narrowing > 0 || (too_full && !few_values))
+    else if (plan == BY_TOP_BITS && (narrowing > 0 || (too_full && !few_values)))
         plan = cut_buckets(first_buckets, counters, full, narrowing, bucket_bits) ? BY_CELLS
                                                                                   : BY_SWEEPS;
     if (plan == BY_CELLS) {
@@ -318,12 +301,11 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
             cells->first_buckets[c] = first_buckets[c];
         if (is_uneven(own, counters, full / gridDim.x, bucket_of)) plan = BY_SWEEPS;
     }
-    if (threadIdx.x == 0) {
-        cells->told = told;
-        cells->plan = *told = plan;
-        cells->lowest = lowest;
-        cells->narrowing = narrowing;
-        cells->bucket_bits = bucket_bits;
-        cells->ones = cells->zeros = 0;
-    }
+    if (threadIdx.x > 0) return false;
+    cells->plan = plan;
+    cells->lowest = lowest;
+    cells->narrowing = narrowing;
+    cells->bucket_bits = bucket_bits;
+    cells->ones = cells->zeros = 0;
+    return true;
 }

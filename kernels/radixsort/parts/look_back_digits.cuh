@@ -3,12 +3,17 @@
 //
 // A status word holds the number of the sweep, a flag and a count in 64 bits, written and read
 // whole: no fence is needed, and nothing has to be cleared between sweeps.
+#include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scatter_digits.cuh"
 
 using Word = unsigned long long;
 
 constexpr unsigned PASSES = 8 * sizeof(T) / RADIX_BITS;
 constexpr unsigned VECTOR_ITEMS = 16 / sizeof(T);
+// A chunk, the counters of scatter_chunk, and some words for scans and tickets.
+constexpr unsigned SWEEP_BYTES =
+    CHUNK_ITEMS * sizeof(T) * (1 + PAIRS) + sizeof(unsigned[WARPS + 1][RADIX]) + 256;
+constexpr unsigned RESIDENT_SWEEPS = resident_blocks(BLOCKS_PER_SM, THREADS_PER_BLOCK, SWEEP_BYTES);
 
 struct __align__(16) Vector {
     T items[VECTOR_ITEMS];

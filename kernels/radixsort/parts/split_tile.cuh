@@ -1,18 +1,26 @@
-// Splits a tile by the bins of its keys, in any order within a bin. Ranks come from atomics in
-// shared memory, and a tile reserves its part of a bin by one more.
+// Brings the keys of a tile to the bins they belong to, in any order within a bin. Atomics in
+// shared memory give each key its place among those of the tile; one atomic in global memory for
+// each bin reserves the places that the tile needs in it.
 #include "radixsort/parts/load_tile.cuh"
+#include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scan_shared.cuh"
 
-constexpr unsigned MOST_SPLIT_BINS = 1024;  // of a tile
+constexpr unsigned MAX_SPLIT_BINS = 1024;  // of a tile
 
-// A split's shared memory beside the tile.
+// The shared memory of a split, besides the tile.
 struct Bins {
-    unsigned places[MOST_SPLIT_BINS];        // counts, then places in `staged`
-    unsigned output_shift[MOST_SPLIT_BINS];  // from there to where a key goes
+    unsigned places[MAX_SPLIT_BINS];        // counts, then places in the sorted tile
+    unsigned output_shift[MAX_SPLIT_BINS];  // from there to where a key goes
 };
 
-// Brings the tile's keys to their bins: reserve(bin, count) says where the first of so many keys
-// goes, put(staged, i, place) brings staged[i] there. The whole block calls it.
+// Of ROWS keys a thread.
+template <unsigned ROWS>
+constexpr unsigned RESIDENT_SPLITS = resident_blocks(
+    BLOCKS_PER_SM, THREADS_PER_BLOCK, ROWS * THREADS_PER_BLOCK * sizeof(Bits) + sizeof(Bins) + 256);
+
+// Splits the tile whose keys load_tile() has read. reserve(bin, count) returns where the first of
+// `count` keys goes; put(staged, i, place) writes staged[i] to that place. The whole block calls
+// it.
 template <unsigned ROWS, class BinOf, class Reserve, class Put>
 __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const BinOf& bin_of,
                                   unsigned bins, const Reserve& reserve, const Put& put,
@@ -25,7 +33,7 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const Bi
     const unsigned left = n - blockIdx.x * TILE_ITEMS;
 
     for (unsigned b = threadIdx.x; b < bins; b += THREADS_PER_BLOCK) places[b] = 0;
-    __syncthreads();  // nobody counts before all is zero
+    __syncthreads();  // no thread counts before all counters are zero
 #pragma unroll
     for (unsigned row = 0; row < ROWS; ++row)
         if (row * THREADS_PER_BLOCK + threadIdx.x < left) atomicAdd(&places[bin_of(bits[row])], 1u);

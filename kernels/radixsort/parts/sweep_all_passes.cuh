@@ -26,6 +26,8 @@ struct Progress {
     unsigned starts[PASSES * RADIX];  // where a digit begins in the output of its pass
 };
 
+__constant__ unsigned progress_bytes = sizeof(Progress);  // for the host
+
 // The launch's number, from 0, and the next ticket. The whole block calls it.
 __device__ inline Word take_ticket(Progress* progress) {
     __shared__ Word ticket;

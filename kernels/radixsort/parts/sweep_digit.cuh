@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(RADIX) place_digits(unsigned* count
 }
 
 // ticket: the launch's number in the high half, the next tile in the low half.
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) sweep(
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS) sweep(
     const T* in, T* out, const unsigned* digit_starts, Word* statuses, Word* ticket, unsigned n,
     int shift) {
     __shared__ int hidden_shift;

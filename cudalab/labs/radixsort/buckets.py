@@ -1,0 +1,227 @@
+"""Sorts by the most significant digits first: keys go to buckets, and a block sorts a bucket."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudalab.backends.base import message as message_to_host
+from cudalab.labs.base import Step, blocks_for
+from cudalab.labs.radixsort.arrays import constant, input_of, shared_state, tile_of
+from cudalab.labs.radixsort.sweeps import COUNTER_BYTES, statuses_of, sweep_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.backends.base import Buffer, Message
+    from cudalab.labs.base import Job
+    from cudalab.labs.radixsort.sweeps import Sweeps
+
+    Launch = Callable[[], None]
+
+# As in kernels/radixsort/parts/top_bits.cuh and buckets.cuh.
+GROUP_BITS = 8  # by which a long array is split first
+MAX_TOP_BITS = 15
+MIN_TWO_SPLITS = GROUP_BITS + 2  # a scan takes four bins at a time
+
+
+def top_bits_of(n: int, bucket_items: int) -> int:
+    """By how many bits n keys are split into buckets that fit: up to GROUP_BITS in one split.
+
+    Buckets are at most eight ninths full on average, which leaves room for those of random keys to
+    differ. Those of one split may be smaller: about a hundred of them keep a device busy.
+    """
+    fewest = (blocks_for(9 * n, 8 * bucket_items) - 1).bit_length()
+    if fewest <= GROUP_BITS:
+        return max(fewest, min(max(n.bit_length() - 10, 2), GROUP_BITS - 1))
+    return max(fewest, MIN_TWO_SPLITS)
+
+
+def max_top_bits(job: Job) -> int:
+    """By how many bits keys can be split: a count of 2^15 buckets takes 128 KB of shared memory."""
+    return MAX_TOP_BITS if "shared_160kb" in job.device.features else MAX_TOP_BITS - 1
+
+
+def bucket_items_of(job: Job) -> int:
+    """How many keys a block can sort."""
+    return job.define("BUCKET_THREADS") * job.define("BUCKET_KEYS_PER_THREAD")
+
+
+def bin_bits_of(job: Job, top_bits: int) -> int:
+    """By how many bits a bucket is sorted first: about one bin for each of its items."""
+    n: int = job.params["n"]
+    return min(max((n >> top_bits).bit_length(), 8), job.define("MAX_BIN_BITS"))
+
+
+def bucket_blocks(job: Job, top_bits: int) -> int:
+    """A block for each bucket, and those that copy large ones."""
+    copied = 16 * job.define("BUCKET_THREADS")
+    return (1 << top_bits) + min(blocks_for(job.params["n"], copied), job.define("COPY_BLOCKS"))
+
+
+def count_buckets(job: Job, shared_bytes: int, *args: Buffer | np.generic) -> Launch:
+    """Return the launch that counts the keys of each bucket; `args` follow the keys."""
+    threads = job.define("COUNT_THREADS")
+    blocks = min(blocks_for(job.params["n"], 4 * threads), job.define("COUNT_BLOCKS"))
+    kernel = job.kernels["count_buckets"]
+    return partial(
+        job.device.launch, kernel, blocks, threads, input_of(job), *args, shared_bytes=shared_bytes
+    )
+
+
+def in_order(*launches: Launch) -> Launch:
+    """Return what makes one launch after the other."""
+
+    def run() -> None:
+        for launch in launches:
+            launch()
+
+    return run
+
+
+class Buckets:
+    """The launches of the plan `most_significant_first`, and of those that look at a sample.
+
+    `cells`: where the sample's decision is; `counts`: where digits are counted instead of buckets.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        top_bits: int,
+        arrays: tuple[Buffer, Buffer],
+        buckets: Buffer,
+        cells: Buffer | None = None,
+        counts: Buffer | None = None,
+    ) -> None:
+        spare, out = arrays
+        self._job = job
+        self.sampled = cells is not None and job.params["n"] >= job.define("MIN_SAMPLED", least=0)
+        self._bucket_bits = min(top_bits + self.sampled, max_top_bits(job))
+        self._numbers = np.uint32(job.params["n"]), np.int32(top_bits)
+        state = (buckets,) if cells is None else (buckets, cells)
+        flag = () if cells is None else (np.int32(self.sampled),)
+
+        digit_bytes = COUNTER_BYTES if counts is not None and self.sampled else 0
+        count_args = *state, *(() if counts is None else (counts,)), *self._numbers, *flag
+        self.count = count_buckets(job, max(4 << self._bucket_bits, digit_bytes), *count_args)
+        split_args = *state, *self._numbers, *flag
+        self.split_into_groups = self._split("split_into_groups", input_of(job), out, *split_args)
+        self.split_groups = self._split("split_groups", out, spare, *split_args)
+        bin_bits = bin_bits_of(job, top_bits)
+        self.sort = partial(
+            job.device.launch, job.kernels["sort_buckets"],
+            bucket_blocks(job, top_bits), job.define("BUCKET_THREADS"),
+            spare, out, *state, np.int32(top_bits), np.int32(bin_bits), *flag,
+            shared_bytes=4 * bucket_items_of(job) + (2 << bin_bits),
+        )  # fmt: skip
+
+    def _split(self, kernel: str, *args: Buffer | np.generic) -> Launch:
+        job = self._job
+        tile_items, tile_bytes = tile_of(job)
+        tiles = blocks_for(job.params["n"], tile_items)
+        return partial(
+            job.device.launch, job.kernels[kernel], tiles, job.define("THREADS_PER_BLOCK"), *args,
+            shared_bytes=tile_bytes,
+        )  # fmt: skip
+
+    def sample(self, cells: Buffer, *args: Buffer) -> Launch:
+        """Return the launch that looks at a sample and writes `cells`; `args` follow them."""
+        job = self._job
+        return partial(
+            job.device.launch, job.kernels["sample_keys"],
+            job.define("SAMPLE_BLOCKS"), job.define("COUNT_THREADS"),
+            input_of(job), cells, *args, *self._numbers, np.int32(self._bucket_bits),
+        )  # fmt: skip
+
+
+def sort_in_slots(job: Job, top_bits: int) -> Step:
+    """Sort few keys: a split into slots that are as large as a block can sort, a block a slot."""
+    device, keys, n = job.device, input_of(job), job.params["n"]
+    rows, threads = "SHORT_KEYS_PER_THREAD", job.define("THREADS_PER_BLOCK")
+    bucket_items, bin_bits = bucket_items_of(job), bin_bits_of(job, top_bits)
+    tile_items, tile_bytes = tile_of(job, rows)
+    tiles = blocks_for(n, tile_items)
+    state = shared_state(job, "slots")
+    slots = device.empty(bucket_items << top_bits, keys.dtype)  # at least as many as keys
+    out = device.empty(n, keys.dtype)
+    split = partial(
+        device.launch, job.kernels["split_into_slots"], tiles, threads,
+        keys, slots, state, np.uint32(n), np.int32(top_bits), shared_bytes=tile_bytes,
+    )  # fmt: skip
+    sort = partial(
+        device.launch, job.kernels["sort_slots"], 1 << top_bits, job.define("BUCKET_THREADS"),
+        slots, out, state, np.int32(top_bits), np.int32(bin_bits),
+        shared_bytes=4 * bucket_items + (2 << bin_bits),
+    )  # fmt: skip
+    statuses = statuses_of(job, tiles)
+    sweep = sweep_all(job, slots, out, statuses, state, kernel="sweep_all_short", rows=rows)
+    return Step(in_order(split, sort, sweep), out)
+
+
+def sort_as_decided(
+    job: Job,
+    arrays: tuple[Buffer, Buffer],
+    launches: Buckets,
+    cells: Buffer,
+    sweep: Launch,
+    by_launches: Sweeps,
+) -> Launch:
+    """Return a sort by buckets, unless the sample or the count decides for something else.
+
+    The host reads each decision while the device runs the launch that follows, which returns at
+    once if the decision makes it needless.
+    """
+    (spare, out), keys, n = arrays, input_of(job), job.params["n"]
+    heavy, message = shared_state(job, "heavy"), message_to_host(job.device, 1)
+    sample = launches.sample(cells, heavy, message.buffer)
+    finish = in_order(launches.split_groups, launches.sort, sweep)
+    instead: dict[int, Launch] = {
+        constant(job, "by_few_sweeps"): sweep,
+        constant(job, "by_sweeps"): partial(by_launches.sweep, keys, spare, out, n),
+        constant(job, "by_heavy_values"): _count_heavy_values(
+            job, arrays, heavy, message, by_launches
+        ),
+        constant(job, "by_late_sweeps"): partial(by_launches, keys, spare, out, n),
+    }
+
+    def run() -> None:
+        sample()
+        message.send()
+        launches.count()
+        (plan,) = message.read()
+        if plan not in instead:
+            message.send()
+            launches.split_into_groups()
+            (plan,) = message.read()
+        instead.get(plan, finish)()
+
+    return run
+
+
+def _count_heavy_values(
+    job: Job, arrays: tuple[Buffer, Buffer], heavy: Buffer, message: Message, by_launches: Sweeps
+) -> Launch:
+    """Return what counts the heavy values and sorts the other keys by way of the spare array."""
+    device, kernels, (spare, out) = job.device, job.kernels, arrays
+    n, threads = np.uint32(job.params["n"]), job.define("THREADS_PER_BLOCK")
+    tile_items, tile_bytes = tile_of(job)
+    tiles = blocks_for(int(n), tile_items)
+    aside_args = input_of(job), spare, heavy, message.buffer, n
+
+    def run() -> None:
+        device.launch(
+            kernels["set_others_aside"], tiles, threads, *aside_args, shared_bytes=tile_bytes
+        )
+        message.send()
+        by_launches.count("count_digits_of_others", int(n), spare, heavy, by_launches.counts)
+        (others,) = message.read()
+        if others > 0:
+            by_launches.sweep(spare, out, spare, others)
+        place_args = spare, heavy, np.uint32(others), n
+        device.launch(kernels["place_heavy_values"], 1, job.define("COUNT_THREADS"), *place_args)
+        device.launch(kernels["merge_heavy_values"], tiles, threads, spare, out, heavy, n)
+
+    return run

@@ -1,0 +1,64 @@
+// /// cudalab
+// summary  = "Buckets cut by a sample: even for keys that share their top bits"
+// order    = 8
+// adds     = "a sample of the keys cuts the buckets"
+// dispatch = "most_significant_first_sampled"
+// applies  = { dtype = ["uint32", "int32", "float32"], layout = ["keys"] }
+// requires = ["shared_96kb"]
+//
+// [defines]
+// THREADS_PER_BLOCK      = 512
+// BLOCKS_PER_SM          = 2      # leaves a thread 64 registers
+// KEYS_PER_THREAD        = 32     # in registers: a tile
+// BUCKET_THREADS         = 512
+// BUCKET_KEYS_PER_THREAD = 18     # the most that a block can sort
+// BUCKETS_PER_SM         = 3
+// MAX_BIN_BITS           = 13     # of a bucket
+// COUNT_THREADS          = 1024
+// COUNT_BLOCKS           = 132    # one for each multiprocessor
+// SAMPLE_BLOCKS          = 32
+// MIN_SAMPLED            = 33554432  # keys: fewer are not worth a sample
+// COPY_BLOCKS            = 396    # three
+// MAX_BLOCKS             = 264    # of the safe path
+// RADIX_BITS             = 8
+// TILES_AHEAD            = 100    # of the tile or bucket that is prefetched
+// ///
+//
+// `most_significant_first` is quick only if the top bits of the keys are random. Many arrays have
+// few different ones: floats between 0 and 1 have one of four exponents, nearly all of them, and
+// integers below a million have no top bits at all. One more launch finds that out beforehand. It
+// reads 131,072 keys from all over the array, which takes 15 microseconds, and cuts the range of
+// the keys into buckets that have about as many keys each: narrow buckets where keys crowd, wide
+// ones elsewhere (parts/bucket_cells.cuh). Nothing else changes. A table in the place of a shift
+// says which bucket a key belongs to, and a block sorts its bucket by the bits in which the keys of
+// that bucket differ.
+//
+// A sample may mislead, but never to a wrong answer. A bucket is a range of keys, whatever keys
+// there are, and the count that follows finds out whether each of them fits into a block. If it
+// does not, the last launch sorts by sweeps. It also does so if the sample shows that no cells are
+// narrow enough to make even buckets, or that keys differ in two of their bytes only: two sweeps
+// are quicker than any split.
+//
+// Limits: a value that many keys have makes a bucket too large for a block, together with the keys
+// around it. A short array is split into far too many buckets.
+//
+// Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
+// BLOCKS_PER_SM, KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD, BUCKETS_PER_SM,
+// MAX_BIN_BITS, COUNT_THREADS, RADIX_BITS, TILES_AHEAD.
+#include "radixsort/parts/split_by_cells.cuh"
+
+extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(const T* keys,
+                                                                           Cells* cells, unsigned n,
+                                                                           int top_bits,
+                                                                           int bucket_bits) {
+    decide_by_sample(keys, cells, n, top_bits, bucket_bits,
+                     [](const auto& sample, int repeats, bool quick) { return BY_TOP_BITS; });
+}
+
+extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
+    const T* keys, Buckets* buckets, const Cells* cells, unsigned n, int top_bits, int sampled) {
+    const unsigned plan = plan_of(cells, sampled);
+    if (plan != BY_TOP_BITS && plan != BY_CELLS) buckets->fit = 0;
+    with_plan(cells, sampled, top_bits,
+              [&](const auto& bucket_of) { count_keys_of_buckets(keys, buckets, n, bucket_of); });
+}

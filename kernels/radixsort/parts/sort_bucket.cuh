@@ -1,0 +1,84 @@
+// A block sorts a bucket in its shared memory.
+//
+// A counting sort by the highest bits in which the keys of the bucket may differ leaves bins of
+// about one key each. Within a bin each key counts the keys that are smaller: their number is its
+// place. If a few values have made a bin full, that would take too long: then all its keys have to
+// be equal.
+#include "radixsort/parts/copy_equal_keys.cuh"
+#include "radixsort/parts/resident_blocks.cuh"
+#include "radixsort/parts/scan_shared.cuh"
+
+constexpr unsigned FULL_BIN = 24;  // more keys than this do not compare with each other
+// The keys of a bucket, its bins, and some words for scans.
+constexpr unsigned BUCKET_BYTES =
+    BUCKET_ITEMS * sizeof(Bits) + (sizeof(short) << MAX_BIN_BITS) + 256;
+
+// Sorts `items` keys whose differences from `lowest` have the same bits from bit `width` on. Bins
+// are counted in 16 bits, two to a word. Calls give_up() if a full bin has different keys. SMALL: a
+// bucket may have few keys, so that rows without any are skipped. The whole block calls it.
+template <bool SMALL, class GiveUp>
+__device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsigned lowest,
+                                   int width, int bin_bits, const GiveUp& give_up) {
+    extern __shared__ unsigned long long bucket_memory[];  // BUCKET_ITEMS keys, 2^bin_bits bins
+    Bits* const staged = reinterpret_cast<Bits*>(bucket_memory);
+    unsigned* const bins = staged + BUCKET_ITEMS;
+    const unsigned bin_words = 1u << (bin_bits - 1);
+    // The highest bin_bits of the bits in which keys may differ: one multiplication that also
+    // subtracts, and one shift.
+    const unsigned scale = 1u << (BITS - max(width, bin_bits)), offset = lowest * scale;
+    const auto bin_of = [&](Bits key) { return (key * scale - offset) >> (BITS - bin_bits); };
+    const auto count_in = [&](unsigned bin) {  // returns the count before
+        const unsigned both = atomicAdd(&bins[bin / 2], bin % 2 ? 0x10000u : 1u);
+        return bin % 2 ? both >> 16 : both & 0xffff;
+    };
+    const auto is_past = [&](unsigned row) { return SMALL && row * BUCKET_THREADS >= items; };
+    Bits bits[BUCKET_KEYS_PER_THREAD];
+#pragma unroll
+    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
+        if (is_past(row)) break;
+        const unsigned i = row * BUCKET_THREADS + threadIdx.x;
+        bits[row] = i < items ? in[i] : 0;
+    }
+    for (unsigned i = threadIdx.x; i < bin_words; i += BUCKET_THREADS) bins[i] = 0;
+    // No thread counts before all counters are zero. Equal keys would queue for one counter.
+    if (__syncthreads_and(threadIdx.x >= items || bits[0] == in[0]) &&
+        copy_if_equal(in, out, items))
+        return;
+#pragma unroll
+    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
+        if (is_past(row)) break;
+        if (row * BUCKET_THREADS + threadIdx.x < items) count_in(bin_of(bits[row]));
+    }
+    __syncthreads();  // all have counted
+
+    exclusive_scan_shared_halves<BUCKET_THREADS>(bins, bin_words);
+#pragma unroll
+    for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
+        if (is_past(row)) break;
+        if (row * BUCKET_THREADS + threadIdx.x < items)
+            staged[count_in(bin_of(bits[row]))] = bits[row];
+    }
+    __syncthreads();  // the keys are in their bins, and a bin's counter is its end
+
+    if (width <= bin_bits) {  // a bin has room for one value only
+        for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS)
+            out[i] = from_ordered_bits<T>(staged[i]);
+        return;
+    }
+    const unsigned short* const ends = reinterpret_cast<const unsigned short*>(bins);
+#pragma unroll 2
+    for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) {
+        const Bits key = staged[i];
+        const unsigned bin = bin_of(key), end = ends[bin], first = bin > 0 ? ends[bin - 1] : 0;
+        unsigned place = i;
+        if (end - first > FULL_BIN) {  // in order if all are equal
+            if (i > first && staged[i - 1] != key) give_up();
+        } else if (end - first > 1) {
+            place = first;
+#pragma unroll 1  // two or three keys, rarely more
+            for (unsigned other = first; other < end; ++other)
+                place += staged[other] < key || (staged[other] == key && other < i);
+        }
+        out[place] = from_ordered_bits<T>(key);
+    }
+}
