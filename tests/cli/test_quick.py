@@ -23,7 +23,7 @@ SAMPLE = ROOT / "samples" / "radixsort" / "course.uint32"
 COMMANDS = {
     "list": ("list", "split_1bit"),
     "show": ("show reduce sequential", KERNEL.read_text()),
-    "device": ("device {device}", "Name"),
+    "device": ("device {device}", "shared memory per block"),
     "gen": ("gen reduce --n 3 --dist all-ones", b"\x03" + bytes(3) + b"\x01\0\0\0" * 3),
     "verify": (f"verify radixsort {SAMPLE}.in.bin {SAMPLE}.out.bin", ""),
     "run": (f"run --device {{device}} {PROGRAM}", PROGRAM.with_suffix(".txt").read_text()),
