@@ -293,7 +293,7 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
                 step()
                 continue
             done = _run(step)
-            if "PCH file" in done.stderr:  # a damaged one: without it the text is read
+            if "PCH" in done.stderr:  # a damaged one, in any language: without it the text is read
                 for damaged in library.parent.glob("header-*/*.gch"):
                     damaged.unlink(missing_ok=True)
                 done = _run(step)
