@@ -28,7 +28,7 @@ MOST_TOLD = 3
 MOST_LINES = 30
 WRONG_ANSWER = "wrong_answer"  # the kind of finding
 _FINDING = re.compile(r"\s*\d+\. (?!note)")  # numbered; what else it says is advice
-_LOOKED, _NOTHING = re.compile(r"looked at: [1-9]"), "looked at: 0 launches"
+_LOOKED, _NOTHING = re.compile(r"observed: [1-9]"), "observed: 0 launches"
 _FOUND = re.compile(r": (\d+ found)$")
 
 
