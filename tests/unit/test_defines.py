@@ -105,4 +105,4 @@ def test_the_message_says_what_the_plan_needs(value, said):
     others = {"THREADS_PER_BLOCK": 256} | ({"ITEMS_PER_BLOCK": value} if value is not None else {})
     with pytest.raises(HeaderError) as caught:
         planned(lab, replace(variant, defines=others))
-    assert caught.value.message == f"kernels/reduce/sequential.cu:5: {said}"
+    assert caught.value.message == f"kernels/reduce/sequential.cu:6: {said}"
