@@ -13,26 +13,19 @@ from cudalab import __version__, labs
 from cudalab.backends import DEVICES
 from cudalab.cli.bench import bench
 from cudalab.cli.check import check, grade, new, selftest
-from cudalab.cli.failures import in_words
+from cudalab.cli.failures import report_errors
 from cudalab.cli.lab import LabGroup, gen_command, lab_command, open_gpu_early, verify_command
 from cudalab.cli.learn import exercises, explain_topic
-from cudalab.cli.options import (
-    lines,
-    variant_names,
-)
+from cudalab.cli.options import lines, variant_names
 from cudalab.cli.profile import profile, sanitize
 from cudalab.cli.report import report
 from cudalab.cli.run import run
-from cudalab.errors import (
-    CudalabError,
-    ExitCode,
-    NoDeviceError,
-)
+from cudalab.errors import CudalabError, ExitCode, NoDeviceError
 
 
 def main() -> None:
     """Run the command line and exit."""
-    sys.exit(in_words(partial(cli.main, prog_name="cudalab", standalone_mode=False)))
+    sys.exit(report_errors(partial(cli.main, prog_name="cudalab", standalone_mode=False)))
 
 
 # The program -----------------------------------------------------------------------------------
@@ -121,11 +114,11 @@ def show(lab: str, variant: str, whole: bool) -> None:
     from cudalab.labs import registry
     from cudalab.language import source
 
-    found = registry.find(labs.get(lab), variant)
+    selected = registry.find(labs.get(lab), variant)
     if sys.stdout is None:
         raise CudalabError("stdout is closed")
-    loaded = source.load(found.path, found.label)
-    text = source.whole(loaded).encode() if whole else found.path.read_bytes()
+    loaded = source.load(selected.path, selected.label)
+    text = source.whole(loaded).encode() if whole else selected.path.read_bytes()
     if sys.stdout.isatty():
         from cudalab.output import terminal
 

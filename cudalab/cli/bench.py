@@ -1,4 +1,4 @@
-"""The command `bench`: its options, its output. Nothing heavy is imported before it runs."""
+"""The command `bench`: its options and its output. Nothing heavy is imported before it runs."""
 # ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli.failures import in_words
+from cudalab.cli.failures import report_errors
 from cudalab.cli.options import (
     ALL,
     EXISTING,
-    MOST_SIZES,
+    MAX_SIZES,
     NEW,
     SECONDS,
     CaseCommand,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
 
 BASELINES = ("numpy", "cupy", "cub")
-KILL_AFTER_S = 600.0  # of a student's file, whose kernel may never end
+KILL_AFTER_S = 600.0  # for a student's file, whose kernel may never end
 CASE_HELP = (
     "With a single lab, its own options (--op, --rows, --aat, --bins, ...) choose the case: "
     "`cudalab bench LAB --help`."
@@ -50,14 +50,14 @@ CASE_HELP = (
 
 
 class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
-    """NAME=VALUE,VALUE: 32,64,…,1024 goes on as it began; see `suite.combinations`."""
+    """NAME=VALUE,VALUE; 32,64,…,1024 continues the series. See `suite.combinations`."""
 
     name = "sweep"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, list[str]]:
-        """Fill in what the dots leave out."""
+        """Split the values, and fill in those that dots stand for."""
         name, equals, text = value.partition("=")
         values = [part.strip() for part in text.split(",")]
         if not (re.fullmatch(r"[A-Za-z_]\w*", name) and equals and all(values)):
@@ -83,7 +83,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
         factor = two // one if doubles else 0
         while steps[-1] < last:
             steps.append(steps[-1] * factor if factor else steps[-1] + max(two - one, 1))
-            if len(steps) > MOST_SIZES:
+            if len(steps) > MAX_SIZES:
                 break
         if steps[-1] != last:
             self.fail(f"{one}, {two}, ... does not come to {last}", param, ctx)
@@ -237,7 +237,7 @@ def bench(
         return work()
     from cudalab.system.supervise import supervise
 
-    return supervise(partial(in_words, work), kill_after)
+    return supervise(partial(report_errors, work), kill_after)
 
 
 @dataclass(frozen=True)
@@ -250,21 +250,21 @@ class Files:
     plot: Path | None
 
     def check(self) -> None:
-        """Find out before anything is measured that a picture cannot be drawn."""
+        """Fail before anything is measured if the plot cannot be drawn."""
         if self.plot:
             from cudalab.output.plots import check_target
 
             check_target(str(self.plot))
 
     def save(self, document: Document) -> None:
-        """Keep every sample that there is so far."""
+        """Write all samples taken so far."""
         from cudalab.bench.document import as_json, save
 
         if self.json:
             save(self.json, as_json(document))
 
     def finish(self, document: Document) -> None:
-        """Write what is made of all samples."""
+        """Write the files that need all samples."""
         from cudalab.bench import files
         from cudalab.bench.document import save
 
@@ -275,12 +275,12 @@ class Files:
             save(self.markdown, files.markdown(document))
 
     def draw(self, document: Document) -> int:
-        """Draw the picture. A failure is told and returned, for the results matter more."""
+        """Draw the plot. A failure is reported and returned: the results matter more."""
         if not self.plot:
             return ExitCode.OK
         from cudalab.bench.charts import draw
 
-        return in_words(partial(draw, document, self.plot))
+        return report_errors(partial(draw, document, self.plot))
 
 
 def run(
@@ -293,7 +293,7 @@ def run(
     threshold: float,
     **options: Any,
 ) -> int:
-    """Measure, and print each table when it is there."""
+    """Measure, and print each table as soon as it is complete."""
     from cudalab.backends import choose_device
     from cudalab.bench import grids
     from cudalab.bench.comparison import check_comparable
@@ -315,10 +315,10 @@ def run(
         terminal.lines(device_lines(suite.document.environment))
         for table in suite.tables():
             progress.hide()
-            for found in grids.of_table(table, suite.document.environment):
-                terminal.grid(found)
-    for found in grids.summaries(suite.document):
-        terminal.grid(found)
+            for grid in grids.of_table(table, suite.document.environment):
+                terminal.grid(grid)
+    for grid in grids.summaries(suite.document):
+        terminal.grid(grid)
     if before is not None:
         suite.exit_codes.add(verdicts(before, suite.document, threshold))
     files.finish(suite.document)
@@ -327,7 +327,7 @@ def run(
 
 
 def request(names: tuple[str, ...], **options: Any) -> Request:
-    """What the options ask for. UsageError for what no lab here can do."""
+    """Make the request that the options describe. UsageError if no lab can fulfil it."""
     from cudalab.bench import suite
     from cudalab.bench.measure import COLD, HOT
 
@@ -341,21 +341,21 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
     if sweep and fixed["baselines"]:
         exclude("--baseline", "--sweep")
     everything = not names or ALL in names
-    chosen = labs.names() if everything else tuple(dict.fromkeys(names))
-    if fixed["kernel"] and len(chosen) != 1:
+    selected = labs.names() if everything else tuple(dict.fromkeys(names))
+    if fixed["kernel"] and len(selected) != 1:
         raise UsageError("--kernel is a file of one lab", hint="cudalab bench LAB --kernel FILE.cu")
-    found = [labs.get(name) for name in chosen]
+    chosen_labs = [labs.get(name) for name in selected]
     if dtype is not None:
-        found = [lab for lab in found if dtype in lab.axes.get("dtype", ())]
-        if not found:
+        chosen_labs = [lab for lab in chosen_labs if dtype in lab.axes.get("dtype", ())]
+        if not chosen_labs:
             raise UsageError(
-                f"--dtype {dtype}: {', '.join(chosen)}: no such type",
+                f"--dtype {dtype}: {', '.join(selected)}: no such type",
                 hint="`cudalab LAB --help` lists a lab's types",
             )
-    _check_dist(found, fixed["dist"])
-    given: Mapping[str, Any] = options | ({"dtype": dtype} if dtype is not None else {})
+    _check_dist(chosen_labs, fixed["dist"])
+    values: Mapping[str, Any] = options | ({"dtype": dtype} if dtype is not None else {})
     return suite.Request(
-        labs=[(lab, suite.case_of(lab, given)) for lab in found],
+        labs=[(lab, suite.case_of(lab, values)) for lab in chosen_labs],
         sweep=sweep,
         caches=(COLD, HOT) if hot and cold else (HOT,) if hot else (COLD,),
         time_limit_s=fixed.pop("time_limit"),
@@ -363,11 +363,11 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
     )
 
 
-def _check_dist(found: list[Lab], dist: str | None) -> None:
+def _check_dist(chosen_labs: list[Lab], dist: str | None) -> None:
     if dist is None:
         return
     name = dist.partition(":")[0]
-    for lab in found:
+    for lab in chosen_labs:
         if name not in lab.distributions:
             raise UsageError(
                 f"{lab.name} has no distribution '{name}'",
@@ -376,7 +376,7 @@ def _check_dist(found: list[Lab], dist: str | None) -> None:
 
 
 def verdicts(old: Document, new: Document, threshold: float) -> int:
-    """Print what became of each row; 3 for a regression."""
+    """Print the change of each row; return 3 if there is a regression."""
     from cudalab.bench.comparison import compare
     from cudalab.bench.grids import comparison_grid
     from cudalab.output import terminal

@@ -25,8 +25,8 @@ from cudalab.cli.options import (
     CaseCommand,
     FiniteRange,
     device_option,
+    grouped,
     lines,
-    taken,
     threads_option,
     variant_names,
 )
@@ -51,10 +51,10 @@ EXIT_HELP = (
 
 
 class CheckCommand(CaseCommand):
-    """Knows the options of its lab; what follows -- is the submission's, not ours."""
+    """A command with its lab's options; arguments after -- belong to the submission."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Look for the lab in front of --."""
+        """Look for the lab before --."""
         own = args[: args.index("--")] if "--" in args else args
         if own and own[0] in labs.names():
             ctx.meta[CASE_OF] = labs.get(own[0])
@@ -62,7 +62,7 @@ class CheckCommand(CaseCommand):
 
 
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of `check` and `grade` alike."""
+    """Add the options that `check` and `grade` share."""
     options: list[Decorator] = [
         click.option(
             "--tests", type=EXISTING, metavar="FILE.toml", help="The instructor's own tests."
@@ -148,7 +148,7 @@ def new(name: str, path: Path) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(skeleton(labs.get(name), path.name))
     except FileExistsError:
-        raise CudalabError(f"{path} exists already: it is left as it is") from None
+        raise CudalabError(f"{path} already exists; it was not changed") from None
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
     click.echo(f"{path} is yours to fill in; judge it: cudalab check {name} --kernel {path}")
@@ -216,7 +216,7 @@ def new(name: str, path: Path) -> None:
     show_default=True,
     help="Meaning of the exit status.",
 )
-def check(*, name: str, keep: Path | None, **given: Any) -> int:
+def check(*, name: str, keep: Path | None, **options: Any) -> int:
     """Judge a submission to LAB as a course does, and explain the verdict.
 
     The submission is one of --kernel (run by the lab's own host side), --program (a whole CUDA
@@ -226,34 +226,34 @@ def check(*, name: str, keep: Path | None, **given: Any) -> int:
     from cudalab.checker import judge
     from cudalab.checker.sandbox import sandbox
 
-    judging, outputs = taken(JudgingOptions, given), taken(OutputOptions, given)
-    named = taken(SubmissionOptions, given).completed()
+    judging, outputs = grouped(JudgingOptions, options), grouped(OutputOptions, options)
+    source = grouped(SubmissionOptions, options).completed()
     lab = labs.get(name)
-    if named.count != 1:
+    if source.count != 1:
         raise UsageError(
             "name one submission: --kernel, --program, --variant, or a command behind --",
             hint=f"`cudalab new {name} my.cu` writes a kernel file to begin with",
         )
-    apart = sandbox.choose(judging.sandbox) if not named.variant else None
-    settings = judging.settings(keep=keep, tell=_tell)
+    box = sandbox.choose(judging.sandbox) if not source.variant else None
+    settings = judging.settings(keep=keep, tell=_show_stage)
     try:
-        submission = make_submission(lab, named, judging, apart)
+        submission = make_submission(lab, source, judging, box)
     except HeaderError as error:
-        if apart is None:  # a variant's: none of the submission's mistakes
+        if box is None:  # a variant's header: not the student's mistake
             raise
         report = judge.refused(
-            name, str(named.kernel), "kernel", judging.device, apart, settings.seed, error
+            name, str(source.kernel), "kernel", judging.device, box, settings.seed, error
         )
     else:
-        plan = judging.plan(lab, submission, given)
+        plan = judging.plan(lab, submission, options)
         report = judge.check(lab, submission, plan, submission.sandbox, settings)
-    _tell("")
-    return outputs.write(report, str(named.kernel or next(iter(named.program), "")))
+    _show_stage("")
+    return outputs.write(report, str(source.kernel or next(iter(source.program), "")))
 
 
 @dataclass(frozen=True)
 class SubmissionOptions:
-    """The submission to check: one of these is named."""
+    """The ways to name the submission to check; exactly one is used."""
 
     kernel: Path | None
     program: tuple[Path, ...]
@@ -261,19 +261,19 @@ class SubmissionOptions:
     command: tuple[str, ...]
 
     def completed(self) -> SubmissionOptions:
-        """With the words that belong to --program."""
+        """Return a copy in which --program has all of its files."""
         program, command = rest_of_program(self.program, self.command)
         return replace(self, program=program, command=command)
 
     @property
     def count(self) -> int:
-        """How many submissions are named."""
+        """Number of submissions that are named."""
         return sum(map(bool, (self.kernel, self.program, self.variant, self.command)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """The files and forms in which `check` reports."""
+    """Where `check` reports, and in which formats."""
 
     json_path: Path | None
     junit: Path | None
@@ -284,31 +284,31 @@ class OutputOptions:
     exit_style: str
 
     def write(self, report: Report, file: str) -> int:
-        """Write the report, and print it where stdout is free; the exit status."""
+        """Write the report, print it unless stdout is taken, and return the exit status."""
         from cudalab.checker import outputs
 
-        forms = (
+        formats = (
             (self.json_path, outputs.as_json),
             (self.junit, outputs.junit),
             (self.gradescope, outputs.gradescope),
             (self.check50, outputs.check50),
         )
-        for path, text in forms:
+        for path, text in formats:
             if path is not None:
                 outputs.save(path, text(report))
         if self.codegrade:
             click.echo(outputs.codegrade(report))
         if self.github:
             click.echo(outputs.github(report, file), nl=False)
-        if not (self.codegrade or self.github or any(str(path) == "-" for path, _ in forms)):
+        if not (self.codegrade or self.github or any(str(path) == "-" for path, _ in formats)):
             outputs.show(report)
         return outputs.exit_status(report, self.exit_style)
 
 
 def make_submission(
-    lab: Lab, named: SubmissionOptions, judging: JudgingOptions, apart: Sandbox | None
+    lab: Lab, source: SubmissionOptions, judging: JudgingOptions, box: Sandbox | None
 ) -> Kernel | Program | Command:
-    """The submission that was named; `apart` is the sandbox of all but our own variants."""
+    """Make the submission; `box` is the sandbox, which only our own variants do without."""
     from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.speed import OURS
     from cudalab.checker.submit.submission import Command, Kernel
@@ -316,8 +316,8 @@ def make_submission(
     from cudalab.labs import registry
     from cudalab.program.build import device_for
 
-    if named.variant:
-        variant = registry.find(lab, named.variant)
+    if source.variant:
+        variant = registry.find(lab, source.variant)
         own = Kernel(
             lab=lab,
             path=variant.path,
@@ -328,27 +328,27 @@ def make_submission(
             threads=judging.threads,
             kind="variant",
         )
-        own.name, own.words = named.variant, (named.variant,)
+        own.name, own.words = source.variant, (source.variant,)
         return own
-    assert apart is not None
-    if named.kernel:
+    assert box is not None
+    if source.kernel:
         return Kernel(
             lab=lab,
-            path=named.kernel,
-            sandbox=apart,
+            path=source.kernel,
+            sandbox=box,
             device=_device(judging.device),
-            label=str(named.kernel),
+            label=str(source.kernel),
             threads=judging.threads,
         )
-    if named.program:
-        files = [path for one in named.program for path in program_files(one)]
-        name, words = " ".join(map(str, named.program)), [str(path) for path in files]
-        return Program(files, apart, name, device_for(judging.device), words=words)
+    if source.program:
+        files = [path for one in source.program for path in program_files(one)]
+        name, words = " ".join(map(str, source.program)), [str(path) for path in files]
+        return Program(files, box, name, device_for(judging.device), words=words)
     return Command(
-        named.command,
-        apart,
-        name=shlex.join(named.command),
-        readable=visible(named.command),
+        source.command,
+        box,
+        name=shlex.join(source.command),
+        readable=visible(source.command),
         hidden=tuple(path.absolute() for path in (judging.tests,) if path),
         device=ANY_DEVICE if judging.device == "auto" else judging.device,
     )
@@ -357,14 +357,14 @@ def make_submission(
 def rest_of_program(
     program: tuple[Path, ...], command: tuple[str, ...]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Of `--program *.cu` the shell makes one option and more words: they are files as well."""
+    """Take words after `--program a.cu` as files: the shell expands `--program *.cu` to them."""
     if program and all(word.endswith(".cu") for word in command):
         return (*program, *map(Path, command)), ()
     return program, command
 
 
 def program_files(path: Path) -> list[Path]:
-    """A source file, or all those of a folder."""
+    """The source file, or all source files in the folder."""
     if not path.is_dir():
         return [path]
     files = sorted(path.glob("*.cu"))
@@ -374,7 +374,7 @@ def program_files(path: Path) -> list[Path]:
 
 
 def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
-    """What a command may read: the folder it is started in, unless that is a home or greater."""
+    """The paths that a command may read: its own, and the current folder unless home is in it."""
     here = Path.cwd()
     named = tuple(Path(word).absolute() for word in command if Path(word).exists())
     if here == Path("/") or Path.home().is_relative_to(here):
@@ -382,20 +382,20 @@ def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
     return (here, *named)
 
 
-def _device(wanted: str) -> str:
+def _device(name: str) -> str:
     from cudalab.backends import choose_device
 
-    return choose_device(wanted)
+    return choose_device(name)
 
 
-def _tell(what: str) -> None:
-    """The stage under way, on a terminal only."""
+def _show_stage(stage: str) -> None:
+    """Show the current stage, on a terminal only."""
     if sys.stderr.isatty():
-        click.echo(f"\r{what:<20}\r", nl=False, err=True)
+        click.echo(f"\r{stage:<20}\r", nl=False, err=True)
 
 
 class GradeCommand(CaseCommand):
-    """Knows the options of the lab that --lab names."""
+    """A command with the options of the lab that --lab names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for --lab first."""
@@ -473,7 +473,7 @@ def grade(
     file: str,
     jobs: int | None,
     scheduler: str | None,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Judge each submission in a folder: files, folders, and archives, one for each student.
 
@@ -483,14 +483,14 @@ def grade(
     """
     from cudalab.checker.grading import grading
 
-    judging = taken(JudgingOptions, given)
+    judging = grouped(JudgingOptions, options)
     return grading.grade(
         labs.get(name),
         submissions,
         out,
         grading.GradeOptions(kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler),
         judging,
-        {key: value for key, value in given.items() if value is not None},
+        {key: value for key, value in options.items() if value is not None},
     )
 
 
@@ -510,13 +510,13 @@ def grade(
 @device_option()
 @click.option(
     "--sandbox",
-    "walls",
+    "sandbox_kind",
     type=click.Choice(["auto", "bwrap", "user", "none"]),
     default="auto",
     show_default=True,
     help="Sandbox to test.",
 )
-def selftest(*, names: tuple[str, ...], device: str, walls: str) -> int:
+def selftest(*, names: tuple[str, ...], device: str, sandbox_kind: str) -> int:
     """Test the checker on this machine, with submissions whose verdicts are known.
 
     All variants must be accepted; kernels with mistakes and programs that cheat or attack must be
@@ -530,18 +530,18 @@ def selftest(*, names: tuple[str, ...], device: str, walls: str) -> int:
     from cudalab.system.machine import usable_cores
 
     device = _device(device)
-    chosen = names or labs.names()
-    found_walls = sandbox.choose(walls)
+    selected = names or labs.names()
+    box = sandbox.choose(sandbox_kind)
     with open_device(device) as opened:
         features = opened.features
-    jobs = list(tests.jobs(chosen, device, features))
+    jobs = list(tests.jobs(selected, device, features))
     with terminal.BenchProgress() as progress:
-        progress.begin(f"selftest: {len(jobs)} submissions, sandbox {found_walls.kind}")
+        progress.begin(f"selftest: {len(jobs)} submissions, sandbox {box.kind}")
 
-        def tell(finding: tests.Finding, done: int) -> None:
+        def show_progress(finding: tests.Finding, done: int) -> None:
             progress.update(done / len(jobs), f"{done} of {len(jobs)} {finding.job.name}")
 
-        results = tests.run(jobs, found_walls, device, usable_cores(), tell)
+        results = tests.run(jobs, box, device, usable_cores(), show_progress)
     wrong = [one for one in results if not one.right]
     leaks = tests.open_walls(results)
     terminal.table(
@@ -564,6 +564,6 @@ def selftest(*, names: tuple[str, ...], device: str, walls: str) -> int:
         for one in wrong
         if one.job.must_pass
     )
-    terminal.lines(tests.worth(results, found_walls, device))
-    accepted = walls == "auto" or len(wrong) > len(leaks)
+    terminal.lines(tests.worth(results, box, device))
+    accepted = sandbox_kind == "auto" or len(wrong) > len(leaks)
     return ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK

@@ -1,4 +1,4 @@
-"""Errors become exit codes, and lines on stderr: here, once."""
+"""Turns errors into exit codes and lines on stderr, in one place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def in_words(work: Callable[[], int | None]) -> int:
+def report_errors(work: Callable[[], int | None]) -> int:
     """Do `work` and return the exit status; expected failures become lines on stderr."""
     try:
         return work() or ExitCode.OK
@@ -34,7 +34,7 @@ def in_words(work: Callable[[], int | None]) -> int:
             raise
         return disk_full(error)
     except SystemExit as stopped:
-        if stopped.code == ExitCode.ERROR:  # click and rich do so where a pipe is closed
+        if stopped.code == ExitCode.ERROR:  # what click and rich do when a pipe is closed
             end_by_closed_pipe()
         raise
     except (KeyboardInterrupt, click.Abort):
@@ -43,8 +43,8 @@ def in_words(work: Callable[[], int | None]) -> int:
 
 
 def disk_full(error: OSError) -> int:
-    """Say that stdout, or a file of its own, cannot be written; what is not written yet is lost."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries again when it exits
+    """Report that stdout or an output file cannot be written; unwritten output is lost."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # otherwise Python tries again at exit
     click.echo(
         f"Error: cannot write: {error.strerror}\n"
         "Hint: the output is incomplete; free some space where it goes, or in TMPDIR",

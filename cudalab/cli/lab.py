@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli.failures import in_words
+from cudalab.cli.failures import report_errors
 from cudalab.cli.options import (
     DEVICE,
     SECONDS,
@@ -41,7 +41,7 @@ FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_ty
 
 
 class LabGroup(click.Group):
-    """A group with a subcommand for each lab, made when it is asked for."""
+    """A group with a subcommand for each lab, made on demand."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class LabGroup(click.Group):
         prepare: Callable[[Sequence[str]], None] = lambda _: None,
         **options: Any,
     ) -> None:
-        """`make` turns a lab into its command; `prepare` has its arguments before it is made."""
+        """`make` turns a lab into its command; `prepare` sees the arguments before that."""
         super().__init__(*args, **options)
         self.make, self.prepare = make, prepare
 
@@ -59,7 +59,7 @@ class LabGroup(click.Group):
         return [*labs.names(), *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the lab only now: it brings NumPy."""
+        """Find the command; a lab is imported only now, because it imports NumPy."""
         if cmd_name in labs.names():
             return self.make(labs.get(cmd_name))
         return super().get_command(ctx, cmd_name)
@@ -67,7 +67,7 @@ class LabGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest names where click would only say no."""
+        """Suggest the nearest names if there is no such command."""
         known = self.list_commands(ctx)
         if not args[0].startswith("-") and args[0] not in known:
             from difflib import get_close_matches
@@ -79,7 +79,7 @@ class LabGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Two sections; the labs' summaries are read without importing them."""
+        """Write two sections; the labs' summaries are read without importing the labs."""
         del ctx
         with formatter.section("Labs"):
             formatter.write_dl([(name, labs.summary(name)) for name in labs.names()])
@@ -139,10 +139,10 @@ RUN_OPTIONS: list[click.Parameter] = [
 
 
 class LabCommand(click.Command):
-    """A command whose input is a stream, and no argument."""
+    """A command that reads a stream and takes no arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Say how a file is named, where click would only say that it was not expected."""
+        """Explain how to name an input file if one is passed as an argument."""
         ctx.allow_extra_args = True
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
@@ -154,7 +154,7 @@ class LabCommand(click.Command):
 
 
 def lab_command(lab: Lab) -> click.Command:
-    """`cudalab LAB`: run it."""
+    """Make `cudalab LAB`, which runs the lab."""
     from inspect import getdoc
 
     return LabCommand(
@@ -173,7 +173,7 @@ def lab_command(lab: Lab) -> click.Command:
 
 
 def open_gpu_early(arguments: Sequence[str]) -> None:
-    """Unless the CPU device is to compute, or a child process, or nothing."""
+    """Start opening the GPU, unless the CPU device, a child process or nobody will use it."""
     from cudalab.backends.cuda import early
 
     if {"cpu", "--device=cpu", "-h", "--help"}.isdisjoint(arguments) and not any(
@@ -193,33 +193,33 @@ def run_lab(
     time: bool,
     threads: int | None,
     kill_after: float | None,
-    **given: Any,
+    **options: Any,
 ) -> int:
-    """Read, compute, write; in a watched child process where the kernel may misbehave."""
+    """Read, compute and write, in a supervised child process if the run has a time limit."""
     from cudalab.labs import registry
 
-    case = lab.complete(given)
+    case = lab.complete(options)
     if variant and kernel:
         exclude("--variant", "--kernel")
-    chosen = registry.find(lab, variant) if variant else None
+    selected = registry.find(lab, variant) if variant else None
     if kernel:
-        chosen = registry.read_header(kernel, lab, str(kernel))
+        selected = registry.read_header(kernel, lab, str(kernel))
         kill_after = kill_after or OWN_KERNEL_KILL_AFTER_S
-    if chosen:
-        registry.check_applies(chosen, lab, case)
+    if selected:
+        registry.check_applies(selected, lab, case)
     usage = f"redirect it: cudalab {lab.name} < in.bin > out.bin, or name files with -i and -o"
     with open_input(input, usage) as source, open_output(output, usage) as target:
         work = partial(
-            compute, lab, chosen, case, device, threads, source=source, target=target, time=time
+            compute, lab, selected, case, device, threads, source=source, target=target, time=time
         )
         if kill_after is None:
             work()
             return ExitCode.OK
         from cudalab.system.supervise import supervise
 
-        status = supervise(partial(in_words, work), kill_after)
+        status = supervise(partial(report_errors, work), kill_after)
         if status:
-            raise click.exceptions.Exit(status)  # so that open_output drops what was begun
+            raise click.exceptions.Exit(status)  # so that open_output discards the partial file
         return status
 
 
@@ -252,8 +252,8 @@ def compute(
         if variant is None:
             chosen = lab.choose(inputs, case, opened.name)
             names = [chosen] if isinstance(chosen, str) else chosen or ()
-            found = [registry.find(lab, name) for name in names]
-            able = (one for one in found if not one.missing(opened.features))
+            candidates = [registry.find(lab, name) for name in names]
+            able = (one for one in candidates if not one.missing(opened.features))
             variant = next(able, None) or registry.default(lab, case, opened.name, opened.features)
         registry.check_features(variant, opened.name, opened.features)
         timed = TimedDevice(opened, open_meter(opened)) if time else None
@@ -276,14 +276,14 @@ def compute(
 
 
 def print_times(watch: Stopwatch, timed: Any) -> None:
-    """One line a stage, on stderr."""
+    """Print one line for each stage on stderr."""
     for stage, ms in watch.rows(timed.launches):
         click.echo(f"{stage:<32}{ms:>14,.3f} ms", err=True)
 
 
 @contextmanager
 def open_input(path: Path | None, usage: str | None = None) -> Iterator[tuple[int, str]]:
-    """A file descriptor and its name: of `path`, or of stdin if that is no terminal."""
+    """Yield the file descriptor and name of `path`, or of stdin unless it is a terminal."""
     if path is None or str(path) == "-":
         if sys.stdin is None:
             raise InputError("stdin is closed", hint=usage)
@@ -303,7 +303,7 @@ def open_input(path: Path | None, usage: str | None = None) -> Iterator[tuple[in
 
 @contextmanager
 def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
-    """A file descriptor and its name: of `path`, or of stdout if that is no terminal."""
+    """Yield the file descriptor and name of `path`, or of stdout unless it is a terminal."""
     if path is not None and str(path) != "-":
         from cudalab.formats import output_file
 
@@ -324,7 +324,7 @@ def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
 
 
 def gen_command(lab: Lab) -> click.Command:
-    """`cudalab gen LAB`: its input."""
+    """Make `cudalab gen LAB`, which generates an input."""
     params: list[click.Parameter] = [
         click.Option(
             ["--n"],
@@ -364,17 +364,17 @@ def gen_command(lab: Lab) -> click.Command:
 
 
 def generate(lab: Lab, *, n: Size, dist: str, seed: int, output: Path | None, **case: Any) -> None:
-    """Draw first, then write: a failure leaves no partial file."""
+    """Generate an input; a failure leaves no partial file."""
     from cudalab.formats import write_all
 
-    called = shlex.join(["cudalab", *sys.argv[1:]])
-    usage = f"redirect it: {called} > in.bin, or name a file with -o"
+    command = shlex.join(["cudalab", *sys.argv[1:]])
+    usage = f"redirect it: {command} > in.bin, or name a file with -o"
     with open_output(output, usage) as (fd, name):
         write_all(fd, lab.generate(lab.complete(case), n, dist, seed), name)
 
 
 def verify_command(lab: Lab) -> click.Command:
-    """`cudalab verify LAB IN OUT`: is it right?"""
+    """Make `cudalab verify LAB IN OUT`, which checks an answer."""
     return click.Command(
         lab.name,
         callback=partial(verify_answer, lab),
@@ -394,10 +394,10 @@ def verify_command(lab: Lab) -> click.Command:
 
 
 def verify_answer(lab: Lab, *, input: Path, answer: Path, **case: Any) -> None:  # noqa: A002
-    """Say "correct" on stdout, or what is wrong."""
+    """Print "correct" on stdout; a wrong answer is an error that says what is wrong."""
     from cudalab.formats import InputStream
     from cudalab.verify import verify
 
-    with open_input(input) as source, open_input(answer) as given:
-        right = verify(lab, InputStream(*source), InputStream(*given), lab.complete(case))
-    click.echo(f"correct: {right.size:,} element" + ("s" if right.size != 1 else ""))
+    with open_input(input) as source, open_input(answer) as output:
+        verified = verify(lab, InputStream(*source), InputStream(*output), lab.complete(case))
+    click.echo(f"correct: {verified.size:,} element" + ("s" if verified.size != 1 else ""))

@@ -71,18 +71,18 @@ def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads:
     from cudalab.output import terminal
 
     device = choose_device(device)
-    asked = [size for group in sizes for size in group] or None
+    requested = [size for group in sizes for size in group] or None
     with opened_alone(device, threads) as (opened, _), terminal.BenchProgress() as progress:
         current = ""
 
-        def tell(what: str, done: float) -> None:
+        def show_progress(stage: str, done: float) -> None:
             nonlocal current
-            if what != current:
-                progress.begin(what)
-                current = what
+            if stage != current:
+                progress.begin(stage)
+                current = stage
             progress.update(done, "")
 
-        results = list(course.run(opened, asked, seed, tell))
+        results = list(course.run(opened, requested, seed, show_progress))
         name = course.device_name(opened)
     terminal.grid(course.grid(results, device, name))
     return suite.exit_code(course.exit_codes(results))

@@ -1,4 +1,4 @@
-"""What several commands share: parsers of their words, and options. Imports nothing heavy."""
+"""Options and parsers that several commands share. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from cudalab import labs
 from cudalab.backends import DEVICES
 from cudalab.errors import UsageError
-from cudalab.labs import sizes as sizes_in_words
+from cudalab.labs import sizes as parsers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,36 +30,36 @@ if TYPE_CHECKING:
 Group = TypeVar("Group", bound="DataclassInstance")
 
 ALL = "all"
-CASE_OF = "cudalab: the lab whose case is chosen"  # in the meta of click's context
-MOST_SIZES = 64
+CASE_OF = "cudalab: the lab whose case is chosen"  # a key of click's ctx.meta
+MAX_SIZES = 64
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 DEVICE = click.Choice(["auto", *DEVICES])
-MOST_SECONDS = 10**6  # as milliseconds they fit the int of poll()
+MAX_SECONDS = 10**6  # in milliseconds it still fits the int of poll()
 CASE_HELP = "The lab's own options (--dtype, --op, --rows, --aat, --bins, ...) choose the case."
 
 
 class FiniteRange(click.FloatRange):
-    """Numbers without nan and infinity, which lie in the ranges of click."""
+    """A range of finite numbers; click's own ranges let nan and infinity pass."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Check that too."""
+        """Reject nan and infinity, too."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
 
 
-SECONDS = FiniteRange(min=0, min_open=True, max=MOST_SECONDS)
+SECONDS = FiniteRange(min=0, min_open=True, max=MAX_SECONDS)
 
 
 class OutputFile(click.Path):
-    """A file that is written at the end: found out at once that it cannot be."""
+    """A file that is written at the end, but checked at once."""
 
     def __init__(self, *, allow_dash: bool = False) -> None:
         super().__init__(dir_okay=False, writable=True, allow_dash=allow_dash, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Look at the folder, too."""
+        """Check that the folder can be written to, too."""
         from cudalab.formats import why_unwritable  # noqa: PLC0415 - brings NumPy
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
@@ -74,7 +74,7 @@ OUT = OutputFile(allow_dash=True)
 
 
 def device_option(help_text: str = "auto: the GPU if there is one.") -> Decorator:
-    """--device auto|cuda|cpu."""
+    """Make the option --device auto|cuda|cpu."""
     return click.option(
         "--device",
         type=DEVICE,
@@ -96,22 +96,22 @@ dist_option = click.option(
 
 
 def lines(title: str, *texts: str) -> str:
-    """Lines that help shows as they are, for the end of a command's help."""
+    """Format lines for the end of a command's help, which click must not wrap."""
     return "\n".join(["\b", f"{title}:", *(f"  {text}" for text in texts)])
 
 
 def shape(text: str) -> Size:
-    """A size, or dimensions such as 300x200, on the command line."""
+    """Parse a size, or dimensions such as 300x200."""
     try:
-        return sizes_in_words.shape(text)
+        return parsers.shape(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
 
 def size(text: str) -> int:
-    """A count on the command line."""
+    """Parse a count."""
     try:
-        return sizes_in_words.size(text)
+        return parsers.size(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -120,14 +120,14 @@ class Distribution(click.Choice):  # type: ignore[type-arg] # generic only since
     """One of a lab's distributions; a parameter may follow a colon, as in zipf:1.5."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the name before the colon; what follows is for the lab."""
+        """Check the name before the colon; the lab checks the parameter after it."""
         name, colon, parameter = value.partition(":")
         known: str = super().convert(name, param, ctx)
         return known + colon + parameter
 
 
 def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
-    """The options that choose what a lab computes; None in the case where one is not given."""
+    """The options that choose the lab's case; an absent one is None in the case."""
     options: list[click.Parameter] = []
     for axis, values in lab.axes.items():
         if axis in lab.derived:
@@ -153,13 +153,13 @@ def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
 
 
 def _flag(axis: str, value: str, help_text: str) -> click.Option:
-    """An option that chooses a value of an axis; no two of one axis may be given."""
+    """A flag that sets an axis to `value`; the flags of one axis exclude each other."""
 
-    def choose(ctx: click.Context, _param: click.Parameter, is_given: bool) -> None:
-        chosen = ctx.params.setdefault(axis, None)
-        if is_given and chosen:
-            exclude(f"--{chosen}", f"--{value}")
-        if is_given:
+    def choose(ctx: click.Context, _param: click.Parameter, present: bool) -> None:
+        previous = ctx.params.setdefault(axis, None)
+        if present and previous:
+            exclude(f"--{previous}", f"--{value}")
+        if present:
             ctx.params[axis] = value
 
     return click.Option(
@@ -168,24 +168,24 @@ def _flag(axis: str, value: str, help_text: str) -> click.Option:
 
 
 def variant_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """What a shell offers for a variant's name, or for the last of several with commas."""
+    """Complete a variant's name, or the last of several separated by commas."""
     from cudalab.labs import registry  # noqa: PLC0415 - for completion only
 
-    # An option that still lacks its value leaves the arguments before it unread.
+    # While an option lacks its value, click has not read the arguments before it.
     words = (ctx.params.get("lab"), *ctx.args, ctx.command.name)
     lab = next((word for word in words if word in labs.names()), None)
-    before, comma, begun = incomplete.rpartition(",")
-    found = registry.variants(labs.get(lab)) if lab else []
-    return [before + comma + each.name for each in found if each.name.startswith(begun)]
+    before, comma, prefix = incomplete.rpartition(",")
+    variants = registry.variants(labs.get(lab)) if lab else []
+    return [before + comma + each.name for each in variants if each.name.startswith(prefix)]
 
 
 def exclude(one: str, other: str) -> NoReturn:
-    """UsageError for two options of which one would be ignored."""
+    """Raise a UsageError for two options, one of which would be ignored."""
     raise UsageError(f"{one} and {other} exclude each other", hint="leave one of them out")
 
 
-def given_options() -> dict[str, str]:
-    """The options and arguments on the command line: parameters and how they are written."""
+def options_present() -> dict[str, str]:
+    """The options and arguments on the command line: parameter names and their spelling."""
     ctx = click.get_current_context()
     return {
         param.name or "": param.opts[0] if isinstance(param, click.Option) else "the labs"
@@ -195,9 +195,9 @@ def given_options() -> dict[str, str]:
 
 
 def refuse_measuring(option: str, *allowed: str) -> None:
-    """UsageError for options beside `option`, which measures nothing, that are not `allowed`."""
-    given = given_options()
-    ignored = [given[name] for name in given if name not in allowed]
+    """Raise a UsageError for options that `option`, which measures nothing, would ignore."""
+    present = options_present()
+    ignored = [present[name] for name in present if name not in allowed]
     if ignored:
         raise UsageError(f"{option} measures nothing", hint=f"leave out {', '.join(ignored)}")
 
@@ -236,13 +236,13 @@ class Sizes(click.ParamType):  # type: ignore[type-arg] # generic only since cli
         sizes = [first]
         while (following := sizes[-1] + step if adds else sizes[-1] * step) <= last:
             sizes.append(following)
-            if len(sizes) > MOST_SIZES:
-                self.fail(f"{text!r} has more than {MOST_SIZES} sizes", param, ctx)
+            if len(sizes) > MAX_SIZES:
+                self.fail(f"{text!r} has more than {MAX_SIZES} sizes", param, ctx)
         return sizes
 
 
 class Names(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
-    """Names of a list, between commas."""
+    """Comma-separated names from a fixed list."""
 
     name = "names"
 
@@ -253,7 +253,7 @@ class Names(click.ParamType):  # type: ignore[type-arg] # generic only since cli
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """Check each."""
+        """Check each name."""
         if isinstance(value, tuple):
             return value
         names = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
@@ -264,7 +264,7 @@ class Names(click.ParamType):  # type: ignore[type-arg] # generic only since cli
 
 
 class CaseCommand(click.Command):
-    """Knows the options of a lab when it is the only one named."""
+    """A command that takes a lab's own options if no other lab is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for the lab before anything is parsed."""
@@ -282,18 +282,18 @@ class CaseCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The command's own, then those that choose the lab's case."""
+        """The command's own parameters, then those that choose the lab's case."""
         own = super().get_params(ctx)
         lab: Lab | None = ctx.meta.get(CASE_OF)
         if lab is None:
             return own
-        theirs = case_options(lab)
-        replaced = {name for option in theirs for name in option.opts}
+        lab_options = case_options(lab)
+        replaced = {name for option in lab_options for name in option.opts}
         own = [param for param in own if not replaced & set(param.opts) or param.name != "dtype"]
-        taken = {name for param in own for name in param.opts}
-        return [*own, *(option for option in theirs if not taken & set(option.opts))]
+        used = {name for param in own for name in param.opts}
+        return [*own, *(option for option in lab_options if not used & set(option.opts))]
 
 
-def taken(kind: type[Group], options: dict[str, Any]) -> Group:
-    """The options that the fields of `kind` name, out of `options`; the rest is the lab's own."""
+def grouped(kind: type[Group], options: dict[str, Any]) -> Group:
+    """Move the options that the fields of `kind` name out of `options`, into one object."""
     return kind(**{field.name: options.pop(field.name) for field in fields(kind)})

@@ -19,7 +19,7 @@ import click
 
 from cudalab import labs
 from cudalab.backends import DEVICES, able_devices, emulated
-from cudalab.cli.failures import in_words
+from cudalab.cli.failures import report_errors
 from cudalab.cli.options import (
     CASE_HELP,
     EXISTING,
@@ -29,10 +29,10 @@ from cudalab.cli.options import (
     Sizes,
     dist_option,
     exclude,
-    given_options,
+    grouped,
     lines,
+    options_present,
     seed_option,
-    taken,
     variant_names,
 )
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
@@ -47,18 +47,18 @@ if TYPE_CHECKING:
     from cudalab.microscope.profile import Data, Profile
     from cudalab.microscope.sanitize import Report
 
-BUDGET_S = 15.0  # of tracing a variant; compiling and what is not traced come on top
-PROFILE_KILL_AFTER_S = 300.0  # of a student's file
+BUDGET_S = 15.0  # for tracing a variant; compiling and untraced blocks come on top
+PROFILE_KILL_AFTER_S = 300.0  # for a student's file
 SANITIZE_KILL_AFTER_S = 120.0
 FULL_SPEED_S = 15.0  # for a kernel without the instrument, compiling included
 
 
 def check_data() -> None:
-    """UsageError where a file is named and something is to be drawn."""
-    given = given_options()
-    for drawn in ("sizes", "dist", "seed"):
-        if "data" in given and drawn in given:
-            exclude(given["data"], given[drawn])
+    """Raise a UsageError if an input file is named together with an option for random data."""
+    present = options_present()
+    for random in ("sizes", "dist", "seed"):
+        if "data" in present and random in present:
+            exclude(present["data"], present[random])
 
 
 class OneSize(Sizes):
@@ -70,12 +70,12 @@ class OneSize(Sizes):
         """Parse it."""
         sizes = super().convert(value, param, ctx)
         if len(sizes) != 1:
-            self.fail(f"{value!r}: one size is looked at", param, ctx)
+            self.fail(f"{value!r}: only one size is possible here", param, ctx)
         return sizes
 
 
 def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what is computed."""
+    """Add the options that choose the data."""
     for option in (
         click.option(
             "--data",
@@ -172,30 +172,30 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Abort the run after this time. "
     f"Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
 )
-def profile(*, lab: str, kill_after: float | None, **given: Any) -> int:
+def profile(*, lab: str, kill_after: float | None, **rest: Any) -> int:
     """Run a lab and count what every line costs: sectors, bank conflicts, divergent branches.
 
     The kernels run on the CPU device, which sees each access of the blocks that it traces.
     """
     check_data()
-    options = taken(ProfileOptions, given)
+    options = grouped(ProfileOptions, rest)
     if options.kernel and options.variants:
         exclude("--variants", "--kernel")
     if options.banks != "32" and options.on_gpu:
         raise UsageError("--banks 16 counts on the CPU device only", hint="a GPU has 32 banks")
     if options.kernel:
         kill_after = kill_after or PROFILE_KILL_AFTER_S
-    work = partial(run_profile, labs.get(lab), options, given)
+    work = partial(run_profile, labs.get(lab), options, rest)
     if kill_after is None:
         return work()
     from cudalab.system.supervise import supervise
 
-    return supervise(partial(in_words, work), kill_after)
+    return supervise(partial(report_errors, work), kill_after)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOptions:
-    """The options of `profile`, but for those of the lab."""
+    """The options of `profile`, except the lab's own."""
 
     kernel: Path | None
     variants: str | None
@@ -212,18 +212,18 @@ class ProfileOptions:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether the instrument counts."""
+        """Whether the CPU device's instrument counts."""
         return emulated(self.device) or self.compare_devices
 
     @property
     def on_gpu(self) -> bool:
-        """Whether a GPU's own counters count."""
+        """Whether the GPU's own counters are read."""
         return not emulated(self.device) or self.compare_devices
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is computed, and on what."""
+    """The variants to look at, with their case and data."""
 
     lab: Lab
     case: Case
@@ -233,7 +233,7 @@ class Subject:
     data: Path | None
 
     def load(self, size: Size, folder: Path) -> Data:
-        """The file that was named, or an input of `size`."""
+        """Read the file that was named, or generate an input of `size`."""
         from cudalab.microscope import profile
 
         if self.data:
@@ -241,8 +241,8 @@ class Subject:
         return profile.generated(self.lab, self.case, size, self.dist, self.seed, folder)
 
 
-def run_profile(lab: Lab, options: ProfileOptions, given: dict[str, Any]) -> int:
-    """Count, print, write; `given` are the lab's own options."""
+def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any]) -> int:
+    """Count, print and write; `case_options` are the lab's own options."""
     from cudalab.bench.suite import case_of, exit_code
     from cudalab.microscope import compare, ncu
     from cudalab.microscope.document import document, to_json
@@ -251,7 +251,7 @@ def run_profile(lab: Lab, options: ProfileOptions, given: dict[str, Any]) -> int
 
     if options.on_gpu:
         ncu.find_ncu()  # before anything is computed
-    case = case_of(lab, given)
+    case = case_of(lab, case_options)
     names = options.variants or ("all" if options.data else None)
     variants, notes = choose(lab, case, options.kernel, names, options.device)
     subject = Subject(
@@ -280,7 +280,7 @@ def run_profile(lab: Lab, options: ProfileOptions, given: dict[str, Any]) -> int
 
 
 def count(subject: Subject, options: ProfileOptions) -> list[Profile]:
-    """The profile of each device that counts: the CPU device's first."""
+    """Profile on each device that counts, the CPU device first."""
     from cudalab.microscope import ncu
     from cudalab.output import terminal
 
@@ -307,7 +307,7 @@ def count(subject: Subject, options: ProfileOptions) -> list[Profile]:
 def choose(
     lab: Lab, case: Case, kernel: Path | None, names: str | None, device: str
 ) -> tuple[list[Variant], list[str]]:
-    """The student's file, the variants that were named, or the ends of the GPU's ladder."""
+    """Choose the student's file, the named variants, or both ends of the GPU's ladder."""
     from cudalab.labs import registry
 
     if kernel:
@@ -326,15 +326,15 @@ def choose(
         if variant.computes(case) and device in able_devices(variant.requires)
     ]
     if names == "all":
-        left = [variant.name for variant in every if variant not in computing]
-        return computing, [f"left out: {', '.join(left)}"] if left else []
+        left_out = [variant.name for variant in every if variant not in computing]
+        return computing, [f"left out: {', '.join(left_out)}"] if left_out else []
     ends = [v for v in computing if v is computing[0] or not all(map(emulated, v.default))]
     others = len(computing) - len(ends)
     return ends, [f"{others} more with --variants all"] if others else []
 
 
 def distribution(lab: Lab, dist: str | None) -> str:
-    """The lab's first, or the one that was named. UsageError for another lab's."""
+    """The named distribution, or the lab's first. UsageError if the lab does not have it."""
     if dist is None:
         return lab.distributions[0]
     if dist.partition(":")[0] not in lab.distributions:
@@ -346,13 +346,13 @@ def distribution(lab: Lab, dist: str | None) -> str:
 
 
 def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
-    """Every variant under the instrument."""
+    """Profile every variant under the instrument."""
     from cudalab.backends.cpu.check import CheckDevice
     from cudalab.bench import suite
     from cudalab.microscope import profile as profiles
     from cudalab.system.machine import processor_name
 
-    found = profiles.Profile(
+    result = profiles.Profile(
         device="cpu",
         device_name=processor_name(),
         banks=banks,
@@ -366,17 +366,17 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
         with CheckDevice(
             detect=False, count=True, banks=banks, blocks=blocks, budget_s=budget
         ) as device:
-            found.variants.append(
+            result.variants.append(
                 profiles.profile_variant(
                     subject.lab, variant, device, lambda: device.traces, data, subject.case
                 )
             )
-    return found
+    return result
 
 
 @contextmanager
 def prints_to_stderr() -> Iterator[None]:
-    """What a kernel prints is no part of the report."""
+    """Send what kernels print to stderr: it is not part of the report."""
     report = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -387,7 +387,7 @@ def prints_to_stderr() -> Iterator[None]:
 
 
 def save(path: Path, text: str) -> None:
-    """To a file, whole or not at all, or to stdout."""
+    """Write to stdout, or to a file that is complete or absent."""
     from cudalab.formats import output_file, write_all
 
     if str(path) == "-":
@@ -461,7 +461,7 @@ def sanitize(
     orders: int,
     json_path: Path | None,
     kill_after: float,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Run an instrumented kernel in several orders of its threads and report what is wrong.
 
@@ -475,25 +475,25 @@ def sanitize(
     check_data()
     if variant and kernel:
         exclude("--variant", "--kernel")
-    found = labs.get(lab)
-    case = suite.case_of(found, given)
+    chosen_lab = labs.get(lab)
+    case = suite.case_of(chosen_lab, options)
     if kernel:
-        chosen = registry.read_header(kernel, found, str(kernel))
+        selected = registry.read_header(kernel, chosen_lab, str(kernel))
     elif variant:
-        chosen = registry.find(found, variant)
+        selected = registry.find(chosen_lab, variant)
     else:
-        chosen = registry.default(found, case, "cpu")
-    registry.check_applies(chosen, found, case)
+        selected = registry.default(chosen_lab, case, "cpu")
+    registry.check_applies(selected, chosen_lab, case)
     subject = Subject(
-        lab=found,
+        lab=chosen_lab,
         case=case,
-        variants=[chosen],
-        dist=distribution(found, dist),
+        variants=[selected],
+        dist=distribution(chosen_lab, dist),
         seed=seed,
         data=data,
     )
-    looked_at = tuple(sizes or found.teaching.sizes(case).sanitized)
-    status, document = watched(subject, looked_at[:1] if data else looked_at, orders, kill_after)
+    inputs = tuple(sizes or chosen_lab.teaching.sizes(case).sanitized)
+    status, document = watched(subject, inputs[:1] if data else inputs, orders, kill_after)
     if status:
         return status
     if json_path:
@@ -506,7 +506,7 @@ def sanitize(
 def watched(
     subject: Subject, sizes: tuple[Size, ...], orders: int, kill_after: float
 ) -> tuple[int, Findings]:
-    """Do it in a child process that may crash or hang; its exit status, and what it found."""
+    """Examine in a child process that may crash or hang; return its exit status and findings."""
     from cudalab.microscope import findings
     from cudalab.microscope import sanitize as sanitizer
     from cudalab.system.supervise import supervise
@@ -517,7 +517,7 @@ def watched(
         report.save()
         try:
             work = partial(look, subject, report, sizes, orders, kill_after)
-            status = supervise(partial(in_words, work), kill_after)
+            status = supervise(partial(report_errors, work), kill_after)
         except TimeLimitError as error:
             ended = sanitizer.crash_row(error, "infinite_loop")
         except KernelError as error:
@@ -541,13 +541,13 @@ def watched(
 def look(
     subject: Subject, report: Report, sizes: tuple[Size, ...], orders: int, kill_after: float
 ) -> int:
-    """In the child process: all inputs, under the instrument and without it."""
+    """In the child process: run all inputs, with the instrument and without it."""
     from cudalab.backends.cpu.check import CheckDevice
     from cudalab.backends.cpu.device import CpuDevice
     from cudalab.microscope import sanitize as sanitizer
 
     def instrument(order: int) -> CheckDevice:
-        # In order first: what happens then is the easiest to follow.
+        # The usual order first: its findings are the easiest to follow.
         return CheckDevice(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
 
     for size in sizes:
@@ -560,7 +560,7 @@ def look(
 
 
 def ends(subject: Subject, size: Size, seconds: float) -> bool:
-    """Whether the kernel ends within `seconds` without the instrument: it is no endless loop."""
+    """Whether the kernel ends within `seconds` without the instrument."""
     from cudalab.system.supervise import supervise
 
     try:

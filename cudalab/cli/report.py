@@ -1,4 +1,4 @@
-"""The command `report`: its options. Nothing heavy is imported before it runs."""
+"""The command `report` and its options. Nothing heavy is imported before it runs."""
 # ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def measure(
     threads: int | None,
     **options: Any,
 ) -> tuple[Document, int]:
-    """The results of several calls of bench as one: over sizes, then over launch shapes."""
+    """Measure over sizes, then over launch shapes, and join the results in one document."""
     from cudalab.backends import choose_device
     from cudalab.bench.document import as_json, save
     from cudalab.bench.opening import opened_alone
@@ -181,16 +181,16 @@ def measure(
     document: Document | None = None
     codes: set[int] = set()
 
-    def keep(latest: Document) -> None:
+    def save_so_far(latest: Document) -> None:
         if json_path:
             save(json_path, as_json(replace(latest, tables=measured + latest.tables)))
 
     with opened_alone(device, threads) as (opened, busy), terminal.BenchProgress() as progress:
         for request in requests(lab, device, opened.features, **options):
-            suite = Suite(opened, request, progress, keep, busy)
+            suite = Suite(opened, request, progress, save_so_far, busy)
             for _ in suite.tables():
                 pass
-            # Launch shapes that cannot run are shown with the reason: they are no failure.
+            # A launch shape that cannot run is shown with the reason; that is no failure.
             codes |= (
                 suite.exit_codes & {ExitCode.WRONG_ANSWER} if request.sweep else suite.exit_codes
             )
@@ -212,13 +212,13 @@ def requests(
     baselines: tuple[str, ...],
     sweep: tuple[tuple[str, list[str]], ...],
     time_limit: float | None,
-    **given: Any,
+    **case_options: Any,
 ) -> list[Request]:
-    """What a report needs: all variants over n, and launch shapes at the last size."""
+    """The measurements for a report: all variants over n, and launch shapes at the last size."""
     from cudalab.bench import suite
     from cudalab.bench.report import shapes
 
-    case: Case = suite.case_of(lab, given)
+    case: Case = suite.case_of(lab, case_options)
     sizes = sizes or shapes.default_sizes(lab, case, device)
     over_n = suite.Request(
         labs=[(lab, case)],
@@ -236,8 +236,8 @@ def requests(
         swept = shapes.swept_variants(lab, case, device, features)
     else:
         swept = suite.named(lab, case, variants)
-    found = [(variant.name, shapes.launch_shapes(variant)) for variant in swept]
+    sweeps = [(variant.name, shapes.launch_shapes(variant)) for variant in swept]
     return [
         over_n,
-        *(replace(over_shapes, variants=name, sweep=sweep) for name, sweep in found if sweep),
+        *(replace(over_shapes, variants=name, sweep=sweep) for name, sweep in sweeps if sweep),
     ]

@@ -1,5 +1,5 @@
 """The command `run`: build a whole CUDA program, then become it."""
-# ruff: noqa: PLC0415 - a cached program starts within a tenth of a second
+# ruff: noqa: PLC0415 - a cached program must start within a tenth of a second
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
 
 class RunCommand(click.Command):
-    """A command whose words behind `--` belong to the program that it runs."""
+    """A command that passes the arguments after `--` to the program it runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Split at `--`; what is wrong with the rest is a failure of `run` itself."""
+        """Split at `--`; a usage error before it is a failure of `run` itself."""
         ours, theirs = args, []
         if "--" in args:
             at = args.index("--")
@@ -115,23 +115,23 @@ def run(
 
 
 def needs_gpu(device: str) -> bool:
-    """Whether the device was chosen, and is a GPU."""
+    """Whether a GPU was chosen explicitly."""
     from cudalab.backends import emulated
 
     return device != "auto" and not emulated(device)
 
 
 def check_alone(device: str, output: Path | None, *, sanitize: bool, profile: bool) -> None:
-    """The instrument is the CPU device's, and it looks for one thing at a time."""
+    """Raise a UsageError unless one instrument is used, on the CPU device."""
     if sanitize and profile:
         raise UsageError("--sanitize and --profile exclude each other", hint="run it twice")
     if needs_gpu(device):
         raise UsageError(
-            "--sanitize and --profile are of the CPU device",
+            "--sanitize and --profile run on the CPU device only",
             hint="leave out --device cuda; on a GPU: compute-sanitizer, ncu, with -o BINARY",
         )
     if output:
-        raise UsageError("-o keeps the executable that is not observed", hint="leave it out")
+        raise UsageError("-o keeps an executable that is not instrumented", hint="leave it out")
 
 
 def observed(
@@ -142,17 +142,19 @@ def observed(
     *,
     sanitize: bool,
 ) -> int:
-    """Run the program under the instrument; the report goes to stderr."""
+    """Run the instrumented program; the report goes to stderr."""
     from cudalab.program import observe, reports
     from cudalab.program.build import options_of
     from cudalab.program.files import gather
 
-    gathered = gather(files, include)
-    library = observe.build(gathered, len(files), options_of(include, define))
+    sources = gather(files, include)
+    library = observe.build(sources, len(files), options_of(include, define))
     name = Path(files[0]).stem
-    status, seen = observe.observe(library, [name, *arguments], detect=sanitize, count=not sanitize)
-    os.dup2(2, 1)  # stdout is the program's
-    clean = (reports.sanitized if sanitize else reports.profiled)(name, gathered, seen)
+    status, trace = observe.observe(
+        library, [name, *arguments], detect=sanitize, count=not sanitize
+    )
+    os.dup2(2, 1)  # stdout belongs to the program
+    clean = (reports.sanitized if sanitize else reports.profiled)(name, sources, trace)
     if os.WIFSIGNALED(status):
         import signal
 
@@ -162,8 +164,8 @@ def observed(
 
 
 def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:
-    """Become the program."""
+    """Replace this process by the program."""
     import signal
 
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that is inherited
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and exec would inherit that
     os.execv(binary, [name, *arguments])  # noqa: S606 - a program, no shell command

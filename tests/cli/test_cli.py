@@ -689,9 +689,9 @@ def test_a_report_onto_a_full_disk_is_an_error_in_words(words):
 def supervised(work, kill_after=None):
     program = (
         "import os, signal, sys\n"
-        "from cudalab.cli.failures import in_words\n"
+        "from cudalab.cli.failures import report_errors\n"
         "from cudalab.system.supervise import supervise\n"
-        f"sys.exit(in_words(lambda: supervise(lambda: {work}, {kill_after})))\n"
+        f"sys.exit(report_errors(lambda: supervise(lambda: {work}, {kill_after})))\n"
     )
     return subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
 

@@ -31,10 +31,6 @@ NOT_YET = {
     "cudalab/checker/sandbox/sandbox.py",
     "cudalab/checker/submit/commands.py",
     "cudalab/checker/verdicts.py",
-    "cudalab/cli/bench.py",
-    "cudalab/cli/check.py",
-    "cudalab/cli/options.py",
-    "cudalab/cli/report.py",
     "cudalab/microscope/annotate.py",
 }
 
