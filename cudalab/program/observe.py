@@ -258,7 +258,7 @@ class _ObservedMemory(ctypes.Structure):
     )
 
 
-# cudalab::Told of internal.h
+# cudalab::MessageKind of internal.h
 MESSAGE_KINDS = ("failed kernel", "unread error", "leak", "failed call")
 _MessageCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
 _Visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)

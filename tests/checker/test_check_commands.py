@@ -199,7 +199,7 @@ int main() {
     ("call", "said"),
     [
         ("", "my.cu:12: cudaErrorIllegalAddress: kernel add: argument 1 points to host memory"),
-        ("*out = 1;", "my.cu:13: host code follows the device pointer"),
+        ("*out = 1;", "my.cu:13: host code dereferences the device pointer"),
     ],
 )
 def test_what_a_program_says_on_stderr_is_shown(tmp_path, call, said):

@@ -122,7 +122,7 @@ def test_program_prints(program, device_name):
     [
         ("host_reads_device.cu", 16, "of the 400 allocated at"),
         ("host_reads_variable.cu", 15, "it belongs to a __device__ or __constant__ variable"),
-        ("host_frees_device.cu", 9, "in front of the 1000 allocated at"),
+        ("host_frees_device.cu", 9, "before the 1000 allocated at"),
     ],
 )
 def test_host_code_that_follows_a_device_pointer(program, line, words):
@@ -130,13 +130,13 @@ def test_host_code_that_follows_a_device_pointer(program, line, words):
     message = done.stderr.decode()
     assert done.returncode == -signal.SIGSEGV
     assert done.stdout == b""
-    assert f"{program}:{line}: host code follows the device pointer" in message
+    assert f"{program}:{line}: host code dereferences the device pointer" in message
     assert words in message
 
 
 def test_the_line_is_the_programs_own_where_the_system_inlines_its_functions():
     done = run("host_reads_variable.cu", "cpu", env={"CUDALAB_CXXFLAGS": "-D_FORTIFY_SOURCE=2"})
-    assert "host_reads_variable.cu:15: host code follows the device" in done.stderr.decode()
+    assert "host_reads_variable.cu:15: host code dereferences the device" in done.stderr.decode()
 
 
 def test_kernel_that_is_given_a_host_pointer():
@@ -155,7 +155,7 @@ CRASHES = {
         "thread (5,0,0): ",
         "kernel_crashes.cu:9: access to address",
     ),
-    "null": ("cudaErrorIllegalAddress", "thread (3,0,0): ", ":14: a null pointer is followed"),
+    "null": ("cudaErrorIllegalAddress", "thread (3,0,0): ", ":14: a null pointer is dereferenced"),
     "assert": ("cudaErrorAssert", "thread: [40,0,0] Assertion `threadIdx.x < 40` failed", ":18"),
     "trap": ("cudaErrorLaunchFailure", "thread (1,0,0): ", "__trap()"),
     "overflow": ("cudaErrorIllegalAddress", "thread (0,0,0): ", "stack overflow"),
@@ -197,7 +197,7 @@ def test_failed_assertion_of_the_host_aborts():
 def test_launch_whose_error_nobody_asked_for():
     done = run("kernel_crashes.cu", "cpu", arguments=["launch"])
     assert done.returncode == 0
-    assert b"kernel_crashes.cu:70: the launch failed and the program never asked" in done.stderr
+    assert b"kernel_crashes.cu:70: the launch failed and the program never called" in done.stderr
     assert b"2000 x 1 x 1 threads: 1 to 1024 are allowed" in done.stderr
 
 
@@ -254,7 +254,7 @@ def test_a_memory_size_that_is_none_is_refused(echo, size):
     done = cudalab("run", "--device", "cpu", *echo, env={"CUDALAB_DEVICE_MEMORY": size})
     assert done.returncode == 125
     assert done.stdout == b""
-    said = f"CUDALAB_DEVICE_MEMORY={size}: no size such as 512M or 2G"
+    said = f"CUDALAB_DEVICE_MEMORY={size}: not a size such as 512M or 2G"
     assert done.stderr.decode().splitlines()[-1] == said
 
 
@@ -379,7 +379,7 @@ def test_sanitize_finds_what_is_wrong():
     assert "data[t] = s[n - 1 - t];" in report
     assert "thread 64: write of 4 bytes at" in report
     assert "racy.cu:11, element 64: just past the end of" in report
-    assert "racy.cu:19: the launch failed and the program never asked" in report
+    assert "racy.cu:19: the launch failed and the program never called" in report
     assert "racy.cu:16: 1000 bytes of device memory are never freed" in report
 
 
@@ -476,7 +476,7 @@ def test_profile_tells_what_the_program_lets_pass():
     report = " ".join(run("racy.cu", "cpu", "--profile").stderr.decode().split())
     assert "racy: 2 launches of 2 kernels" in report
     assert "1000 bytes of device memory are never freed" in report
-    assert "racy.cu:19: the launch failed and the program never asked" in report
+    assert "racy.cu:19: the launch failed and the program never called" in report
 
 
 def test_status_of_an_observed_program_is_its_own():

@@ -67,7 +67,7 @@ static void place_shared_arrays() {
         {low, low + run.shared_bytes, ZONE, SHARED, true, run.detects ? run.dynamic_shadow : none});
 }
 
-// Shared memory starts with whatever was there: with rubbish, so that nobody relies on it.
+// Shared memory starts with garbage, so that no kernel relies on its contents.
 static void poison_shared_memory() {
     for (Region& r : run.shared_regions) {
         size_t bytes = (size_t)(r.high - r.low);
@@ -123,7 +123,7 @@ static void run_block(uint64_t block) {
 // All blocks of a grid, each up to the grid's barrier before any goes on behind it.
 static void run_cooperative() {
     if (!CUDALAB_FAST_SWITCH)  // whose contexts do not tell how much of a stack is in use
-        return fail_launch("grids that wait are not observed on this processor");
+        return fail_launch("cooperative grids cannot be observed on this processor");
     List<Parked> waiting, before;
     for (uint64_t i = 0; i < run.num_blocks && !run.failed && !run.stopping; ++i) {
         run.prepared = false;  // the stacks hold what the block before has left

@@ -124,11 +124,10 @@ static bool try_complete(unsigned thread) {
             bool fresh;
             FindingRow& row = report_here(WRONG_MASK, base + lane, 0, fresh);
             if (fresh)
-                snprintf(row.detail, sizeof row.detail,
-                         "lane %u reads from lane %u, which %s: what it gets is undefined", lane,
-                         from,
-                         run.mask[thread] >> from & 1 ? "has left the kernel"
-                                                      : "the mask does not name");
+                snprintf(
+                    row.detail, sizeof row.detail,
+                    "lane %u reads from lane %u, which %s: the result is undefined", lane, from,
+                    run.mask[thread] >> from & 1 ? "has left the kernel" : "is not in the mask");
         }
     complete(op, group, run.value + base, run.source + base, run.result + base);
     run.at_warp_op[warp] &= ~group;

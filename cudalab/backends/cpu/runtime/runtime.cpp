@@ -471,7 +471,7 @@ static void report_crash(int signal, siginfo_t* info, void*) {
             length =
                 snprintf(text, sizeof text,
                          "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): stack overflow (local "
-                         "variables and recursion have %zu KB a thread)\n",
+                         "variables and recursion have %zu KB per thread)\n",
                          w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, FIBER_STACK >> 10);
         else
             length = snprintf(text, sizeof text,

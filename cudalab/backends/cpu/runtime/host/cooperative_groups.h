@@ -7,7 +7,7 @@
 #include "cuda_runtime.h"
 
 namespace cudalab {
-// Each lane of `mask` gets the value of its lane `source`, whatever the size of the value.
+// Each lane of `mask` gets the value of its lane `source`; values may have any size.
 template <class T>
 inline T exchange(unsigned mask, const T& value, unsigned source, const char* file, int line) {
     static_assert(std::is_trivially_copyable<T>::value, "a shuffle copies bytes");
@@ -32,7 +32,7 @@ inline unsigned lane_of_rank(unsigned mask, unsigned rank) {
 
 namespace cooperative_groups {
 
-// Lanes of one warp: what tiles and coalesced groups share.
+// Lanes of one warp: the base of tiles and coalesced groups.
 class lane_group {
   public:
     unsigned long long size() const { return (unsigned)__builtin_popcount(mask_); }
@@ -87,7 +87,7 @@ class lane_group {
     T take(const T& value, unsigned rank, const char* file, int line) const {
         return cudalab::exchange(mask_, value, cudalab::lane_of_rank(mask_, rank), file, line);
     }
-    // Lanes as bits of ranks.
+    // A mask of lanes as a mask of ranks.
     unsigned packed(unsigned lanes) const {
         unsigned ranks = 0, rank = 0;
         for (unsigned left = mask_; left; left &= left - 1, ++rank)
@@ -153,7 +153,7 @@ class thread_block_tile : public lane_group {
     unsigned thread_rank() const { return cudalab::lane() & (SIZE - 1); }
 };
 
-// Any of the above, its kind decided when the program runs.
+// Any of the above groups, decided at run time.
 class thread_group {
   public:
     thread_group(const thread_block&) : kind_(BLOCK), lanes_(0) {}
@@ -211,7 +211,7 @@ inline thread_block_tile<SIZE, thread_block> tiled_partition(const thread_block&
 template <unsigned SIZE, unsigned PARENT, class P>
 inline thread_block_tile<SIZE, thread_block_tile<PARENT, P>> tiled_partition(
     const thread_block_tile<PARENT, P>& tile) {
-    static_assert(SIZE <= PARENT, "a part is no larger than the whole");
+    static_assert(SIZE <= PARENT, "a part cannot be larger than the whole");
     return {tile.thread_rank() / SIZE, PARENT / SIZE};
 }
 inline coalesced_group tiled_partition(const coalesced_group& group, unsigned size) {

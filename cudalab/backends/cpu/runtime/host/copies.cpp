@@ -1,5 +1,5 @@
-// Copies between host and device, each checked: a pointer of the wrong side, or a range that is
-// longer than its allocation, is an error as it is on a GPU.
+// Copies between host and device. As on a GPU, a pointer to the wrong side, or a range that exceeds
+// its allocation, is an error.
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ namespace cudalab {
 static cudaError_t check_copy(Call& call, const void* target, size_t target_bytes,
                               const void* source, size_t source_bytes, cudaMemcpyKind kind) {
     if ((unsigned)kind > cudaMemcpyDefault)
-        return call.fail(cudaErrorInvalidMemcpyDirection, "%d is no kind of copy", (int)kind);
+        return call.fail(cudaErrorInvalidMemcpyDirection, "%d is not a kind of copy", (int)kind);
     char why[300];
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -27,18 +27,19 @@ static cudaError_t check_copy(Call& call, const void* target, size_t target_byte
     return cudaSuccess;
 }
 
-// A copy between a variable of the device (`offset` bytes from `symbol` on) and `other`.
+// A copy between a device variable (`offset` bytes after `symbol`) and `other`.
 static cudaError_t check_symbol(Call& call, const void* symbol, size_t size, size_t count,
                                 size_t offset, const void* other, bool on_device) {
     if (!is_symbol(symbol))
-        return call.fail(cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
+        return call.fail(cudaErrorInvalidSymbol,
+                         "this is not a __device__ or __constant__ variable");
     if (offset > size || count > size - offset)
         return call.fail(cudaErrorInvalidValue, "%zu bytes at offset %zu of a variable of %zu",
                          count, offset, size);
     char why[300];
     if (count && (on_device ? !reaches(other, count, why, sizeof why)
                             : !is_for_host(other, why, sizeof why)))
-        return call.fail(cudaErrorInvalidValue, "the memory beside the symbol %s", why);
+        return call.fail(cudaErrorInvalidValue, "the other side of the copy %s", why);
     return cudaSuccess;
 }
 
@@ -80,7 +81,8 @@ cudaError_t symbol_address(void** address, const void* symbol, size_t bytes, con
     Call call("cudaGetSymbolAddress", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (!is_symbol(symbol))
-        return call.fail(cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
+        return call.fail(cudaErrorInvalidSymbol,
+                         "this is not a __device__ or __constant__ variable");
     name_variable(symbol, bytes, call.place);
     *address = (void*)symbol;
     return cudaSuccess;
@@ -91,12 +93,13 @@ cudaError_t symbol_size(size_t* size, const void* symbol, size_t bytes, const ch
     Call call("cudaGetSymbolSize", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (!is_symbol(symbol))
-        return call.fail(cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
+        return call.fail(cudaErrorInvalidSymbol,
+                         "this is not a __device__ or __constant__ variable");
     *size = bytes;
     return cudaSuccess;
 }
 
-// The bytes from the first to the last of `height` rows.
+// The number of bytes from the first to the last of `height` rows.
 static size_t extent(size_t pitch, size_t width, size_t height) {
     return height ? pitch * (height - 1) + width : 0;
 }

@@ -1,5 +1,5 @@
-// Half precision: stored in 16 bits, computed in float and rounded to nearest even, as one
-// operation of a GPU is.
+// Half precision: stored in 16 bits, computed in float and rounded to nearest even, like a single
+// operation on a GPU.
 #pragma once
 
 #include "cuda_runtime.h"

@@ -1,5 +1,5 @@
-// What nvcc includes in front of every .cu file, for programs on the CPU device. A kernel file of
-// its own begins with cudalab_cpu.h, which is all that it needs of this.
+// The declarations that nvcc includes before every .cu file, for programs on the CPU device. Kernel
+// files include only cudalab_cpu.h instead.
 #pragma once
 
 #ifdef CUDALAB_CPU
@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-// For cooperative_groups.h: a lab's launches are no cooperative ones.
+// For cooperative_groups.h: a lab's launches are not cooperative.
 namespace cudalab {
 inline unsigned converged_lanes(const char*, int) {
     return __activemask();

@@ -1,8 +1,8 @@
 // Random numbers in kernels: XORWOW (curandState) and Philox4x32-10, with cuRAND's sequences.
 //
-// XORWOW is Marsaglia's xorshift of 160 bits plus a Weyl sequence. A subsequence lies 2^67 numbers
-// behind the one before; the step is linear over bits, so a jump is a product with a matrix.
-// Philox encrypts a counter (Salmon and others, 2011): jumping is counting.
+// XORWOW is Marsaglia's xorshift of 160 bits plus a Weyl sequence. A subsequence begins 2^67
+// numbers after the previous one; the step is linear over bits, so a jump is a product with a
+// matrix. Philox encrypts a counter (Salmon and others, 2011): jumping is counting.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -25,7 +25,7 @@ typedef curandStateXORWOW curandState;
 
 struct curandStatePhilox4_32_10 {
     unsigned counter[4], key[2], output[4];
-    unsigned used;  // of the output
+    unsigned used;  // numbers of the output
     bool has_normal, has_normal_double;
     float normal;
     double normal_double;
@@ -34,7 +34,7 @@ typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 
 namespace cudalab {
 
-// XORWOW's step on its 160 bits, and its powers: column j is what becomes of bit j.
+// XORWOW's step on its 160 bits, and its powers: column j is the image of bit j.
 struct Jump {
     unsigned column[160][5];
     void apply(unsigned v[5]) const {
@@ -148,7 +148,7 @@ inline double curand_uniform_double(State* state) {
     const uint64_t bits = (uint64_t)x ^ ((uint64_t)y << (53 - 32));
     return (double)bits * unit + unit / 2;
 }
-// Box and Muller: two normal numbers at a time, the second is kept for the next call.
+// Box and Muller: two normal numbers at a time, the second is stored for the next call.
 template <class State>
 inline float2 curand_normal2(State* state) {
     const float unit = 2.3283064e-10f, turn = unit * 6.2831855f;

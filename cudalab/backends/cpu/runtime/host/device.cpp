@@ -1,7 +1,7 @@
-// Errors as the runtime API keeps them, the device as programs see it, streams and events.
+// The errors of the runtime API, the properties of the device, streams and events.
 //
-// An error is returned by the call that made it and stays the last error until it is asked for. An
-// error of a running kernel is for good: every later call returns it.
+// The call that causes an error returns it, and it remains the last error until the program reads
+// it. An error in a running kernel is permanent: every later call returns it.
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static thread_local cudaError_t last_error = cudaSuccess;
 static cudaError_t for_good = cudaSuccess;
 
-// The last error of a launch as long as nobody has asked for it. Other calls return theirs.
+// The last error of a launch until the program reads it. Other calls return their own errors.
 static struct Unread {
     cudaError_t error;
     Place place;
@@ -38,11 +38,11 @@ static void at_exit() {
     if (unread.error) {
         char text[700];
         snprintf(text, sizeof text,
-                 "%s:%d: the launch failed and the program never asked cudaGetLastError(): %s "
+                 "%s:%d: the launch failed and the program never called cudaGetLastError(): %s "
                  "(%s): %s",
                  unread.place.file, unread.place.line, cudaGetErrorName(unread.error),
                  cudaGetErrorString(unread.error), unread.why);
-        tell(Told::UNREAD_ERROR, text);
+        report(MessageKind::UNREAD_ERROR, text);
     }
     tell_leaks();
 }
@@ -65,10 +65,10 @@ cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
     va_start(values, why);
     vsnprintf(text, sizeof text, why, values);
     va_end(values);
-    char told[700];
-    snprintf(told, sizeof told, "%s:%d: %s: %s: %s", place.file, place.line, name,
+    char message[700];
+    snprintf(message, sizeof message, "%s:%d: %s: %s: %s", place.file, place.line, name,
              cudaGetErrorName(error), text);
-    tell(Told::FAILED_CALL, told);
+    report(MessageKind::FAILED_CALL, message);
     if (is_launch()) {
         unread.error = error;
         unread.place = place;
@@ -77,10 +77,10 @@ cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
     return last_error = error;
 }
 cudaError_t Call::fail_for_good(cudaError_t error, const char* why) {
-    char told[1400];
-    snprintf(told, sizeof told, "%s:%d: %s: %s", place.file, place.line, cudaGetErrorName(error),
-             why);
-    tell(Told::FAILED_KERNEL, told);
+    char message[1400];
+    snprintf(message, sizeof message, "%s:%d: %s: %s", place.file, place.line,
+             cudaGetErrorName(error), why);
+    report(MessageKind::FAILED_KERNEL, message);
     unread.error = cudaSuccess;
     return last_error = for_good = error;
 }
@@ -91,7 +91,7 @@ static cudaError_t succeed(const char* name, Place place) {
 static cudaError_t check_device(Call& call, int device) {
     if (cudaError_t error = call.pending()) return error;
     if (device != 0)
-        return call.fail(cudaErrorInvalidDevice, "there is one device, 0; asked for %d", device);
+        return call.fail(cudaErrorInvalidDevice, "there is only device 0, not %d", device);
     return cudaSuccess;
 }
 
@@ -296,13 +296,13 @@ cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config, const char
     return succeed("cudaDeviceGetSharedMemConfig", {file, line});
 }
 
-static size_t limits[] = {64 << 10, 1 << 20, 8 << 20};  // of a stack, of printf, of malloc
+static size_t limits[] = {64 << 10, 1 << 20, 8 << 20};  // for stacks, printf, malloc
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, const char* file, int line) {
     Call call("cudaDeviceSetLimit", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if ((unsigned)limit >= sizeof limits / sizeof *limits)
         return call.fail(cudaErrorInvalidValue, "limit %d is not known", (int)limit);
-    if (limit != cudaLimitStackSize) limits[limit] = value;  // stacks have the size they have
+    if (limit != cudaLimitStackSize) limits[limit] = value;  // the size of stacks is fixed
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit, const char* file, int line) {
@@ -340,7 +340,7 @@ cudaError_t cudaProfilerStop() {
     return cudaSuccess;
 }
 
-// ------------------------------------------------------------------ streams: all work is in order
+// ------------------------------------------------------------------ streams: work is done in order
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int,
                                          const char* file, int line) {
@@ -356,7 +356,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
     Call call("cudaStreamDestroy", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
-        return call.fail(cudaErrorInvalidResourceHandle, "the default stream stays");
+        return call.fail(cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
     delete stream;
     return cudaSuccess;
 }
@@ -430,7 +430,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop,
     if (cudaError_t error = call.pending()) return error;
     if (!start || !stop) return call.fail(cudaErrorInvalidResourceHandle, "an event is null");
     if ((start->flags | stop->flags) & cudaEventDisableTiming)
-        return call.fail(cudaErrorInvalidResourceHandle, "an event was made without timing");
+        return call.fail(cudaErrorInvalidResourceHandle, "an event was created without timing");
     if (!start->recorded || !stop->recorded)
         return call.fail(cudaErrorInvalidResourceHandle, "an event was never recorded");
     *ms = (float)(stop->ms - start->ms);

@@ -1,4 +1,4 @@
-// Kernels as the host names them, and launches as far as nothing runs: their limits and arguments.
+// The host's view of kernels: their attributes, and the limits and arguments of their launches.
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -31,11 +31,11 @@ void enlist(Function* function) {
     functions = function;
 }
 
-// The symbols of the program itself, for what the compiler knows and C++ cannot ask.
+// The symbols of the program itself, for sizes that the compiler knows and C++ cannot query.
 struct Symbols {
     const ElfW(Sym) * begin, *end;
     const char* names;
-    uintptr_t base;  // what is added to their values
+    uintptr_t base;  // added to their values
 };
 static const Symbols* program_symbols(const void* inside) {
     static Symbols symbols;
@@ -62,7 +62,7 @@ static const Symbols* program_symbols(const void* inside) {
     return nullptr;
 }
 
-// A kernel's __shared__ variables are thread-local ones of its own: _ZZ<kernel>E<variable>.
+// A kernel's __shared__ variables are thread-local symbols: _ZZ<kernel>E<variable>.
 size_t static_shared(const void* function) {
     const Symbols* symbols = program_symbols(function);
     if (!symbols) return 0;
@@ -117,7 +117,7 @@ cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* addr
     Call call("cudaFuncGetAttributes", {file, line});
     if (cudaError_t error = call.pending()) return error;
     Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is no kernel", address);
+    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
     memset(attributes, 0, sizeof *attributes);
     attributes->sharedSizeBytes = static_shared(*function);
     attributes->maxThreadsPerBlock = function->max_threads ? (int)function->max_threads : 1024;
@@ -131,13 +131,13 @@ cudaError_t set_function_attribute(const void* address, cudaFuncAttribute attrib
     Call call("cudaFuncSetAttribute", {file, line});
     if (cudaError_t error = call.pending()) return error;
     Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is no kernel", address);
+    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return call.fail(cudaErrorInvalidValue, "attribute %d cannot be set", (int)attribute);
     if (value < 0 || (size_t)value + static_shared(*function) > SHARED_OPTIN)
         return call.fail(cudaErrorInvalidValue,
-                         "%d bytes of dynamic shared memory beside %zu static ones: a block has at "
+                         "%d bytes of dynamic shared memory and %zu static ones: a block has at "
                          "most %zu",
                          value, static_shared(*function), SHARED_OPTIN);
     function->dynamic_shared = (size_t)value;
@@ -148,7 +148,7 @@ cudaError_t max_active_blocks(int* blocks, const void* address, int threads, siz
     Call call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", {file, line});
     if (cudaError_t error = call.pending()) return error;
     Function* function = find_function(address);
-    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is no kernel", address);
+    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
     int most = function->max_threads ? (int)function->max_threads : 1024;
     *blocks = 0;
     if (threads <= 0) return call.fail(cudaErrorInvalidValue, "blocks of %d threads", threads);
@@ -159,7 +159,7 @@ cudaError_t max_active_blocks(int* blocks, const void* address, int threads, siz
 
 // ------------------------------------------------------------------ launches
 
-// What the API refuses before a block runs.
+// The errors of a launch that the API reports before a block runs.
 static cudaError_t check_limits(Call& call, const Config& config, Function* function) {
     const dim3 &g = config.grid, &b = config.block;
     uint64_t threads = (uint64_t)b.x * b.y * b.z;
@@ -177,7 +177,7 @@ static cudaError_t check_limits(Call& call, const Config& config, Function* func
             "%zu bytes of __shared__ variables: nvcc compiles no kernel with more than "
             "%zu",
             static_shared(*function), SHARED_DEFAULT);
-    size_t limit = SHARED_DEFAULT;  // of a kernel that nobody knows: that of any
+    size_t limit = SHARED_DEFAULT;  // the default, for an unknown kernel
     if (function && config.shared) limit = most_dynamic_shared(*function);
     for (Function* each = functions; each && !function; each = (Function*)each->next)
         if (each->dynamic_shared != Function::NONE && each->dynamic_shared > limit)
@@ -185,11 +185,11 @@ static cudaError_t check_limits(Call& call, const Config& config, Function* func
     if (config.shared > limit)
         return call.fail(cudaErrorInvalidValue,
                          "%zu bytes of dynamic shared memory: the limit is %zu, "
-                         "cudaFuncSetAttribute raises it to %zu at most",
+                         "cudaFuncSetAttribute can raise it to %zu",
                          config.shared, limit, SHARED_OPTIN);
     if (function && function->max_threads && threads > function->max_threads)
         return call.fail(cudaErrorInvalidValue,
-                         "blocks of %llu threads: __launch_bounds__ promises at most %u",
+                         "blocks of %llu threads: __launch_bounds__ allows at most %u",
                          (unsigned long long)threads, function->max_threads);
     uint64_t blocks = (uint64_t)g.x * g.y * g.z;
     if (config.cooperative) {
@@ -197,7 +197,7 @@ static cudaError_t check_limits(Call& call, const Config& config, Function* func
         uint64_t most = resident_blocks((unsigned)threads, shared) * MULTIPROCESSORS;
         if (blocks > most)
             return call.fail(cudaErrorCooperativeLaunchTooLarge,
-                             "%llu blocks, %llu of this size fit the device at once",
+                             "%llu blocks, %llu of this size fit on the device at once",
                              (unsigned long long)blocks, (unsigned long long)most);
     }
     return cudaSuccess;
@@ -234,7 +234,7 @@ cudaError_t launch_function(const void* address, const Config& config, void** ar
     const Function* function = find_function(address);
     if (!function) {
         Call call("launch", {config.file, config.line});
-        return call.fail(cudaErrorInvalidResourceHandle, "%p is no kernel", address);
+        return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
     }
     unsigned count = function->kernel.num_params;
     void** with_closure = (void**)alloca((count + 1) * sizeof *args);

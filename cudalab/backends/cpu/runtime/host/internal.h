@@ -1,4 +1,4 @@
-// What the parts of the host side share: memory.cpp, device.cpp and launch.cpp.
+// Declarations shared by the parts of the host side: memory.cpp, device.cpp and launch.cpp.
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +12,7 @@ struct Place {
     int line;
 };
 
-// One call of the API: holds the lock, knows where it was called, records what it returns.
+// One call of the API: holds the lock, knows the caller's line, and records the returned error.
 class Call {
   public:
     Call(const char* name, Place place);
@@ -20,10 +20,10 @@ class Call {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    // The error that an earlier kernel left behind, which every call returns, or cudaSuccess.
+    // The permanent error of an earlier kernel, which every call returns, or cudaSuccess.
     cudaError_t pending() const;
     cudaError_t fail(cudaError_t error, const char* why, ...) __attribute__((format(printf, 3, 4)));
-    // For errors that end the device's work: said on stderr at once.
+    // For errors that end the device's work: reported on stderr at once.
     cudaError_t fail_for_good(cudaError_t error, const char* why);
 
     bool is_launch() const { return name[0] == 'l'; }
@@ -43,7 +43,7 @@ struct Allocation {
     Place place;
 };
 
-// While one lives, device memory can be read and written; otherwise a touch is a fault.
+// While an object exists, device memory can be read and written; otherwise any access faults.
 class Access {
   public:
     Access();
@@ -52,21 +52,22 @@ class Access {
 
 size_t device_bytes();  // its size: CUDALAB_DEVICE_MEMORY, or half of the machine's memory
 size_t free_bytes();
-// The live allocation that holds the address, its end included; null when there is none.
+// The live allocation that contains the address or ends there, or null.
 const Allocation* find_allocation(const void* address);
-bool is_device_address(const void* address);  // of the arena or of a device variable
+bool is_device_address(const void* address);  // in the arena or a device variable
 struct Section {
     const char *begin, *end;
 };
 void know_variables(Section device, Section managed);
 Section device_variables();
 bool is_symbol(const void* address);  // a __device__, __constant__ or __managed__ variable
-void name_variable(const void* address, size_t bytes, Place place);  // its address is known now
-// Whether `bytes` from there on lie in one allocation that the device can reach; if not, why.
+void name_variable(const void* address, size_t bytes,
+                   Place place);  // called when its address is known
+// Whether `bytes` from `pointer` lie in one allocation that the device can access; if not, why.
 bool reaches(const void* pointer, size_t bytes, char* why, size_t size);
 // Whether the host may read or write there: anything but device memory; if not, why.
 bool is_for_host(const void* pointer, char* why, size_t size);
-// Why a kernel may not follow this pointer, or null when it may.
+// Why a kernel may not dereference this pointer, or null if it may.
 const char* why_not_for_kernels(const void* pointer, char* text, size_t size);
 void describe_device_address(const void* address, char* text, size_t size);
 void free_all();
@@ -84,17 +85,17 @@ void watch_for_crashes();                                           // the signa
 bool in_kernel();                                                   // whether this thread runs one
 void refuse_in_kernel(const Config& config, const Kernel& kernel);  // a launch from a kernel
 cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args);
-// Memory that kernels may use from now on, no more, and that has got values.
+// Memory that kernels may use from now on, may no longer use, and that has been written.
 void watch_memory(const Allocation& memory, size_t guard);
 void unwatch_memory(const Allocation& memory);
 void memory_written(const void* address, size_t bytes);
-// What the person at the terminal may want to know.
-enum class Told { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL };
-void tell(Told what, const char* text);
+// A message for the user.
+enum class MessageKind { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL };
+void report(MessageKind what, const char* text);
 
-// ------------------------------------------------------------------ the device, as it is described
+// ------------------------------------------------------------------ the device's properties
 
-const unsigned MULTIPROCESSORS = 16;  // the same on every machine, so that programs act alike
+const unsigned MULTIPROCESSORS = 16;  // the same on every machine, so that programs behave alike
 const unsigned THREADS_PER_MULTIPROCESSOR = 2048, BLOCKS_PER_MULTIPROCESSOR = 32;
 const size_t SHARED_PER_MULTIPROCESSOR = 228 << 10, SHARED_OPTIN = 227 << 10,
              SHARED_DEFAULT = 48 << 10, SHARED_RESERVED = 1 << 10;

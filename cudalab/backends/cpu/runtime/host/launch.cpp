@@ -1,8 +1,7 @@
-// Runs grids, and takes care of what happens when a kernel crashes.
+// Runs grids, and handles kernels that crash.
 //
 // A grid runs to its end before the launch returns. runtime.cpp runs it; it is part of this file's
-// translation unit, because an error in a kernel of a program must leave the block, not the
-// process.
+// translation unit, because an error in a program's kernel must end the block, not the process.
 
 // clang-format off
 #include "internal.h"
@@ -30,10 +29,10 @@ namespace cudalab {
 // ------------------------------------------------------------------ crashes
 
 static char executable[4096];
-static cudaError_t crash_error;  // of the kernel that failed
+static cudaError_t crash_error;  // the error of the kernel that failed
 
-// Whether a line as addr2line names it, such as "a.cu:12", is in one of the program's own
-// files: neither the system's nor this runtime's, parts of which the compiler inlines.
+// Whether a line from addr2line, such as "a.cu:12", is in one of the program's own files and not in
+// the system's or this runtime's, parts of which the compiler inlines.
 static bool is_own_line(const char* line) {
     for (const char* foreign : {"??", "/usr/include/", "/usr/local/include/", "/usr/lib/"})
         if (!strncmp(line, foreign, strlen(foreign))) return false;
@@ -42,7 +41,7 @@ static bool is_own_line(const char* line) {
     return *line != 0;
 }
 
-// Which of the program's own lines an address of its code comes from; "" when it comes from none.
+// The line of the program's own files that an address of its code comes from, or "".
 static void find_line(const void* pc, char* text, size_t size) {
     text[0] = 0;
     Dl_info program;
@@ -87,7 +86,7 @@ static void find_line(const void* pc, char* text, size_t size) {
     snprintf(text, size, "%s", line);
 }
 
-// The instruction at which a signal arrived; null where this is not known how to tell.
+// The instruction at which a signal arrived; null on processors that are not supported.
 static const char* interrupted_at(const void* context) {
 #if defined(__x86_64__)
     return (const char*)((const ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
@@ -104,7 +103,7 @@ static void where_crashed(const void* context, char* text, size_t size) {
     int count = backtrace(frames, 32);
     const char* interrupted = interrupted_at(context);
     Dl_info own, other;
-    bool behind = false;  // the frames in front belong to the handler
+    bool behind = false;  // the frames before it belong to the handler
     text[0] = 0;
     if (!dladdr((void*)where_crashed, &own)) return;
     for (int i = 0; i < count; ++i) {
@@ -134,11 +133,11 @@ static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* c
     if (signal == SIGFPE) {
         snprintf(what, sizeof what, "integer division by zero (a GPU would give a wrong number)");
     } else if (signal == SIGILL || signal == SIGTRAP) {
-        snprintf(what, sizeof what, "__trap(), or code that cannot be reached");
+        snprintf(what, sizeof what, "__trap(), or unreachable code");
     } else if (address - stacks < MAX_THREADS * FIBER_STACK + BLOCK_STACK) {
         crash_error = cudaErrorIllegalAddress;
         snprintf(what, sizeof what,
-                 "stack overflow: local variables and recursion have %zu KB a thread",
+                 "stack overflow: local variables and recursion have %zu KB per thread",
                  FIBER_STACK >> 10);
     } else if (!address) {
         // The processor gives no address for a misaligned access.
@@ -146,8 +145,8 @@ static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* c
             info->si_code == SEGV_MAPERR ? cudaErrorIllegalAddress : cudaErrorMisalignedAddress;
         snprintf(what, sizeof what,
                  crash_error == cudaErrorIllegalAddress
-                     ? "a null pointer is followed"
-                     : "a misaligned or impossible address is followed");
+                     ? "a null pointer is dereferenced"
+                     : "a misaligned or invalid address is dereferenced");
     } else {
         crash_error = cudaErrorIllegalAddress;
         int used = snprintf(what, sizeof what, "access to address %p", info->si_addr);
@@ -161,14 +160,14 @@ static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* c
     fail(w, "thread (%u,%u,%u): %s%s", t.x, t.y, t.z, place, what);
 }
 
-// Host code has followed a device pointer: says so, and lets the signal end the program.
+// Reports that host code has dereferenced a device pointer, and lets the signal end the program.
 static void host_touched_device(siginfo_t* info, const void* context) {
     char place[300], what[300], text[800];
     where_crashed(context, place, sizeof place);
     describe_device_address(info->si_addr, what, sizeof what);
     int length = snprintf(text, sizeof text,
-                          "cudalab: %shost code follows the device pointer %p: %s\n"
-                          "         host and device memory are apart: copy with cudaMemcpy, or "
+                          "cudalab: %shost code dereferences the device pointer %p: %s\n"
+                          "         host and device memory are separate: copy with cudaMemcpy, or "
                           "allocate with cudaMallocManaged\n",
                           place, info->si_addr, what);
     if (write(2, text, (size_t)length) < 0) return;
@@ -190,7 +189,7 @@ void watch_for_crashes() {
     ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
     if (length > 0) executable[length] = 0;
     void* frame;
-    backtrace(&frame, 1);  // loads what it needs: a signal handler must not
+    backtrace(&frame, 1);  // loads its library now: a signal handler must not
     static char stack[64 << 10];
     stack_t alternate;
     memset(&alternate, 0, sizeof alternate);
@@ -217,13 +216,13 @@ static unsigned os_threads() {  // CUDALAB_THREADS, or every core
 static bool start_workers() {
     static bool started = [] {
         if (cudalab_start((int)os_threads(), 2) != 0) return false;
-        watch_for_crashes();  // in place of what cudalab_start has set
+        watch_for_crashes();  // replaces the handlers of cudalab_start
         return true;
     }();
     return started;
 }
 
-// More OS threads, so that as many blocks can run at once. They join through an empty launch.
+// Adds OS threads, so that more blocks can run at once. They join through an empty launch.
 static bool grow_pool(uint64_t workers) {
     if ((uint64_t)pool.workers >= workers) return true;
     sigset_t all, before;
@@ -258,7 +257,7 @@ static struct GridBarrier {
 } grid_barrier;
 
 static thread_local bool block_has_passed;
-static thread_local uint64_t last_launch;  // one that failed may have left the other variable set
+static thread_local uint64_t last_launch;  // a failed launch may have left the other variable set
 
 static void wait_for_grid(Worker& w, const char* file, int line) {
     GridBarrier& barrier = grid_barrier;
@@ -276,7 +275,7 @@ static void wait_for_grid(Worker& w, const char* file, int line) {
         until.tv_nsec += 50000000;
         if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, ++until.tv_sec;
         if (pthread_cond_timedwait(&barrier.opened, &barrier.mutex, &until) == 0) continue;
-        // OS threads that have left will not come: their blocks have ended.
+        // OS threads that have left will not arrive: their blocks have ended.
         hopeless = __atomic_load_n(&pool.launch.failed, __ATOMIC_RELAXED) ||
                    (uint64_t)__atomic_load_n(&pool.running, __ATOMIC_RELAXED) <= barrier.arrived;
     }
@@ -309,7 +308,7 @@ void sync_grid(const char* file, int line) {
     block_has_passed = false;
 }
 
-// The lanes of the warp that come to this line before any of them can do something else.
+// The lanes of the warp that arrive at this line together.
 unsigned converged_lanes(const char* file, int line) {
     Worker& w = *worker;
     if (!w.fibers) promote(w);
@@ -329,10 +328,10 @@ void watch_memory(const Allocation&, size_t) {}
 void unwatch_memory(const Allocation&) {}
 void memory_written(const void*, size_t) {}
 
-// Leaks, and calls whose result the program has, are told only if somebody asks for them.
-void tell(Told what, const char* text) {
-    if (what == Told::LEAK && !getenv("CUDALAB_LEAKS")) return;
-    if (what == Told::FAILED_CALL && !getenv("CUDALAB_ERRORS")) return;
+// Leaks, and failed calls whose result the program can check, are reported only on request.
+void report(MessageKind what, const char* text) {
+    if (what == MessageKind::LEAK && !getenv("CUDALAB_LEAKS")) return;
+    if (what == MessageKind::FAILED_CALL && !getenv("CUDALAB_ERRORS")) return;
     fprintf(stderr, "cudalab: %s\n", text);
 }
 

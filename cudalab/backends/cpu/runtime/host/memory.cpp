@@ -1,6 +1,6 @@
-// Device memory is a range of addresses of its own, which nobody can touch except kernels and the
-// API's own copies: outside of them its pages have no access rights, so that host code that
-// follows a device pointer is stopped there (launch.cpp says what it did).
+// Device memory is a separate range of addresses. Its pages are accessible only while a kernel or a
+// copy of the API runs, so host code that dereferences a device pointer is stopped there
+// (launch.cpp reports it).
 
 #include <link.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 namespace cudalab {
 
 static const size_t ALIGNMENT = 256, GAP = 256, PAGE = 4096, PITCH = 512;
-// Access rights are set for whole huge pages: a change costs a thousandth of that for small ones.
+// Access rights are set for whole huge pages, at a thousandth of the cost for small ones.
 static const size_t HUGE_PAGE = 2 << 20;
 
 typedef std::map<uintptr_t, Allocation> Allocations;
@@ -24,10 +24,10 @@ static struct Memory {
     char* arena;
     size_t size, used, high_water;     // high_water: pages up to there have been handed out
     Allocations live;                  // of every kind
-    Allocations freed;                 // device memory that was given back, until it is reused
+    Allocations freed;                 // freed device memory, until it is reused
     std::map<uintptr_t, size_t> free;  // ranges below high_water
     Section device, managed;           // of the program's variables
-    unsigned access;                   // how many Access objects there are
+    unsigned access;                   // number of Access objects
 }& memory = *new Memory();             // never destroyed: other exit handlers may still use it
 
 static size_t round_up(size_t n, size_t to) {
@@ -45,7 +45,7 @@ size_t device_bytes() {
                 if ((*unit & ~0x20) == *u) break;
             }
             if (unit == text || value < PAGE || (*unit && unit[1])) {
-                fprintf(stderr, "CUDALAB_DEVICE_MEMORY=%s: no size such as 512M or 2G\n", text);
+                fprintf(stderr, "CUDALAB_DEVICE_MEMORY=%s: not a size such as 512M or 2G\n", text);
                 _exit(125);  // the program could not be started
             }
             return (size_t)value / PAGE * PAGE;
@@ -72,7 +72,7 @@ Access::~Access() {
     if (--memory.access == 0) set_access(PROT_NONE);
 }
 
-// ------------------------------------------------------------------ what an address is
+// ------------------------------------------------------------------ the meaning of an address
 
 static const Allocation* find_in(const Allocations& map, uintptr_t address, bool with_end) {
     Allocations::const_iterator next = map.upper_bound(address);
@@ -152,12 +152,12 @@ void describe_device_address(const void* pointer, char* text, size_t size) {
     }
     if (next != memory.live.end() && in_arena(next->first)) {
         const Allocation& behind = next->second;
-        snprintf(text, size, "it is %zu bytes in front of the %zu allocated at %s:%d",
+        snprintf(text, size, "it is %zu bytes before the %zu allocated at %s:%d",
                  (size_t)(behind.begin - address), behind.bytes, behind.place.file,
                  behind.place.line);
         return;
     }
-    snprintf(text, size, "no allocation holds it");
+    snprintf(text, size, "no allocation contains it");
 }
 
 const char* why_not_for_kernels(const void* pointer, char* text, size_t size) {
@@ -170,7 +170,7 @@ const char* why_not_for_kernels(const void* pointer, char* text, size_t size) {
     } else if (is_variable(pointer)) {
         snprintf(text, size,
                  "is the host's name of a __device__ or __constant__ variable: kernels use the "
-                 "variable itself, or what cudaGetSymbolAddress gives");
+                 "variable itself, or the address from cudaGetSymbolAddress");
     } else if (is_code(pointer)) {
         return nullptr;  // a device function
     } else {
@@ -190,7 +190,7 @@ bool reaches(const void* pointer, size_t bytes, char* why, size_t size) {
                      "is a __device__ or __constant__ variable: cudaMemcpyToSymbol and "
                      "cudaMemcpyFromSymbol copy those");
         else if (in_arena((uintptr_t)pointer)) {
-            int used = snprintf(why, size, "is no device memory: ");
+            int used = snprintf(why, size, "is not device memory: ");
             describe_device_address(pointer, why + used, size - (size_t)used);
         } else
             snprintf(why, size, "is host memory (%p)", pointer);
@@ -198,8 +198,8 @@ bool reaches(const void* pointer, size_t bytes, char* why, size_t size) {
     }
     size_t left = in->begin + in->bytes - (uintptr_t)pointer;
     if (bytes <= left) return true;
-    snprintf(why, size, "has %zu bytes left of the %zu allocated at %s:%d, %zu are copied", left,
-             in->bytes, in->place.file, in->place.line, bytes);
+    snprintf(why, size, "has %zu bytes left of the %zu allocated at %s:%d, but %zu are copied",
+             left, in->bytes, in->place.file, in->place.line, bytes);
     return false;
 }
 
@@ -228,12 +228,12 @@ static bool reserve_arena() {
 #endif
     memory.arena = arena;
     memory.size = size;
-    memory.high_water = PAGE;  // the first page stays empty: free() looks in front of its pointer
+    memory.high_water = PAGE;  // the first page stays empty: free() reads before its pointer
     watch_for_crashes();
     return true;
 }
 
-// The first free range that is long enough; what lies above high_water is one more range.
+// The first free range that is long enough; the memory above high_water is one more range.
 static uintptr_t take(size_t bytes) {
     for (auto range = memory.free.begin(); range != memory.free.end(); ++range) {
         if (range->second < bytes) continue;
@@ -285,12 +285,12 @@ static cudaError_t allocate(Call& call, void** pointer, size_t bytes) {
     size_t needed = round_up(bytes, ALIGNMENT) + GAP;
     if (needed < bytes || !reserve_arena() || needed > memory.size - memory.used)
         return call.fail(cudaErrorMemoryAllocation,
-                         "%zu bytes asked for, %zu of the device's %zu are free", bytes,
+                         "%zu bytes requested, but %zu of the device's %zu are free", bytes,
                          free_bytes(), device_bytes());
     uintptr_t begin = take(needed);
     if (!begin)
         return call.fail(cudaErrorMemoryAllocation,
-                         "%zu bytes asked for, no range of the free memory is that long", bytes);
+                         "%zu bytes requested, but no free range is that long", bytes);
     memory.used += needed;
     auto stale = memory.freed.lower_bound(begin);
     if (stale != memory.freed.begin()) --stale;
@@ -308,7 +308,7 @@ static cudaError_t allocate_shared_with_host(Call& call, void** pointer, size_t 
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
     if (posix_memalign(pointer, PAGE, round_up(bytes, PAGE)) != 0)
-        return call.fail(cudaErrorMemoryAllocation, "%zu bytes asked for", bytes);
+        return call.fail(cudaErrorMemoryAllocation, "%zu bytes requested", bytes);
     if (kind == Kind::MANAGED) memset(*pointer, 0, bytes);
     uintptr_t begin = (uintptr_t)*pointer;
     watch_memory(memory.live[begin] = {begin, bytes, kind, flags, call.place}, 0);
@@ -368,7 +368,7 @@ void tell_leaks() {
                  left.kind == Kind::DEVICE    ? "device"
                  : left.kind == Kind::MANAGED ? "managed"
                                               : "pinned");
-        tell(Told::LEAK, text);
+        report(MessageKind::LEAK, text);
     }
 }
 
@@ -438,7 +438,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags, const 
     Call call("cudaHostRegister", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (!pointer || !bytes || is_device_address(pointer))
-        return call.fail(cudaErrorInvalidValue, "%zu bytes at %p are no host memory", bytes,
+        return call.fail(cudaErrorInvalidValue, "%zu bytes at %p are not host memory", bytes,
                          pointer);
     if (find_in(memory.live, (uintptr_t)pointer, false))
         return call.fail(cudaErrorHostMemoryAlreadyRegistered, "%p is registered", pointer);
@@ -463,7 +463,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned, const 
     if (cudaError_t error = call.pending()) return error;
     const Allocation* in = find_in(memory.live, (uintptr_t)host, false);
     if (!device || !in || (in->kind != Kind::PINNED && in->kind != Kind::REGISTERED))
-        return call.fail(cudaErrorInvalidValue, "%p is no pinned host memory", host);
+        return call.fail(cudaErrorInvalidValue, "%p is not pinned host memory", host);
     *device = host;
     return cudaSuccess;
 }
@@ -473,7 +473,7 @@ cudaError_t cudaHostGetFlags(unsigned* flags, void* host, const char* file, int 
     if (cudaError_t error = call.pending()) return error;
     const Allocation* in = find_in(memory.live, (uintptr_t)host, false);
     if (!flags || !in || in->kind != Kind::PINNED)
-        return call.fail(cudaErrorInvalidValue, "%p is no pinned host memory", host);
+        return call.fail(cudaErrorInvalidValue, "%p is not pinned host memory", host);
     *flags = in->flags | cudaHostAllocMapped;
     return cudaSuccess;
 }
@@ -504,7 +504,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     return cudaSuccess;
 }
 
-// Hints: managed memory is one memory here.
+// Hints have no effect: there is only one managed memory.
 static cudaError_t check_managed(Call& call, const void* pointer, size_t bytes) {
     if (cudaError_t error = call.pending()) return error;
     const Allocation* in = find_in(memory.live, (uintptr_t)pointer, false);

@@ -1,4 +1,4 @@
-// Runs grids under the instrument of check mode, which Python controls, in place of launch.cpp.
+// Runs grids in check mode, controlled by Python; takes the place of launch.cpp.
 
 #include <map>
 
@@ -16,7 +16,7 @@ void cudalab_grid_barrier();
 
 namespace cudalab {
 
-// What Python is told about a launch, and about memory that kernels may use.
+// The description of a launch, and of memory that kernels may use, for Python.
 struct ObservedLaunch {
     const Kernel* kernel;
     void* const* args;
@@ -65,7 +65,7 @@ void memory_written(const void* address, size_t bytes) {
         cudalab_check_written(in->region, (uintptr_t)address - in->begin, bytes);
 }
 
-void tell(Told what, const char* text) {
+void report(MessageKind what, const char* text) {
     teller((int)what, text);
 }
 void watch_for_crashes() {}
@@ -112,7 +112,7 @@ extern "C" void cudalab_observe(Observer on_launch, Teller on_news, int detect) 
 extern "C" void cudalab_variables(Visitor visit) {
     for_each_variable(device_variables(), visit);
 }
-// The memory that holds an address, or null.
+// The allocation that contains an address, or null.
 extern "C" const ObservedMemory* cudalab_observed_memory(const void* address) {
     return find_observed(address);
 }

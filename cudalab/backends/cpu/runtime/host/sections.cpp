@@ -1,5 +1,5 @@
-// Linked last into a program: where its variables of the device are. The last page ends their
-// section at the end of a page, so that access rights can be set for all of it and nothing else.
+// Linked last into a program, to end the section of its device variables at the end of a page, so
+// that access rights can be set for this section alone.
 
 #include "internal.h"
 

@@ -1,9 +1,9 @@
-// sinf and cosf in kernels: the same steps as on a GPU, and so the same bits. Host code keeps the
-// host's, whose last bits differ.
+// sinf and cosf in kernels, in the same steps as on a GPU and so with the same bits. Host code
+// keeps the host's functions, whose last bits differ.
 //
-// The argument less a multiple of pi/2 goes into one of two polynomials; which one, and the sign,
-// is told by the multiple's last two bits. Every constant is a float of its own, and every fmaf
-// rounds once: neither may be written in another way.
+// The argument minus a multiple of pi/2 goes into one of two polynomials; the multiple's last two
+// bits select the polynomial and the sign. Every constant is a separate float, and every fmaf
+// rounds once: neither may be written differently.
 
 #include <dlfcn.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-static const float LARGEST = 105615;  // up to there pi/2 in three floats is long enough
+static const float LARGEST = 105615;  // up to here pi/2 in three floats is precise enough
 
 static uint32_t bits_of(float x) {
     uint32_t bits;
@@ -20,7 +20,7 @@ static uint32_t bits_of(float x) {
     return bits;
 }
 
-// A large argument less `quadrant` times pi/2: 2/pi has as many bits as it takes.
+// A large argument minus `quadrant` times pi/2, with as many bits of 2/pi as are needed.
 static float reduce_large(float x, int& quadrant) {
     static const uint32_t two_over_pi[] = {0x3c439041, 0xdb629599, 0xf534ddc0,
                                            0xfc2757d1, 0x4e441529, 0xa2f9836e};
@@ -76,7 +76,7 @@ static float sine_of(float x, int quarters) {
     return quadrant & 2 ? fmaf(sine, -1.0f, 0.0f) : sine;
 }
 
-// One that the host's side calls, by its name.
+// The C library's function of this name, for the host code.
 typedef float (*Function)(float);
 static Function of_host(const char* name) {
     return (Function)dlsym(RTLD_DEFAULT, name);
@@ -90,8 +90,7 @@ static float cosine(float x) {
     return cudalab::in_kernel() ? sine_of(x, 1) : function(x);
 }
 
-// They take the C library's place in this program alone, whose own the host's side asks for by
-// name.
+// They replace the C library's functions in this program; host code gets those by name.
 #define IN_PLACE_OF(name) asm(#name) __attribute__((visibility("hidden")))
 extern "C" {
 float cudalab_sinf(float x) IN_PLACE_OF(sinf);
@@ -104,7 +103,8 @@ float cudalab_sinf(float x) {
 float cudalab_cosf(float x) {
     return cosine(x);
 }
-void cudalab_sincosf(float x, float* of_sine, float* of_cosine) {  // what compilers make of both
+void cudalab_sincosf(float x, float* of_sine,
+                     float* of_cosine) {  // compilers combine both into this
     *of_sine = sine(x);
     *of_cosine = cosine(x);
 }

@@ -8,7 +8,7 @@ namespace cooperative_groups {
 template <class Group, class T, class Op>
 inline T reduce(const Group& group, T value, Op op, CUDALAB_HERE) {
     const unsigned rank = (unsigned)group.thread_rank();
-    // Halves are folded, an odd one in the middle stays; in the end the first rank tells all.
+    // Folds halves, leaving an odd one in the middle; at the end the first rank shares the result.
     for (unsigned left = (unsigned)group.size(); left > 1;) {
         const unsigned half = (left + 1) / 2;
         const T other = group.shfl(value, rank + half < left ? rank + half : rank, file, line);

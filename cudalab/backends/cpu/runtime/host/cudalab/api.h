@@ -1,4 +1,4 @@
-// The CUDA runtime API. Every function knows the line it is called from.
+// The CUDA runtime API. Every function knows the line of its caller.
 #pragma once
 
 #include "launch.h"
@@ -19,8 +19,7 @@ struct cudaLaunchConfig_t {
 
 #pragma GCC visibility push(default)
 namespace cudalab {
-// A cudaError_t function on the device side of the fence, named in messages as the program names
-// it.
+// A cudaError_t function of the device's side; messages use the program's name for it.
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* function, CUDALAB_HERE);
 cudaError_t set_function_attribute(const void* function, cudaFuncAttribute attribute, int value,
                                    CUDALAB_HERE);
@@ -180,7 +179,7 @@ inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
     return {x, y, z};
 }
 
-// ------------------------------------------------------------------ variables of the device
+// ------------------------------------------------------------------ device variables
 
 template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* source, size_t count,

@@ -1,5 +1,5 @@
-// What kernels see, as whole programs need it: cudalab_cpu.h with names that a host function may
-// use for something of its own, such as `dim3 blockDim(16, 16);`.
+// The built-ins of kernels for whole programs: cudalab_cpu.h, with names that host functions may
+// also use for variables of their own, such as `dim3 blockDim(16, 16);`.
 #pragma once
 
 #include <time.h>
@@ -7,7 +7,7 @@
 #define clock cudalab_clock_ns  // the host's clock() is a function of <time.h>
 #include "../../cudalab_cpu.h"
 #undef clock
-#undef __noinline__  // libstdc++ says __attribute__((__noinline__)); the rewriter sees to ours
+#undef __noinline__  // libstdc++ says __attribute__((__noinline__)); the rewriter handles ours
 
 // Variables instead of macros: a local variable or a member of the same name hides them, as it
 // does under nvcc. They are the fields of cudalab::current under other names (host.cpp).
@@ -26,11 +26,11 @@ CUDALAB_BUILTIN(dim3, gridDim);
 #undef CUDALAB_BUILTIN
 static constexpr int warpSize = 32;
 
-// Variables of the device lie together, so that the host's hands can be kept off them.
+// Device variables lie together, so that they can be protected from the host.
 #define CUDALAB_DEVICE_DATA __attribute__((section("cudalab_device")))
 #define CUDALAB_MANAGED_DATA __attribute__((section("cudalab_managed")))
 
-// For cooperative_groups.h; the lanes are those that come here together, not the caller alone.
+// For cooperative_groups.h; the lanes are those that arrive here together, not only the caller.
 namespace cudalab {
 unsigned converged_lanes(const char* file, int line);
 bool in_cooperative_launch();

@@ -1,4 +1,4 @@
-// kernel<<<grid, block, shared, stream>>>(arguments), as the rewriter says it:
+// kernel<<<grid, block, shared, stream>>>(arguments), in the rewriter's form:
 // cudalab::launch(kernel, call, "kernel", cudalab::Config(grid, block, shared, stream))(arguments)
 #pragma once
 
@@ -27,14 +27,14 @@ struct Function {
     Kernel kernel;                 // its closure, the last argument, is the address
     unsigned max_threads;          // __launch_bounds__, or 0
     size_t dynamic_shared = NONE;  // the limit that cudaFuncSetAttribute has set
-    size_t static_shared = NONE;   // of its variables, once somebody has asked
+    size_t static_shared = NONE;   // bytes of its variables, once they are known
     const Function* next = nullptr;
     static const size_t NONE = ~(size_t)0;
 };
-void enlist(Function* function);  // twice is once
+void enlist(Function* function);  // calling it again has no effect
 Function* find_function(const void* address);
 
-// Runs the grid to its end. `args` are the parameters' addresses and, behind them, the closure's.
+// Runs the grid to its end. `args` are the parameters' addresses and, after them, the closure's.
 void run(const Config& config, const Kernel& kernel, const void* address, void* const* args);
 
 // One kernel with parameters P, called through a closure F so that its body can be inlined.
@@ -107,7 +107,7 @@ inline AnyCall<F> launch(F call, const char* name, Config config) {
     return {call, name, config};
 }
 
-// A kernel as the rewriter writes it down behind its definition.
+// The object that the rewriter adds after a kernel's definition.
 template <class... P>
 struct Enlisted : Function {
     Enlisted(void (*kernel_)(P...), const char* name, unsigned max_threads_ = 0) {

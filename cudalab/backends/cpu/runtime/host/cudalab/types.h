@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-// Every error that the CPU device gives, and those that programs name: number, words.
+// The errors that the CPU device returns, and those that programs name: number, text.
 #define CUDALAB_ERRORS(X)                                                                   \
     X(cudaSuccess, 0, "no error")                                                           \
     X(cudaErrorInvalidValue, 1, "invalid argument")                                         \
