@@ -401,6 +401,12 @@ def test_constants(device):
         device.constant(module, "nothing_such")
 
 
+@pytest.mark.parametrize(("name", "value"), [("shared_bytes", 32), ("first_power", 1 << 20)])
+def test_a_module_tells_the_host_what_its_variables_begin_with(device, name, value):
+    module = load(device, "constants.cu")
+    assert device.to_host(device.constant(module, name)).view(np.uint32)[0] == value
+
+
 def test_printing(device, capfd):
     module = load(device, "printing.cu")
     device.launch(module["print_place"], 2, 2, np.float64(1.5))

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
 
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;{]*;")
-_SYMBOL = re.compile(
-    r"^[ \t]*(?:__constant__|__device__)\s[^;(){}=]*?\b(?P<name>\w+)\s*(?:\[[^;={]*\]\s*)?(?:=|;)",
+_SYMBOL = re.compile(  # after extern "C", whose literal is blanked, only with an initializer
+    r"^[ \t]*(?:extern\s+(?=[^;]*=))?(?:__constant__|__device__)\s[^;(){}=]*?"
+    r"\b(?P<name>\w+)\s*(?:\[[^;={]*\]\s*)?(?:=|;)",
     re.MULTILINE,
 )
 

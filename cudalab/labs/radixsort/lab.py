@@ -55,8 +55,8 @@ class RadixSort(KeySort):
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> Sequence[str] | None:
         """On a GPU: sweeps for more keys or pairs than can be split, and for few pairs."""
-        least, most = (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS) if is_pairs(case) else (0, MAX_SPLIT)
-        split = least <= inputs.params["n"] <= most
+        fewest, most = (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS) if is_pairs(case) else (0, MAX_SPLIT)
+        split = fewest <= inputs.params["n"] <= most
         return None if split or emulated(device) else ("onesweep",)
 
     def read(self, stream: InputStream, case: Case) -> Inputs:

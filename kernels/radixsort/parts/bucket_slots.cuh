@@ -16,7 +16,7 @@ struct Slots {
     unsigned failed;            // 1 if slots cannot sort the keys
     unsigned items[MAX_SLOTS];  // the keys of each bucket, with those left out
     unsigned
-        beyond[MAX_SLOTS];  // a key that was left out; its top bit, which its bucket tells, is set
+        beyond[MAX_SLOTS];  // a key that was left out, its top bit set: all of a bucket share that
 
     __device__ void require(bool fits) {
         if (!fits) *(volatile unsigned*)&failed = 1;

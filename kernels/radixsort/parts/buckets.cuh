@@ -32,17 +32,18 @@ __constant__ unsigned buckets_bytes = sizeof(Buckets);  // for the host
 
 // Whether all loaded keys that are in the bucket of the last one are equal to it.
 template <class BucketOf>
-__device__ inline bool alike_in_bucket(const Vector (&loaded)[LOADS], const BucketOf& bucket_of) {
+__device__ inline bool are_equal_in_bucket(const Vector (&loaded)[LOADS],
+                                           const BucketOf& bucket_of) {
     const Bits last = ordered_bits(loaded[LOADS - 1].items[VECTOR_ITEMS - 1]);
-    bool alike = true;
+    bool equal = true;
 #pragma unroll
     for (unsigned load = 0; load < LOADS; ++load)
 #pragma unroll
         for (unsigned k = 0; k < VECTOR_ITEMS; ++k) {
             const Bits key = ordered_bits(loaded[load].items[k]);
-            alike &= key == last || bucket_of(key) != bucket_of(last);
+            equal &= key == last || bucket_of(key) != bucket_of(last);
         }
-    return alike;
+    return equal;
 }
 
 // Counts the keys of each bucket; the last block to finish works out where buckets begin and
@@ -67,8 +68,8 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
     const unsigned vectors = n / VECTOR_ITEMS, stride = gridDim.x * COUNT_THREADS;
     unsigned v = blockIdx.x * COUNT_THREADS + threadIdx.x;
     const unsigned rest = vectors * VECTOR_ITEMS + v;
-    bool alike = true;  // as far as this thread has seen, each large bucket has equal keys
-    for (; alike && v + (LOADS - 1) * stride < vectors; v += LOADS * stride) {
+    bool equal = true;  // as far as this thread has seen, each large bucket has equal keys
+    for (; equal && v + (LOADS - 1) * stride < vectors; v += LOADS * stride) {
         Vector loaded[LOADS];
         unsigned before;
 #pragma unroll
@@ -78,10 +79,10 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
 #pragma unroll
             for (unsigned k = 0; k < VECTOR_ITEMS; ++k) before = count(loaded[load].items[k]);
         // Two different keys in a bucket that is too large: there is no need to count further.
-        if (before >= BUCKET_ITEMS) alike = alike_in_bucket(loaded, bucket_of);
+        if (before >= BUCKET_ITEMS) equal = are_equal_in_bucket(loaded, bucket_of);
     }
-    if (!alike) *(volatile unsigned*)&buckets->mixed = 1;
-    for (; alike && v < vectors; v += stride)
+    if (!equal) *(volatile unsigned*)&buckets->mixed = 1;
+    for (; equal && v < vectors; v += stride)
         for (unsigned k = 0; k < VECTOR_ITEMS; ++k) count(vector[v].items[k]);
     if (rest < n) count(keys[rest]);
     __syncthreads();  // all have counted
@@ -95,13 +96,13 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
     __syncthreads();  // is_last is known
     if (!is_last) return false;
 
-    unsigned most = 0;
+    unsigned max_items = 0;
     for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS) {
         counters[b] = __ldcg(&buckets->counts[b]);  // from L2, where the blocks have added
-        most = max(most, counters[b]);
+        max_items = max(max_items, counters[b]);
         buckets->counts[b] = 0;
     }
-    atomicMax(&largest, most);
+    atomicMax(&largest, max_items);
     __syncthreads();  // all counts are there
     exclusive_scan_shared<COUNT_THREADS>(counters, num_buckets);
     for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS)

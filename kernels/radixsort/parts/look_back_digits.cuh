@@ -92,7 +92,7 @@ __device__ inline void count_all_keys(const T* keys, unsigned* counts, unsigned 
     extern __shared__ unsigned long long digit_memory[];
     unsigned* const counters = reinterpret_cast<unsigned*>(digit_memory);
     clear_counters<COPIES, THREADS>(counters);
-    __syncthreads();  // nobody counts before all is zero
+    __syncthreads();  // no thread counts before all counters are zero
     count_keys<COPIES, LOADS>(keys, n, blockIdx.x * THREADS + threadIdx.x, gridDim.x * THREADS,
                               counters);
     __syncthreads();  // all have counted

@@ -175,8 +175,8 @@ __device__ inline bool sweep_all_passes(const T* in, T* spare, T* out, Progress*
         }
     }
 
-    // A launch draws `end` tickets for work and one for each block to leave by. Who draws the last
-    // leaves all to the next launch as this one found it.
+    // A launch draws `end` tickets for work and one more for each block, with which it leaves. The
+    // block that draws the last one leaves everything to the next launch as this launch found it.
     const bool is_last = threadIdx.x == 0 && ticket == end + gridDim.x - 1;
     if (is_last) {
         for (unsigned sweep = 0; sweep < PASSES; ++sweep) progress->tiles_done[sweep] = 0;
