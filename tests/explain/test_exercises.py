@@ -48,7 +48,7 @@ def wrong_columns(tmp_path, monkeypatch):
 
 @pytest.fixture
 def only_columns(monkeypatch):
-    monkeypatch.setattr(type(LAB), "exercises", lambda _: [TASKS["column means"]])
+    monkeypatch.setattr(type(LAB.teaching), "exercises", lambda _: [TASKS["column means"]])
 
 
 def inputs(data):
