@@ -1,4 +1,4 @@
-"""What a host's compiler is given in place of declarations that only CUDA has."""
+"""Host C++ in place of declarations that only CUDA has."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-// Asynchronous copies of a block's threads (cp.async): carried out when the thread waits for them,
-// as late as a GPU may do it. A kernel that forgets to wait, or to close the group that it waits
-// for, reads what was there before; on a GPU it may, or may not.
+// Asynchronous copies of a block's threads (cp.async), carried out when the thread waits for them,
+// which is as late as a GPU may do it. A kernel that forgets to wait, or to close the group that it
+// waits for, reads the previous contents, as it may on a GPU.
 #pragma once
 
 #include <stdlib.h>
@@ -11,11 +11,11 @@ namespace cudalab {
 struct AsyncCopy {
     char* to;
     const char* from;
-    unsigned bytes, zeros;  // written in all; of them zeros at the end, which are not read
-    unsigned group;         // the number of groups that had been closed before
+    unsigned bytes, zeros;  // bytes written; the last `zeros` of them are zeros, not read
+    unsigned group;         // the number of groups that were closed before
 };
 
-// Of one thread, in order.
+// The copies of one thread, in order.
 struct AsyncCopies {
     AsyncCopy* items;
     unsigned begin, end, room;
@@ -31,7 +31,7 @@ struct AsyncCopies {
         items[end++] = {(char*)to, (const char*)from, (unsigned)bytes, (unsigned)zeros, closed};
     }
     void close() { ++closed; }
-    // Calls arrive(copy) for each of a group that was closed before the last `under_way` ones.
+    // Calls arrive(copy) for all copies but those of the last `under_way` closed groups.
     template <class F>
     void wait(unsigned under_way, F arrive) {
         for (; begin < end && items[begin].group + under_way < closed; ++begin) {

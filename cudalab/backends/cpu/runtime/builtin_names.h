@@ -1,5 +1,5 @@
-// threadIdx and its kin as variables, for whole programs: the fields of `current` by other names.
-// Included where `current` is defined.
+// threadIdx and the other built-in variables for whole programs: other names for the fields of
+// `current`. Included where `current` is defined.
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// Check mode: runs blocks one after another on one OS thread, the lanes of each warp in step, and
-// sees every access to memory, every basic block, every barrier.
+// Check mode: runs blocks one after another on one OS thread, with the lanes of each warp in step,
+// and observes every memory access, every basic block and every barrier.
 //
 // Every thread of a block is a fiber. A hook of the instrumented kernel (check_hooks.h) stops its
 // thread before an access and at the start of a basic block. Lanes that stop at the same place form
@@ -120,13 +120,13 @@ static void run_block(uint64_t block) {
     run_threads();
 }
 
-// All blocks of a grid, each up to the grid's barrier before any goes on behind it.
+// Runs all blocks of a grid; each reaches the grid's barrier before any continues after it.
 static void run_cooperative() {
-    if (!CUDALAB_FAST_SWITCH)  // whose contexts do not tell how much of a stack is in use
+    if (!CUDALAB_FAST_SWITCH)  // POSIX contexts do not say how much of a stack is in use
         return fail_launch("cooperative grids cannot be observed on this processor");
     List<Parked> waiting, before;
     for (uint64_t i = 0; i < run.num_blocks && !run.failed && !run.stopping; ++i) {
-        run.prepared = false;  // the stacks hold what the block before has left
+        run.prepared = false;  // the stacks still have the contents of the previous block
         run_block(i);
         if (run.parked) waiting.add(put_aside());
         run.with_steps = false;
@@ -200,12 +200,12 @@ static void on_crash(int signal, siginfo_t* info, void* context) {
                                    : "invalid memory access",
               overflow ? 0 : failed_instruction(context));
     }
-    // Not in an instrumented block: whoever was there before us knows better.
+    // Not in an instrumented block: restore the previous handler.
     sigaction(signal, &before_us[signal], nullptr);
-    if (info->si_code <= 0) raise(signal);  // else the instruction fails once more
+    if (info->si_code <= 0) raise(signal);  // otherwise the instruction fails again
 }
 
-// The fast build's scheduler takes the signals when it is loaded: take them for each launch.
+// The fast build's scheduler sets its handlers when it is loaded, so set these for each launch.
 static void catch_crashes() {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -230,7 +230,7 @@ static void* worker_main(void*) {
         pthread_mutex_unlock(&mutex);
         run_blocks();
         pthread_mutex_lock(&mutex);
-        running = run.stopping = 0;  // or what is loaded next would be stopped in its constructors
+        running = run.stopping = 0;  // or the next library would be stopped in its constructors
         pthread_cond_broadcast(&done);
     }
 }
@@ -239,7 +239,7 @@ static void* worker_main(void*) {
 
 using namespace cudalab;
 
-// ------------------------------------------------------------------ what Python calls
+// ------------------------------------------------------------------ called from Python
 
 // Starts the OS thread. 0 when done.
 EXPORT int cudalab_check_start() {
@@ -266,7 +266,7 @@ EXPORT int cudalab_check_start() {
     return error;
 }
 
-// A library: its table of sites, and where its shared arrays lie.
+// A library: its table of sites and the locations of its shared arrays.
 EXPORT Module* cudalab_check_module(const Site* sites, size_t count, const SharedArray* arrays,
                                     size_t num_arrays) {
     Module* m = (Module*)calloc(1, sizeof(Module));
@@ -298,13 +298,13 @@ EXPORT void cudalab_check_remove(unsigned number) {
     r.used = false;
 }
 
-// All of it has a value.
+// The whole region has been written.
 EXPORT void cudalab_check_written(unsigned number) {
     Region& r = run.regions[number];
     mark_written(r.shadow, (size_t)(r.high - r.low), true);
 }
 
-// The bytes of `from` that have a value are those of `to` from now on.
+// From now on the written bytes of `to` are those of `from`.
 EXPORT void cudalab_check_copied(unsigned from, unsigned to) {
     Shadow &a = run.regions[from].shadow, &b = run.regions[to].shadow;
     if (a.cells && b.cells) memcpy(b.written, a.written, a.words < b.words ? a.words : b.words);
@@ -365,7 +365,7 @@ EXPORT int cudalab_check_wait(int ms) {
     return state;
 }
 
-// The launch ends at the next basic block, as an endless loop.
+// Ends the launch at the next basic block, as an endless loop.
 EXPORT void cudalab_check_stop() {
     pthread_mutex_lock(&mutex);
     run.stopping = running;

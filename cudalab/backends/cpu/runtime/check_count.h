@@ -1,4 +1,4 @@
-// Check mode: what accesses and branches cost, by line.
+// Check mode: the cost of accesses and branches by line.
 #pragma once
 
 #include "check_memory.h"
@@ -10,17 +10,17 @@ const unsigned SECTOR_BYTES = 32, MAX_STEPS = 256;
 // The addresses of one request, by lane.
 struct Request {
     unsigned lanes;  // mask
-    unsigned bytes;  // of each lane
+    unsigned bytes;  // per lane
     uintptr_t address[32];
 };
 
 struct Cost {
     unsigned sectors, ideal_sectors;     // global memory
     unsigned wavefronts, ideal, degree;  // shared memory
-    unsigned same_address;               // lanes, at most
+    unsigned same_address;               // maximum number of lanes
 };
 
-// Words of the lanes in `lanes`, by bank: distinct ones need a pass each.
+// The words of the lanes in `lanes`, by bank: each distinct word needs a pass.
 struct Banks {
     unsigned count[32] = {};
     uintptr_t words[32][32];
@@ -48,7 +48,7 @@ static unsigned passes(const Request& r, unsigned lanes) {
     return most;
 }
 
-// Whether lanes i and i ^ distance want the same address wherever both are active.
+// Whether lanes i and i ^ distance access the same address whenever both are active.
 static bool paired(const Request& r, unsigned distance) {
     for (unsigned left = r.lanes; left; left &= left - 1) {
         unsigned lane = __builtin_ctz(left), other = lane ^ distance;
@@ -57,9 +57,9 @@ static bool paired(const Request& r, unsigned distance) {
     return true;
 }
 
-// Compute capability 7.0 and later. 4 bytes a lane: the whole warp at once. 8 bytes: half-warps one
-// after the other, 16 bytes: quarter-warps. Of loads the two halves, or the two quarters of each
-// half, go together where neighbours (or neighbours of neighbours) want the same in all the warp.
+// Compute capability 7.0 and later. With 4 bytes per lane the whole warp is served at once, with 8
+// bytes half-warps one after the other, with 16 bytes quarter-warps. Loads merge the two halves, or
+// the two quarters of each half, if in the whole warp neighbours (or next but one) load the same.
 static void shared_cost(const Request& r, unsigned kind, Cost& cost) {
     unsigned width = r.bytes <= 4 ? 32 : r.bytes <= 8 ? 16 : 8;
     if (width < 32 && kind == LOAD && (paired(r, 1) || paired(r, 2))) width *= 2;
@@ -73,7 +73,7 @@ static void shared_cost(const Request& r, unsigned kind, Cost& cost) {
     }
 }
 
-// Compute capability 1.x, as the lecture has it: half-warps on 16 banks. Lanes that read the same
+// Compute capability 1.x, as in the lecture: half-warps on 16 banks. Lanes that read the same
 // address share a pass; different bytes of one word do not.
 static void shared_cost_16_banks(const Request& r, Cost& cost) {
     for (unsigned first = 0; first < 32; first += 16) {
@@ -93,7 +93,7 @@ static void shared_cost_16_banks(const Request& r, Cost& cost) {
     }
 }
 
-// Distinct sectors, and as many as the distinct bytes would fill.
+// The distinct sectors, and the minimum number for the distinct bytes.
 static void global_cost(const Request& r, Cost& cost) {
     uintptr_t sectors[64], starts[32];
     unsigned distinct = 0, num_starts = 0;
@@ -129,8 +129,7 @@ static unsigned most_at_one_address(const Request& r) {
     return most;
 }
 
-// What one kind of access on one line to one array cost in a launch. Python reads these as they
-// are.
+// The cost of one kind of access on one line to one array in a launch. Python reads these structs.
 struct AccessRow {
     Place place;
     unsigned region, kind, space, bytes, degree_max, same_max, unused;
@@ -215,13 +214,14 @@ struct Counts {
     }
 };
 
-// Where the lanes of a warp went that executed a branch together.
+// The ways taken by the lanes of a warp that executed a branch together.
 struct Fork {
-    unsigned site, lanes, left;   // masks: that executed it, whose next block is not yet known
-    unsigned successor, took_it;  // the first successor seen, and who went there
+    unsigned site;
+    unsigned lanes, left;         // masks: that executed it; whose next block is not yet known
+    unsigned successor, took_it;  // the first successor seen, and the lanes that went there
 };
 
-// Follows the basic blocks of every thread, to see branches part lanes.
+// Follows the basic blocks of every thread, to detect branches that split a warp.
 struct Forks {
     struct Open {
         unsigned depth, fork;
@@ -250,7 +250,8 @@ struct Forks {
         }
     }
 
-    // What `thread` left open at `depth` or in deeper calls is decided: it went to `site`.
+    // Decides the branches that `thread` left open at `depth` or in deeper calls: it went to
+    // `site`.
     void leave(unsigned thread, unsigned depth, unsigned site, BranchRow* rows) {
         List<Open>& mine = open[thread];
         while (mine.count && mine[mine.count - 1].depth >= depth) {

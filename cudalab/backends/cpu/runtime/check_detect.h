@@ -1,9 +1,9 @@
-// Check mode: races and the other findings, and what orders accesses.
+// Check mode: races and other findings, and the order of accesses.
 //
 // Two accesses of one block are ordered by a block barrier between them (its number is the epoch),
 // or by a warp barrier that both lanes take part in. Everything else, other blocks too, needs a
-// release and an acquire: a fence and then an atomic (or volatile) store by the one, an atomic or
-// volatile load of that word and then the access by the other.
+// release and an acquire: a fence and then an atomic (or volatile) store by the first thread, and
+// an atomic or volatile load of that word before the access by the second.
 #pragma once
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ enum FindingKind : unsigned {
 enum Missing : unsigned { NOTHING, SYNCTHREADS, SYNCWARP };
 const unsigned NO_THREAD = ~0u;
 
-// Python reads these as they are.
+// Python reads these structs.
 struct FindingRow {
     unsigned kind;
     Place place, other_place;
@@ -44,12 +44,12 @@ struct FindingRow {
     char detail[200];
 };
 
-struct Who {  // is accessing now
+struct Who {  // the thread that accesses memory now
     unsigned block, thread, epoch, request;
     Place place;
 };
 
-// What a fence of `thread` makes visible to who acquires the word it stores to next.
+// The order that a fence of a thread gives to those who acquire the word that it stores to next.
 struct Release {
     unsigned block, epoch, thread;
     unsigned short fences;
@@ -116,7 +116,7 @@ struct Detector {
 
     // ---------------------------------------------------------------- order
 
-    // All lanes of `group` are at a __syncwarp: what one of them did, the others come after.
+    // All lanes of `group` are at a __syncwarp, which orders them after each other's accesses.
     void sync_warp(unsigned warp, unsigned group) {
         unsigned base = warp * 32, newest[32] = {};
         for (unsigned left = group; left; left &= left - 1) {
@@ -139,7 +139,7 @@ struct Detector {
         memcpy(r.seen, seen[thread], sizeof r.seen);
     }
 
-    // `thread` stores to (or updates) a word that others may wait for.
+    // Records that `thread` stores to (or updates) a word that others may wait for.
     void release(uintptr_t address, unsigned thread) {
         if (!fences[thread]) return;
         unsigned index = variable_of.put((uint64_t)address, (unsigned)variables.count);
@@ -166,7 +166,7 @@ struct Detector {
         mine.add({found->value, releases, thread, epoch, clock[thread]});
     }
 
-    // Whether `thread` comes after what `mark` did in this block.
+    // Whether `thread` is ordered after the access `mark` in this block.
     bool ordered_in_block(const Mark& mark, unsigned thread) {
         if (mark.thread == thread || mark.epoch < epoch) return true;
         return mark.thread / 32 == thread / 32 && seen[thread][mark.thread & 31] >= mark.clock;
@@ -297,8 +297,8 @@ struct Detector {
                            : mark.thread / 32 == who.thread / 32 ? SYNCWARP
                                                                  : SYNCTHREADS;
         FindingRow& row = report(lost ? LOST_UPDATE : RACE, who.place, mark.place, region, fresh);
-        // Of two pairs of threads that race here, those of different warps need the barrier that
-        // cures both.
+        // If several pairs of threads race here, the barrier that a pair in different warps needs
+        // fixes all of them.
         if (!fresh && !(row.missing == SYNCWARP && missing == SYNCTHREADS)) return;
         describe(row, kind, space, offset, bytes, who);
         accuse(row, mark, mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : mark_kind, missing);

@@ -1,8 +1,8 @@
-// Check mode: grids whose blocks wait for each other.
+// Check mode: cooperative grids, whose blocks wait for each other.
 //
-// Blocks run one after another. One that has come to the grid's barrier is put aside, with the
-// stacks of its threads and its shared memory, until all others have come there, too. Then each in
-// turn is put back where it was, so that every pointer still holds, and goes on.
+// Blocks run one after another. A block that has reached the grid's barrier is put aside, with the
+// stacks of its threads and its shared memory, until all others have reached it, too. Then each in
+// turn is put back where it was, so that every pointer stays valid, and continues.
 #pragma once
 
 #include "check_schedule.h"
@@ -12,12 +12,12 @@ namespace cudalab {
 // A block that waits for the others.
 struct Parked {
     uint64_t block;
-    char* memory;  // copies of what visit_block visits
+    char* memory;  // copies of the memory that visit_block visits
     Forks forks;
 };
 
-// Calls visit(address, bytes) for all that belongs to the block alone. The contexts come before
-// the stacks: they say which part of each is in use.
+// Calls visit(address, bytes) for all memory that belongs to the block alone. The contexts come
+// before the stacks: they say which part of each is in use.
 template <class Visit>
 static void visit_block(Visit visit) {
     visit(run.live, sizeof run.live);
@@ -74,8 +74,8 @@ static void put_back(Parked& parked) {
     ++run.interval;
 }
 
-// Every block has run up to the grid's barrier, or to its end. What lies before the barrier and
-// what lies behind it is ordered, in all blocks. False when those that wait do so in vain.
+// Every block has reached the grid's barrier, or its end. In all blocks, accesses before the
+// barrier are ordered before those after it. False if the waiting blocks would wait forever.
 static bool pass_grid_barrier(List<Parked>& waiting) {
     detector.begin_launch();
     if (waiting.count == run.num_blocks) return true;

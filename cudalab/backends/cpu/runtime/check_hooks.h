@@ -1,4 +1,4 @@
-// Check mode: what the instrumented kernel calls before each access and in each basic block.
+// Check mode: the hooks that an instrumented kernel calls before each access and in each block.
 #pragma once
 
 #include "check_schedule.h"
@@ -7,7 +7,7 @@
 
 namespace cudalab {
 
-// What no single access is wide enough for, a large struct, is as many of the widest that fit.
+// An object wider than any single access, such as a struct, counts as several of the widest.
 static size_t width_of(const char* address, size_t bytes) {
     size_t width = 16;
     if (bytes > width || bytes & (bytes - 1))
@@ -75,7 +75,7 @@ EXPORT void cudalab_copied(void* to, const void* from, size_t bytes) {
     memcpy(to, from, bytes);
 }
 
-// Both accesses are seen where the copy starts; what it writes has no value until it arrives.
+// Both accesses are recorded when the copy starts; its target has no value until it arrives.
 extern "C" void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros) {
     if (bytes > zeros) access_by_header(from, bytes - zeros, LOAD, false, HERE);
     access_by_header(to, bytes, STORE, false, HERE);
@@ -158,7 +158,7 @@ EXPORT void __tsan_func_exit() {}
 EXPORT void __tsan_vptr_update(void**, void*) {}
 EXPORT void __tsan_vptr_read(void**) {}
 
-// Atomics of the header: their access has been seen, here they are only carried out.
+// Atomics of the header: their accesses are already recorded, here they are only carried out.
 #define ATOMICS(bits, T)                                                                           \
     EXPORT T __tsan_atomic##bits##_load(const volatile T* p, int) {                                \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                               \

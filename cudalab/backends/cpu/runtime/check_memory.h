@@ -1,4 +1,4 @@
-// Check mode: what memory a kernel may touch, and what is known about each word of it.
+// Check mode: the memory that a kernel may access, and the state of each word.
 #pragma once
 
 #include <sys/mman.h>
@@ -20,7 +20,7 @@ struct Mark {
     unsigned request;  // lanes of one instruction have the same
     unsigned clock;    // of the thread, counts its warp barriers
     unsigned short thread, fences;
-    unsigned char bytes;  // of the word, a bit each
+    unsigned char bytes;  // bytes of the word, one bit each
     unsigned char flags;
 };
 
@@ -28,9 +28,9 @@ struct Cell {                      // 4 bytes of memory
     Mark store, load, other_load;  // the loads are by different threads
 };
 
-// What is known of a piece of memory. Pages of it exist once they are touched.
+// The state of a piece of memory. Its pages exist once they are touched.
 struct Shadow {
-    Cell* cells;             // a word each
+    Cell* cells;             // one per word
     unsigned char* written;  // of each word the bytes that have a value, a bit each; UNDER_WAY
     size_t words;
 };
@@ -39,7 +39,7 @@ const unsigned char UNDER_WAY = 16;
 
 struct Region {
     char *low, *high;
-    size_t guard;  // bytes before and behind that belong to nobody else
+    size_t guard;  // bytes before and after it that belong to no other region
     unsigned space;
     bool used;
     Shadow shadow;  // no cells: counted only

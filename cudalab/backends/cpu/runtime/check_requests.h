@@ -1,11 +1,11 @@
-// Check mode: what a group of lanes is about to do is counted and checked.
+// Check mode: counts and checks the access that a group of lanes is about to make.
 #pragma once
 
 #include "check_state.h"
 
 namespace cudalab {
 
-// The region that an address belongs to, and whether the access lies inside of it.
+// The region that an address belongs to, and whether the access lies inside it.
 static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& inside) {
     if ((size_t)(address - run.tls) < run.module->tls_bytes + ZONE ||
         (size_t)(address - run.dynamic_shared) < DYNAMIC_SHARED + ZONE) {
@@ -17,7 +17,7 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
                 inside = true;
                 return FIRST_SHARED_REGION + i;
             }
-            // An overrun ends behind its array, seldom before one.
+            // An overrun usually goes past the end of its array, seldom before the start.
             size_t away = address >= r.high  ? (size_t)(address - r.high)
                           : address >= r.low ? 0
                                              : 4 * (size_t)(r.low - address);
@@ -48,7 +48,7 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
         if (away < distance) distance = away, nearest = i;
     }
     inside = false;
-    // What is far away from all buffers is a wrong pointer rather than a wrong index.
+    // An address far away from all buffers means a wrong pointer rather than a wrong index.
     return distance < (64u << 20) ? nearest : NO_REGION;
 }
 
@@ -57,7 +57,7 @@ static Region& region(unsigned number) {
                                          : run.regions[number];
 }
 
-// Whether the page of an address is there: write(2) says so instead of crashing.
+// Whether the page of an address is mapped: write(2) fails instead of crashing.
 static bool is_mapped(const char* address) {
     static int pipes[2] = {-1, -1};
     if (pipes[0] < 0 && pipe(pipes) != 0) return false;
@@ -66,7 +66,7 @@ static bool is_mapped(const char* address) {
     return read(pipes[0], &byte, 1) == 1;
 }
 
-// An access that is not inside of anything. Returns if it can be carried out all the same.
+// Reports an access outside all regions. Returns if it can be carried out nevertheless.
 static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     bool fresh;
     FindingRow& row = detector.report(OUT_OF_BOUNDS, place_of_event(thread), 0, nearest, fresh);
@@ -175,7 +175,7 @@ static void request(unsigned warp, unsigned group) {
     }
     if (!run.counts) return;
     Place place = run.module->sites.place(sites);
-    while (group) {  // of each array the lanes that access it: nearly always all
+    while (group) {  // for each array, the lanes that access it: nearly always all of them
         unsigned first = __builtin_ctz(group);
         const Event& e = run.event[base + first];
         r.lanes = 0, r.bytes = e.bytes;
@@ -191,9 +191,9 @@ static void request(unsigned warp, unsigned group) {
     }
 }
 
-// The blocks that each thread has entered since the last barrier, and threads that have left the
-// kernel where others came to a barrier. Returning early is allowed. What is not is to go past the
-// barrier: into a block that those who wait come to as well, once the barrier lets them go.
+// The basic blocks that each thread has entered since the last barrier, and threads that left the
+// kernel while others reached a barrier. Returning early is allowed. Going past the barrier is not:
+// entering a basic block that the waiting threads enter once the barrier has released them.
 struct Paths {
     static const unsigned LONGEST = 512;
     unsigned site[MAX_THREADS][LONGEST], count[MAX_THREADS];
@@ -228,7 +228,7 @@ struct Paths {
         last_place[thread] =
             s.branch_line ? place_of(s.branch_file, s.branch_line) : place_of(s.file, s.line);
     }
-    // `waits` is one of the threads that the barrier lets go.
+    // `waits` is one of the threads that the barrier releases.
     void pass_barrier(unsigned waits, unsigned threads) {
         for (unsigned i = 0; i < num_left; ++i) compare(left[i], waits);
         num_left = 0;

@@ -1,10 +1,10 @@
-// Check mode: who runs next, barriers, warp operations and waiting.
+// Check mode: the choice of the next threads, barriers, warp operations and waiting.
 //
-// When all lanes of a group have stopped, the next group of the warp is formed: of the lanes that
-// are furthest behind (in the deepest call, and in it at the lowest address: compilers that do not
-// optimize lay out code as it is written) those that stopped at the same place. So lanes that a
-// branch has parted meet again where the branch ends, and an iteration that one lane cuts short
-// with `continue` does not set it apart from the others.
+// When all lanes of a group have stopped, the next group of the warp is formed. Among the lanes
+// that are furthest behind (in the deepest call, and there at the lowest address, since compilers
+// that do not optimize lay out code in the order of the source) it has those that stopped at the
+// same place. So lanes that a branch has separated meet again at its end, and a lane that cuts an
+// iteration short with `continue` stays with the others.
 #pragma once
 
 #include <time.h>
@@ -24,9 +24,9 @@ static void shuffle_warps() {
     }
 }
 
-// The lanes of `lanes` that are furthest behind, in step with each other.
+// The lanes of `lanes` that are furthest behind, at the same place.
 static unsigned choose_group(unsigned warp, unsigned lanes) {
-    if (!run.in_step) {  // one, whichever
+    if (!run.in_step) {  // any single lane
         for (unsigned skipped = (unsigned)(random_number() % __builtin_popcount(lanes)); skipped;
              --skipped)
             lanes &= lanes - 1;
@@ -79,7 +79,7 @@ static unsigned next_thread() {
     return run.order[run.warp] * 32 + __builtin_ctz(lanes);
 }
 
-// The running thread has stopped: hand on.
+// The running thread has stopped: resume the next one.
 static inline void stop(unsigned thread) {
     unsigned next = next_thread();
     if (next == thread) return;
@@ -202,7 +202,7 @@ static void deadlock(unsigned first) {
     give_up("deadlock: %s", row.detail);
 }
 
-// All threads that live wait at the block barrier.
+// All live threads wait at the block barrier.
 static void check_barrier(unsigned first) {
     paths.pass_barrier(first, run.threads);
     Place place = place_of_event(first);
@@ -215,8 +215,8 @@ static void check_barrier(unsigned first) {
     }
 }
 
-// All threads that live wait at a barrier. Whether it is the grid's; if it is that of some of them,
-// nobody can go on.
+// All live threads wait at a barrier. Whether it is the grid's; if only some of them wait there, no
+// thread can continue.
 static bool waits_for_grid() {
     if (!run.at_grid) return false;
     unsigned live = 0;
@@ -228,7 +228,7 @@ static bool waits_for_grid() {
     return true;
 }
 
-// No thread is ready. False when none lives, or when all of them wait for other blocks.
+// No thread is ready. False if none is alive, or if all of them wait for other blocks.
 static bool wake() {
     unsigned first = NOBODY, waits = NOBODY;
     bool completed = false;
@@ -267,7 +267,7 @@ static bool wake() {
     return true;
 }
 
-// The kernel's own call that led here: frames of cudalab_cpu.h are passed over.
+// The kernel's own call that led here: frames of cudalab_cpu.h are skipped.
 static unsigned site_of_frame(void** frame, unsigned thread, unsigned& depth) {
     for (int level = 0; level < 8; ++level) {
         unsigned site = run.module->sites.at((uintptr_t)frame[1]);

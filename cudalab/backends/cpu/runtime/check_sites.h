@@ -1,4 +1,4 @@
-// Check mode: which line of the source a hook was called from.
+// Check mode: the source line that a hook was called from.
 //
 // assembly.py puts a table of all calls into the instrumented library, by return address.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace cudalab {
 
-// IS_END: a block in which nothing is done but to leave the function.
+// IS_END: a block that only leaves the function.
 enum SiteFlags : unsigned { IS_BLOCK = 1, IS_HEADER = 2, IS_BRANCH = 4, IS_END = 8 };
 
 struct Site {
@@ -19,7 +19,7 @@ struct Site {
     unsigned branch_file, branch_line;  // of the branch that ends the basic block
     unsigned floats, doubles;           // operations in the basic block
     unsigned function;                  // a number
-    unsigned head;                      // site of the block whose condition this one goes on with
+    unsigned head;                      // site of the block whose condition this one continues
 };
 
 // A line of a file in one number.
@@ -65,7 +65,7 @@ struct Map {
             if (!slots[i].key) return nullptr;
         }
     }
-    // The value of `key`, or `value`, which it then has.
+    // The value of `key`; if it has none, it gets `value`.
     unsigned& put(uint64_t key, unsigned value) {
         if (Slot* found = find(key)) return found->value;
         if (2 * (used + 1) > mask) grow();
@@ -97,7 +97,7 @@ struct Map {
     }
 };
 
-// The sites of one library. Number 0 is no site.
+// The sites of one library. Number 0 means no site.
 struct Sites {
     const Site* rows;  // the first has number 1
     size_t count;

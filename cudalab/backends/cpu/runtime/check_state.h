@@ -1,4 +1,4 @@
-// Check mode: the launch and the block that run, and how they end when they cannot go on.
+// Check mode: the current launch and block, and how they end if they cannot continue.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #undef blockDim
 #undef gridDim
 #include "async_copies.h"
-#include "builtin_names.h"  // what whole programs (host/) call the fields of `current`
+#include "builtin_names.h"  // names of the fields of `current` for whole programs (host/)
 #include "check_detect.h"
 #include "switch.h"
 
@@ -21,10 +21,10 @@ __thread Current current __attribute__((tls_model("initial-exec")));
 const unsigned MAX_THREADS = 1024, NOBODY = ~0u;
 const size_t FIBER_STACK = 256 << 10, GUARD = 4096;  // unoptimized code has large frames
 const size_t DYNAMIC_SHARED = 227 << 10;
-const size_t ZONE = 4096, ARRAY_ZONE = 128;  // behind dynamic shared memory, around shared arrays
-const unsigned PATIENCE = 64;                // polls of a thread before others get a turn
+const size_t ZONE = 4096, ARRAY_ZONE = 128;  // after dynamic shared memory, around shared arrays
+const unsigned PATIENCE = 64;                // polls by a thread before others get a turn
 
-// What a thread has stopped for.
+// The reason why a thread has stopped.
 struct Event {
     unsigned site, depth;  // bytes of stack in use
     unsigned kind;         // AccessKind
@@ -76,7 +76,7 @@ static struct {
     BlockOp block_op;
     unsigned predicates, voters;
     unsigned at_grid;  // threads at the grid's barrier
-    bool parked;       // all of them are: the other blocks come first
+    bool parked;       // all of them are there: the other blocks run first
 
     AsyncCopies copies[MAX_THREADS];
 
@@ -119,7 +119,7 @@ static Place place_of_event(unsigned thread) {
 
 // ------------------------------------------------------------------ ends of a launch
 
-// The launch has failed. The first reason is kept.
+// The launch has failed. The first reason is recorded.
 static void fail(const char* format, va_list values) {
     if (run.failed) return;
     const uint3& b = current.block_idx;
@@ -135,7 +135,7 @@ static void fail_launch(const char* format, ...) {
     va_end(values);
 }
 
-// The launch cannot go on: the block's stacks are dropped.
+// The launch cannot continue: the block's stacks are dropped.
 static void give_up(const char* format, ...) {
     va_list values;
     va_start(values, format);
@@ -151,8 +151,8 @@ static FindingRow& report_here(FindingKind kind, unsigned thread, Place other, b
     return row;
 }
 
-// The line of an instruction: that of the next call behind it in its function, as most lines have
-// one where they store what they have computed.
+// The line of an instruction, taken from the next call after it in its function: most lines have a
+// call where they store their result.
 static unsigned site_of_instruction(uintptr_t address) {
     const Sites& sites = run.module->sites;
     unsigned before = 0, behind = 0;
@@ -166,7 +166,7 @@ static unsigned site_of_instruction(uintptr_t address) {
     return next.function == sites[before].function && !(next.flags & IS_HEADER) ? behind : 0;
 }
 
-// `address`: of the instruction that failed, if known.
+// `address` is that of the failed instruction, if known.
 static void crash(const char* what, uintptr_t address = 0) {
     bool fresh;
     unsigned thread = current.thread, site = site_of_instruction(address);

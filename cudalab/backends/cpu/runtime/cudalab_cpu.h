@@ -17,7 +17,7 @@
 
 #define CUDALAB_CPU 1
 #define __CUDACC__ 1
-#define __CUDA_ARCH__ 750  // no inline PTX is taken for granted above this
+#define __CUDA_ARCH__ 750  // above this, code may assume inline PTX
 
 // ------------------------------------------------------------------ qualifiers
 
@@ -44,8 +44,8 @@
 
 // ------------------------------------------------------------------ vector types
 
-// In check mode a copy is a function that says what it does, once: compilers copy structs in
-// pieces, or where no hook sees it.
+// In check mode a copy is a function that reports its access once: compilers copy structs in
+// pieces, or without a hook.
 #if defined(CUDALAB_CHECK) && !defined(CUDALAB_RUNTIME)
 extern "C" void cudalab_copied(void* to, const void* from, size_t bytes);
 #define CUDALAB_COPIES(type, parameters, ...)      \
@@ -110,12 +110,12 @@ struct dim3 {
     constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
 };
 
-// ------------------------------------------------------------------ what the runtime provides
+// ------------------------------------------------------------------ functions of the runtime
 
 #pragma GCC visibility push(default)
 namespace cudalab {
 
-// Where the running thread is. One per OS thread, rewritten at every switch.
+// The position of the running thread. One per OS thread, rewritten at every switch.
 struct Current {
     uint3 thread_idx;
     unsigned thread;  // linear index in the block
@@ -142,12 +142,12 @@ enum WarpOp : unsigned {
     AND,
     OR,
     XOR,
-    CONVERGE,  // waits for no lane: those of the warp that have come here when none can run on
+    CONVERGE,  // completes for the lanes that have arrived when no lane of the warp can continue
 };
 enum BlockOp : unsigned { NONE, COUNT, ALL, ANY };
 
-// Results are read after these return, by the kernel's own code: what followed the switch to
-// another fiber inside them would make the processor mispredict their return.
+// The kernel's own code reads the results after these return: code after the switch to another
+// fiber inside them would make the processor mispredict their return.
 extern "C" {
 void cudalab_block_barrier(const char* file, int line);
 void cudalab_block_vote(BlockOp op, int predicate, const char* file, int line);
@@ -168,7 +168,7 @@ void cudalab_access(const volatile void* p, size_t bytes, unsigned kind, bool is
 }  // namespace cudalab
 #pragma GCC visibility pop
 
-// Check mode wants to know of accesses that the functions below do for a kernel.
+// Check mode must know the accesses that the functions below make for a kernel.
 #ifdef CUDALAB_CHECK
 #define CUDALAB_FENCED() ::cudalab::cudalab_fence()
 #define CUDALAB_ACCESS(p, kind, is_volatile) \
@@ -225,7 +225,7 @@ inline T from_bits(uint64_t bits) {
     return value;
 }
 
-// `extern __shared__ T name[];` outside of a function: where it lies differs by OS thread.
+// `extern __shared__ T name[];` outside a function: its address differs by OS thread.
 template <class T>
 struct DynamicShared {
     operator T*() const { return (T*)current.dynamic_shared; }
@@ -405,8 +405,8 @@ CUDALAB_REDUCE(__reduce_and_sync, unsigned, AND)
 CUDALAB_REDUCE(__reduce_or_sync, unsigned, OR)
 CUDALAB_REDUCE(__reduce_xor_sync, unsigned, XOR)
 
-// Which lanes run together is the scheduler's choice: here the caller alone, in check mode those
-// that are in step with it.
+// The scheduler chooses which lanes run together: here only the caller, in check mode those that
+// are in step with it.
 inline unsigned __activemask() {
 #ifdef CUDALAB_CHECK
     return ::cudalab::cudalab_active_lanes();
@@ -420,7 +420,7 @@ inline unsigned __lane_id() {
 
 // ------------------------------------------------------------------ atomics
 
-// An operation that changes nothing is how a kernel polls, so it may let others run.
+// Kernels poll by operations that change nothing, so these may let other threads run.
 template <class T>
 inline T cudalab_atomic_old(T old, bool changed) {
     if (!changed) ::cudalab::cudalab_spinning();
@@ -522,7 +522,7 @@ CUDALAB_ATOMIC_SCOPES(atomicCAS)
 
 // ------------------------------------------------------------------ loads and stores with hints
 
-// Copied as bytes: in check mode a copy of a vector would say a second time what it does.
+// Copied as bytes: in check mode, a copy of a vector would report the access a second time.
 #define CUDALAB_LOAD(name)                         \
     template <class T>                             \
     inline T name(const T* p) {                    \
@@ -694,7 +694,7 @@ inline void sincospif(float x, float* s, float* c) {
     *s = sinf(x * 3.14159265358979f);
     *c = cosf(x * 3.14159265358979f);
 }
-// The fast intrinsics: here as exact as the host's own functions.
+// The fast intrinsics, which are as accurate here as the host's own functions.
 inline float __sinf(float x) {
     return sinf(x);
 }

@@ -1,17 +1,17 @@
 // Runs the blocks of a grid on OS threads, and the threads of a block as fibers.
 //
 // A block starts as a plain loop over its threads, on one stack. The first thread that has to wait
-// turns the block into fibers: it keeps that stack, every later thread gets one of its own. A
-// kernel without barriers therefore costs a function call a thread.
+// turns the block into fibers: it keeps that stack, and every later thread gets one of its own. A
+// kernel without barriers therefore costs one function call per thread.
 //
-// Who runs next is decided from 32-bit masks, one bit a lane: live, waiting at the block barrier,
-// waiting at a warp operation. A warp operation completes when every live lane of its mask has
-// arrived; the last one computes the results for all. The block barrier opens when all live
-// threads wait at it. If nobody can run, the kernel is deadlocked, and the message says who waits
-// where for whom.
+// 32-bit masks, with one bit per lane, decide which thread runs next: live, waiting at the block
+// barrier, waiting at a warp operation. A warp operation completes when every live lane of its mask
+// has arrived; the last one computes the results for all of them. The block barrier opens when all
+// live threads wait at it. If no thread can run, the kernel is deadlocked, and the message says
+// which thread waits where, and for which other one.
 //
 // Blocks start in the order of their index and a started block keeps its OS thread until it ends,
-// so a block may wait for any earlier one, whatever the number of OS threads.
+// so a block may wait for any earlier one, with any number of OS threads.
 
 #include <errno.h>
 #include <pthread.h>
@@ -58,7 +58,7 @@ struct Worker {  // an OS thread and the block it runs
     void* const* args;
 
     unsigned live[MAX_WARPS], at_barrier[MAX_WARPS], at_warp_op[MAX_WARPS];
-    Site block_site;       // of the barrier that is filling up
+    Site block_site;       // of the barrier at which threads are arriving
     unsigned block_first;  // the thread that came first
     BlockOp block_op;
     unsigned predicates, voters;
@@ -70,7 +70,7 @@ struct Worker {  // an OS thread and the block it runs
     Site site[MAX_THREADS];  // of that warp operation
 
     AsyncCopies copies[MAX_THREADS];
-    bool any_copies;  // since they were forgotten
+    bool any_copies;  // since they were last cleared
 
     uint3 index[MAX_THREADS];  // threadIdx by linear index
     Context context[MAX_THREADS], parked, main_context, block_context;
@@ -112,7 +112,7 @@ static inline uint64_t claim(uint64_t* counter) {
 
 // ------------------------------------------------------------------ failures
 
-// Records the first error of a launch and leaves the block for good: its stacks are dropped.
+// Records the first error of a launch and abandons the block: its stacks are dropped.
 static void fail(Worker& w, const char* format, ...) {
     pthread_mutex_lock(&pool.mutex);
     Launch& launch = pool.launch;
@@ -171,7 +171,7 @@ static void fail_deadlock(Worker& w) {
 
 // ------------------------------------------------------------------ warp operations
 
-// Lets the lanes run on that wait for whoever comes to the same line.
+// Releases the lanes that wait for others to arrive at the same line.
 static bool converge(Worker& w, unsigned thread) {
     const unsigned warp = thread >> 5, base = warp << 5;
     const Site& site = w.site[thread];
@@ -220,7 +220,7 @@ static void open_barrier(Worker& w) {
     w.block_site.file = nullptr;
 }
 
-// When no thread of the block is ready: what a finished thread, or the last one to arrive, allows.
+// Called when no thread of the block is ready: completes what finished or arrived threads allow.
 static unsigned wake(Worker& w) {
     bool alive = false, at_warp_op = false;
     for (unsigned warp = 0; warp < w.warps; ++warp) {
@@ -319,7 +319,7 @@ extern "C" void cudalab_block_main() {
     leave_to(w.main_context);
 }
 
-// ------------------------------------------------------------------ what kernels call
+// ------------------------------------------------------------------ called by kernels
 
 static __attribute__((noinline)) void check_site(Worker& w, unsigned thread, const char* file,
                                                  int line) {
@@ -388,11 +388,11 @@ extern "C" void cudalab_yield() {
     if (!w.fibers) promote(w);
     unsigned thread = current.thread;
     w.spins = 0;
-    // In turn over the whole block, or two polling lanes would starve all other warps.
+    // In turn over the whole block, since two polling lanes would otherwise starve all other warps.
     for (unsigned i = 1; i < w.threads; ++i) {
         unsigned other = thread + i < w.threads ? thread + i : thread + i - w.threads;
         if (ready(w, other >> 5) & bit(other)) {
-            if (other < thread) sched_yield();  // a full round: perhaps another block is awaited
+            if (other < thread) sched_yield();  // a full round: perhaps it waits for another block
             run_next(w, thread, other);
             return;
         }
@@ -610,7 +610,7 @@ EXPORT int cudalab_wait(int ms) {
     return state;
 }
 
-// Blocks that have not started will not start.
+// Prevents blocks that have not started from starting.
 EXPORT void cudalab_cancel() {
     __atomic_store_n(&pool.launch.cancelled, 1, __ATOMIC_RELAXED);
 }

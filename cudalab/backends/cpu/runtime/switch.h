@@ -1,4 +1,4 @@
-// Switching from one stack to another, in a few instructions where the processor is known.
+// Switching from one stack to another, in a few instructions on the processors known here.
 #pragma once
 
 #include <stddef.h>
@@ -31,7 +31,7 @@ void cudalab_block_start();
 }
 
 // Only callee-saved registers need saving. The jump instead of a `ret` matters: the return-stack
-// predictor would expect the fiber that called last, and every switch would be mispredicted.
+// predictor would expect the last caller, and every switch would be mispredicted.
 #if defined(__APPLE__)
 #define SYMBOL(name) "_" name
 #define FUNCTION(name) ".globl _" name "\n_" name ":\n"

@@ -1,4 +1,4 @@
-// What warp operations compute, once all their lanes have arrived.
+// The results of warp operations, computed once all their lanes have arrived.
 #pragma once
 
 #include "cudalab_cpu.h"
@@ -26,7 +26,8 @@ static uint64_t combine(WarpOp op, uint64_t a, uint64_t b) {
     }
 }
 
-// All lanes of `group` have arrived at `op`: give each its result. Arrays are a warp's, by lane.
+// All lanes of `group` have arrived at `op`: give each its result. Arrays are those of the warp,
+// indexed by lane.
 static void complete(WarpOp op, unsigned group, const uint64_t* value, const unsigned* source,
                      uint64_t* result) {
     if (op == SYNC) return;
