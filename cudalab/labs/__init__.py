@@ -1,4 +1,4 @@
-"""The labs, one folder each; a lab exists when its folders here and in kernels/ do."""
+"""The labs, one folder each; a lab exists if it has a folder here and one in kernels/."""
 
 from __future__ import annotations
 

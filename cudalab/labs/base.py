@@ -1,8 +1,8 @@
 """A lab: its stream, its data, its reference and its launch plans.
 
-A lab knows nothing of click, rich or a concrete device. Adding one is adding its folder here, with
-a `LAB` object in lab.py and launch plans in plans.py, and its folder of kernels. A module
-teaching.py in the folder is optional: see cudalab/labs/teaching.py.
+A lab knows nothing of click, rich or a concrete device. To add one, add its folder here, with a
+`LAB` object in lab.py and launch plans in plans.py, and its folder of kernels. A module teaching.py
+in the folder is optional: see cudalab/labs/teaching.py.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
     from cudalab.labs.teaching import Teaching
 
-PLAN = "dispatch_"  # before the names of launch plans
+PLAN = "dispatch_"  # prefix of the launch plans' functions
 TEACHING = "teaching"  # the module beside lab.py
 
 
 @dataclass(frozen=True)
 class Option:
-    """A command-line option of one lab that is no axis of its cases; its value is in the case."""
+    """A command-line option of one lab that is not an axis; its value is in the case, too."""
 
     name: str  # "--max-iter": the case has "max_iter"
     type: type  # bool makes a flag
     help: str
     _: KW_ONLY
     default: Any = None
-    bare: Any = None  # its value when it is given without one
+    bare: Any = None  # value of the option when it stands alone
     runs_only: bool = False  # gen and verify have no use for it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """All that a launch plan needs: the device, the compiled kernels, the inputs on the device."""
+    """What a launch plan needs: the device, the compiled kernels, the inputs on the device."""
 
     device: Device
     kernels: Module
@@ -60,15 +60,15 @@ class Job:
 
     @property
     def defines(self) -> Mapping[str, int | str]:
-        """What the variant's header defines."""
+        """The defines in the variant's header."""
         return self.variant.defines
 
     def define(
         self, name: str, otherwise: int | None = None, *, least: int = 1, most: int = 2**31 - 1
     ) -> int:
-        """The variant's integer define `name`, the same number its kernels were compiled with.
+        """The variant's integer define `name`, with which its kernels were compiled.
 
-        `otherwise` is taken where the header has none. HeaderError for what the plan cannot use.
+        `otherwise` is the value if the header has none. HeaderError if the plan cannot use it.
         """
         value = self.defines.get(name, otherwise)
         if value is None:
@@ -76,32 +76,34 @@ class Job:
         if isinstance(value, int) and (name not in self.defines or least <= value <= most):
             return value
         is_large = isinstance(value, int) and value > most
-        wanted = f"{most:,} or less" if is_large else f"{least} or more"
+        expected = f"{most:,} or less" if is_large else f"{least} or more"
         raise self.variant.error(
-            "defines", f"defines: {name} = {value!r}: the launch plan needs an integer, {wanted}"
+            "defines", f"defines: {name} = {value!r}: the launch plan needs an integer, {expected}"
         )
 
 
 @dataclass(frozen=True)
 class Step:
-    """The launches of one computation. Repeatable: inputs are kept, the answer is `out`."""
+    """The launches of one computation; `out` is the answer. Inputs stay intact: it can repeat."""
 
     run: Callable[[], None]
     out: Buffer
     _: KW_ONLY
-    reads_back: bool = False  # waits for results between launches: cannot be held while timed
-    notes: list[str] = field(default_factory=list)  # what the last run has to say, for stderr
-    # InputError for what kernels have found wrong with the inputs; not part of the time.
+    reads_back: bool = (
+        False  # waits for results between launches, so it cannot be queued for timing
+    )
+    notes: list[str] = field(default_factory=list)  # of the last run, for stderr
+    # Raises InputError if kernels detected bad inputs; not part of the time.
     check: Callable[[], None] = lambda: None
 
     def __call__(self) -> None:
-        """Launch everything once, and see whether the inputs were right."""
+        """Launch everything once, then check whether the inputs were valid."""
         self.run()
         self.check()
 
 
 def blocks_for(items: int, per_block: int) -> int:
-    """As many blocks as hold all items."""
+    """Number of blocks that cover all items."""
     return -(-items // per_block)
 
 
@@ -109,19 +111,19 @@ class Lab:
     """A lab of the course. Subclasses fill in the class variables and the methods."""
 
     name: ClassVar[str]
-    plans: ClassVar[ModuleType]  # its functions dispatch_*: how variants are launched
+    plans: ClassVar[ModuleType]  # its functions dispatch_* launch the variants
     # The options that choose a case; the first value is the default.
     axes: ClassVar[dict[str, tuple[str, ...]]]
-    # Axes whose values are flags of their own, with their help: {"product": {"aat": ...}}: --aat.
+    # Axes whose values are flags, with their help: {"product": {"aat": ...}} makes --aat.
     flags: ClassVar[dict[str, dict[str, str]]] = {}
-    # Axes that `complete` works out from other options; the command line does not offer them.
+    # Axes that `complete` derives from other options; the command line does not offer them.
     derived: ClassVar[frozenset[str]] = frozenset()
     # Formats narrower than the lab's own to which a variant may round its inputs, if it says so in
     # its header: `compare_at` knows what answers to expect then.
     precisions: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[Option, ...]] = ()
     distributions: ClassVar[tuple[str, ...]]
-    example_size: ClassVar[str] = "1e6"  # of the examples in the help
+    example_size: ClassVar[str] = "1e6"  # in the examples of the help
 
     def dispatches(self) -> list[str]:
         """The launch plans a variant's header may name."""
@@ -129,33 +131,33 @@ class Lab:
         return sorted(name.removeprefix(PLAN) for name in names)
 
     def plan(self, dispatch: str) -> Callable[[Job], Step]:
-        """The launch plan called `dispatch`, one of `dispatches()`: it allocates what it needs."""
+        """The launch plan called `dispatch`, one of `dispatches()`; it allocates its buffers."""
         plan: Callable[[Job], Step] = getattr(self.plans, PLAN + dispatch)
         return plan
 
     @cached_property
     def teaching(self) -> Teaching:
-        """The answers of teaching.py beside lab.py; the defaults where there is none."""
-        from cudalab.labs import teaching  # noqa: PLC0415 - a plain run asks for none of it
+        """The `Teaching` of teaching.py beside lab.py, or the defaults if there is none."""
+        from cudalab.labs import teaching  # noqa: PLC0415 - a plain run needs none of it
 
         package = sys.modules[type(self).__module__].__package__
         own = f"{package}.{TEACHING}"
         if not package or find_spec(own) is None:
             return teaching.Teaching()
-        found: Teaching = import_module(own).Teaching()
-        return found
+        result: Teaching = import_module(own).Teaching()
+        return result
 
-    def complete(self, given: Case) -> Case:
-        """A whole case from the options that were given (None: not given).
+    def complete(self, options: Case) -> Case:
+        """Make a complete case of options; None means that an option is absent.
 
-        Defaults that depend on other options are decided here, and what cannot be combined is a
-        UsageError.
+        Defaults that depend on other options are decided here. UsageError for options that cannot
+        be combined.
         """
         defaults = {axis: values[0] for axis, values in self.axes.items()}
-        return defaults | {name: value for name, value in given.items() if value is not None}
+        return defaults | {name: value for name, value in options.items() if value is not None}
 
     def cases(self) -> Iterator[Case]:
-        """Every whole case, the default one first: options that cannot be combined make none."""
+        """Every complete case, the default one first."""
         seen = []
         for values in product(*self.axes.values()):
             try:
@@ -167,32 +169,33 @@ class Lab:
                 yield case
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
-        """What the case defines for every kernel of the lab: T, its element type in C."""
+        """The macros that the case defines for every kernel: T, its element type in C."""
         return {"T": C_TYPES[case["dtype"]]}
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | Sequence[str] | None:
-        """The variant for these inputs when none is named; None leaves it to the headers.
+        """The variant for these inputs if the user names none; None leaves it to the headers.
 
-        Of several, the first whose requirements the device meets; if it meets none's, the headers'.
+        From several, the first whose requirements the device meets is taken; if there is none,
+        the headers decide.
         """
         del inputs, case, device
         return None
 
     def encode(self, answer: Callable[[], Array], case: Case) -> bytes | None:
-        """The answer as text or the like where the case asks for it; None for its own bytes."""
+        """Encode the answer as the case requires, for example as text; None for its plain bytes."""
         del answer, case
         return None
 
     def finish(self, answer: Callable[[], Array], case: Case) -> None:
-        """Do what the case asks for besides the answer, when that has been written."""
+        """Do what the case requires besides the answer, after that has been written."""
         del answer, case
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Read the header, announce the arrays. InputError for anything the format forbids."""
+        """Read the header and announce the arrays. InputError for what the format forbids."""
         raise NotImplementedError
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """A stream of size n drawn from `dist`: same seed, same bytes, on every platform."""
+        """Generate a stream of size n from `dist`: same seed, same bytes, on every platform."""
         raise NotImplementedError
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
@@ -204,36 +207,36 @@ class Lab:
         raise NotImplementedError
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """What differs between an answer and the reference; None when nothing does."""
+        """The differences between an answer and the reference; None if there are none."""
         raise NotImplementedError
 
     def compare_at(
         self, precision: str, got: Array, inputs: HostInputs, case: Case
     ) -> Mismatches | None:
-        """Compare an answer of a variant of this precision, one of `precisions`; "": the lab's own.
+        """Compare the answer of a variant of `precision`, one of `precisions` or "" for the lab's.
 
-        Only where a variant is known to be lossy: `verify` and `check` know of no variants.
+        For variants that declare a loss only: `verify` and `check` do not know the variant.
         """
         if precision:
             raise ValueError(f"{self.name} has no precision {precision!r}")
         return self.compare(got, inputs, case)
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
-        """For floats that need not be exact: the right values, and how far an answer may be off.
+        """The right values and error bounds of floats that need not be exact, else None.
 
-        NaN or infinity as a bound: nothing is promised there.
+        Where a bound is NaN or infinity, any value is accepted.
         """
         del inputs, case
         return None
 
     def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
-        """How near to its bound an answer comes; None for one that must be exact.
+        """How close an answer comes to its error bound; None if it must be exact.
 
-        By default at the element that comes nearest to its bound.
+        By default that of the element which comes closest.
         """
         bounds = self.bounds(inputs, case)
         return None if bounds is None else nearest_to_bound(got, *bounds)
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """The answer when there is nothing to compute (n = 0), else None."""
+        """The answer if there is nothing to compute (n = 0), else None."""
         raise NotImplementedError

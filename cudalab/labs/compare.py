@@ -1,4 +1,4 @@
-"""Comparing an answer with the reference. No printing here."""
+"""Compares an answer with the reference. Prints nothing."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Mismatches:
     count: int
     total: int
     first: list[tuple[int, str, str]] = field(default_factory=list)  # index, expected, got
-    findings: list[str] = field(default_factory=list)  # what is wrong, in words
+    findings: list[str] = field(default_factory=list)  # sentences about what is wrong
     _: KW_ONLY
-    # In words what `first` compares, where that is not element by element: the answer is right or
-    # wrong as a whole.
+    # The name of what `first` compares if the answer is right or wrong as a whole, rather than
+    # element by element.
     compared: str = ""
 
     def __str__(self) -> str:
-        """One line per finding and per listed element."""
+        """One line for each finding and each listed element."""
         lines = [f"{self.count:,} of {self.total:,} elements differ", *self.findings]
-        lines += [f"  [{i}] expected {want}, got {got}" for i, want, got in self.first]
+        lines += [f"  [{i}] expected {expected}, got {got}" for i, expected, got in self.first]
         if self.count > len(self.first) > 0:
             lines.append(f"  … and {self.count - len(self.first):,} more")
         return "\n".join(lines)
@@ -38,22 +38,22 @@ class Mismatches:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How near to its bound an answer comes."""
+    """How close an answer comes to its error bound."""
 
     error: float
     bound: float
-    index: int | None  # None: of the answer as a whole
+    index: int | None  # None for the answer as a whole
     what: str = "error"
 
     @property
     def used(self) -> float:
-        """The part of the bound that the error takes."""
+        """The error as a fraction of the bound."""
         if self.bound > 0:
             return self.error / self.bound
         return 0.0 if self.error == 0 else math.inf
 
     def __str__(self) -> str:
-        """The bound, the error, and the part."""
+        """The error, the bound, and the fraction of it."""
         where = "" if self.index is None else f" at [{self.index:,}]"
         used = f"{100 * self.used:.2g} %" if self.used < 10 else f"{self.used:.3g} times"
         return f"{self.what} {self.error:.3g}{where}, bound {self.bound:.3g}: {used} of it"
@@ -74,14 +74,14 @@ def compare_exact(got: Array, expected: Array) -> Mismatches | None:
 
 
 def show(value: np.generic) -> str:
-    """An element as a person reads it, with the bits where the digits do not tell."""
+    """Format an element, with its bits if the digits are ambiguous."""
     if value.dtype.kind == "f" and (np.isnan(value) or value == 0):
         return f"{value} (0x{value.view(f'u{value.itemsize}'):0{2 * value.itemsize}x})"
     return str(value)
 
 
 def nearest_to_bound(got: Array, expected: Array, bound: Array) -> Accuracy | None:
-    """The element whose error takes the largest part of its bound; None where none has a bound."""
+    """The element whose error is the largest fraction of its bound; None if none has a bound."""
     expected, bound = expected.reshape(-1), bound.reshape(-1)
     errors = np.abs(got.reshape(-1) - expected)
     judged = np.isfinite(errors) & np.isfinite(bound) & (bound > 0)

@@ -1,4 +1,4 @@
-"""A wrong answer and all that is known about it, for the patterns of mistakes to look at."""
+"""A wrong answer and all that is known about it, to be matched with patterns of mistakes."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ if TYPE_CHECKING:
 
     from cudalab.labs.inputs import Array, Case, HostInputs
 
-BLOCKS = (32, 64, 128, 256, 512, 1024, 2048, 4096)  # what a block may handle, where nobody tells
+BLOCKS = (32, 64, 128, 256, 512, 1024, 2048, 4096)  # items of a block, if the header does not say
 TILES = (8, 16, 32, 64, 128)
-MOST_SHOWN = 4  # launches
-MOST_DEFINED = 1 << 20  # a header may say anything
-# Commands in findings; judge.py puts in the test's own.
+MAX_SHOWN = 4  # launches
+MAX_DEFINED = 1 << 20  # a student's header may say anything
+# Placeholders of commands in findings; judge.py fills in the test's own.
 SANITIZE = "{sanitize}"
 BYTES = "{run} | xxd | head"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A pattern in a wrong answer."""
+    """A pattern that a wrong answer matches."""
 
     pattern: str  # a short name, for statistics over a class
-    says: str  # what is seen
+    says: str  # the symptom
     cause: str  # the likely reason
-    look: str = ""  # the command that shows it; may have {run} and {sanitize} in it
+    look: str = ""  # a command that shows it; may contain {run} and {sanitize}
 
 
 @dataclass(frozen=True)
 class Launches:
-    """What a kernel's header and its run tell about how the work was divided."""
+    """How the work was divided, according to the kernel's header and its run."""
 
     dispatch: str = ""
     defines: Mapping[str, int | str] = field(default_factory=dict)
     launched: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
-    unwritten: Array | None = None  # by element: what no run has written, where that is known
+    unwritten: Array | None = None  # a mask of the elements that no run wrote, if known
 
     def define(self, *names: str) -> int:
-        """The product of integer defines; 0 where one is missing."""
+        """The product of integer defines; 0 if one is missing."""
         values = [self.defines.get(name) for name in names]
-        return math.prod(v if isinstance(v, int) and 0 < v <= MOST_DEFINED else 0 for v in values)
+        return math.prod(v if isinstance(v, int) and 0 < v <= MAX_DEFINED else 0 for v in values)
 
     def words(self) -> str:
-        """The launches as CUDA writes them."""
+        """The launches in CUDA's notation."""
         shown = [
             f"{name}<<<{_dims(grid)}, {_dims(block)}>>>" for name, grid, block in self.launched
         ]
-        more = [f"and {len(shown) - MOST_SHOWN} more"] if len(shown) > MOST_SHOWN else []
-        return ", ".join(shown[:MOST_SHOWN] + more)
+        more = [f"and {len(shown) - MAX_SHOWN} more"] if len(shown) > MAX_SHOWN else []
+        return ", ".join(shown[:MAX_SHOWN] + more)
 
     @property
     def block_items(self) -> int:
-        """Elements that a block of a one-dimensional grid handles; 0 where nobody knows."""
+        """Number of elements that a block of a one-dimensional grid handles; 0 if unknown."""
         return (
             self.define("ITEMS_PER_BLOCK")
             or self.define("TILE_ITEMS")
@@ -67,7 +67,7 @@ class Launches:
 
 
 def _dims(dims: tuple[int, ...]) -> str:
-    """Without the ones at the end."""
+    """Format dimensions without trailing ones."""
     while len(dims) > 1 and dims[-1] == 1:
         dims = dims[:-1]
     return str(dims[0]) if len(dims) == 1 else f"dim3{dims}"
@@ -83,18 +83,18 @@ class Evidence:
     expected: Array  # flat
     wrong: Array  # indices
     launches: Launches
-    reference: Callable[[Case], Array]  # the right answer of another case to the same inputs
-    shape: tuple[int, int] | tuple[()] = ()  # rows and columns of an answer that is a matrix
-    scattered: bool = False  # an element's place says nothing about the block that computed it
+    reference: Callable[[Case], Array]  # the right answer to the same inputs in another case
+    shape: tuple[int, int] | tuple[()] = ()  # rows and columns, if the answer is a matrix
+    scattered: bool = False  # an element's index does not reveal which block computed it
 
     def input(self, name: str | None = None) -> Array:
-        """An input, flat; the first where none is named."""
+        """An input, flat; the first one by default."""
         arrays = self.inputs.arrays
         array = arrays[name] if name else next(iter(arrays.values()))
         return array.reshape(-1)
 
     def same(self, other: Array) -> bool:
-        """Whether the answer is `other`: exactly, or about as floats are."""
+        """Whether the answer equals `other`; floats need only be close."""
         other = other.reshape(-1)
         if other.shape != self.got.shape:
             return False
@@ -107,7 +107,7 @@ class Evidence:
 
 
 def place_of(evidence: Evidence, index: int) -> str:
-    """Where an element of the answer is: row and column, block, thread, tile."""
+    """Describe the place of an element: row and column, block, thread, tile."""
     launches, parts = evidence.launches, []
     if evidence.shape:
         row, col = divmod(index, evidence.shape[1])
@@ -129,7 +129,7 @@ def place_of(evidence: Evidence, index: int) -> str:
 
 
 def tile_of(e: Evidence) -> tuple[int, int] | tuple[()]:
-    """Rows and columns of a tile of the answer, as the kernel's header has them."""
+    """Rows and columns of a tile of the answer, according to the kernel's header."""
     define = e.launches.define
     square = define("TILE") or define("TILE_DIM")
     if square:
@@ -138,7 +138,7 @@ def tile_of(e: Evidence) -> tuple[int, int] | tuple[()]:
 
 
 def block_sizes(e: Evidence) -> list[int]:
-    """How many elements a block may have handled: as the header says, else the usual ones."""
+    """How many elements a block may have handled: the header's number, else the usual ones."""
     known = e.launches.block_items
     named = {known, e.launches.define("THREADS_PER_BLOCK")} - {0}
     return sorted(named) if named else list(BLOCKS)
@@ -152,7 +152,7 @@ def where(e: Evidence, indices: Array) -> str:
 
 
 def same_as_input(e: Evidence) -> Iterator[Finding]:
-    """The mistake of any lab whose answer is as long as its input."""
+    """Recognise the input, unchanged: possible in any lab whose answer is as long as its input."""
     if e.input().dtype == e.got.dtype and e.same(e.input()):
         yield Finding(
             "the input itself",

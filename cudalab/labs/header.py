@@ -1,4 +1,4 @@
-"""A variant, as the header of its own .cu file declares it, and the header itself.
+"""A variant, as the header of its .cu file declares it, and the header itself.
 
     // /// cudalab
     // summary  = "Tree reduction in shared memory, sequential addressing"
@@ -7,7 +7,7 @@
     // defines  = { THREADS_PER_BLOCK = 256 }
     // ///
 
-The block is TOML. Its keys are the fields of `Variant` below `label`.
+The comment block is TOML. Its keys are the fields of `Variant` after `label`.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ class Variant:
     lab: str
     name: str
     path: Path
-    label: str  # how messages name the file
+    label: str  # name of the file in messages
     summary: str
-    order: float  # place in the teaching ladder
+    order: float  # position in the ladder
     dispatch: str  # the lab's plan: dispatch_<dispatch> in its plans.py
-    ladder: str = ""  # a ladder beside the main one
-    adds: str = ""  # what is new against the rung before it
+    ladder: str = ""  # name of a side ladder, "" for the main one
+    adds: str = ""  # what it adds to the rung before it
     defines: dict[str, int | str] = field(default_factory=dict)  # -D flags, read by the host too
     requires: tuple[str, ...] = ()  # features a device must have
     applies: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the cases it computes
-    default: tuple[str, ...] = ()  # devices on which it is the default for those cases
-    deterministic: bool = True  # the same bytes at every run
-    # The format that it rounds its inputs to, one of the lab's `precisions`: a lossy variant.
+    default: tuple[str, ...] = ()  # devices on which it is the default for these cases
+    deterministic: bool = True  # gives the same bytes in every run
+    # Format to which a lossy variant rounds its inputs, one of the lab's `precisions`.
     precision: str = ""
 
     @property
     def title(self) -> str:
-        """Its name as tables show it: with the precision where that is not the lab's own."""
+        """The name in tables, with the precision if that is not the lab's own."""
         return f"{self.name} ({self.precision})" if self.precision else self.name
 
     def computes(self, case: Mapping[str, Any]) -> bool:
@@ -59,11 +59,11 @@ class Variant:
         return all(case.get(axis) in values for axis, values in self.applies.items())
 
     def missing(self, features: frozenset[str]) -> list[str]:
-        """What the variant requires and a device with `features` lacks."""
+        """What the variant requires but a device with `features` lacks."""
         return [feature for feature in self.requires if feature not in features]
 
     def is_default_on(self, device: str) -> bool:
-        """Whether the device takes it, for the cases it computes, when no variant is named."""
+        """Whether the device takes it for the cases it computes if the user names no variant."""
         return defaults_of(device) in self.default
 
     @property
@@ -73,15 +73,15 @@ class Variant:
         return max(named)[1] if named else None
 
     def error(self, key: str, message: str) -> HeaderError:
-        """An error at the line of the header's `key`, for what only its use shows."""
+        """Make an error at the line of the header's `key`."""
         return Header(self.path, self.label).error(key, message)
 
 
 class Header:
-    """The comment block of a file, with the numbers of its lines."""
+    """The comment block of a file, with its line numbers."""
 
     def __init__(self, path: Path, label: str) -> None:
-        """Find it in the file at `path`, called `label` in messages. HeaderError: none there."""
+        """Read the file at `path`, called `label` in messages. HeaderError if it has no header."""
         self.label = label
         try:
             text = source.read(path, label)
@@ -98,7 +98,7 @@ class Header:
         self.lines = [line.removeprefix("//").removeprefix(" ") for line in comments]
 
     def values(self) -> dict[str, Any]:
-        """Its keys and what they say. HeaderError for anything that is no TOML."""
+        """The keys with their values. HeaderError if the header is not valid TOML."""
         try:
             return tomllib.loads("\n".join(self.lines))
         except tomllib.TOMLDecodeError as error:
@@ -110,7 +110,7 @@ class Header:
             ) from None
 
     def error(self, key: str | None, message: str) -> HeaderError:
-        """Blame the line of `key`, or the header's first line."""
+        """Make an error at the line of `key`, or at the header's first line."""
         line = self.first_line - 1
         for number, text in enumerate(self.lines):
             if key is not None and re.match(rf"\s*\[?{re.escape(key)}\b", text):

@@ -1,4 +1,4 @@
-"""The case, the size, and the inputs of a computation, in a stream or in the host's memory."""
+"""The case, the size and the inputs of a computation, in a stream or in host memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Size = int | tuple[int, ...]  # n, or the dimensions of a lab whose data have a 
 
 @dataclass
 class HostInputs:
-    """Inputs in the host's memory: arrays and numbers by their names."""
+    """Inputs in host memory: arrays and numbers by name."""
 
     arrays: dict[str, Array]
     params: dict[str, Any] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class HostInputs:
         return self.arrays[name]
 
     def sources(self) -> Mapping[str, Array]:
-        """All that goes to a device."""
+        """Everything to be copied to a device."""
         return self.arrays
 
     def load(self) -> HostInputs:
@@ -37,31 +37,31 @@ class HostInputs:
         return self
 
     def copy(self) -> HostInputs:
-        """The same numbers in memory of their own."""
+        """A deep copy of the arrays."""
         arrays = {name: np.array(array) for name, array in self.arrays.items()}
         return HostInputs(arrays, self.params)
 
 
 @dataclass
 class StreamInputs:
-    """Inputs that a stream announces: arrays still to be read, in their order and once."""
+    """Inputs that a stream announces; each array can be read once, in order."""
 
     arrays: dict[str, Payload]
     params: dict[str, Any] = field(default_factory=dict)
     held: dict[str, Array] = field(default_factory=dict)
 
     def hold(self, name: str) -> Array:
-        """Read the array called `name`, which then stays in the host's memory, too."""
+        """Read the array called `name` and keep it in host memory."""
         if name not in self.held:
             self.held[name] = self.arrays[name].array()
         return self.held[name]
 
     def sources(self) -> Mapping[str, Array | Payload]:
-        """All that goes to a device: what is held, and the rest of the stream."""
+        """Everything to be copied to a device: the arrays held, and the rest of the stream."""
         return {**self.arrays, **self.held}
 
     def load(self) -> HostInputs:
-        """Everything in the host's memory; a regular file is mapped, not read."""
+        """Bring everything into host memory; a regular file is mapped, not read."""
         held = self.held
         arrays = {
             name: held[name] if name in held else payload.mapped()

@@ -1,4 +1,4 @@
-"""Keys: their order by bits, their data, and the part that the labs which sort them share."""
+"""Keys: their order by bits, their data, and the part that all sorting labs share."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from cudalab.formats import InputStream
 
-BOUND = 1_000_000  # of the integers of the distribution `bounded`
-JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # random patterns, by "and"
+BOUND = 1_000_000  # above the integers of the distribution `bounded`
+JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # number of random patterns combined by "and"
 
 
 class KeySort(Lab):
@@ -38,20 +38,20 @@ class KeySort(Lab):
     )
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header int32 n ≥ 0, then n elements of the case's dtype."""
+        """Read the header, int32 n ≥ 0; n elements of the case's dtype follow."""
         (n,) = stream.header("n")
         return StreamInputs({"keys": stream.payload("keys", case["dtype"], n)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """As many elements as there are keys, without a header."""
+        """Read as many elements as there are keys; there is no header."""
         return stream.payload("sorted keys", case["dtype"], inputs.params["n"]).array()
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """Nothing in, nothing out."""
+        """No keys if the input has none."""
         return None if inputs.params["n"] else np.empty(0, case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """Random 32- or 64-bit patterns, shaped by `dist`; float keys hold NaNs and infinities."""
+        """Generate random patterns, shaped by `dist`; float keys include NaNs and infinities."""
         if not isinstance(n, int) or dist not in self.distributions:
             raise UsageError(
                 f"{self.name} has no data of size {n} with distribution {dist}",
@@ -61,7 +61,7 @@ class KeySort(Lab):
         yield as_bytes(draw(np.dtype(case["dtype"]), n, dist, seed))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """NumPy's sort of the keys' bits, mapped so that unsigned order is the key order."""
+        """Sort with NumPy by the keys' bits, mapped so that unsigned order is key order."""
         del case
         keys = inputs.arrays["keys"]
         bits = ordered_bits(keys)
@@ -69,27 +69,27 @@ class KeySort(Lab):
         return from_ordered_bits(bits, keys.dtype)
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """Exact, with the kind of mistake in words."""
+        """Compare exactly, and describe the kind of mistake."""
         expected = self.reference(inputs, case)
-        found = compare_exact(got, expected)
-        if found is None:
+        mismatches = compare_exact(got, expected)
+        if mismatches is None:
             return None
         bits = ordered_bits(got)
         descents = np.flatnonzero(bits[1:] < bits[:-1])
         if len(descents):
             places = "place" if len(descents) == 1 else "places"
-            found.findings.append(
+            mismatches.findings.append(
                 f"not sorted: element {descents[0] + 1} is smaller than element {descents[0]} "
                 f"({len(descents):,} such {places})"
             )
             bits.sort()
         same_keys = bool((bits == ordered_bits(expected)).all())
-        found.findings.append(
+        mismatches.findings.append(
             "the same multiset of keys: none lost, none invented"
             if same_keys
             else "not the same multiset: some keys of the input are missing, others were not there"
         )
-        return found
+        return mismatches
 
 
 def ordered_bits(keys: Array) -> Array:
@@ -119,10 +119,10 @@ def from_ordered_bits(bits: Array, dtype: np.dtype[np.generic]) -> Array:
 def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
     """Draw n keys from PCG64's raw output: the same seed gives the same bytes everywhere.
 
-    `bounded` are floats from 0 to below 1, and integers below a million. Of `half-equal` keys every
-    other one is the same. Keys of little entropy are random patterns of which three or five are
-    joined by "and": a bit is 1 in one of 8 or 32 keys (Thearling and Smith 1992, and CUB's
-    benchmarks); the number says how many bits of entropy a bit has.
+    `bounded` floats lie in [0, 1), and integers below a million. Every other `half-equal` key is
+    the same. Low-entropy keys are the "and" of three or five random patterns, so that a bit is 1
+    in one of 8 or 32 keys (Thearling and Smith 1992, and CUB's benchmarks); the number is the
+    entropy of a bit, in bits.
     """
     raw = np.random.PCG64(seed)
     bits = _patterns(raw, n, dtype.itemsize)
@@ -153,13 +153,13 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
 
 
 def _patterns(raw: np.random.PCG64, n: int, itemsize: int) -> Array:
-    """That many random patterns of `itemsize` bytes."""
+    """Draw n random patterns of `itemsize` bytes."""
     words = raw.random_raw(-(-n * itemsize // 8))
     return words.astype("<u8").view(f"<u{itemsize}")[:n]
 
 
 def _bounded(bits: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Random patterns made into floats from 0 to below 1, or integers below BOUND."""
+    """Turn random patterns into floats in [0, 1), or integers below BOUND."""
     word = bits.dtype.type
     if dtype.kind == "f":
         digits = 24 if dtype.itemsize == 4 else 53

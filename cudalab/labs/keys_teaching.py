@@ -1,4 +1,4 @@
-"""Tests, mistakes and libraries that the labs which sort keys have in common."""
+"""Tests, mistakes and libraries that the sorting labs share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case
     from cudalab.labs.libraries import Compute, Problem
 
-# Sizes around warps (32), blocks (256, 512, 1024) and tiles (16, 32), and what shows each mistake.
+# Sizes around those of warps, tiles and blocks; each test shows some typical mistake.
 TESTS = (
     PublicTest("nothing at all", 0, "uniform"),
     PublicTest("one key", 1, "uniform"),
@@ -31,43 +31,43 @@ TESTS = (
 
 
 class SortLibraries(Libraries):
-    """Sorts of NumPy and CuPy, and CUB's."""
+    """The sorts of NumPy, CuPy and CUB."""
 
     names = (NUMPY, CUPY, CUB)
 
     def compute(self, problem: Problem) -> Compute:
-        """Keys, floats by their bits; pairs through a stable argsort."""
-        xp, given, out = problem.xp, problem.given, problem.out
+        """Sort keys, floats by their bits; pairs by a stable argsort."""
+        xp, source, out = problem.xp, problem.first, problem.out
         if problem.case.get("layout") == "pairs":
 
             def sort_pairs() -> None:
-                keys = given[0] if given.dtype.kind == "u" else _ordered(xp, given[0])
+                keys = source[0] if source.dtype.kind == "u" else _ordered(xp, source[0])
                 order = xp.argsort(keys, kind="stable")
-                xp.take(given[0], order, out=out[0])
-                xp.take(given[1], order, out=out[1])
+                xp.take(source[0], order, out=out[0])
+                xp.take(source[1], order, out=out[1])
 
             return sort_pairs
-        if given.dtype.kind == "f":
+        if source.dtype.kind == "f":
 
             def sort_floats() -> None:
-                bits = _ordered(xp, given)
+                bits = _ordered(xp, source)
                 bits.sort()
-                out[...] = _from_ordered(xp, bits, given.dtype)
+                out[...] = _from_ordered(xp, bits, source.dtype)
 
             return sort_floats
 
         def sort_keys() -> None:
-            xp.copyto(out, given)
+            xp.copyto(out, source)
             out.sort()
 
         return sort_keys
 
     def cupy(self, problem: Problem) -> Sequence[Way]:
-        """CuPy's sorts are CUB's."""
+        """CuPy calls CUB's sorts."""
         return [Way(self.compute(problem), ["CUB"])]
 
     def cub(self, case: Case) -> dict[str, str]:
-        """Keys or pairs."""
+        """Choose sorting keys or pairs."""
         return {"OPERATION": "sort_pairs" if case.get("layout") == "pairs" else "sort_keys"}
 
 
@@ -78,14 +78,14 @@ class SortTeaching(Teaching):
     scattered = True
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """The order, lost keys, blocks that were not merged, missing passes."""
+        """Recognise wrong orders, lost keys, blocks that were not merged, missing passes."""
         yield from same_as_input(evidence)
         if evidence.case.get("layout") != "pairs":
-            yield from _of_keys(evidence)
+            yield from _key_mistakes(evidence)
 
 
 def _ordered(xp: Any, keys: Any) -> Any:
-    """The keys' bits in unsigned order, as `ordered_bits` has them."""
+    """`ordered_bits` for arrays of NumPy or CuPy."""
     if xp is np:
         return ordered_bits(keys)
     bits = keys.view(f"u{keys.itemsize}")
@@ -100,7 +100,7 @@ def _from_ordered(xp: Any, bits: Any, dtype: Any) -> Any:
     return xp.where(bits & sign, bits ^ sign, ~bits).view(dtype)
 
 
-def _of_keys(e: Evidence) -> Iterator[Finding]:
+def _key_mistakes(e: Evidence) -> Iterator[Finding]:
     keys, got = e.input(), e.got
     if e.same(e.expected[::-1]):
         yield Finding(
@@ -146,10 +146,10 @@ def _other_orders(e: Evidence, keys: Array) -> Iterator[Finding]:
 
 
 def _lost_keys(e: Evidence, keys: Array) -> Iterator[Finding]:
-    have, counts = np.unique(ordered_bits(e.got), return_counts=True)
-    want, due = np.unique(ordered_bits(keys), return_counts=True)
-    invented = int(counts[~np.isin(have, want)].sum())
-    lost = int(due[~np.isin(want, have)].sum())
+    output, counts = np.unique(ordered_bits(e.got), return_counts=True)
+    input_keys, due = np.unique(ordered_bits(keys), return_counts=True)
+    invented = int(counts[~np.isin(output, input_keys)].sum())
+    lost = int(due[~np.isin(input_keys, output)].sum())
     yield Finding(
         "keys lost",
         f"not the keys of the input: {lost:,} are missing, {invented:,} were not there",
@@ -160,7 +160,7 @@ def _lost_keys(e: Evidence, keys: Array) -> Iterator[Finding]:
 
 
 def _missing_passes(e: Evidence, keys: Array) -> Iterator[Finding]:
-    """Sorted by some bits only, or from the top bit down."""
+    """Recognise a sort by some of the bits, or from the top bit down."""
     bits = ordered_bits(keys)
     width = 8 * keys.itemsize
     got = ordered_bits(e.got)
@@ -170,7 +170,7 @@ def _missing_passes(e: Evidence, keys: Array) -> Iterator[Finding]:
             yield Finding(
                 "passes missing",
                 f"sorted by the lowest {low} bits only",
-                f"keys have {width} bits: the passes end too early, or the last one's result is "
+                f"keys output {width} bits: the passes end too early, or the last one's result is "
                 "in the other buffer",
                 "cudalab explain radixsort",
             )
@@ -187,7 +187,7 @@ def _missing_passes(e: Evidence, keys: Array) -> Iterator[Finding]:
     text = np.unpackbits(
         bits.astype(f">u{keys.itemsize}").view(np.uint8).reshape(len(bits), -1), axis=1
     )
-    backwards = bits[np.lexsort(text.T)]  # the last key given is the first one looked at
+    backwards = bits[np.lexsort(text.T)]  # lexsort's last key is its primary one
     if np.array_equal(got, backwards):
         yield Finding(
             "most significant bit first",

@@ -1,6 +1,6 @@
-"""How array libraries compute what a lab computes: NumPy, CuPy, CUB.
+"""How the array libraries NumPy, CuPy and CUB compute what a lab computes.
 
-Each computes into an output whose memory is there already, like a lab's own step.
+Each writes to preallocated memory, like a lab's own step.
 """
 
 from __future__ import annotations
@@ -25,54 +25,54 @@ class Problem:
     """One computation by an array library."""
 
     xp: Any  # NumPy, or a library with its functions
-    arrays: dict[str, Any]  # the inputs, as arrays of the library
-    inputs: HostInputs  # the same on the host
+    arrays: dict[str, Any]  # inputs as arrays of the library
+    inputs: HostInputs  # the same inputs on the host
     case: Case
-    out: Any  # takes the answer
-    vendor: Any = None  # routines that CuPy's array functions do not reach; None for NumPy
+    out: Any  # where the answer goes
+    vendor: Any = None  # routines without an array function in CuPy; None for NumPy
 
     @property
-    def given(self) -> Any:
-        """The first of the inputs."""
+    def first(self) -> Any:
+        """The first input."""
         return next(iter(self.arrays.values()))
 
 
 class Way(NamedTuple):
-    """One of the ways in which a library computes the answer."""
+    """A way in which a library computes the answer."""
 
     compute: Compute
     notes: Sequence[str] = ()
-    name: str = ""  # in words, where it is not the usual one
+    name: str = ""  # a description, if it is not the usual way
 
 
 class Libraries:
-    """The libraries that compute the same as a lab: none, unless the lab says how."""
+    """The libraries that compute the same as a lab: by default, none."""
 
     names: ClassVar[tuple[str, ...]] = ()
 
     def why_not(self, name: str, case: Case) -> str | None:
-        """Why the library called `name` cannot compute the case, in words; None where it can."""
+        """The reason why the library called `name` cannot compute the case; None if it can."""
         del name, case
         return None
 
     def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and type of the answer: those of the first input."""
+        """Shape and type of the answer; by default, those of the first input."""
         del case
         first = next(iter(inputs.arrays.values()))
         return first.shape, first.dtype
 
     def compute(self, problem: Problem) -> Compute:
-        """The computation in functions that NumPy and CuPy both have."""
+        """The computation, in functions that both NumPy and CuPy have."""
         raise NotImplementedError
 
     def numpy(self, problem: Problem) -> Way:
-        """NumPy's way."""
+        """How NumPy computes it."""
         return Way(self.compute(problem))
 
     def cupy(self, problem: Problem) -> Sequence[Way]:
-        """CuPy's ways; the note of each is the library that does the work."""
+        """The ways in which CuPy computes it; each one's note is the library that does the work."""
         return [Way(self.compute(problem))]
 
     def cub(self, case: Case) -> dict[str, str]:
-        """The macros that choose the operation in cub.cu."""
+        """The macros that choose cub.cu's operation."""
         raise NotImplementedError

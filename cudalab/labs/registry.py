@@ -1,6 +1,6 @@
-"""The registry of variants: each is declared in the header of its own .cu file and nowhere else.
+"""The registry of variants: each is declared in the header of its .cu file and nowhere else.
 
-An unknown key or value, or a second default for one case, is an error that names file and line.
+An unknown key or value, or a second default for a case, is an error that names file and line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from cudalab.labs.base import Lab
 
-# What `requires` may name besides compute capabilities such as "sm_80" or "sm_90a".
+# Valid in `requires`, besides compute capabilities such as "sm_80" or "sm_90a".
 FEATURES = (
     "inline_ptx", "tensor_cores", "shared_96kb", "shared_160kb", "shared_224kb", "bulk_copy",
     "clusters",
@@ -31,18 +31,18 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 def variants(lab: Lab) -> list[Variant]:
-    """All variants of `lab` in teaching order. HeaderError at the first invalid header."""
+    """All variants of `lab` in teaching order. HeaderError for the first invalid header."""
     folder = source.kernels_dir() / lab.name
-    found = [read_header(path, lab) for path in sorted(folder.glob("*.cu"))]
-    if not found:
+    result = [read_header(path, lab) for path in sorted(folder.glob("*.cu"))]
+    if not result:
         raise HeaderError(f"no variants of {lab.name} in {folder}")
-    found.sort(key=lambda variant: (variant.order, variant.name))
-    _check_defaults(lab, found)
-    return found
+    result.sort(key=lambda variant: (variant.order, variant.name))
+    _check_defaults(lab, result)
+    return result
 
 
 def find(lab: Lab, name: str) -> Variant:
-    """The variant called `name`. UsageError with the nearest names when there is none."""
+    """The variant called `name`. UsageError with the nearest names if there is none."""
     path = source.kernels_dir() / lab.name / f"{name}.cu"
     if _IDENTIFIER.fullmatch(name) and path.is_file():
         return read_header(path, lab)
@@ -56,23 +56,23 @@ def find(lab: Lab, name: str) -> Variant:
 def default(
     lab: Lab, case: Mapping[str, Any], device: str, features: frozenset[str] = frozenset()
 ) -> Variant:
-    """The variant that `device` takes for `case` when none is named.
+    """The variant that `device` takes for `case` if the user names none.
 
-    Of several defaults, the last in teaching order whose requirements the device's `features` meet.
+    If there are several, the last in teaching order whose requirements `features` meet.
     """
     for variant in reversed(variants(lab)):
         able = variant.computes(case) and not variant.missing(features)
         if able and variant.is_default_on(device):
             return variant
-    wanted = ", ".join(f"{axis} {value}" for axis, value in case.items())
+    described = ", ".join(f"{axis} {value}" for axis, value in case.items())
     raise UsageError(
-        f"no variant of {lab.name} is the default for {wanted} on the {device} device",
+        f"no variant of {lab.name} is the default for {described} on the {device} device",
         hint=f"choose one with --variant: `cudalab list {lab.name}`",
     )
 
 
 def check_applies(variant: Variant, lab: Lab, case: Mapping[str, Any]) -> None:
-    """UsageError when `variant` does not compute `case`."""
+    """Raise a UsageError if `variant` does not compute `case`."""
     for axis, values in variant.applies.items():
         if case.get(axis) not in values:
             others = [v.name for v in variants(lab) if v.computes(case)]
@@ -84,7 +84,7 @@ def check_applies(variant: Variant, lab: Lab, case: Mapping[str, Any]) -> None:
 
 
 def check_features(variant: Variant, device: str, features: frozenset[str]) -> None:
-    """NoDeviceError when the device lacks what the variant requires: there is no fallback."""
+    """Raise a NoDeviceError if the device lacks what the variant requires: no fallback."""
     missing = variant.missing(features)
     if missing:
         raise NoDeviceError(
@@ -95,7 +95,7 @@ def check_features(variant: Variant, device: str, features: frozenset[str]) -> N
 
 
 def read_header(path: Path, lab: Lab, label: str | None = None) -> Variant:
-    """Parse and validate one file's header."""
+    """Parse and validate the header of a file."""
     label = label or f"kernels/{lab.name}/{path.name}"
     header = Header(path, label)
     checked = _Validator(header, lab).checked(header.values())
@@ -103,7 +103,7 @@ def read_header(path: Path, lab: Lab, label: str | None = None) -> Variant:
 
 
 class _Validator:
-    """Turns a header's values into those of a Variant, or into an error at the right line."""
+    """Turns a header's values into those of a Variant, or raises an error at the right line."""
 
     def __init__(self, header: Header, lab: Lab) -> None:
         self.error = header.error
@@ -167,15 +167,15 @@ class _Validator:
         return dict(value)
 
     def _requires(self, key: str, value: object) -> tuple[str, ...]:
-        named = self._strings(key, value)
-        for feature in named:
+        features = self._strings(key, value)
+        for feature in features:
             if feature not in FEATURES and not ARCHITECTURE.fullmatch(feature):
                 raise self.error(
                     key,
                     f"'{feature}' is no feature and no compute capability such as sm_80: "
                     f"{_nearest(feature, list(FEATURES))}",
                 )
-        return named
+        return features
 
     def _applies(self, key: str, value: object) -> dict[str, tuple[str, ...]]:
         if not isinstance(value, dict):
@@ -214,7 +214,7 @@ class _Validator:
         return value
 
     def _precision(self, key: str, value: object) -> str:
-        """The format to which a lossy variant rounds its inputs: the lab has a bound for it."""
+        """Check the format to which a lossy variant rounds: the lab must have a bound for it."""
         offered = list(self.lab.precisions)
         if value not in offered:
             known = _nearest(str(value), offered) if offered else "its variants lose nothing"
@@ -227,10 +227,10 @@ class _Validator:
         return tuple(value)
 
 
-def _check_defaults(lab: Lab, found: list[Variant]) -> None:
-    """HeaderError when two variants that require the same are the default for one case.
+def _check_defaults(lab: Lab, variants: list[Variant]) -> None:
+    """Raise a HeaderError if two variants with the same requirements are default for one case.
 
-    A later rung for fewer cases may take them over.
+    A later rung that computes fewer cases may take those over.
     """
     cases = [dict(zip(lab.axes, values, strict=True)) for values in product(*lab.axes.values())]
 
@@ -238,19 +238,19 @@ def _check_defaults(lab: Lab, found: list[Variant]) -> None:
         return [case for case in cases if variant.computes(case)]
 
     for device in DEVICES:
-        for one, two in combinations([v for v in found if device in v.default], 2):
+        for one, two in combinations([v for v in variants if device in v.default], 2):
             both = [case for case in computed(two) if one.computes(case)]
             takes_over = len(computed(two)) < len(computed(one))
             if one.requires == two.requires and both and not takes_over:
-                wanted = ", ".join(f"{axis} {value}" for axis, value in both[0].items())
+                described = ", ".join(f"{axis} {value}" for axis, value in both[0].items())
                 raise Header(two.path, two.label).error(
                     "default",
-                    f"a second default for {wanted} on {device}: {one.label} is one already",
+                    f"a second default for {described} on {device}: {one.label} is one already",
                 )
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    """Name what was probably meant, or all there is."""
+    """Suggest the names closest to `name`, or list all."""
     from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
 
     close = get_close_matches(name, known, n=3, cutoff=0.5)

@@ -1,7 +1,7 @@
-"""Answers of a lab about anything but its computation: sizes, work, tests, mistakes, libraries.
+"""What a lab knows besides its computation: sizes, work, tests, mistakes, libraries.
 
-The folder of a lab may hold a module teaching.py with a class `Teaching`, derived from the one
-here. Whatever it leaves out has a default that suits any lab.
+A lab's folder may have a module teaching.py with a class `Teaching`, derived from the one here.
+What that leaves out has a default that suits any lab.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case, HostInputs, Size
 
 Params = dict[str, Any]
-OTHERS = "cpu"  # its sizes are for any device that has none of its own
+OTHERS = "cpu"  # its sizes are for all devices without sizes of their own
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """The sizes of a lab's inputs by purpose."""
+    """The sizes of a lab's inputs, by purpose."""
 
-    # Measured by bench when no size is named. Large enough on a GPU that neither launches nor L2
-    # decide; small enough on the CPU device, whose slowest variants are a thousand times slower,
-    # that a table takes seconds.
+    # Measured by bench by default. Large enough that on a GPU neither launches nor L2 dominate;
+    # small enough that on the CPU device, whose slowest variants are a thousand times slower, a
+    # table takes seconds.
     bench: Mapping[str, Size] = field(default_factory=lambda: {"cuda": 1 << 24, OTHERS: 1 << 16})
-    # Measured by check against a reference.
+    # Measured by check against the reference kernel.
     timed: Mapping[str, Size] = field(default_factory=lambda: {OTHERS: 10_000})
-    # Small, several blocks, and an end that fills no block: where the sanitizer finds mistakes.
+    # For the sanitizer: small, but several blocks, the last one partly filled.
     sanitized: tuple[Size, ...] = (1000, 5000)
     # Printed in a report.
     sample: Size = 8
-    is_order: bool = False  # a size is the order of a matrix: the work grows faster than it
+    is_order: bool = False  # sizes are orders of matrices: the work grows faster than the size
 
 
 class PublicTest(NamedTuple):
-    """An input that everybody may know."""
+    """A test that students may see."""
 
     name: str
     size: Size
@@ -54,18 +54,18 @@ class Mutant(NamedTuple):
     old: str
     new: str
     mistake: str
-    shows_on_gpu: bool = True  # False: only emulation is sure to show it
+    shows_on_gpu: bool = True  # False: only the emulation reliably shows it
 
 
 class Skeleton(NamedTuple):
-    """The kernel file that a student begins with."""
+    """The kernel file that a student starts from."""
 
-    variant: str  # its header and its plan's kernels
-    given: tuple[str, ...] = ()  # includes whose kernels are no part of the exercise
+    variant: str  # whose header and kernels it has
+    given: tuple[str, ...] = ()  # headers whose kernels are not part of the exercise
 
 
 class Exercise(NamedTuple):
-    """A task of the course's hand-out: one case, computed from different kinds of memory."""
+    """A task of the course's hand-out: one case, computed in different kinds of memory."""
 
     title: str
     case: Case
@@ -75,42 +75,42 @@ class Exercise(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """The least that any program which solves the lab must do."""
+    """The minimum work of any program that solves the lab."""
 
-    items: int  # what elements/s counts
+    items: int  # the elements of elements/s
     read_bytes: int  # of the input
     write_bytes: int  # of the answer
-    flops: int = 0  # floating-point operations, where they and not the bytes are the limit
+    flops: int = 0  # floating-point operations, if they and not the bytes are the limit
 
     @property
     def bytes(self) -> int:
-        """Read and written."""
+        """Bytes read and written."""
         return self.read_bytes + self.write_bytes
 
 
 @dataclass(frozen=True)
 class CourseTime:
-    """A time that the course's material prints, on the GPU of its day."""
+    """A time from the course's material, measured on the GPU of its day."""
 
-    ms: tuple[float, ...]  # the hand-out's; then the lecture's, where it prints another
-    size: str = ""  # what it was measured on, where it says so
+    ms: tuple[float, ...]  # the hand-out's; then the lecture's, if it differs
+    size: str = ""  # of the input, if the material says so
 
     def __str__(self) -> str:
-        """As they are printed."""
+        """Format the times as the material prints them."""
         return " / ".join(f"{ms:g}" for ms in self.ms)
 
 
 class Teaching:
-    """The defaults. Subclasses, one a lab, replace what they know better."""
+    """The defaults; each lab has a subclass that overrides some of them."""
 
     usual_sizes: ClassVar[Sizes] = Sizes()
-    timed_dist: ClassVar[str | None] = None  # of timed inputs; None: the lab's first distribution
+    timed_dist: ClassVar[str | None] = None  # distribution of timed inputs; None: the lab's first
     tests: ClassVar[tuple[PublicTest, ...]] = ()
     mutants: ClassVar[tuple[Mutant, ...]] = ()
     skeleton: ClassVar[Skeleton | None] = None  # None: the first variant of the ladder
     course_times: ClassVar[Mapping[str, CourseTime]] = {}  # by variant
     libraries: ClassVar[Libraries] = Libraries()
-    scattered: ClassVar[bool] = False  # an element's place in the answer tells no block or thread
+    scattered: ClassVar[bool] = False  # an element's index does not reveal which block computed it
 
     def sizes(self, case: Case) -> Sizes:
         """The sizes of the inputs of a case."""
@@ -118,56 +118,56 @@ class Teaching:
         return self.usual_sizes
 
     def bench_size(self, case: Case, device: str) -> Size:
-        """The size that bench measures when none is named. UsageError where one must be named."""
+        """The size that bench measures by default. UsageError if the user must name one."""
         sizes = self.sizes(case).bench
         return sizes.get(defaults_of(device), sizes[OTHERS])
 
     def timed_size(self, case: Case, device: str) -> Size:
-        """The size that check measures when none is named."""
+        """The size that check measures by default."""
         sizes = self.sizes(case).timed
         return sizes.get(defaults_of(device), sizes[OTHERS])
 
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
-        """The inputs of a check; `dispatch` is the launch plan of a kernel file, None a program."""
+        """The tests of a check; `dispatch` is a kernel file's launch plan, None for a program."""
         del case, dispatch
         return self.tests
 
     def work(self, inputs: HostInputs, case: Case, answer_bytes: int) -> Work:
-        """The least work: every input byte is read, every byte of the answer written."""
+        """The minimum work: every input byte is read, every byte of the answer written."""
         read = sum(data.nbytes for data in inputs.arrays.values())
         return Work(self.items(inputs, case), read, answer_bytes, self.flops(inputs.params))
 
     def items(self, inputs: HostInputs, case: Case) -> int:
-        """How many elements are computed, or read where that are more."""
+        """Number of elements computed, or of those read if that is larger."""
         del case
         first = next(iter(inputs.arrays.values()))
         return int(inputs.params.get("n", first.size))
 
     def flops(self, params: Params) -> int:
-        """Floating-point operations, where they and not the bytes are the limit; else 0."""
+        """Number of floating-point operations if they are the limit; 0 if the bytes are."""
         del params
         return 0
 
     def own_flops(self, dispatch: str, inputs: HostInputs) -> int:
-        """Operations that a variant's algorithm cannot do without; 0 where bytes say more."""
+        """Minimum number of operations of the plan's algorithm; 0 if the bytes are the limit."""
         del dispatch, inputs
         return 0
 
     def course_time(self, variant: str, case: Case) -> CourseTime | None:
-        """The printed time of the same computation, if there is one."""
+        """The course's time of the same computation, if there is one."""
         del case
         return self.course_times.get(variant)
 
     def matrix_shape(self, params: Params) -> tuple[int, int] | tuple[()]:
-        """Rows and columns of an answer that is a matrix."""
+        """Rows and columns of the answer if it is a matrix, else ()."""
         del params
         return ()
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """The lab's typical mistakes that would give this wrong answer, most telling first."""
+        """The lab's typical mistakes that explain this wrong answer, most specific first."""
         del evidence
         yield from ()
 
     def exercises(self) -> Sequence[Exercise]:
-        """The hand-out's tasks."""
+        """The tasks of the hand-out."""
         return ()
