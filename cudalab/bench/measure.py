@@ -242,17 +242,18 @@ class Judge:
         """`buffers` hold `inputs` on the device."""
         self.lab, self.inputs, self.case = lab, inputs, case
         self.device, self.buffers = device, buffers
-        self._right: set[bytes] = set()  # digests: the same bytes need no second comparison
+        # Precisions and digests: the same bytes at the same precision need no second comparison.
+        self._right: set[tuple[str, bytes]] = set()
 
     def mistake(self, candidate: Candidate) -> str | None:
         """What is wrong with the candidate's answer, in words."""
         answer = np.ascontiguousarray(candidate.answer())
-        digest = _digest(as_bytes(answer))
-        if digest in self._right:
+        seen = candidate.precision, _digest(as_bytes(answer))
+        if seen in self._right:
             return None
         found = self.lab.compare_at(candidate.precision, answer, self.inputs, self.case)
-        if found is None and not candidate.precision:
-            self._right.add(digest)
+        if found is None:
+            self._right.add(seen)
             return None
         untouched = bool((answer.reshape(-1).view(np.uint8) == POISON).all())
         return "the output was not written" if untouched else str(found)

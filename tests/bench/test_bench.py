@@ -400,6 +400,26 @@ def test_a_changed_input_is_wrong_and_is_restored_for_the_others(device):
     assert other.status is Status.OK
 
 
+@pytest.mark.parametrize("precision", ["bf16", ""])
+def test_a_lossy_answer_is_right_at_its_own_precision_only(device, precision):
+    lab = labs.get("matmul")
+    ones = np.ones((4, 4), np.float32)
+    inputs = HostInputs({"a": ones * 1.001, "b": ones}, {"m": 4, "k": 4, "n": 4})
+    judge = Judge(lab, inputs, lab.complete({}), device, {})
+    product = ones * 4  # 1.001 is 1 in bfloat16
+    for name in (precision, "bf16", precision):  # what is right once is not right for all
+        candidate = Candidate(
+            name="a",
+            kind="variant",
+            run=lambda: None,
+            answer=product.copy,
+            poison=lambda: None,
+            precision=name,
+        )
+        mistake = judge.mistake(candidate)
+        assert (mistake is None) == (name == "bf16"), mistake
+
+
 def test_an_input_changed_later_is_found_after_timing(device):
     row, other = spoiled(device, first=5)
     assert row.reason == "after timing: it modified its input x"
