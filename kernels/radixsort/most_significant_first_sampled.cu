@@ -40,7 +40,9 @@
 // are quicker than any split.
 //
 // Limits: a value that many keys have makes a bucket too large for a block, together with the keys
-// around it. A short array is split into far too many buckets.
+// around it. A short array is split into far too many buckets. Uniform keys need no sample, and for
+// them this rung is slower than the one before: 1.52 ms for 128e6 keys on an H200,
+// `most_significant_first` 1.48.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD, BUCKETS_PER_SM,
