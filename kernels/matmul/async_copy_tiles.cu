@@ -14,8 +14,8 @@
 // A copy cannot transpose what it moves, so numbers along k, whose neighbours go to different rows
 // of the tile, are copied one by one: a warp copies 8 numbers of each of 4 lines and writes banks
 // 4p + line, all different. Rows of B are copied 16 bytes at a time if n % 4 == 0.
-// Limits: four copies of 4 bytes a thread and step where `double_buffered` needs one load of A. They
-// cost more than the registers saved, and this rung is slower than the one before: 0.474 ms at
+// Limits: four copies of 4 bytes a thread and step where `double_buffered` needs one load of A.
+// They cost more than the registers saved, and this rung is slower than the one before: 0.474 ms at
 // n = 2048 on an H200, `double_buffered` 0.407. A thread uses a number from shared memory for 4
 // products; `async_copy` uses it more often.
 //

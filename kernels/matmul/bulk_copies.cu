@@ -33,8 +33,8 @@
 //
 // Tensor cores are fed in this way in `tensor_cores_bf16x6`; here the multiplications are the
 // ordinary ones, whose rate is the limit.
-// Limits: the packed tiles take as much memory as the factors, and time to write: 0.436 ms in all at
-// n = 2048 on an H200, `async_copy` 0.364.
+// Limits: the packed tiles take as much memory as the factors, and time to write: 0.436 ms in all
+// at n = 2048 on an H200, `async_copy` 0.364.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
 // THREADS_PER_BLOCK, SHARED_BYTES.
