@@ -25,7 +25,7 @@ class Bitonic(KeySort):
     distributions = (*KeySort.distributions, "bitonic")
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """As for radixsort, or a bitonic sequence: ascending, then descending."""
+        """Generate the distributions of radixsort, or an ascending, then descending sequence."""
         if dist == "bitonic" and isinstance(n, int):
             keys = draw(np.dtype(case["dtype"]), n, "sorted", seed)
             yield np.array([n], "<i4").tobytes()

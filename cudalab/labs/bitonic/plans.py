@@ -2,8 +2,8 @@
 
 `keys` is a copy of the input, sorted in place; T its element type; n < 2^31.
 
-Comparator t of a step: t runs through the groups of the array in order; what reaches past n is left
-out, as if the array were padded with greatest keys to a power of two.
+The comparators of a step are numbered through the groups of the array, in order. A comparator that
+reaches past n does nothing, as if the array were padded to a power of two with maximal keys.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def dispatch_alternating(job: Job) -> Step:
-    """A launch for each step; groups of `size` = 2, 4, 8, ... keys sorted up and down by turns.
+    """A launch for each step; groups of `size` = 2, 4, 8, ... keys, alternately up and down.
 
     clean_alternating(T *keys, unsigned n, unsigned size, unsigned stride)
         comparator of key k and key k + stride of each group of 2 * stride keys, for
-        stride = size / 2, ..., 2, 1; upwards where bit `size` of k is that of n, and in the
-        last merge, where size >= n; downwards elsewhere
-    Blocks of THREADS_PER_BLOCK threads, a comparator each.
+        stride = size / 2, ..., 2, 1; ascending where bit `size` of k equals that of n, and in
+        the last merge, where size >= n; else descending
+    Blocks of THREADS_PER_BLOCK threads, one thread per comparator.
     """
     keys = job.device.empty(job.params["n"], job.buffers["keys"].dtype)
 
@@ -39,14 +39,14 @@ def dispatch_alternating(job: Job) -> Step:
 
 
 def dispatch_steps(job: Job) -> Step:
-    """A launch for each step of each merge; groups of 2, 4, 8, ... keys up to all of them.
+    """A launch for each step of each merge; groups of 2, 4, 8, ... keys, until one holds all.
 
     begin_merge(T *keys, unsigned n, unsigned size)
         comparator of key k and key size - 1 - k of each group of `size` keys
     clean_halves(T *keys, unsigned n, unsigned stride)
         comparator of key k and key k + stride of each group of 2 * stride keys, for
         stride = size / 4, ..., 2, 1
-    Blocks of THREADS_PER_BLOCK threads, a comparator each.
+    Blocks of THREADS_PER_BLOCK threads, one thread per comparator.
     """
     keys = job.device.empty(job.params["n"], job.buffers["keys"].dtype)
 
@@ -61,14 +61,14 @@ def dispatch_steps(job: Job) -> Step:
 
 
 def dispatch_blocks(job: Job) -> Step:
-    """Steps whose groups have at most ITEMS_PER_BLOCK keys are done by a block, all in one.
+    """A block does all steps whose groups have at most ITEMS_PER_BLOCK keys in one launch.
 
     sort_blocks(T *keys, unsigned n)
-        sorts each ITEMS_PER_BLOCK keys
-    begin_merge, clean_halves: as in the plan `steps`, for greater groups
+        sorts every ITEMS_PER_BLOCK keys
+    begin_merge, clean_halves: as in the plan `steps`, for larger groups
     merge_blocks(T *keys, unsigned n)
-        the half-cleaners of strides ITEMS_PER_BLOCK / 2, ..., 2, 1, after those
-    sort_blocks and merge_blocks have one block for each ITEMS_PER_BLOCK keys; all blocks have
+        then the half-cleaners of strides ITEMS_PER_BLOCK / 2, ..., 2, 1
+    sort_blocks and merge_blocks have one block per ITEMS_PER_BLOCK keys; all blocks have
     THREADS_PER_BLOCK threads.
     """
     device, n = job.device, job.params["n"]
@@ -90,17 +90,17 @@ def dispatch_blocks(job: Job) -> Step:
 
 
 def _powers_of_two(first: int, last: int) -> list[int]:
-    """`first` (a power of two), twice that, and so on up to `last`."""
+    """The powers of two from `first`, which is one, to `last`."""
     return [first << k for k in range((last // first).bit_length())]
 
 
 def _padded_size(job: Job) -> int:
-    """The least power of two that is not below n."""
+    """The smallest power of two that is at least n."""
     return 1 << (int(job.params["n"]) - 1).bit_length()
 
 
 def _launch(job: Job, kernel: str, keys: Buffer, *numbers: int, group: int) -> None:
-    """A step: half as many comparators as the groups of `group` keys that n keys begin."""
+    """Launch a step: group / 2 comparators for each group of `group` keys, even a partial one."""
     n, threads = job.params["n"], job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(blocks_for(n, group) * group // 2, threads)
     args = [np.uint32(number) for number in (n, *numbers)]

@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 
 class Sampler:
-    """Turns random 32-bit numbers into values, by thresholds."""
+    """Turns random 32-bit numbers into values by comparing them with thresholds."""
 
     def __init__(self, bounds: Array, dtype: np.dtype[np.generic]) -> None:
-        """Precompute the value where the upper 16 bits decide it."""
+        """Precompute the value for those upper 16 bits that determine it."""
         self.bounds = bounds
         slots = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
         low = np.searchsorted(bounds, slots, "right")
         high = np.searchsorted(bounds, slots | np.uint32(0xFFFF), "right")
         self.values = low.astype(dtype)
-        self.undecided = low != high
+        self.ambiguous = low != high
 
     def __call__(self, bits: Array) -> Array:
         """The value of each number in `bits`."""
         slots = bits >> np.uint32(16)
         drawn: Array = self.values[slots]
-        rest = np.flatnonzero(self.undecided[slots])
+        rest = np.flatnonzero(self.ambiguous[slots])
         drawn[rest] = np.searchsorted(self.bounds, bits[rest], "right")
         return drawn
 
 
 def cumulative(weights: list[Decimal]) -> Array:
-    """Thresholds of 2^32 times the probability of all values up to one; the last is left out."""
+    """The thresholds: 2^32 times the cumulative probabilities, without the last."""
     with localcontext(_EXACT):
         total = sum(weights)
         if not total > 0:
@@ -51,7 +51,7 @@ def cumulative(weights: list[Decimal]) -> Array:
         for weight in weights:
             below += weight
             bounds.append(int(below * 2**32 / total))
-    # A threshold of 2^32 is reached by no number: the value after it is never drawn.
+    # No number reaches a threshold of 2^32: the value after it is never drawn.
     return np.array([bound for bound in bounds if bound < 2**32], np.uint32)
 
 
@@ -59,7 +59,7 @@ _EXACT = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
 def weights(dist: str, values: int, chosen: int) -> list[Decimal]:
-    """How likely each of `values` values is, up to a common factor. `chosen`: one at random."""
+    """The weights of all values; `chosen` is a random value, for `equal` and `one-hot`."""
     name, _, text = dist.partition(":")
     with localcontext(_EXACT):
         make = _WEIGHTS.get(name)
@@ -72,26 +72,26 @@ def weights(dist: str, values: int, chosen: int) -> list[Decimal]:
 
 
 class _Parameters:
-    """The numbers behind a distribution's colon."""
+    """The numbers after a distribution's colon."""
 
     def __init__(self, dist: str, text: str) -> None:
         self.dist = dist
         try:
-            self.given = [Decimal(part) for part in text.split(",")] if text else []
+            self.numbers = [Decimal(part) for part in text.split(",")] if text else []
         except InvalidOperation:
             raise self.error("expected numbers, separated by commas") from None
 
     def take(
-        self, *defaults: Decimal, least: float = 0, most: float = float("inf")
+        self, *defaults: Decimal, above: float = 0, up_to: float = float("inf")
     ) -> list[Decimal]:
-        """One number for each default, above `least` and up to `most`."""
-        if len(self.given) > len(defaults):
+        """Return one number for each default, in (above, up_to]."""
+        if len(self.numbers) > len(defaults):
             raise self.error(f"at most {len(defaults)} parameters")
-        for number in self.given:
-            if not (number.is_finite() and least < number <= most):
-                limit = "" if most == float("inf") else f" and at most {most:g}"
-                raise self.error(f"{number} is not above {least:g}{limit}")
-        return [*self.given, *defaults[len(self.given) :]]
+        for number in self.numbers:
+            if not (number.is_finite() and above < number <= up_to):
+                limit = "" if up_to == float("inf") else f" and at most {up_to:g}"
+                raise self.error(f"{number} is not above {above:g}{limit}")
+        return [*self.numbers, *defaults[len(self.numbers) :]]
 
     def error(self, message: str) -> UsageError:
         return UsageError(f"--dist {self.dist}: {message}")
@@ -104,16 +104,16 @@ def _uniform(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]
 
 
 def _normal(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
-    """normal:DEVIATION,MEAN; by default an eighth of the range, its middle."""
+    """normal:DEVIATION,MEAN; by default an eighth of the range, and its middle."""
     del chosen
     deviation, mean = parameters.take(Decimal(values) / 8, Decimal(values - 1) / 2)
     return [(-(((v - mean) / deviation) ** 2) / 2).exp() for v in range(values)]
 
 
 def _binomial(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
-    """binomial:P; as many trials as the greatest value."""
+    """binomial:P, by default 0.5; the number of trials is the greatest value."""
     del chosen
-    (p,) = parameters.take(Decimal("0.5"), most=0.999999)
+    (p,) = parameters.take(Decimal("0.5"), up_to=0.999999)
     weight, all_weights = Decimal(1), []
     for v in range(values):
         all_weights.append(weight)
@@ -140,9 +140,9 @@ def _exponential(parameters: _Parameters, values: int, chosen: int) -> list[Deci
 
 
 def _geometric(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
-    """geometric:P, the failures before the first success; by default 0.25."""
+    """geometric:P, the number of failures before the first success; by default 0.25."""
     del chosen
-    (p,) = parameters.take(Decimal("0.25"), most=1)
+    (p,) = parameters.take(Decimal("0.25"), up_to=1)
     return _powers(1 - p, values)
 
 
@@ -154,23 +154,23 @@ def _powers(ratio: Decimal, values: int) -> list[Decimal]:
 
 
 def _zipf(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
-    """zipf:S, value v with (v + 1)^-S; by default 1."""
+    """zipf:S, weight (v + 1)^-S for value v; by default 1."""
     del chosen
     (s,) = parameters.take(Decimal(1))
     return [Decimal(v) ** -s for v in range(1, values + 1)]
 
 
 def _equal(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
-    """equal:VALUE; by default one at random."""
-    (value,) = parameters.take(Decimal(chosen), least=-1, most=values - 1)
+    """equal:VALUE; by default a random one."""
+    (value,) = parameters.take(Decimal(chosen), above=-1, up_to=values - 1)
     if value != int(value):
         raise parameters.error(f"{value} is not a whole number")
     return [Decimal(int(v == value)) for v in range(values)]
 
 
 def _one_hot(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
-    """one-hot:SHARE of one value drawn at random, the rest uniform; by default half."""
-    (share,) = parameters.take(Decimal("0.5"), most=1)
+    """one-hot:SHARE for one random value, the rest uniform; by default half."""
+    (share,) = parameters.take(Decimal("0.5"), up_to=1)
     rest = (1 - share) / values
     return [rest + share if v == chosen else rest for v in range(values)]
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 BYTE_VALUES = 256
 MAX_BINS = {"uint8": BYTE_VALUES, "uint32": 65_536}
-# Counters of 4 bytes in the 48 KB of shared memory that every block has, less two for other words.
+# 4-byte counters in the 48 KB of shared memory that every block has, less two for other words.
 SHARED_BINS = 12_286
 CHUNK = 1 << 20  # elements drawn or counted at a time on the host
 
 
 class Histogram(Lab):
-    """Stream: int32 n, then n bytes. Answer: uint32 counts, one a class, without a header.
+    """Stream: int32 n, then n bytes. Answer: a uint32 count for each class, without a header.
 
     The class of a byte is byte * bins >> 8. With --dtype uint32 an element is its class.
     """
@@ -63,19 +63,19 @@ class Histogram(Lab):
         "one-hot",
     )
 
-    def complete(self, given: Case) -> Case:
-        """Add how many classes there are, in the words of the variants' headers.
+    def complete(self, options: Case) -> Case:
+        """Add the axis `classes`, by which variants' headers refer to the number of classes.
 
-        "few" fit the shared memory of a block, "many" do not. A caller that names `classes` alone
-        gets a number of bins of that kind.
+        "few" classes fit in the shared memory of a block, "many" do not. A caller that names only
+        `classes` gets a suitable number of bins.
         """
-        case = super().complete(given)
+        case = super().complete(options)
         dtype = case["dtype"]
-        bins = given.get("bins")
+        bins = options.get("bins")
         if bins is None:
             few = 100 if dtype == "uint8" else 1000
-            of_kind = {"256": 256, "64": 64, "few": few, "many": 65_536}
-            bins = of_kind[given.get("classes") or "256"]
+            bins_of = {"256": 256, "64": 64, "few": few, "many": 65_536}
+            bins = bins_of[options.get("classes") or "256"]
         if not 1 <= bins <= MAX_BINS[dtype]:
             raise UsageError(
                 f"--bins {bins}: {dtype} elements have 1 to {MAX_BINS[dtype]:,} classes",
@@ -95,22 +95,22 @@ class Histogram(Lab):
         return super().kernel_defines(case) | {"NUM_BINS": case["bins"]}
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header int32 n ≥ 0, then n elements of the case's dtype."""
+        """Read the header, int32 n ≥ 0; n elements of the case's dtype follow."""
         (n,) = stream.header("n")
         payload = stream.payload("elements", case["dtype"], n)
         return StreamInputs({"elements": payload}, {"n": n, "stream": stream.name})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """One count a class."""
+        """Read one count for each class."""
         del inputs
         return stream.payload("counts", np.uint32, case["bins"]).array()
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """No elements: all counts are zero."""
+        """Zeros if there are no elements."""
         return None if inputs.params["n"] else np.zeros(case["bins"], np.uint32)
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """Bytes of any value, or classes below `bins`, with the probabilities of `dist`."""
+        """Generate bytes, or classes below `bins`, with the probabilities of `dist`."""
         if not isinstance(n, int):
             raise UsageError(f"histogram has no data of shape {n}", hint="give one size")
         raw = np.random.PCG64(seed)
@@ -128,41 +128,41 @@ class Histogram(Lab):
             yield as_bytes(draw(bits[: n - start]))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """NumPy's bincount, piece by piece. InputError for an element that is no class."""
+        """Count with NumPy's bincount, piece by piece. InputError for an invalid class."""
         data, bins = inputs.arrays["elements"], case["bins"]
-        of_bytes = case["dtype"] == "uint8"
-        counts = np.zeros(BYTE_VALUES if of_bytes else bins, np.int64)
+        is_bytes = case["dtype"] == "uint8"
+        counts = np.zeros(BYTE_VALUES if is_bytes else bins, np.int64)
         for start in range(0, len(data), CHUNK):
             piece = data[start : start + CHUNK]
-            if not of_bytes and int(piece.max()) >= bins:
+            if not is_bytes and int(piece.max()) >= bins:
                 index = start + int(np.argmax(piece >= bins))
                 raise bad_element(inputs.params, index, int(data[index]), bins)
             counts += np.bincount(piece, minlength=len(counts))
-        if of_bytes:
+        if is_bytes:
             value_counts = counts
             counts = np.zeros(bins, np.int64)
             np.add.at(counts, np.arange(BYTE_VALUES) * bins >> 8, value_counts)
         return counts.astype(np.uint32)
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """Exact; says when elements were lost or counted twice."""
-        found = compare_exact(got, self.reference(inputs, case))
-        if found is not None:
+        """Compare exactly; the findings say whether elements were lost or counted twice."""
+        mismatches = compare_exact(got, self.reference(inputs, case))
+        if mismatches is not None:
             n, total = inputs.params["n"], int(got.sum(dtype=np.uint64))
-            found.findings.append(
+            mismatches.findings.append(
                 f"the counts add up to {total:,}, as they must: elements are in wrong classes"
                 if total == n
                 else f"the counts add up to {total:,}, but there are {n:,} elements"
             )
-        return found
+        return mismatches
 
     def finish(self, answer: Callable[[], Array], case: Case) -> None:
-        """Draw what `--plot` asks for."""
+        """Draw the histogram if there is a `--plot`."""
         if "plot" in case:
             plots.draw(self.show(answer(), case), case["plot"])
 
     def show(self, counts: Array, case: Case) -> plots.Bars:
-        """What a drawing of the answer `counts` shows."""
+        """The content of a plot of the answer `counts`."""
         bins = case["bins"]
         firsts = classes_of_bytes(bins) if case["dtype"] == "uint8" else list(range(bins + 1))
         total = int(counts.sum(dtype=np.uint64))
@@ -174,5 +174,5 @@ LAB = Histogram()
 
 
 def classes_of_bytes(bins: int) -> list[int]:
-    """The first byte of each class c, byte * bins >> 8 >= c, and then 256; some may be empty."""
+    """The first byte of each class, and then 256; a class may be empty."""
     return [-(-BYTE_VALUES * c // bins) for c in range(bins + 1)]

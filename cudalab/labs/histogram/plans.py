@@ -1,8 +1,8 @@
 """The launch plans of histogram: which kernels run, in what order, on which memory.
 
-`data` are the elements, T is their type, NUM_BINS the number of classes; n < 2^31. FirstBad is
-unsigned long long: index << 32 | value of the first element that is no class, all ones where
-there is none (always, for bytes).
+`data` has the elements, T is their type, NUM_BINS the number of classes; n < 2^31. FirstBad is
+unsigned long long: index << 32 | value of the first element that is not a valid class, all ones if
+there is none (for bytes, always).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ def dispatch_one_pass(job: Job) -> Step:
     """Blocks add to the counts.
 
     clear_counts(unsigned *counts, FirstBad *first_bad)
-        all zero, all ones; blocks of 256 threads, one thread a class
+        sets counts to zero, first_bad to all ones; blocks of 256 threads, one thread per class
     count(const T *data, unsigned n, unsigned *counts, FirstBad *first_bad)
-        adds to counts; the least index << 32 | value of what is no class to first_bad
-    count runs in blocks of THREADS_PER_BLOCK threads: enough for ITEMS_PER_THREAD elements a
-    thread, but no more than MAX_BLOCKS where the header has it. With RANGE_BINS the grid has
-    a row of such blocks for each RANGE_BINS classes.
+        adds to counts; sets first_bad to the minimum of index << 32 | value of invalid elements
+    count runs in blocks of THREADS_PER_BLOCK threads, enough for ITEMS_PER_THREAD elements per
+    thread, but at most MAX_BLOCKS if the header defines it. With RANGE_BINS the grid has a row of
+    such blocks for each RANGE_BINS classes.
     """
     return _one_pass(job)
 
 
 def dispatch_tickets(job: Job) -> Step:
-    """As `one_pass`; blocks draw the numbers of what they count next.
+    """Like `one_pass`, but blocks take tickets for what they count next.
 
     count(const T *data, unsigned n, unsigned *counts, FirstBad *first_bad, unsigned *ticket)
         *ticket is 0 before the first launch and must be 0 again after each
@@ -46,13 +46,13 @@ def dispatch_tickets(job: Job) -> Step:
 
 
 def dispatch_partials(job: Job) -> Step:
-    """Every block counts for itself, then every class is summed over the blocks. Bytes only.
+    """Every block counts on its own, then each class is summed over the blocks. Bytes only.
 
     count_partials(const T *data, unsigned n, unsigned *partials)
-        partials[bin * num_partials + block]; a block has THREADS_PER_BLOCK * WORDS_PER_THREAD
-        words of four bytes
+        sets partials[bin * num_partials + block]; a block counts THREADS_PER_BLOCK *
+        WORDS_PER_THREAD words of four bytes
     merge_partials(const unsigned *partials, unsigned *counts, unsigned num_partials)
-        counts[bin] = their sum over the blocks; a block of MERGE_THREADS threads a class
+        counts[bin] = their sum over the blocks; a block of MERGE_THREADS threads per class
     """
     device, data = job.device, job.buffers["elements"]
     n, bins = job.params["n"], job.case["bins"]
@@ -70,16 +70,17 @@ def dispatch_partials(job: Job) -> Step:
 
 
 def dispatch_runs(job: Job) -> Step:
-    """Every thread counts a run of elements in a table of its own, then the tables are added.
+    """Every thread counts a run of elements in its own table, then the tables are added.
 
     count_runs(const T *data, unsigned n, unsigned run_items, unsigned *tables,
                FirstBad *first_bad)
-        run r, a thread, sets tables[r * NUM_BINS + bin] to the counts of the run_items
-        elements from r * run_items on, and first_bad[r] to index << 32 | value of the first
-        of them that is no class; blocks of THREADS_PER_BLOCK threads
+        thread r sets tables[r * NUM_BINS + bin] to the counts of the run_items elements from
+        r * run_items on, and first_bad[r] to index << 32 | value of the first invalid one;
+        blocks of THREADS_PER_BLOCK threads
     merge_tables(const unsigned *tables, unsigned *counts, unsigned num_runs)
-        counts[bin] = the sum over all tables; blocks of MERGE_THREADS threads, one a class
-    run_items is a multiple of 16, at least MIN_RUN_ITEMS, and as many as MAX_RUNS runs need.
+        counts[bin] = the sum over all tables; blocks of MERGE_THREADS threads, one per class
+    run_items is the smallest multiple of 16 that is at least MIN_RUN_ITEMS and needs at most
+    MAX_RUNS runs.
     """
     device, data = job.device, job.buffers["elements"]
     n, bins = job.params["n"], job.case["bins"]
@@ -101,7 +102,7 @@ def dispatch_runs(job: Job) -> Step:
 
 
 def _one_pass(job: Job, *more: Buffer) -> Step:
-    """The plan `one_pass`; count gets `more` behind its other parameters."""
+    """The plan `one_pass`; count gets `more` after its other arguments."""
     device, data = job.device, job.buffers["elements"]
     n, bins = job.params["n"], job.case["bins"]
     threads = job.define("THREADS_PER_BLOCK")
@@ -119,7 +120,7 @@ def _one_pass(job: Job, *more: Buffer) -> Step:
 
 
 def _check_elements(job: Job, first_bad: Buffer) -> None:
-    """InputError when a kernel found an element that is no class: of bytes each has one."""
+    """Raise an InputError if a kernel met an invalid class; any byte has one."""
     if job.case["dtype"] == "uint8":
         return
     first = int(job.device.to_host(first_bad).min())
@@ -128,7 +129,7 @@ def _check_elements(job: Job, first_bad: Buffer) -> None:
 
 
 def bad_element(params: dict[str, Any], index: int, value: int, bins: int) -> InputError:
-    """Describe an element that is no class."""
+    """Make the error for an element that is not a valid class."""
     return InputError(
         f"{params.get('stream', 'stdin')}: element {index:,} (byte {4 + 4 * index:,}) is "
         f"{value:,}: not below the number of classes, {bins:,}",

@@ -26,18 +26,18 @@ class HistogramLibraries(Libraries):
     names = (NUMPY, CUPY, CUB)
 
     def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """One count a class."""
+        """One count for each class."""
         del inputs
         return (case["bins"],), np.dtype(np.uint32)
 
     def numpy(self, problem: Problem) -> Way:
-        """Bincount."""
+        """Count with bincount."""
         elements, bins, out = problem.arrays["elements"], problem.case["bins"], problem.out
-        of_bytes = elements.dtype == np.uint8
+        is_bytes = elements.dtype == np.uint8
 
         def count() -> None:
-            counts = np.bincount(elements, minlength=BYTE_VALUES if of_bytes else bins)
-            if of_bytes and bins != BYTE_VALUES:
+            counts = np.bincount(elements, minlength=BYTE_VALUES if is_bytes else bins)
+            if is_bytes and bins != BYTE_VALUES:
                 before = np.concatenate([[0], np.cumsum(counts)])
                 counts = np.diff(before[classes_of_bytes(bins)])
             out[...] = counts
@@ -45,17 +45,16 @@ class HistogramLibraries(Libraries):
         return Way(count)
 
     def cupy(self, problem: Problem) -> Sequence[Way]:
-        """Classes of equal width, compared as integers; `cupy.histogram` compares in float64.
+        """Count classes of equal width as integers; `cupy.histogram` compares in float64.
 
-        `cupy.bincount` takes this path too, after two more passes for the least and the greatest
-        value.
+        `cupy.bincount` takes this path, too, after two passes for the minimum and the maximum.
         """
         cupy, out, bins = problem.xp, problem.out, problem.case["bins"]
         elements = problem.arrays["elements"]
-        of_bytes = elements.dtype == np.uint8
-        width = BYTE_VALUES if of_bytes else bins
+        is_bytes = elements.dtype == np.uint8
+        width = BYTE_VALUES if is_bytes else bins
         counts = cupy.zeros(width, np.int64)
-        firsts = cupy.asarray(classes_of_bytes(bins)) if of_bytes else None
+        firsts = cupy.asarray(classes_of_bytes(bins)) if is_bytes else None
         before = cupy.zeros(width + 1, np.int64)
 
         def count() -> None:
@@ -105,7 +104,7 @@ class Teaching(Base):
     scattered = True
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """Counters that overflow, neighbouring classes, counts lost or taken twice."""
+        """Recognise overflowing counters, neighbouring classes, elements lost or counted twice."""
         return _mistakes(evidence)
 
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     from cudalab.formats import InputStream
 
-# What `choose` goes by, as measured on an H100: docs/performance/matmul.md.
-FEW_ELEMENTS = 1_700**2  # of C: tiles of 128 x 256 are fewer than its multiprocessors
-LONG_SUMS = 768  # numbers along k
+# Thresholds of `choose`, measured on an H100: docs/performance/matmul.md.
+FEW_ELEMENTS = 1_700**2  # of C: fewer tiles of 128 x 256 than multiprocessors
+LONG_SUMS = 768  # elements along k
 TENSOR_CORES_FROM = 512  # rows, columns and k
 TENSOR_CORES_PRODUCTS = 720**3
-SQUARES_FROM = 720  # rows of a matrix that is multiplied by its transpose
+SQUARES_FROM = 720  # rows of a matrix multiplied by its transpose
 MULTIPROCESSORS = 132
 UNIT = 2.0**-24  # u: half the distance from 1 to the next float32
-SMALLEST = 2.0**-149  # the least positive float32
-LEAST_NORMAL = 2.0**-126
+SMALLEST = 2.0**-149  # the smallest positive float32
+MIN_NORMAL = 2.0**-126
 BF16_UNIT = 2.0**-8  # u of bfloat16, which has 8 bits
 
 
@@ -37,8 +37,8 @@ class MatMul(Lab):
 
     With --aat the stream has one matrix and the answer is A times its transpose; with --abt the
     answer is A times the transpose of B. With --shape the stream starts with int32 m, k, n (with
-    --aat: m, k), A is m x k, B k x n (with --abt: n x k), C m x n. Full float32 accuracy, except of
-    a variant that names another precision.
+    --aat: m, k), A is m x k, B k x n (with --abt: n x k), C m x n. All variants compute with full
+    float32 accuracy unless they name another precision.
     """
 
     name = "matmul"
@@ -56,15 +56,15 @@ class MatMul(Lab):
     distributions = ("uniform", "integers", "positive", "wide", "cancelling")
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
-        """T, and B_TRANSPOSED: 1 where b is stored n x k (with --aat it is a itself)."""
+        """T, and B_TRANSPOSED: 1 if b is stored n x k (with --aat, b is a itself)."""
         return {"T": "float", "B_TRANSPOSED": int(case["product"] != "ab")}
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> list[str] | None:
-        """On a GPU: the tiles that suit the matrices' sizes, on tensor cores for large products.
+        """On a GPU, choose tiles that suit the sizes, on tensor cores for large products.
 
-        Tensor cores only where their errors were measured to be no larger than those of a product
-        in float32 (docs/performance/matmul.md); the inputs' parameter `policy` is what the user is
-        told then. Other variants follow for devices that lack what the first ones require.
+        Tensor cores are used only where their errors were measured to be no larger than those of a
+        float32 product (docs/performance/matmul.md); the inputs' parameter `policy` then tells the
+        user. Other variants follow, for devices that lack what the first ones require.
         """
         if emulated(device):
             return None
@@ -82,7 +82,7 @@ class MatMul(Lab):
         return names or None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header n, or the shape; then A, and B unless the product is A times its transpose."""
+        """Read the header n, or the shape; then A, and B unless A is multiplied by itself."""
         if not case.get("shape"):
             (n,) = stream.header("n")
             m, k = n, n
@@ -98,28 +98,28 @@ class MatMul(Lab):
         return StreamInputs(arrays, {"m": m, "k": k, "n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """C, m x n, without a header."""
+        """Read C, m x n, without a header."""
         del case
         return stream.payload("C", np.float32, inputs.params["m"], inputs.params["n"]).array()
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """C when it has no elements, or when they are sums of nothing (k = 0)."""
+        """C if it has no elements, or if they are empty sums (k = 0)."""
         del case
         m, k, n = (inputs.params[name] for name in "mkn")
         if m and k and n:
             return None
-        for name in inputs.arrays:  # one factor may have elements all the same
+        for name in inputs.arrays:  # one factor may have elements nevertheless
             inputs.hold(name)
         return np.zeros((m, n), np.float32)
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """Square matrices of order n, or with --shape those of (m, k, n), with --aat (m, k)."""
+        """Generate square matrices of order n, or with --shape those of (m, k, n) or (m, k)."""
         one_matrix = case["product"] == "aat"
         if isinstance(n, int):
             m = k = n
         else:
-            wanted = 2 if one_matrix else 3
-            if not case.get("shape") or len(n) != wanted:
+            dimensions = 2 if one_matrix else 3
+            if not case.get("shape") or len(n) != dimensions:
                 raise UsageError(
                     f"matmul: the size {'x'.join(map(str, n))} has {len(n)} dimensions",
                     hint="--n ORDER, or with --shape --n MxKxN (with --aat: MxK)",
@@ -133,24 +133,24 @@ class MatMul(Lab):
             yield as_bytes(b if case["product"] == "ab" else np.ascontiguousarray(b.T))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """NumPy's product of the matrices in float64."""
+        """Multiply with NumPy in float64."""
         a, b = factors(inputs, case)
         with np.errstate(all="ignore"):
             product: Array = a @ b
         return product
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """Element-wise, |C - C64| <= (k + 2) u (|A||B|); infinities and NaNs must agree.
+        """Compare by element: |C - C64| <= (k + 2) u (|A||B|); infinities and NaNs must agree.
 
-        `relative_bound` says why. Results below the normal range are rounded to multiples of
-        2^-149: half of that for each operation, 2 k of them.
+        `relative_bound` derives this. Results below the normal range are rounded to multiples of
+        2^-149, with an error of up to half of that in each of the 2 k operations.
         """
         return self.compare_at("", got, inputs, case)
 
     def compare_at(
         self, precision: str, got: Array, inputs: HostInputs, case: Case
     ) -> Mismatches | None:
-        """Element-wise by the bound of `relative_bound`; infinities and NaNs must agree."""
+        """Compare by element within `relative_bound`; infinities and NaNs must agree."""
         k = inputs.params["k"]
         got = got.reshape(inputs.params["m"], inputs.params["n"])
         expected, magnitude, allowed = _within(inputs, case, precision)
@@ -158,8 +158,8 @@ class MatMul(Lab):
         with np.errstate(all="ignore"):
             finite = np.isfinite(expected)
             right = finite & (np.abs(got - expected) <= allowed)
-        # Elements that are no numbers: the same NaN or infinity. A sum whose terms do not fit
-        # float32 may become infinite on the way, or NaN when it does in both directions.
+        # NaNs and infinities must be the same. A sum whose terms exceed float32 may become infinite
+        # on the way, or NaN if that happens in both directions.
         right |= np.isnan(expected) & np.isnan(got)
         right |= np.isinf(expected) & (got == expected)
         right |= finite & ~np.isfinite(got) & (magnitude >= overflow)
@@ -168,17 +168,17 @@ class MatMul(Lab):
             return None
         flat_got, flat_expected = got.reshape(-1), expected.reshape(-1)
         first = [(int(i), show(flat_expected[i]), show(flat_got[i])) for i in wrong[:SHOWN]]
-        found = Mismatches(len(wrong), got.size, first)
+        mismatches = Mismatches(len(wrong), got.size, first)
         row, col = divmod(int(wrong[0]), got.shape[1])
-        found.findings.append(f"the first is row {row}, column {col} of {got.shape[0]} rows")
+        mismatches.findings.append(f"the first is row {row}, column {col} of {got.shape[0]} rows")
         with np.errstate(all="ignore"):
             excess = np.abs(got - expected) / np.where(allowed > 0, allowed, np.nan)
         if np.isfinite(excess).any():
             bound = f"{precision} allows" if precision else "(k + 2) 2^-24 |A||B| allows"
-            found.findings.append(
+            mismatches.findings.append(
                 f"the greatest error is {np.nanmax(excess):.3g} times what {bound}, k = {k}"
             )
-        return found
+        return mismatches
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """The product in float64, and the bound of `compare`."""
@@ -190,18 +190,17 @@ LAB = MatMul()
 
 
 def relative_bound(k: int, precision: str = "") -> float:
-    """How far a sum of k products may be off, as a part of the sum of their magnitudes.
+    """The error bound of a sum of k products, relative to the sum of their magnitudes.
 
-    In float32, any order, fused or not: at most k roundings on the way of each product,
-    (1 + u)^k - 1 <= (k + 1) u for every k u < 0.1. One more u covers the rounding of C64 to
-    float32.
+    float32, in any order, fused or not: each product passes at most k roundings, and
+    (1 + u)^k - 1 <= (k + 1) u while k u < 0.1. One more u covers the rounding of C64 to float32.
 
-    bf16: both factors are rounded to 8 bits, |x' - x| <= v |x| with v = 2^-8, so that a product is
-    off by (1 + v)^2 - 1 = 2 v + v^2. It has 16 bits and is exact in float32. Tensor cores add up 16
-    products and the sum so far at a time, in an order of their own, and may cut off what is below
-    the last bit of the largest: less than 2^-23 = 2 u of the magnitudes' sum for each product, for
-    the sum before and for that after. That is (k + 2 (k / 16 + 1)) 2 u < 4 (k + 1) u. One more u,
-    as above, and what is of second order: 4 (k + 2) u.
+    bf16: both factors are rounded to 8 bits, |x' - x| <= v |x| with v = 2^-8, so a product is off
+    by at most (1 + v)^2 - 1 = 2 v + v^2. It has 16 bits and is exact in float32. Tensor cores add
+    16 products and the running sum at a time, in an order of their own, and may truncate what lies
+    below the last bit of the largest: less than 2^-23 = 2 u of the sum of magnitudes for each
+    product, for the sum before and for the sum after. That is (k + 2 (k / 16 + 1)) 2 u < 4 (k + 1)
+    u. One more u, as above, and the terms of second order give 4 (k + 2) u.
     """
     if precision == "bf16":
         return 2 * BF16_UNIT + BF16_UNIT**2 + 4 * (k + 2) * UNIT
@@ -209,24 +208,24 @@ def relative_bound(k: int, precision: str = "") -> float:
 
 
 def on_tensor_cores(m: int, k: int, n: int, product: str) -> bool:
-    """Whether tensor cores were measured to be no less exact than cuBLAS in float32, and faster.
+    """Whether tensor cores were measured to be as accurate as cuBLAS in float32, and faster.
 
-    cuBLAS's errors are small where it splits long sums of few elements. With --aat the elements on
-    the diagonal are sums of squares, for which its errors are smaller than for others.
+    cuBLAS is especially accurate where it splits the long sums of few elements, and, with --aat,
+    on the diagonal, whose elements are sums of squares.
     """
-    least = min(m, n)
-    if min(least, k) < TENSOR_CORES_FROM or m * k * n < TENSOR_CORES_PRODUCTS:
+    shorter = min(m, n)
+    if min(shorter, k) < TENSOR_CORES_FROM or m * k * n < TENSOR_CORES_PRODUCTS:
         return False
     if product == "aat":
         return m >= 2048 or (SQUARES_FROM <= m <= 1024 and k <= 2 * m)
-    return k <= 3 * least or least >= 720
+    return k <= 3 * shorter or shorter >= 720
 
 
 def tensor_core_tiles(m: int, k: int, n: int) -> str:
-    """The variant on tensor cores whose waves of blocks take the least time on an H100.
+    """The tensor-core variant whose waves of blocks take the least time on an H100.
 
-    In numbers along k for tiles of 128 x 128: tiles of 128 x 192 take 0.96 times as long as half as
-    many again; to be shared by two blocks costs as much as 200.
+    Costs are in steps along k of a 128 x 128 tile. A 128 x 192 tile costs 1.5 * 0.96 times as
+    much; sharing a tile between two blocks costs 200 more.
     """
     rows, square, wide = blocks_for(m, 128), blocks_for(n, 128), blocks_for(n, 192)
     costs = {
@@ -238,11 +237,11 @@ def tensor_core_tiles(m: int, k: int, n: int) -> str:
 
 
 def small_tiles(m: int, k: int, n: int) -> str:
-    """The variant for few elements whose fullest multiprocessor has the least to do, on an H100.
+    """The variant for few elements whose busiest multiprocessor has the least work on an H100.
 
-    In elements of C; in tiles of 32 x 64 and 64 x 80 one takes a thirtieth and a tenth longer.
-    Where long sums of few elements would leave most multiprocessors idle, blocks share a tile; and
-    where a row of B is shorter than a copy.
+    Work is counted in elements of C; in tiles of 32 x 64 and 64 x 80 an element takes a thirtieth
+    and a tenth longer. Blocks share a tile if few elements with long sums would leave most
+    multiprocessors idle, and if a row of B is shorter than a copy.
     """
     tiles = {
         "group_split_k": blocks_for(m, 32) * blocks_for(n, 64),
@@ -263,20 +262,20 @@ def factors(inputs: HostInputs, case: Case) -> tuple[Array, Array]:
 
 
 def _within(inputs: HostInputs, case: Case, precision: str = "") -> tuple[Array, Array, Array]:
-    """The product in float64, that of the magnitudes, and the bound that follows from it."""
+    """The product in float64, that of the magnitudes, and the resulting error bound."""
     a, b = factors(inputs, case)
     k = inputs.params["k"]
     with np.errstate(all="ignore"):
         magnitude = np.abs(a) @ np.abs(b)
         allowed = relative_bound(k, precision) * magnitude + k * SMALLEST
-        if precision:  # rounded, a factor below the normal numbers may count as 0
+        if precision:  # rounding may turn a subnormal factor into 0
             sums = np.abs(a).sum(axis=1)[:, None] + np.abs(b).sum(axis=0)
-            allowed += LEAST_NORMAL * sums
+            allowed += MIN_NORMAL * sums
         return a @ b, magnitude, allowed
 
 
 def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:
-    """Draw A (m x k) and B (k x n): PCG64's raw output and exact arithmetic only."""
+    """Draw A (m x k) and B (k x n) from PCG64's raw output, by exact arithmetic only."""
     raw = np.random.PCG64(seed)
 
     def uniform(rows: int, cols: int) -> Array:
@@ -292,7 +291,7 @@ def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:
             a, b = np.floor(a * np.float32(8)), np.floor(b * np.float32(8))
         case "positive":
             a, b = np.abs(a), np.abs(b)
-        case "wide":  # every element its own exponent, -20 to 11
+        case "wide":  # each element has its own exponent, -20 to 11
             a, b = (
                 np.ldexp(part, np.floor(uniform(*part.shape) * np.float32(16)).astype(np.int32) - 4)
                 for part in (a, b)

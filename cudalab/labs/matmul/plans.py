@@ -4,8 +4,8 @@ Most launch one kernel:
 
     multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
 
-c, m x n, is the product of a, m x k, and b: k x n, or n x k where B_TRANSPOSED is 1. With --aat b
-is a. All matrices are stored row by row.
+c (m x n) is the product of a (m x k) and b (k x n, or n x k if B_TRANSPOSED is 1). With --aat, b is
+a. All matrices are stored in row-major order.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ NO_SQUARE = 0xFFFFFFFF
 
 
 def dispatch_elements(job: Job) -> Step:
-    """One thread an element of C, in blocks of TILE x TILE threads.
+    """One thread per element of C, in blocks of TILE x TILE threads.
 
     multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
-        c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1)
-    blockIdx.x counts tiles along a row of C, blockIdx.y down a column; where there are more
-    than 65,535 rows of tiles, blockIdx.z goes on: tile row = blockIdx.z * gridDim.y +
-    blockIdx.y. Threads outside of C must do nothing.
+        c (m x n) = a (m x k) times b (k x n; n x k if B_TRANSPOSED is 1)
+    blockIdx.x counts tiles along a row of C, blockIdx.y down a column; beyond 65,535 rows of
+    tiles, blockIdx.z continues: tile row = blockIdx.z * gridDim.y + blockIdx.y. Threads outside
+    C must do nothing.
     """
     tile = job.define("TILE")
     rows = blocks_for(job.params["m"], tile)
@@ -42,12 +42,12 @@ def dispatch_elements(job: Job) -> Step:
 
 
 def dispatch_tiles(job: Job) -> Step:
-    """A tile of BM x BN elements of C a block of THREADS_PER_BLOCK threads.
+    """A block of THREADS_PER_BLOCK threads per tile of BM x BN elements of C.
 
     multiply(const float *a, const float *b, float *c, unsigned m, unsigned k, unsigned n)
-        c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1)
-    blockIdx.x counts the tiles row by row. Dynamic shared memory: SHARED_BYTES, where the
-    header defines it.
+        c (m x n) = a (m x k) times b (k x n; n x k if B_TRANSPOSED is 1)
+    blockIdx.x counts the tiles row by row. Dynamic shared memory: SHARED_BYTES, if the header
+    defines it.
     """
     grid = blocks_for(job.params["m"], job.define("BM")) * blocks_for(
         job.params["n"], job.define("BN")
@@ -57,27 +57,27 @@ def dispatch_tiles(job: Job) -> Step:
 
 
 def dispatch_split_k(job: Job) -> Step:
-    """Several blocks a tile of C, each a piece of the sums; then the pieces are added.
+    """Several blocks per tile of C compute pieces of the sums; then the pieces are added.
 
     multiply_piece(const float *a, const float *b, float *partials,
                    unsigned m, unsigned k, unsigned n, unsigned piece_k)
-        partials[piece] (m x n) = columns piece * piece_k, … of a times those rows of b (its
-        columns where B_TRANSPOSED is 1); blockIdx.x counts the tiles of BM x BN elements row by
-        row, blockIdx.y the pieces; piece_k is a multiple of BK
+        partials[piece] (m x n) = columns piece * piece_k, … of a times the same rows of b (columns
+        if B_TRANSPOSED is 1); blockIdx.x counts the tiles of BM x BN elements row by row,
+        blockIdx.y the pieces; piece_k is a multiple of BK
     add_partials(const float *partials, float *c, unsigned long long num_elements,
                  unsigned pieces)
         c = the sum over the pieces; any number of blocks
-    Blocks have THREADS_PER_BLOCK threads. There are about BLOCKS blocks, but no piece below
-    MIN_PIECE numbers along k.
+    Blocks have THREADS_PER_BLOCK threads. There are about BLOCKS blocks, but every piece has at
+    least MIN_PIECE elements along k.
     """
     device, a = job.device, job.buffers["a"]
     b = job.buffers.get("b", a)
     m, k, n = (job.params[name] for name in "mkn")
     threads = job.define("THREADS_PER_BLOCK")
     tiles = blocks_for(m, job.define("BM")) * blocks_for(n, job.define("BN"))
-    wanted = max(1, min(job.define("BLOCKS") // tiles, k // job.define("MIN_PIECE")))
+    max_pieces = max(1, min(job.define("BLOCKS") // tiles, k // job.define("MIN_PIECE")))
     bk = job.define("BK")
-    piece_k = blocks_for(blocks_for(k, wanted), bk) * bk
+    piece_k = blocks_for(blocks_for(k, max_pieces), bk) * bk
     pieces = blocks_for(k, piece_k)
     partials = device.empty((pieces, m, n), np.float32)
     c = device.empty((m, n), np.float32)
@@ -94,24 +94,25 @@ def dispatch_split_k(job: Job) -> Step:
 
 
 def dispatch_whole_waves(job: Job) -> Step:
-    """Tiles in waves of MULTIPROCESSORS blocks; those of the last wave split along k.
+    """Tiles in waves of MULTIPROCESSORS blocks; those of the last wave are split along k.
 
     align_rows(const float *b, float *aligned, unsigned k, unsigned n, unsigned stride)
-        b (k x n) into rows of `stride` numbers, a multiple of 4; any number of blocks
+        copies b (k x n) to rows of `stride` elements, a multiple of 4; any number of blocks
     multiply_waves(const float *a, const float *b, float *c, float *partials, unsigned m,
                    unsigned k, unsigned n, unsigned stride, unsigned whole, unsigned pieces,
                    unsigned piece_k)
-        c (m x n) = a (m x k) times b (k rows of `stride` numbers, n of them b's; n x k where
-        B_TRANSPOSED is 1), in tiles of BM x BN elements. Blocks below `whole` compute one
-        each; of those behind, `pieces` in a row share one, each piece_k numbers along k, a
-        multiple of BK. If pieces > 1 their sums go to partials, BM x BN numbers a block
+        c (m x n) = a (m x k) times b (k rows of n elements, `stride` apart; n x k if
+        B_TRANSPOSED is 1), in tiles of BM x BN elements. Each of the first `whole` blocks
+        computes one tile; after them, `pieces` consecutive blocks share one, each for piece_k
+        elements along k, a multiple of BK. If pieces > 1, their sums go to partials, BM x BN
+        elements per block
     add_pieces(const float *partials, float *c, unsigned m, unsigned n, unsigned whole,
                unsigned pieces)
-        the tiles from `whole` on; blockIdx.y counts them, and a thread has four elements
+        computes the tiles from `whole` on; blockIdx.y counts them, a thread has four elements
     Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory of multiply_waves:
-    SHARED_BYTES. align_rows runs where n is no multiple of 4 and k and n are at least
-    ALIGN_FROM; add_pieces where there is more than one piece. Where nothing is to be aligned
-    or split, `multiply` runs instead, as in the plan `tiles`.
+    SHARED_BYTES. align_rows runs if n is not a multiple of 4 and k and n are at least
+    ALIGN_FROM, add_pieces if there is more than one piece. If nothing needs to be aligned or
+    split, `multiply` runs instead, as in the plan `tiles`.
     """
     device, a = job.device, job.buffers["a"]
     b = job.buffers.get("b", a)
@@ -152,13 +153,13 @@ def dispatch_whole_waves(job: Job) -> Step:
 
 
 def dispatch_symmetric(job: Job) -> Step:
-    """The squares of BM x BM elements on one side of the diagonal, two a block.
+    """The squares of BM x BM elements on one side of the diagonal, two per block.
 
     multiply_symmetric(const float *a, float *c, const unsigned *squares, unsigned k,
                        unsigned n)
         c (n x n) = a (n x k) times its transpose; block i computes the squares that start in
-        row squares[3 i] and in the columns squares[3 i + 1] and squares[3 i + 2] (2^32 - 1: no
-        second square), and stores each also on the other side of the diagonal
+        row squares[3 i] and columns squares[3 i + 1] and squares[3 i + 2] (2^32 - 1: no second
+        square), and mirrors each to the other side of the diagonal
     Blocks have THREADS_PER_BLOCK threads. Dynamic shared memory: SHARED_BYTES.
     """
     device, a = job.device, job.buffers["a"]
@@ -179,15 +180,15 @@ def dispatch_symmetric(job: Job) -> Step:
 
 
 def dispatch_symmetric_bf16(job: Job) -> Step:
-    """Parts of a in scratch memory, then the tiles of BM x BM elements on one side.
+    """Split a into parts in scratch memory, then compute the tiles on one side of the diagonal.
 
     split_factors: as in the plan `split_bf16`
     multiply_parts_symmetric(const uint4 *parts, const uint2 *ranges, const float *a, float *c,
                              const uint2 *tiles, unsigned k, unsigned n)
-        c (n x n) = a (n x k) times its transpose, from the parts, or from a where parts would
-        not do; block i, of THREADS_PER_BLOCK threads, computes the tile in tile row tiles[i].x
-        and tile column tiles[i].y, and stores it also on the other side of the diagonal.
-        Dynamic shared memory: SHARED_BYTES
+        c (n x n) = a (n x k) times its transpose, from the parts, or from a where the parts are
+        not accurate enough; block i, of THREADS_PER_BLOCK threads, computes the tile of BM x BM
+        elements in tile row tiles[i].x and tile column tiles[i].y, and mirrors it to the other
+        side of the diagonal. Dynamic shared memory: SHARED_BYTES
     """
     device, a = job.device, job.buffers["a"]
     k, n = job.params["k"], job.params["n"]
@@ -215,14 +216,14 @@ def dispatch_symmetric_bf16(job: Job) -> Step:
 
 
 def dispatch_packed(job: Job) -> Step:
-    """Both factors into packed tiles in scratch memory, then the product from those.
+    """Pack both factors into tiles in scratch memory, then multiply those.
 
-    A tile holds BM rows of a, or BN columns of b, and BK numbers along k: BK rows of four words
-    more than it has lines. Tiles are counted along k first.
+    A tile holds BM rows of a, or BN columns of b, and BK elements along k: BK rows of BM + 4 or
+    BN + 4 words. Tiles are counted along k first.
 
     pack_factors(const float *a, const float *b, float *a_tiles, float *b_tiles, unsigned m,
                  unsigned k, unsigned n)
-        a block of THREADS_PER_BLOCK threads a tile, those of a first; b is n x k where
+        a block of THREADS_PER_BLOCK threads per tile, those of a first; b is n x k if
         B_TRANSPOSED is 1
     multiply_packed(const float *a_tiles, const float *b_tiles, float *c, unsigned m, unsigned k,
                     unsigned n)
@@ -252,23 +253,22 @@ def dispatch_packed(job: Job) -> Step:
 
 
 def dispatch_split_bf16(job: Job) -> Step:
-    """Parts of the factors in scratch memory, then sums of products of parts.
+    """Split the factors into parts in scratch memory, then add products of parts.
 
-    Lines are the rows of a and the columns of b. A block covers BM of them (BN of b's) and BK
-    numbers along k, the last ones less; blocks are counted tile row by tile row, along k
-    inside. A block of parts has three times BM x BK (BN x BK) bfloat16.
+    A block of parts covers BM rows of a, or BN columns of b, and BK elements along k (fewer at
+    the ends): three times BM x BK (BN x BK) bfloat16. Blocks are counted along k first.
 
     split_factors(const float *a, const float *b, uint4 *a_parts, uint4 *b_parts,
                   uint2 *a_ranges, uint2 *b_ranges, unsigned m, unsigned k, unsigned n)
-        writes each block's parts, and what multiply_parts has to know of its numbers' range;
-        blockIdx.x counts the blocks of a, then those of b, of SPLIT_THREADS threads. With
-        --aat and BM = BN there are only those of a, and b's pointers are a's
+        writes each block's parts, and what multiply_parts must know about the range of its
+        elements; blockIdx.x counts the blocks of a, then those of b, of SPLIT_THREADS threads.
+        With --aat and BM = BN there are only those of a, and b's pointers are a's
     multiply_parts(const uint4 *a_parts, const uint4 *b_parts, const uint2 *a_ranges,
                    const uint2 *b_ranges, const float *a, const float *b, float *c,
                    unsigned m, unsigned k, unsigned n)
-        c (m x n) = a (m x k) times b (k x n; n x k where B_TRANSPOSED is 1), from the parts, or
-        from a and b where parts would not do; a block of THREADS_PER_BLOCK threads a tile of
-        BM x BN elements. Dynamic shared memory: SHARED_BYTES
+        c (m x n) = a (m x k) times b (k x n; n x k if B_TRANSPOSED is 1), from the parts, or from
+        a and b where the parts are not accurate enough; a block of THREADS_PER_BLOCK threads
+        per tile of BM x BN elements. Dynamic shared memory: SHARED_BYTES
     """
     device, a = job.device, job.buffers["a"]
     b = job.buffers.get("b", a)
@@ -318,13 +318,13 @@ def _multiply(
 
 
 def policy_notes(job: Job) -> list[str]:
-    """What the user is told where `choose` has taken tensor cores."""
+    """The note for the user if `choose` has taken tensor cores."""
     policy = job.params.get("policy")
     return [policy] if policy else []
 
 
 def precision_notes(job: Job) -> list[str]:
-    """The note that a lossy variant leaves."""
+    """The note of a lossy variant."""
     name, precision = job.variant.name, job.variant.precision
     return (
         [f"{name}: A and B are rounded to {precision}: not a float32 product"] if precision else []
@@ -332,16 +332,16 @@ def precision_notes(job: Job) -> list[str]:
 
 
 def whole_waves(tiles: int, k: int, bk: int, at_once: int, piece_cost: int) -> tuple[int, int, int]:
-    """How many tiles fill waves of `at_once` blocks, how many pieces each other one is split into,
-    and how many numbers along k a piece has, a multiple of bk.
+    """Return (tiles in whole waves of `at_once` blocks, pieces of each other tile, piece_k).
 
-    A piece costs its numbers along k and `piece_cost`; the number of pieces is the cheapest.
+    piece_k, the elements of a piece along k, is a multiple of bk. A piece costs piece_k +
+    `piece_cost`; the cheapest number of pieces is chosen.
     """
     whole = tiles // at_once * at_once
     rest = tiles - whole
     best = (k, 1, k)
-    for wanted in range(2, min(blocks_for(k, bk), at_once) + 1):
-        piece_k = blocks_for(blocks_for(k, wanted), bk) * bk
+    for max_pieces in range(2, min(blocks_for(k, bk), at_once) + 1):
+        piece_k = blocks_for(blocks_for(k, max_pieces), bk) * bk
         pieces = blocks_for(k, piece_k)
         cost = blocks_for(rest * pieces, at_once) * (piece_k + piece_cost)
         best = min(best, (cost, pieces, piece_k))
@@ -349,12 +349,13 @@ def whole_waves(tiles: int, k: int, bk: int, at_once: int, piece_cost: int) -> t
 
 
 def deal_squares(size: int) -> Array:
-    """Every pair of numbers below `size` once, as (row, column, another column), int64.
+    """List the squares on and above the diagonal of a symmetric matrix, two of a row at a time.
 
-    A pair is a square of a symmetric matrix, and may stand in the row of either of its numbers: two
-    rows with an odd number of squares exchange one, so that in each row they come in twos; in one
-    row at most a square is left alone (another column: -1). The rows are in bands, within a band
-    column by column: neighbours in the list read the same rows of the factors.
+    Each entry is (row, column, another column), int64; `size` is the number of rows of squares. By
+    symmetry a square may count for the row of either of its indices: of two rows with an odd number
+    of squares, one passes a square to the other, so that squares pair up; at most one is left alone
+    (another column: -1). The order is by bands of rows, and by columns within a band, so that
+    neighbours in the list read the same rows of the factors.
     """
     rows = [list(range(row, size)) for row in range(size)]
     odd = [row for row in range(size) if len(rows[row]) % 2]

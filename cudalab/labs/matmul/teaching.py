@@ -33,14 +33,14 @@ class MatmulLibraries(Libraries):
         return (inputs.params["m"], inputs.params["n"]), inputs.arrays["a"].dtype
 
     def compute(self, problem: Problem) -> Compute:
-        """BLAS; a transpose costs nothing."""
+        """Multiply by BLAS; a transpose costs nothing."""
         xp, a, out = problem.xp, problem.arrays["a"], problem.out
         b = problem.arrays.get("b", a)
         right = b if problem.case["product"] == "ab" else b.T
         return lambda: xp.matmul(a, right, out=out)
 
     def cupy(self, problem: Problem) -> Sequence[Way]:
-        """cuBLAS, without TF32 whatever the environment says."""
+        """Multiply by cuBLAS, without TF32 even if the environment allows it."""
         problem.vendor.compute_in_full_float32()
         return [Way(self.compute(problem), ["cuBLAS, no TF32"])]
 
@@ -79,14 +79,14 @@ class Teaching(Base):
     libraries = MatmulLibraries()
 
     def sizes(self, case: Case) -> Sizes:
-        """With --shape a sample has the dimensions of its factors."""
+        """The sizes; with --shape the sample is given by its dimensions."""
         if not case.get("shape"):
             return self.usual_sizes
         sample = (2, 3) if case.get("product") == "aat" else (2, 3, 2)
         return replace(self.usual_sizes, sample=sample)
 
     def bench_size(self, case: Case, device: str) -> Size:
-        """An order. UsageError with --shape, which leaves the dimensions to the user."""
+        """The order of the matrices. UsageError with --shape: the user must give dimensions."""
         if case.get("shape"):
             raise UsageError(
                 "with --shape a size has several dimensions",
@@ -95,22 +95,22 @@ class Teaching(Base):
         return super().bench_size(case, device)
 
     def items(self, inputs: HostInputs, case: Case) -> int:
-        """The elements of the product."""
+        """Number of elements of the product."""
         del case
         return int(inputs.params["m"]) * int(inputs.params["n"])
 
     def flops(self, params: Params) -> int:
-        """A multiplication and an addition for each step along k of each element of C."""
+        """Two operations for each step along k of each element of C."""
         return 2 * int(params["m"]) * int(params["n"]) * int(params["k"])
 
     def own_flops(self, dispatch: str, inputs: HostInputs) -> int:
-        """The product of a matrix and its transpose is symmetric: half of it would be enough."""
+        """Half of the operations suffice if the product is symmetric."""
         del dispatch
         halves = 1 if "b" not in inputs.arrays else 2
         return self.flops(inputs.params) * halves // 2
 
     def course_time(self, variant: str, case: Case) -> CourseTime | None:
-        """The course's are of A B, and of A times its transpose for the kernels named so."""
+        """The course measured A B, and A times its transpose with the kernels named aat_."""
         if not variant.startswith("aat") and case.get("product") != "ab":
             return None
         return super().course_time(variant, case)
@@ -120,7 +120,7 @@ class Teaching(Base):
         return params["m"], params["n"]
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """Transposed factors, and tiles along k that are missing."""
+        """Recognise transposed factors and missing tiles along k."""
         return _mistakes(evidence)
 
 
@@ -137,12 +137,12 @@ def _mistakes(e: Evidence) -> Iterator[Finding]:
         if rows == cols and e.same((a @ b).T):
             yield Finding("transposed", "this is the transpose of the product", "c[row * n + col]")
         elif rows == cols == k:
-            for says, product in (
+            for label, product in (
                 ("B A", b @ a), ("A B transposed", a @ b.T), ("A transposed B", a.T @ b),
             ):  # fmt: skip
                 if e.same(product):
                     yield Finding(
-                        "another product", f"this is {says}, not A B", "rows of A, columns of B"
+                        "another product", f"this is {label}, not A B", "rows of A, columns of B"
                     )
                     return
     for tile in tile_of(e)[:1] or TILES:

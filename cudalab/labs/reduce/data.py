@@ -1,4 +1,4 @@
-"""The items to reduce: integers and floats whose sums and products show mistakes."""
+"""Items to reduce: integers and floats whose sums and products reveal mistakes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:
-    """Draw x, and y of a dot product, from PCG64's raw output: the same bytes on every platform.
+    """Draw x, and y for a dot product, from PCG64's raw output: the same bytes on every platform.
 
-    Floats are made of the raw integers by conversions, additions and powers of two, which IEEE 754
-    defines to the bit. uniform: all integers, floats in [-1, 1). cancelling: the second half undoes
-    the first but for small rests. wide-range: magnitudes of all orders. For products integers are
-    odd (a few even ones make 0 modulo 2^32) and floats so close to ±1 that no order of
-    multiplication leaves the range.
+    Floats are derived from the raw integers by conversions, additions and powers of two, which
+    IEEE 754 defines to the bit. uniform: all integers, floats in [-1, 1). cancelling: the second
+    half cancels the first except for small remainders. wide-range: magnitudes of all orders. For
+    products, integers are odd (a few even ones would make them 0 modulo 2^32), and floats so close
+    to ±1 that no order of multiplication leaves the range.
     """
     raw, dtype, op = np.random.PCG64(seed), np.dtype(case["dtype"]), case["op"]
     if dist == "all-ones":
@@ -32,7 +32,7 @@ def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:
         return [x, _draw_one(raw, dtype, count, dist)]
     y = _uniform(raw, dtype, count)
     half = count // 2
-    y[half : 2 * half] = y[:half][::-1]  # the factors of what cancels are equal
+    y[half : 2 * half] = y[:half][::-1]  # the factors of cancelling items are equal
     return [x, y]
 
 
@@ -42,7 +42,7 @@ def _bits(raw: np.random.PCG64, dtype: np.dtype[Any], count: int) -> Array:
 
 
 def _uniform(raw: np.random.PCG64, dtype: np.dtype[Any], count: int) -> Array:
-    """Integers of all bits; floats k / 2^23 (2^52) in [-1, 1)."""
+    """Draw integers of all bits, or floats k / 2^23 (2^52) in [-1, 1)."""
     bits = _bits(raw, dtype, count)
     if dtype.kind != "f":
         return bits.view(dtype)
@@ -67,7 +67,7 @@ def _draw_one(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str)
     elif dist == "wide-range":
         spread = _bits(raw, dtype, count)
         if dtype.kind == "f":
-            reach = 30 if dtype == np.float32 else 200  # squares, and 2^31 of them, in range
+            reach = 30 if dtype == np.float32 else 200  # the sum of 2^31 squares is in range
             exponents = (spread % spread.dtype.type(2 * reach + 1)).astype(np.int32) - reach
             values = np.ldexp(values + np.copysign(dtype.type(1), values), exponents)
         else:
@@ -81,10 +81,10 @@ def _odd_integers(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: 
 
 
 def _float_factors(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str) -> Array:
-    """±(1 + r / 2^k) with |r| <= 1 and 2^k > count where the mantissa allows it.
+    """Draw ±(1 + r / 2^k) with |r| <= 1, and 2^k > count if the mantissa allows it.
 
-    cancelling has up to 48 pairs of factors 2 and 1/2 as well, wide-range up to 8 factors of up to
-    2^±12: 2^96 at most, whatever is multiplied first.
+    cancelling also has up to 48 pairs of factors 2 and 1/2, wide-range up to 8 factors of up to
+    2^±12: at most 2^96 in any order of multiplication.
     """
     closeness = min(count.bit_length(), np.finfo(dtype).nmant - 1)
     values: Array = np.ldexp(_uniform(raw, dtype, count), -closeness) + dtype.type(1)

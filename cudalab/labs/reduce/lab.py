@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cudalab.formats import InputStream
 
 FLOATS = ("float32", "float64")
-# Of nothing these have no value; the others give their identity.
+# These have no value for an empty input; the others give their identity.
 UNDEFINED_WHEN_EMPTY = {"min": "minimum", "max": "maximum", "mean": "mean"}
 
 
@@ -31,8 +31,8 @@ class Reduce(Lab):
 
     Answer: one value, or one for each row (column), of the items' type and without a header.
     Integers wrap modulo 2^32 (2^64). The dot product reads two arrays of n items. A mean, a dot
-    product and a reduction of rows or columns are float32 unless --dtype says otherwise. The sum of
-    nothing is 0, its product 1; minimum, maximum and mean of nothing are errors.
+    product and a reduction of rows or columns are float32 unless --dtype says otherwise. An empty
+    sum is 0, an empty product 1; the minimum, maximum and mean of nothing are errors.
     """
 
     name = "reduce"
@@ -50,12 +50,12 @@ class Reduce(Lab):
     }
     distributions = ("uniform", "cancelling", "all-ones", "wide-range")
 
-    def complete(self, given: Case) -> Case:
-        """float32 for a mean, a dot product, rows and columns; int32 for the rest."""
-        named = {name: value for name, value in given.items() if value is not None}
-        op, along = named.get("op", "sum"), named.get("along", "all")
+    def complete(self, options: Case) -> Case:
+        """Default to float32 for a mean, a dot product, rows and columns; to int32 for the rest."""
+        present = {name: value for name, value in options.items() if value is not None}
+        op, along = present.get("op", "sum"), present.get("along", "all")
         usual = "float32" if op in ("mean", "dot") or along != "all" else "int32"
-        case = super().complete({"dtype": usual} | named)
+        case = super().complete({"dtype": usual} | present)
         if op == "mean" and case["dtype"] not in FLOATS:
             raise UsageError(
                 f"the mean of {case['dtype']} items is no {case['dtype']}",
@@ -73,7 +73,7 @@ class Reduce(Lab):
         return {"T": C_TYPES[case["dtype"]], f"OP_{case['op'].upper()}": 1}
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header n or rows, cols; then the items, for a dot product those of x and of y."""
+        """Read the header n, or rows and cols; then x, and y for a dot product."""
         params: dict[str, Any]
         if case["along"] == "all":
             (n,) = stream.header("n")
@@ -94,19 +94,19 @@ class Reduce(Lab):
         return StreamInputs(arrays, params)
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """One value, or one a row or column, without a header."""
+        """Read one value, or one for each row or column, without a header."""
         results, _ = _counts(inputs.params, case)
         return stream.payload("result", case["dtype"], results).array()
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """The identity where nothing is combined; no values where there are no rows (columns)."""
+        """The identity if nothing is combined; no values if there are no rows (columns)."""
         results, items = _counts(inputs.params, case)
         if results and items:
             return None
         return np.full(results, 1 if case["op"] == "prod" else 0, case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """For all: n items. For rows and columns: a matrix, rows x cols or of order n."""
+        """Generate n items; for rows and columns a matrix, rows x cols or of order n."""
         shaped = case["along"] != "all"
         shape = (n,) if isinstance(n, int) else n
         shape = shape * 2 if shaped and len(shape) == 1 else shape
@@ -121,24 +121,24 @@ class Reduce(Lab):
             yield as_bytes(data)
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """Integers exactly, in their type; floats as the float64 next to the exact result."""
+        """Integers are exact, in their type; floats are the float64 nearest to the exact result."""
         x, y, axis = operands(inputs, case)
         return expected_and_bound(x, y, axis, case)[0]
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """Integers exactly, minima and maxima by value, other floats within the bound."""
+        """Compare integers exactly, minima and maxima by value, other floats within the bound."""
         x, y, axis = operands(inputs, case)
         expected, bound = expected_and_bound(x, y, axis, case)
         if bound is None:
-            found = compare_exact(got, expected)
+            mismatches = compare_exact(got, expected)
         else:
-            found = _compare_within(got, expected, bound)
-        if found is not None and axis is None:
-            found.findings.extend(_likely_mistakes(got, x, y, case))
-        return found
+            mismatches = _compare_within(got, expected, bound)
+        if mismatches is not None and axis is None:
+            mismatches.findings.extend(_likely_mistakes(got, x, y, case))
+        return mismatches
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
-        """For floats: the float64 next to the exact result, and the bound."""
+        """For floats, the float64 nearest to the exact result, and the error bound."""
         expected, bound = expected_and_bound(*operands(inputs, case), case)
         return None if bound is None else (expected, bound)
 
@@ -147,7 +147,7 @@ LAB = Reduce()
 
 
 def _counts(params: dict[str, Any], case: Case) -> tuple[int, int]:
-    """How many values the answer has, and how many items are combined into each."""
+    """The number of values in the answer, and of the items combined into each."""
     match case["along"]:
         case "rows":
             return params["rows"], params["cols"]
@@ -158,7 +158,7 @@ def _counts(params: dict[str, Any], case: Case) -> tuple[int, int]:
 
 
 def _compare_within(got: Array, expected: Array, bound: Array) -> Mismatches | None:
-    """Compare floats as values: NaN agrees with NaN only, an infinity with itself only."""
+    """Compare floats by value: NaN agrees only with NaN, an infinity only with itself."""
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(got.astype(np.float64) - expected)
         right = (got == expected) | (error <= bound) | np.isinf(bound)
@@ -173,15 +173,15 @@ def _compare_within(got: Array, expected: Array, bound: Array) -> Mismatches | N
 
 
 def _likely_mistakes(got: Array, x: Array, y: Array | None, case: Case) -> Iterator[str]:
-    """The wrong answers that forgotten items give, recognised by their value."""
+    """Recognise the answers that result if items are left out."""
     n = x.size
     for block in (32, 64, 128, 256, 512, 1024, 2048):
-        for kept in (n - n % block, block):
-            if 0 < kept < n:
-                part = expected_and_bound(x[:kept], None if y is None else y[:kept], None, case)[0]
+        for size in (n - n % block, block):
+            if 0 < size < n:
+                part = expected_and_bound(x[:size], None if y is None else y[:size], None, case)[0]
                 if got.tobytes() == part.astype(got.dtype).tobytes():
                     yield (
-                        f"the answer for the first {kept:,} of {n:,} items: "
+                        f"the answer for the first {size:,} of {n:,} items: "
                         "is the tail left out, or are the blocks' results not combined?"
                     )
                     return

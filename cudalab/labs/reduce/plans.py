@@ -1,7 +1,7 @@
 """The launch plans of reduce: which kernels run, in what order, on which memory.
 
-T is the element type; one of the defines OP_SUM, OP_PROD, OP_MIN, OP_MAX, OP_SUMSQ, OP_MEAN,
-OP_DOT says what to compute. x holds the items, y is the second vector of a dot product (else x
+T is the element type; one of the defines OP_SUM, OP_PROD, OP_MIN, OP_MAX, OP_SUMSQ, OP_MEAN and
+OP_DOT chooses the operation. x has the items, y is the second vector of a dot product (else x
 again). n, rows, cols < 2^31.
 """
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 def dispatch_multi_pass(job: Job) -> Step:
-    """Blocks reduce their items to one value each, these are reduced again until one is left.
+    """Blocks reduce their items to one value each, level by level, until one value is left.
 
     reduce_blocks(const T *x, const T *y, T *out, unsigned n, int level, unsigned count)
-        out[block] = the block's items combined. At level 0 x (and y) are the inputs: sumsq
-        squares, dot multiplies them; at later levels x is what the level before wrote. count
-        is the number of inputs at the last level, where a mean divides by it, else 0.
-    Blocks of THREADS_PER_BLOCK threads, one for each ITEMS_PER_BLOCK items, but at most
-    MAX_BLOCKS where the header says so. A sum of n <= ITEMS_PER_BLOCK items needs only x,
-    out and n.
+        out[block] = the block's items combined. At level 0 x (and y) are the inputs, which
+        sumsq squares and dot multiplies; at later levels x has the results of the level before.
+        At the last level count is the number of inputs, by which a mean divides, else 0.
+    Blocks of THREADS_PER_BLOCK threads, one block per ITEMS_PER_BLOCK items, but at most
+    MAX_BLOCKS if the header defines it. A sum of n <= ITEMS_PER_BLOCK items needs only x, out
+    and n.
     """
     n, per_block = job.params["n"], job.define("ITEMS_PER_BLOCK", least=2)
-    most = job.define("MAX_BLOCKS", n)
-    grids = [min(blocks_for(n, per_block), most)]
+    max_blocks = job.define("MAX_BLOCKS", n)
+    grids = [min(blocks_for(n, per_block), max_blocks)]
     while grids[-1] > 1:
-        grids.append(min(blocks_for(grids[-1], per_block), most))
+        grids.append(min(blocks_for(grids[-1], per_block), max_blocks))
     results = [job.device.empty(grid, job.buffers["x"].dtype) for grid in grids]
     kernel, threads = job.kernels["reduce_blocks"], job.define("THREADS_PER_BLOCK")
 
@@ -47,10 +47,10 @@ def dispatch_multi_pass(job: Job) -> Step:
 
 
 def dispatch_halving(job: Job) -> Step:
-    """Pairs are combined level by level in global memory: half as many items at each.
+    """Pairs are combined level by level in global memory; each level halves the items.
 
     combine_halves(const T *x, const T *y, T *out, unsigned n, int level, unsigned count)
-        out[i] = x[i] combined with x[i + half] (where there is one), half = n - n / 2; from
+        out[i] = x[i] combined with x[i + half] (if there is one), half = n - n / 2; from
         level 1 on in place. level and count as in the plan `multi_pass`.
     Blocks of THREADS_PER_BLOCK threads, one thread for each of the `half` pairs.
     """
@@ -72,12 +72,12 @@ def dispatch_halving(job: Job) -> Step:
 
 
 def dispatch_single_pass(job: Job) -> Step:
-    """One launch: each block writes a partial result, the last one to finish reduces them.
+    """One launch: each block writes a partial result, and the last one to finish reduces them.
 
     reduce_array(const T *x, const T *y, T *partials, unsigned *ticket, T *out, unsigned n)
         *out = the n items combined, by as many blocks as partials has elements. *ticket is 0
         before the first run and must be 0 again after each.
-    Blocks of THREADS_PER_BLOCK threads: one for each ITEMS_PER_BLOCK items, MAX_BLOCKS at most.
+    Blocks of THREADS_PER_BLOCK threads, one block per ITEMS_PER_BLOCK items, at most MAX_BLOCKS.
     """
     n, dtype = job.params["n"], job.buffers["x"].dtype
     grid = min(blocks_for(n, job.define("ITEMS_PER_BLOCK")), job.define("MAX_BLOCKS"))
@@ -93,21 +93,21 @@ def dispatch_single_pass(job: Job) -> Step:
 
 
 def dispatch_rows(job: Job) -> Step:
-    """Rows are cut into segments, whose results are rows again, until one segment is left.
+    """Rows are cut into segments, whose results form shorter rows, until one segment is left.
 
     reduce_rows(const T *x, const T *y, T *out, unsigned rows, unsigned cols, unsigned lanes,
                 int level, unsigned count)
         out[row * segments + s] = items s * ITEMS_PER_SEGMENT to (s + 1) * ITEMS_PER_SEGMENT - 1
         of the row combined, segments = ceil(cols / ITEMS_PER_SEGMENT). level and count as in
         the plan `multi_pass`. Without --rows the array is one row.
-    Blocks of THREADS_PER_BLOCK threads, `lanes` of them for each segment: the least power of
-    two that is not less than cols, MAX_LANES at most. Where the header has no
-    ITEMS_PER_SEGMENT, a segment is a row.
+    Blocks of THREADS_PER_BLOCK threads, `lanes` of them per segment: the smallest power of two
+    that is at least cols, but at most MAX_LANES. Without ITEMS_PER_SEGMENT in the header, a
+    segment is a row.
     """
     rows, cols = job.params.get("rows", 1), job.params.get("cols", job.params.get("n", 0))
     per_segment = job.define("ITEMS_PER_SEGMENT", cols, least=2)
-    kernel, most_lanes = job.kernels["reduce_rows"], job.define("MAX_LANES")
-    threads = job.define("THREADS_PER_BLOCK", least=most_lanes)
+    kernel, max_lanes = job.kernels["reduce_rows"], job.define("MAX_LANES")
+    threads = job.define("THREADS_PER_BLOCK", least=max_lanes)
     widths = [cols, blocks_for(cols, per_segment)]
     while widths[-1] > 1:
         widths.append(blocks_for(widths[-1], per_segment))
@@ -118,7 +118,7 @@ def dispatch_rows(job: Job) -> Step:
         x, y = _inputs(job)
         for level, out in enumerate(results):
             width, segments = widths[level : level + 2]
-            lanes = _power_of_two(width, most_lanes)
+            lanes = _power_of_two(width, max_lanes)
             grid = blocks_for(rows * segments, threads // lanes)
             sizes = np.uint32(rows), np.uint32(width), np.uint32(lanes)
             last = np.int32(level), np.uint32(cols if segments == 1 else 0)
@@ -129,7 +129,7 @@ def dispatch_rows(job: Job) -> Step:
 
 
 def dispatch_tiled_rows(job: Job) -> Step:
-    """One launch, a block for each ROWS_PER_BLOCK rows.
+    """One launch, a block per ROWS_PER_BLOCK rows.
 
     reduce_rows(const T *x, T *out, unsigned rows, unsigned cols, unsigned count)
         out[row] = the row's items combined; count = cols, by which a mean divides
@@ -139,7 +139,7 @@ def dispatch_tiled_rows(job: Job) -> Step:
 
 
 def dispatch_cols(job: Job) -> Step:
-    """One launch, a thread for each column.
+    """One launch, a thread per column.
 
     reduce_cols(const T *x, T *out, unsigned rows, unsigned cols, unsigned count)
         out[col] = the column's items combined; count = rows, by which a mean divides
@@ -150,16 +150,16 @@ def dispatch_cols(job: Job) -> Step:
 
 
 def dispatch_col_segments(job: Job) -> Step:
-    """Rows are grouped into segments, whose results are rows again, until one row is left.
+    """Rows are grouped into segments, whose results form fewer rows, until one row is left.
 
     reduce_cols(const T *x, T *out, unsigned rows, unsigned cols, unsigned width, int level,
                 unsigned count)
-        Block b takes strip b % strips, `width` columns, and segment b / strips,
-        ITEMS_PER_BLOCK / width rows, strips = ceil(cols / width):
+        With strips = ceil(cols / width), block b takes strip b % strips, of `width` columns, and
+        segment b / strips, of ITEMS_PER_BLOCK / width rows:
         out[segment * cols + col] = the column's items of the segment combined. level and
         count as in the plan `multi_pass`.
-    Blocks of THREADS_PER_BLOCK threads; width is the least power of two that is not less than
-    cols, 32 at most.
+    Blocks of THREADS_PER_BLOCK threads; width is the smallest power of two that is at least
+    cols, but at most 32.
     """
     rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
     width = _power_of_two(cols, 32)
@@ -183,9 +183,9 @@ def dispatch_col_segments(job: Job) -> Step:
     return Step(run, results[-1])
 
 
-def _power_of_two(at_least: int, most: int) -> int:
-    """The least power of two that is not less than `at_least`, `most` (a power of two) at most."""
-    return min(1 << (at_least - 1).bit_length(), most)
+def _power_of_two(at_least: int, at_most: int) -> int:
+    """The smallest power of two >= `at_least`, but at most `at_most`, itself a power of two."""
+    return min(1 << (at_least - 1).bit_length(), at_most)
 
 
 def _inputs(job: Job) -> tuple[Buffer, Buffer]:
@@ -194,7 +194,7 @@ def _inputs(job: Job) -> tuple[Buffer, Buffer]:
 
 
 def _one_launch(job: Job, name: str, results: int, per_block: int) -> Step:
-    """A launch that reduces the matrix to `results` values, `per_block` by each block."""
+    """Reduce the matrix to `results` values in one launch, `per_block` by each block."""
     rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
     kernel, threads = job.kernels[name], job.define("THREADS_PER_BLOCK")
     out = job.device.empty(results, x.dtype)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class ReduceLibraries(Libraries):
-    """Reductions of NumPy and CuPy; CUB's, of whole arrays."""
+    """The reductions of NumPy and CuPy, and CUB's for whole arrays."""
 
     names = (NUMPY, CUPY, CUB)
 
     def why_not(self, name: str, case: Case) -> str | None:
-        """CUB reduces no rows and columns."""
+        """CUB does not reduce rows or columns here."""
         if name == CUB and case["along"] != "all":
             return f"cub is compared on whole arrays, not on {case['along']}"
         return None
@@ -37,7 +37,7 @@ class ReduceLibraries(Libraries):
         return (count,), inputs.arrays["x"].dtype
 
     def compute(self, problem: Problem) -> Compute:
-        """One call: a reduction of the whole array, of rows or of columns; products by BLAS."""
+        """Reduce the array, its rows or its columns in one call; dot products by BLAS."""
         xp, case = problem.xp, problem.case
         x = problem.arrays["x"]
         y = problem.arrays.get("y", x)
@@ -55,7 +55,7 @@ class ReduceLibraries(Libraries):
             return sum_squares
         if op == "max":
             return lambda: xp.max(x, axis=axis, out=target)
-        if op == "min":  # CuPy 14.2 takes `out` of its own `min` for a dtype
+        if op == "min":  # CuPy 14.2's `min` mistakes `out` for a dtype
 
             def minimum() -> None:
                 target[...] = xp.min(x, axis=axis)
@@ -65,7 +65,7 @@ class ReduceLibraries(Libraries):
         return lambda: combine(x, axis=axis, dtype=dtype, out=target)
 
     def cub(self, case: Case) -> dict[str, str]:
-        """The operator."""
+        """Choose the operator."""
         return {"OPERATION": "reduce", "OP": case["op"].capitalize()}
 
 
@@ -124,7 +124,7 @@ class Teaching(Base):
     scattered = True
 
     def sizes(self, case: Case) -> Sizes:
-        """A reduction of rows or columns reads a matrix: its size is an order."""
+        """The sizes; for rows and columns they are orders of matrices."""
         return self.usual_sizes if case.get("along", "all") == "all" else self.matrix_sizes
 
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
@@ -133,23 +133,23 @@ class Teaching(Base):
         return self.tests if case.get("along", "all") == "all" else self.matrix_tests
 
     def items(self, inputs: HostInputs, case: Case) -> int:
-        """The items that are read: of a dot product twice n."""
+        """Number of items read: 2 n for a dot product."""
         params = inputs.params
         n = int(params["n"]) if "n" in params else int(params["rows"]) * int(params["cols"])
         return n * (2 if case.get("op") == "dot" else 1)
 
     def course_time(self, variant: str, case: Case) -> CourseTime | None:
-        """The course's are of sums of integers."""
+        """The course's time, for a sum of integers only."""
         if (case.get("op"), case.get("dtype")) != ("sum", "int32"):
             return None
         return super().course_time(variant, case)
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """The wrong start, a missing division, items left out, blocks that were not added."""
+        """Recognise a wrong start, a missing division, missing items, blocks not added."""
         yield from _mistakes(evidence)
 
     def exercises(self) -> Sequence[Exercise]:
-        """The hand-out's tasks, each with a `global` and a `shared` variant."""
+        """The tasks of the hand-out, each with a `global` and a `shared` variant."""
         vectors = {"global": "global_halving", "shared": "sequential"}
         rows = {
             "global": "rows_global",

@@ -1,4 +1,4 @@
-"""Scans n numbers: each place gets the sum of all before it"""
+"""Scans n numbers: each element becomes the sum of all before it"""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ HEAD_ITEMS = 4096  # enough to tell an inclusive scan from an exclusive one
 class Scan(Lab):
     """Stream: int32 n, then n items. Answer: n elements, without a header.
 
-    Exclusive: element i combines the items before i; element 0 is the operator's identity (0, and
-    the greatest or least value of the type for min and max). Inclusive: with item i itself.
-    Integers wrap. A NaN among the items makes all later elements NaN, for min and max too.
+    Exclusive: element i combines the items before i; element 0 is the operator's identity (0; for
+    min and max, the type's maximum or minimum). Inclusive: item i is combined, too. Integers wrap.
+    A NaN among the items makes all later elements NaN, for min and max, too.
     """
 
     name = "scan"
@@ -44,7 +44,7 @@ class Scan(Lab):
     distributions = ("uniform", "all-ones", "cancelling", "wide-range")
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
-        """T, the operator's name in common/thread/operators.cuh, and INCLUSIVE as 0 or 1."""
+        """T, OP, the operator's name in common/thread/operators.cuh, and INCLUSIVE, 0 or 1."""
         inclusive = int(case["kind"] == "inclusive")
         return {
             "T": C_TYPES[case["dtype"]],
@@ -53,25 +53,25 @@ class Scan(Lab):
         }
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
-        """On a GPU: large tiles where the array has enough of them to keep it busy."""
+        """On a GPU, choose large tiles if the array has enough of them to keep it busy."""
         long = inputs.params["n"] * np.dtype(case["dtype"]).itemsize >= LONG_BYTES
         return "lookback_prefetch" if long and not emulated(device) else None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header int32 n ≥ 0, then n elements of the case's dtype."""
+        """Read the header, int32 n ≥ 0; n elements of the case's dtype follow."""
         (n,) = stream.header("n")
         return StreamInputs({"items": stream.payload("items", case["dtype"], n)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """As many elements as there are items, without a header."""
+        """Read as many elements as there are items; there is no header."""
         return stream.payload("scan", case["dtype"], inputs.params["n"]).array()
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """Nothing in, nothing out."""
+        """No elements if the input has none."""
         return None if inputs.params["n"] else np.empty(0, case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """Integers from all of their type; floats around 1, see `draw`."""
+        """Generate items piece by piece; `draw` describes the distributions."""
         if not isinstance(n, int) or dist not in self.distributions:
             raise UsageError(
                 f"{self.name} has no data of size {n} with distribution {dist}",
@@ -84,7 +84,7 @@ class Scan(Lab):
             yield as_bytes(draw(np.dtype(case["dtype"]), raw.random_raw(count), dist))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """NumPy's running sums; those of floats in float64, rounded at the end."""
+        """NumPy's running sums; floats are added in float64 and rounded at the end."""
         items = inputs.arrays["items"]
         answer = np.empty_like(items)
         for piece, expected, _ in expected_pieces(items, case):
@@ -93,7 +93,7 @@ class Scan(Lab):
         return answer
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """Exact for integers, min and max; sums of floats within the bound of `tolerance_of`."""
+        """Compare exactly, except sums of floats: within the bound of `tolerance_of`."""
         items = inputs.arrays["items"]
         count, excess, worst = 0, 1.0, -1
         first: list[tuple[int, str, str]] = []
@@ -124,7 +124,7 @@ class Scan(Lab):
         return Mismatches(count, len(items), first, findings)
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
-        """For sums of floats: those of float64, and `tolerance_of`."""
+        """For sums of floats, those in float64 and `tolerance_of`."""
         pieces = list(expected_pieces(inputs.arrays["items"], case))
         tolerances = [tolerance for _, _, tolerance in pieces if tolerance is not None]
         if not tolerances:
@@ -136,7 +136,7 @@ LAB = Scan()
 
 
 def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
-    """Items from 64 random bits each: the same seed gives the same bytes everywhere.
+    """Draw items from 64 random bits each: the same seed gives the same bytes everywhere.
 
     uniform     all integers of the type; multiples of 2^-23 (2^-52) in [-1, 1)
     all-ones    1
@@ -145,7 +145,7 @@ def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
     """
     size = 8 * dtype.itemsize
     bits = raw.astype("<u8")
-    top = bits >> np.uint64(64 - size)  # as many random bits as an item has
+    top = bits >> np.uint64(64 - size)  # of the width of an item
     if dist == "all-ones":
         return np.ones(len(bits), dtype)
     if dist == "cancelling":

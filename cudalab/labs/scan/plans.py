@@ -22,12 +22,13 @@ def dispatch_recursive(job: Job) -> Step:
     """Scan blocks, scan the block sums in the same way, level by level, and add them back.
 
     scan_blocks(const T *in, T *out, T *block_sums, unsigned n)
-        the scan of each block of items to out, inclusive or exclusive; their sums to block_sums
+        writes the scan of each block of items to out, inclusive or exclusive, and the block's
+        sum to block_sums
     scan_block_sums(T *sums, T *sums_above, unsigned n)
-        the same in place, and always exclusive, for the block sums of the level below
+        the same in place and always exclusive, for the block sums of the level below
     add_block_sums(T *data, const T *block_sums, unsigned n)
         data[i] = op(block_sums[i / items per block], data[i])
-    Blocks of THREADS_PER_BLOCK threads, one for each THREADS_PER_BLOCK * ITEMS_PER_THREAD
+    Blocks of THREADS_PER_BLOCK threads, one block per THREADS_PER_BLOCK * ITEMS_PER_THREAD
     items.
     """
     device, items, n = job.device, job.buffers["items"], job.params["n"]
@@ -35,7 +36,7 @@ def dispatch_recursive(job: Job) -> Step:
     threads = job.define("THREADS_PER_BLOCK", least=1 if items_each > 1 else 2)
     per_block = threads * items_each
     out = device.empty(n, items.dtype)
-    sizes = [blocks_for(n, per_block)]  # of each level's block sums
+    sizes = [blocks_for(n, per_block)]  # number of block sums at each level
     while sizes[-1] > 1:
         sizes.append(blocks_for(sizes[-1], per_block))
     sums = [device.empty(size, items.dtype) for size in sizes]
@@ -62,7 +63,7 @@ def dispatch_chunks(job: Job) -> Step:
     reduce_chunks(const T *in, T *chunk_sums, unsigned n, unsigned tiles_per_chunk)
         chunk_sums[c] = sum of chunk c
     scan_sums(T *chunk_sums, unsigned num_chunks)
-        in place, exclusive; one block
+        scans in place, exclusively; one block
     scan_chunks(const T *in, const T *chunk_sums, T *out, unsigned n, unsigned tiles_per_chunk)
         the scan of each chunk, starting from chunk_sums[c]
     A tile is THREADS_PER_BLOCK * ITEMS_PER_THREAD items, a chunk tiles_per_chunk tiles; there
@@ -88,13 +89,13 @@ def dispatch_chunks(job: Job) -> Step:
 
 
 def dispatch_look_back(job: Job) -> Step:
-    """One launch; blocks pass their sums on through status words.
+    """One launch; blocks pass on their sums through status words.
 
     scan_tiles(const T *in, T *out, unsigned long long *words, unsigned long long *ticket,
                unsigned n)
-        blocks take tiles by *ticket. words: one for each tile, then one for each 32 tiles, then
-        one for each 1024; as many again where T has 8 bytes. Both are zero before the first
-        launch, and whatever a launch leaves there before the next.
+        blocks take tiles by *ticket. words: one per tile, then one per 32 tiles, then one per
+        1024; twice as many if T has 8 bytes. Both are zero before the first launch and unchanged
+        between launches.
     A tile is WORDS_PER_THREAD words of 4 bytes for each of the THREADS_PER_BLOCK threads of
     its block.
     """

@@ -1,4 +1,4 @@
-"""The running sums of a scan, and how far an answer in floating point may be from them."""
+"""The running sums of a scan, and the error bounds of an answer in floating point."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case
 
 OPERATORS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
-PIECE_ITEMS = 1 << 20  # drawn and compared at a time, so that large n needs little memory
+PIECE_ITEMS = 1 << 20  # items drawn and compared at a time, so that large n needs little memory
 ROW_ITEMS = 1 << 10  # the reference's own chains of additions are at most this long
 
 
 def identity(op: str, dtype: np.dtype[Any]) -> Any:
-    """What an exclusive scan starts with."""
+    """The identity of the operator, with which an exclusive scan starts."""
     if op == "sum":
         return dtype.type(0)
     if dtype.kind == "f":
@@ -29,7 +29,7 @@ def identity(op: str, dtype: np.dtype[Any]) -> Any:
 
 
 def expected_pieces(items: Array, case: Case) -> Iterator[tuple[slice, Array, Array | None]]:
-    """The answer piece by piece: where, the values, and for sums of floats their tolerance."""
+    """The answer piece by piece: its slice, the values and, for sums of floats, the tolerance."""
     if items.dtype.kind == "f" and case["op"] == "sum":
         yield from _float_sums(items, inclusive=case["kind"] == "inclusive")
         return
@@ -45,8 +45,8 @@ def expected_pieces(items: Array, case: Case) -> Iterator[tuple[slice, Array, Ar
 
 
 def _float_sums(items: Array, *, inclusive: bool) -> Iterator[tuple[slice, Array, Array]]:
-    """Running sums in float64, with the error that an answer may have."""
-    total, magnitude = np.zeros(1), np.zeros(1)  # of what came before the piece
+    """Running sums in float64, with the tolerance of each."""
+    total, magnitude = np.zeros(1), np.zeros(1)  # of the items before the piece
     seen = np.zeros((3, 1), bool)  # whether +inf, -inf, NaN came before
     finest, unit = np.inf, np.finfo(items.dtype).eps / 2
     for start in range(0, len(items), PIECE_ITEMS):
@@ -56,19 +56,19 @@ def _float_sums(items: Array, *, inclusive: bool) -> Iterator[tuple[slice, Array
         if not usual:
             special = np.stack([values == np.inf, values == -np.inf, np.isnan(values)])
             values[special.any(axis=0)] = 0
-        if magnitude[0] <= finest / unit:  # beyond, no sum is known to be exact any more
+        if magnitude[0] <= finest / unit:  # beyond that, no sum is known to be exact
             finest = min(finest, _granularity(values))
         with np.errstate(over="ignore", invalid="ignore"):
             sums = np.concatenate([total, _running(values) + total])
             magnitudes = np.concatenate([magnitude, _running(np.abs(values)) + magnitude])
         total, magnitude = sums[-1:], magnitudes[-1:]
-        these = slice(1, None) if inclusive else slice(None, -1)
-        expected = sums[these]
-        tolerance = tolerance_of(items.dtype, len(items), magnitudes[these], finest)
+        part = slice(1, None) if inclusive else slice(None, -1)
+        expected = sums[part]
+        tolerance = tolerance_of(items.dtype, len(items), magnitudes[part], finest)
         if not usual:
             flags = np.logical_or.accumulate(np.concatenate([seen, special], axis=1), axis=1)
             seen = flags[:, -1:]
-            plus, minus, nan = flags[:, these]
+            plus, minus, nan = flags[:, part]
             expected[plus] = np.inf
             expected[minus] = -np.inf
             expected[(plus & minus) | nan] = np.nan
@@ -76,7 +76,7 @@ def _float_sums(items: Array, *, inclusive: bool) -> Iterator[tuple[slice, Array
 
 
 def _running(values: Array) -> Array:
-    """Inclusive running sums, by rows: no chain of additions is longer than ROW_ITEMS."""
+    """Inclusive running sums, by rows, so that no chain of additions exceeds ROW_ITEMS."""
     rows = blocks_for(len(values), ROW_ITEMS)
     table = np.zeros((rows, ROW_ITEMS))
     table.reshape(-1)[: len(values)] = values
@@ -87,7 +87,7 @@ def _running(values: Array) -> Array:
 
 
 def _granularity(values: Array) -> float:
-    """The greatest power of two of which all `values` are multiples; inf if all are zero."""
+    """The largest power of two that divides all `values`; inf if all are zero."""
     mantissas, exponents = np.frexp(values[values != 0])
     if len(mantissas) == 0:
         return float(np.inf)
@@ -97,18 +97,18 @@ def _granularity(values: Array) -> float:
 
 
 def tolerance_of(dtype: np.dtype[Any], n: int, magnitudes: Array, finest: float) -> Array:
-    """How far an element may lie from the float64 sum of its i items, given their sum of |x|.
+    """The error bound of an element, relative to the float64 sum; `magnitudes` are sums of |x|.
 
-    However n items are added, the error is at most g(d)·Σ|x| with g(d) = d·u / (1 - d·u), where d
-    is the longest chain of additions on the way of an item into the sum and u half the distance
-    from 1 to the next float (Higham, Accuracy and Stability, 4.2). d ≤ n - 1 always. Our variants
+    In any order of n additions, the error is at most g(d)·Σ|x| with g(d) = d·u / (1 - d·u), where
+    d is the longest chain of additions from an item to the sum and u half the distance from 1 to
+    the next float (Higham, Accuracy and Stability, 4.2). d ≤ n - 1 always. Our variants
     keep d ≤ 2·1024 + 2·n/2^20 + 8: the longest is reduce_then_scan_serial's, twice through a tile
     or the chunk sums (1024 each) and twice through a chunk's tiles (n / 2^20). The reference adds
     ROW_ITEMS + 2^10 + n/2^20 additions in float64.
 
-    Where all items are multiples of some 2^q and Σ|x| ≤ 2^q/u, every partial sum is exact in any
-    order: nothing is tolerated. Where Σ|x| exceeds the type, partial sums may overflow although
-    the sum does not: nothing is promised.
+    If all items are multiples of some 2^q and Σ|x| ≤ 2^q/u, every partial sum is exact in any
+    order, and the tolerance is 0. If Σ|x| exceeds the type's range, partial sums may overflow
+    although the sum does not; then any value is accepted.
     """
     unit = np.finfo(dtype).eps / 2
     chain = min(n, 2056 + n // 2**19)
@@ -116,12 +116,12 @@ def tolerance_of(dtype: np.dtype[Any], n: int, magnitudes: Array, finest: float)
     bound = chain * unit / (1 - chain * unit) + own_chain * 2.0**-53
     with np.errstate(over="ignore", invalid="ignore"):
         tolerance = np.where(magnitudes <= finest / unit, 0.0, bound * magnitudes)
-        tolerance[magnitudes * (1 + bound) > np.finfo(dtype).max] = np.nan  # nothing is promised
+        tolerance[magnitudes * (1 + bound) > np.finfo(dtype).max] = np.nan  # any value is accepted
     return tolerance
 
 
 def agree(got: Array, expected: Array, tolerance: Array | None) -> Array:
-    """Element by element; a NaN is expected where one is, infinities and zeros by value."""
+    """Compare by element; NaN agrees with NaN, infinities and zeros by value."""
     if expected.dtype.kind != "f":
         return np.asarray(got == expected)
     with np.errstate(invalid="ignore"):

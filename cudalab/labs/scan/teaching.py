@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class ScanLibraries(Libraries):
-    """Cumulative sums of CuPy, NumPy's accumulations, CUB's scans."""
+    """NumPy's accumulations, CuPy's cumulative sums, CUB's scans."""
 
     names = (NUMPY, CUPY, CUB)
 
     def why_not(self, name: str, case: Case) -> str | None:
-        """CuPy has sums only."""
+        """CuPy scans only sums."""
         if name == CUPY and case["op"] != "sum":
             return f"cupy scans sums, not {case['op']}"
         return None
 
     def compute(self, problem: Problem) -> Compute:
-        """A cumulative sum, one place further where the scan is exclusive."""
+        """Compute a cumulative sum, shifted by one for an exclusive scan."""
         xp, x, out = problem.xp, problem.arrays["items"], problem.out
         exclusive = problem.case["kind"] == "exclusive"
         source, target = (x[:-1], out[1:]) if exclusive else (x, out)
@@ -45,7 +45,7 @@ class ScanLibraries(Libraries):
         return scan_items
 
     def numpy(self, problem: Problem) -> Way:
-        """One addition after the other: sums of float32 in float64, or the errors would add up."""
+        """Accumulate serially; float32 sums are in float64, so that errors do not add up."""
         items, case, out = problem.arrays["items"], problem.case, problem.out
         operator = OPERATORS[case["op"]]
         exclusive = case["kind"] == "exclusive"
@@ -63,7 +63,7 @@ class ScanLibraries(Libraries):
         return Way(scan_items, ["adds in float64"] if wide else [])
 
     def cub(self, case: Case) -> dict[str, str]:
-        """The operator, and whether a sum holds its own item."""
+        """Choose the operator, and whether a sum includes its own item."""
         inclusive = str(int(case["kind"] == "inclusive"))
         return {"OPERATION": "scan", "OP": case["op"].capitalize(), "INCLUSIVE": inclusive}
 
@@ -97,15 +97,15 @@ class Teaching(Base):
     libraries = ScanLibraries()
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """The other kind of scan, blocks scanned alone, the wrong direction."""
+        """Recognise the other kind of scan, blocks scanned alone, the wrong direction."""
         yield from _mistakes(evidence)
         yield from same_as_input(evidence)
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:
     other = "inclusive" if e.case["kind"] == "exclusive" else "exclusive"
-    of_other_kind = e.reference(e.case | {"kind": other})
-    if e.got.size > 1 and e.same(of_other_kind):
+    other_scan = e.reference(e.case | {"kind": other})
+    if e.got.size > 1 and e.same(other_scan):
         yield Finding(
             f"{other} instead of {e.case['kind']}",
             f"this is the {other} scan",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cudalab.formats import InputStream
 
-PIECE_ITEMS = 1 << 20  # compared at a time
+PIECE_ITEMS = 1 << 20  # items compared at a time
 DEFAULT_STEP = 0.01
 UNIT = 2.0**-24  # half the distance from 1 to the next float32
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -34,7 +34,7 @@ class Table(Lab):
     distributions = ("step", "random")
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header int32 n ≥ 0, float32 step ≥ 0; n * step is finite in float32."""
+        """Read the header: int32 n ≥ 0, float32 step ≥ 0; n * step is finite in float32."""
         del case
         n, step = stream.scalars("<if", ("n", "step"))
         if n < 0:
@@ -51,15 +51,15 @@ class Table(Lab):
         return HostInputs({"step": np.array([step], np.float32)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """The n elements, without a header."""
+        """Read the n elements, without a header."""
         return stream.payload("table", case["dtype"], inputs.params["n"]).array()
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """A table of no elements."""
+        """A table without elements if n is 0."""
         return None if inputs.params["n"] else np.empty(0, case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """The 8 bytes of a header: `step:0.01` names the step; random draws it from (0, 1]."""
+        """Generate the header, which is all; `step:0.01` is a step, random draws it from (0, 1]."""
         del case
         name, _, parameter = dist.partition(":")
         if not isinstance(n, int) or name not in self.distributions:
@@ -74,7 +74,7 @@ class Table(Lab):
         yield np.array([n], "<i4").tobytes() + np.array([step], "<f4").tobytes()
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """Evaluated in float64, rounded once."""
+        """Evaluate in float64 and round once."""
         n = inputs.params["n"]
         answer = np.empty(n, case["dtype"])
         for start in range(0, n, PIECE_ITEMS):
@@ -83,22 +83,22 @@ class Table(Lab):
         return answer
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """Within `tolerance` of the value in float64; sines only."""
+        """Compare within `tolerance` of the value in float64; values must be sines."""
         n = inputs.params["n"]
         count = 0
         first: list[tuple[int, str, str]] = []
         for start in range(0, n, PIECE_ITEMS):
             end = min(start + PIECE_ITEMS, n)
             roots, ours = _roots(inputs, start, end), got[start:end].astype(np.float64)
-            expected, tolerated = np.sin(roots), tolerance(roots, case)
+            expected, bound = np.sin(roots), tolerance(roots, case)
             with np.errstate(invalid="ignore"):
-                right = (np.abs(ours - expected) <= tolerated) & (np.abs(ours) <= 1 + 2.0**-20.5)
+                right = (np.abs(ours - expected) <= bound) & (np.abs(ours) <= 1 + 2.0**-20.5)
             wrong = np.flatnonzero(~right)
             count += len(wrong)
             first += [
                 (
                     start + int(i),
-                    f"{expected[i]:.9g} within {tolerated[i]:.2g}",
+                    f"{expected[i]:.9g} within {bound[i]:.2g}",
                     show(got[start + i]),
                 )
                 for i in wrong[: SHOWN - len(first)]
@@ -115,16 +115,16 @@ LAB = Table()
 
 
 def tolerance(roots: Array, case: Case) -> Array:
-    """How far an element may lie from sin(a), where a = sqrt(i * step); u = 2^-24.
+    """The error bound of an element sin(a), where a = sqrt(i * step); u = 2^-24.
 
-    Both: i, i * step and the root are each rounded to float32, which moves the argument by at most
-    a * (u/2 + u/2 + u) = 2ua, and the sine by no more.
+    Both kinds: i, i * step and the root are each rounded to float32, which moves the argument by at
+    most a * (u/2 + u/2 + u) = 2ua, and the sine by no more.
     accurate: sinf adds at most 2 units in the last place (CUDA C++ Programming Guide, appendix on
-    mathematical functions; host libraries have less), each at most 2u|sin a| <= 2u * min(1, a).
-    fast: sin.approx is wrong by at most 2^-20.5 up to 2 pi (PTX ISA). Before it __sinf multiplies
-    by 1 / 2 pi: a constant with a relative error of 0.7u, and a product that is cut off, 2u. Their
-    sum times a is less than 3ua. PTX's bound up to 100 pi, 2^-14.7, lies below this line; beyond
-    100 pi it promises nothing, and we hold that the same two roundings explain the error.
+    mathematical functions; host libraries add less), each at most 2u|sin a| <= 2u * min(1, a).
+    fast: sin.approx is off by at most 2^-20.5 up to 2 pi (PTX ISA). Before that, __sinf multiplies
+    by 1 / 2 pi: a constant with a relative error of 0.7u, and a truncated product, 2u. Their sum
+    times a is less than 3ua. PTX's bound up to 100 pi, 2^-14.7, lies below this line; beyond 100 pi
+    PTX gives no bound, and we assume that the same two roundings explain the error.
     """
     if case["accuracy"] == "fast":
         return np.asarray(2.0**-20.5 + 5 * UNIT * roots)

@@ -8,7 +8,7 @@ from cudalab.labs.base import Job, Step, blocks_for
 
 
 def dispatch_one_per_item(job: Job) -> Step:
-    """One launch, a thread for each element, in blocks of THREADS_PER_BLOCK threads.
+    """One launch, a thread per element, in blocks of THREADS_PER_BLOCK threads.
 
     __constant__ float step
         set before the launch
@@ -21,7 +21,7 @@ def dispatch_one_per_item(job: Job) -> Step:
     step, constant = job.buffers["step"], device.constant(job.kernels, "step")
 
     def run() -> None:
-        # Each time: another table of the same module may have another step.
+        # Every time, because another table with the same module may have another step.
         device.copy(step, constant)
         device.launch(job.kernels["tabulate"], blocks, threads, y, np.uint32(n))
 

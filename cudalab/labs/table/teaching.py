@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TableLibraries(Libraries):
-    """Functions of whole arrays."""
+    """Whole-array functions."""
 
     names = (NUMPY, CUPY)
 
@@ -30,7 +30,7 @@ class TableLibraries(Libraries):
         return (inputs.params["n"],), inputs.arrays["step"].dtype
 
     def compute(self, problem: Problem) -> Compute:
-        """Three passes over the array."""
+        """Compute in passes over the whole array."""
         xp, n = problem.xp, problem.inputs.params["n"]
         step = np.float32(problem.inputs.arrays["step"].item())
 
@@ -64,7 +64,7 @@ class Teaching(Base):
     libraries = TableLibraries()
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """Another function, or arguments that begin elsewhere."""
+        """Recognise other functions, and arguments that start elsewhere."""
         return _mistakes(evidence)
 
 

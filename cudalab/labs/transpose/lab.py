@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from cudalab.formats import InputStream
 
-PIECE_WORDS = 1 << 20  # drawn at a time
+PIECE_WORDS = 1 << 20  # elements drawn at a time
 
 
 class Transpose(Lab):
@@ -35,23 +35,23 @@ class Transpose(Lab):
     distributions = ("uniform", "index")
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header int32 rows, cols ≥ 0, then the matrix by rows."""
+        """Read the header, int32 rows, cols ≥ 0; the matrix follows row by row."""
         rows, cols = stream.header("rows", "cols")
         matrix = stream.payload("matrix", case["dtype"], rows, cols)
         return StreamInputs({"matrix": matrix}, {"rows": rows, "cols": cols})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """A cols x rows matrix, without a header."""
+        """Read a cols x rows matrix, without a header."""
         rows, cols = inputs.params["rows"], inputs.params["cols"]
         return stream.payload("transposed matrix", case["dtype"], cols, rows).array()
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """A matrix without rows or without columns has no elements, transposed or not."""
+        """An empty matrix if there are no rows or no columns."""
         rows, cols = inputs.params["rows"], inputs.params["cols"]
         return None if rows and cols else np.empty((cols, rows), case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """An n x n or rows x cols matrix.
+        """Generate an n x n or rows x cols matrix.
 
         uniform: integers of all bits; floats are multiples of 2^-23 (2^-52) in [-1, 1).
         index: element i of the stream is i, rounded to the type.
@@ -75,7 +75,7 @@ class Transpose(Lab):
                 yield as_bytes(_uniform(dtype, raw.random_raw(count)))
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
-        """On a GPU: whole sectors where rows do not begin at multiples of 16 bytes."""
+        """On a GPU, choose whole sectors if rows do not start at multiples of 16 bytes."""
         itemsize = np.dtype(case["dtype"]).itemsize
         row_bytes = [inputs.params[size] * itemsize for size in ("rows", "cols")]
         unaligned = any(size % 16 for size in row_bytes)
@@ -88,24 +88,24 @@ class Transpose(Lab):
         return np.ascontiguousarray(matrix.T)
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """Bit for bit, with the place of the first mistake by row and column."""
+        """Compare bit for bit; report the row and column of the first mistake."""
         expected = self.reference(inputs, case)
-        found = compare_exact(got, expected)
-        if found is None:
+        mismatches = compare_exact(got, expected)
+        if mismatches is None:
             return None
         matrix = inputs.arrays["matrix"]
         if compare_exact(got.reshape(matrix.shape), matrix) is None:
-            found.findings.append("this is the input as it was, not transposed")
-        row, col = divmod(found.first[0][0], inputs.params["rows"])
-        found.findings.append(f"first in row {row}, column {col} of the answer")
-        return found
+            mismatches.findings.append("this is the input as it was, not transposed")
+        row, col = divmod(mismatches.first[0][0], inputs.params["rows"])
+        mismatches.findings.append(f"first in row {row}, column {col} of the answer")
+        return mismatches
 
 
 LAB = Transpose()
 
 
 def _uniform(dtype: np.dtype[Any], raw: Array) -> Array:
-    """An element from 64 random bits each, by exact operations only."""
+    """Turn 64 random bits into an element, by exact operations only."""
     bits = raw.astype("<u8")
     if dtype.kind != "f":
         return (

@@ -11,9 +11,9 @@ from cudalab.labs.base import Job, Step, blocks_for
 
 
 def dispatch_vector_tiles(job: Job) -> Step:
-    """One launch of transpose, as in the plan `tiles`, by THREADS_ACROSS^2 threads a tile.
+    """One launch of transpose, as in the plan `tiles`, with THREADS_ACROSS^2 threads per tile.
 
-    A tile is square; each of THREADS_ACROSS threads has 16 bytes of its row.
+    A tile is square; each of THREADS_ACROSS threads takes 16 bytes of its row.
     """
     across = job.define("THREADS_ACROSS")
     itemsize = job.buffers["matrix"].dtype.itemsize
@@ -22,10 +22,10 @@ def dispatch_vector_tiles(job: Job) -> Step:
 
 
 def dispatch_sector_tiles(job: Job) -> Step:
-    """One launch of transpose, as in the plan `tiles`, by 32 x WARPS threads a tile.
+    """One launch of transpose, as in the plan `tiles`, with 32 x WARPS threads per tile.
 
-    A tile has TILE_WORDS words of 4 bytes of TILE_ROWS rows of `in`, and of each column as many
-    sectors of 32 bytes of `out` as these rows fill: from up to a sector before the first row.
+    A tile has TILE_WORDS words of 4 bytes from each of TILE_ROWS rows of `in`. In each column it
+    covers whole 32-byte sectors of `out`, so it may start up to a sector before its first row.
     """
     itemsize = job.buffers["matrix"].dtype.itemsize
     words = job.define("TILE_WORDS", least=max(itemsize // 4, 1))
@@ -34,12 +34,12 @@ def dispatch_sector_tiles(job: Job) -> Step:
 
 
 def dispatch_tiles(job: Job) -> Step:
-    """One launch, a block for each tile of TILE_DIM x TILE_DIM elements.
+    """One launch, a block per tile of TILE_DIM x TILE_DIM elements.
 
     transpose(const T *in, T *out, unsigned rows, unsigned cols)
         out[c * rows + r] = in[r * cols + c]
-    Tiles are numbered row by row of `in` by blockIdx.x. A block has THREADS_ACROSS x BLOCK_ROWS
-    threads (TILE_DIM x BLOCK_ROWS where the header names no THREADS_ACROSS).
+    blockIdx.x numbers the tiles row by row of `in`. A block has THREADS_ACROSS x BLOCK_ROWS
+    threads (TILE_DIM x BLOCK_ROWS if the header does not define THREADS_ACROSS).
     """
     dim = job.define("TILE_DIM")
     across = job.define("THREADS_ACROSS", dim)
@@ -47,7 +47,7 @@ def dispatch_tiles(job: Job) -> Step:
 
 
 def _tiled(job: Job, tile: tuple[int, int], block: tuple[int, int], rows_before: int = 0) -> Step:
-    """One launch, a block for each tile of rows x columns; all may begin `rows_before` earlier."""
+    """One launch, a block per tile; tiles may start up to `rows_before` rows earlier."""
     device, matrix = job.device, job.buffers["matrix"]
     rows, cols = job.params["rows"], job.params["cols"]
     tiles = blocks_for(rows + rows_before, tile[0]) * blocks_for(cols, tile[1])

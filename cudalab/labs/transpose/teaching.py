@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TransposeLibraries(Libraries):
-    """Copies by NumPy and CuPy; cuBLAS for floats."""
+    """Copies by NumPy and CuPy, and by cuBLAS for floats."""
 
     names = (NUMPY, CUPY)
 
@@ -32,11 +32,11 @@ class TransposeLibraries(Libraries):
         return (params["cols"], params["rows"]), inputs.arrays["matrix"].dtype
 
     def compute(self, problem: Problem) -> Compute:
-        """A copy of the array seen from the other side."""
+        """Copy the transposed view of the array."""
         return lambda: problem.xp.copyto(problem.out, problem.arrays["matrix"].T)
 
     def cupy(self, problem: Problem) -> Sequence[Way]:
-        """To cuBLAS, which counts columns first, the transpose is a copy into the other order."""
+        """Floats go through cuBLAS: in its column-major order the transpose is a copy."""
         if problem.out.dtype.kind != "f":
             return super().cupy(problem)
         matrix, cublas = problem.arrays["matrix"], problem.vendor.cublas
@@ -78,7 +78,7 @@ class Teaching(Base):
     libraries = TransposeLibraries()
 
     def items(self, inputs: HostInputs, case: Case) -> int:
-        """The elements of the matrix."""
+        """Number of elements of the matrix."""
         del case
         return int(inputs.params["rows"]) * int(inputs.params["cols"])
 
@@ -87,7 +87,7 @@ class Teaching(Base):
         return params["cols"], params["rows"]
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """A copy, and tiles that were moved but not transposed."""
+        """Recognise a copy, and tiles that were moved but not transposed."""
         return _mistakes(evidence)
 
 
