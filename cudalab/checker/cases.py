@@ -1,4 +1,4 @@
-"""What a submission is judged on: a public list for each lab, or the instructor's own file."""
+"""The tests of a submission: each lab's public list, or the instructor's own file."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Test:
-    """One input and what is done with it."""
+    """One input, and how a submission is judged on it."""
 
     name: str
     size: Size
     dist: str
     _: KW_ONLY
-    given: Case = field(default_factory=dict)  # options, as on the command line
-    seed: int | None = None  # None: drawn from the check's own seed
+    options: Case = field(default_factory=dict)  # the lab's, as on the command line
+    seed: int | None = None  # None: derived from the check's seed
     points: float = 1.0
-    hidden: bool = False  # from the student, where the grading system can hide a test
+    hidden: bool = False  # from students, if the grading system can hide a test
     seconds: float | None = None  # its own time limit
     memory_bytes: int | None = None
-    file: Path | None = None  # an input of the instructor's instead of a drawn one
-    refuse: bool = False  # no input at all: right is an error and an empty stdout
-    cut_bytes: int = 0  # taken from the end of the input
-    pipe: bool = False  # a few bytes at a time, as a slow pipe delivers them
+    file: Path | None = None  # the instructor's input instead of a random one
+    refuse: bool = False  # invalid input: an error and an empty stdout are right
+    cut_bytes: int = 0  # removed from the end of the input
+    pipe: bool = False  # stdin is a pipe that delivers a few bytes at a time
 
-    __test__ = False  # pytest: no test class
+    __test__ = False  # for pytest: not a test class
 
 
 @dataclass(frozen=True)
 class Speed:
-    """How points for speed are given."""
+    """The rule for points for speed."""
 
     points: float = 0.0
     _: KW_ONLY
     reference: str | None = None  # a variant; None: the device's default
-    full: float = 1.2  # times the reference's time, up to which all points are given
-    zero: float = 5.0  # and from which on none
+    full: float = 1.2  # all points up to this multiple of the reference's time
+    zero: float = 5.0  # no points from this multiple on
     size: Size | None = None
 
     def earned(self, ratio: float) -> float:
-        """The part of the points for a time `ratio` times the reference's."""
+        """The part of the points that a time of `ratio` times the reference's earns."""
         if ratio <= self.full:
             return 1.0
         return max(0.0, (self.zero - ratio) / (self.zero - self.full))
@@ -65,24 +65,24 @@ class Speed:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a check does, but for the submission."""
+    """The tests of a check and its rule for speed."""
 
     tests: tuple[Test, ...]
     speed: Speed = Speed()
     source: str = "the lab's public list"
 
 
-UNKNOWN_LAB_SIZES = (1, 2, 33, 256, 257, 1025)  # of a lab that has no public tests of its own
+UNKNOWN_LAB_SIZES = (1, 2, 33, 256, 257, 1025)  # for a lab without public tests
 
 
-def public(lab: Lab, given: Case, variant: Variant | None, *, quick: bool) -> Plan:
-    """The default list. A kernel never sees an empty input: the lab's host side answers that."""
+def public(lab: Lab, options: Case, variant: Variant | None, *, quick: bool) -> Plan:
+    """The public list. A kernel gets no empty input: the lab's host side answers that one."""
     dispatch = None if variant is None else variant.dispatch
-    rows = lab.teaching.public_tests(lab.complete(given), dispatch) or [
+    rows = lab.teaching.public_tests(lab.complete(options), dispatch) or [
         PublicTest(f"{size} elements", size, lab.distributions[0]) for size in UNKNOWN_LAB_SIZES
     ]
     tests = [
-        Test(name, size, dist, given=given)
+        Test(name, size, dist, options=options)
         for name, size, dist in rows
         if variant is None or size not in (0, (0, 0))
     ]
@@ -92,77 +92,77 @@ def public(lab: Lab, given: Case, variant: Variant | None, *, quick: bool) -> Pl
 
 
 def strict(plan: Plan) -> Plan:
-    """The plan, and inputs that a program must refuse or take apart."""
-    usual = max(plan.tests, key=lambda test: 0 if isinstance(test.size, tuple) else test.size)
+    """The plan with two tests more: a slow pipe, and an input that must be refused."""
+    largest = max(plan.tests, key=lambda test: 0 if isinstance(test.size, tuple) else test.size)
     return replace(
         plan,
         tests=(
             *plan.tests,
-            replace(usual, name="a pipe that delivers a few bytes at a time", pipe=True),
-            replace(usual, name="input cut short", cut_bytes=3, refuse=True),
+            replace(largest, name="a pipe that delivers a few bytes at a time", pipe=True),
+            replace(largest, name="input cut short", cut_bytes=3, refuse=True),
         ),
     )
 
 
 def timed_size(lab: Lab, plan: Plan, case: Case, device: str) -> Size:
-    """The size whose time counts."""
+    """The size at which submission and reference are timed."""
     if plan.speed.size is not None:
         return plan.speed.size
     return lab.teaching.timed_size(case, device)
 
 
-def case_for(lab: Lab, given: Case, variant: Variant | None) -> Case:
-    """The options, and those that the variant's header leaves no choice about."""
-    usual = {_flag(one.name.removeprefix("--")): one.default for one in lab.options}
-    wanted = {
+def case_for(lab: Lab, options: Case, variant: Variant | None) -> Case:
+    """The options that were chosen, and those that the variant's header requires."""
+    defaults = {_flag(one.name.removeprefix("--")): one.default for one in lab.options}
+    chosen = {
         name: value
-        for name, value in given.items()
-        if value is not None and value != usual.get(_flag(name))
+        for name, value in options.items()
+        if value is not None and value != defaults.get(_flag(name))
     }
-    if variant is None or variant.computes(lab.complete(wanted)):
-        return wanted
-    # What the header names, and what may have to change for it: 65,536 classes are of uint32.
+    if variant is None or variant.computes(lab.complete(chosen)):
+        return chosen
+    # The header's axes, and others that may depend on them: 65,536 classes require uint32.
     choices = {**lab.axes, **variant.applies}
     axes = sorted(
-        (axis for axis in choices if axis not in wanted), key=variant.applies.__contains__
+        (axis for axis in choices if axis not in chosen), key=variant.applies.__contains__
     )
     for values in product(*(choices[axis] for axis in axes)):
-        candidate = wanted | dict(zip(axes, values, strict=True))
+        candidate = chosen | dict(zip(axes, values, strict=True))
         try:
             case = lab.complete(candidate)
         except UsageError:
             continue
         if variant.computes(case):
             return candidate
-    return wanted  # registry.check_applies says what is wrong
+    return chosen  # registry.check_applies reports the mismatch
 
 
 def seeds(tests: Iterable[Test], master: int) -> list[int]:
-    """A seed for each test, from the check's own and the test's name and place."""
-    found = []
+    """A seed for each test, derived from the check's seed and the test's name and number."""
+    result = []
     for number, test in enumerate(tests):
         text = f"{master}/{number}/{test.name}".encode()
-        drawn = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "little")
-        found.append(test.seed if test.seed is not None else drawn)
-    return found
+        derived = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "little")
+        result.append(test.seed if test.seed is not None else derived)
+    return result
 
 
 def fresh_seed() -> int:
-    """One that nobody could know before."""
+    """A random seed, which nobody can predict."""
     return secrets.randbelow(2**31)
 
 
 def shown_size(size: Size) -> str:
-    """As --n takes it."""
+    """A size in the form of --n."""
     return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
 
 
 def option_words(lab: Lab, case: Case) -> list[str]:
-    """The options that make a case, as the command line has them; none for what is usual."""
-    usual, words = lab.complete({}), []
+    """The command-line options that make a case, without those that have their default."""
+    defaults, words = lab.complete({}), []
     for name, value in case.items():
         runs_only = any(one.runs_only and one.name == _flag(name) for one in lab.options)
-        if name in lab.derived or runs_only or value is None or value == usual.get(name):
+        if name in lab.derived or runs_only or value is None or value == defaults.get(name):
             continue
         if name in lab.flags:
             words.append(f"--{value}")
@@ -185,7 +185,7 @@ _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 _SPEED_KEYS = {"points", "reference", "full", "zero", "n"}
 
 
-def load(path: Path, lab: Lab, given: Case) -> Plan:
+def load(path: Path, lab: Lab, options: Case) -> Plan:
     """Read a file of tests. CudalabError names the file, the test and the key."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -196,7 +196,7 @@ def load(path: Path, lab: Lab, given: Case) -> Plan:
         raise CudalabError(
             f"{path}: unknown {', '.join(sorted(unknown))}", hint="[[test]], [defaults] and [speed]"
         )
-    reader = _Reader(path, lab, given)
+    reader = _Reader(path, lab, options)
     tables = content.get("test", [])
     if not isinstance(tables, list) or not tables:
         raise CudalabError(
@@ -209,10 +209,10 @@ def load(path: Path, lab: Lab, given: Case) -> Plan:
 
 
 class _Reader:
-    """Turns tables of TOML into tests, or into errors that name the place."""
+    """Turns TOML tables into tests. Errors name the place in the file."""
 
-    def __init__(self, path: Path, lab: Lab, given: Case) -> None:
-        self.path, self.lab, self.given = path, lab, given
+    def __init__(self, path: Path, lab: Lab, options: Case) -> None:
+        self.path, self.lab, self.options = path, lab, options
 
     def test(self, number: int, table: dict[str, Any], defaults: dict[str, Any]) -> Test:
         where = f"test {number}"
@@ -229,9 +229,9 @@ class _Reader:
         file = self.path.parent / str(table["input"]) if "input" in table else None
         if file is not None and not file.is_file():
             raise self._error(where, f"input {table['input']!r}: no such file")
-        given = {**self.given, **self._options(where, table.get("options", {}))}
+        options = {**self.options, **self._options(where, table.get("options", {}))}
         try:
-            self.lab.complete(given)
+            self.lab.complete(options)
         except CudalabError as error:
             raise self._error(where, f"options: {error.message}") from None
         seconds = self._number(where, table, "seconds", None)
@@ -242,20 +242,20 @@ class _Reader:
             str(table.get("name", default)),
             size,
             dist,
-            given=given,
+            options=options,
             seed=self._number(where, table, "seed", None, int),
             points=self._number(where, table, "points", 1.0),
             hidden=self._flag(where, table, "hidden"),
             seconds=seconds,
             memory_bytes=self._memory(where, table),
             file=file,
-            refuse=self._flag(where, table, "refuse", usual="cut" in table),
+            refuse=self._flag(where, table, "refuse", default="cut" in table),
             cut_bytes=self._number(where, table, "cut", 0, int),
             pipe=self._flag(where, table, "pipe"),
         )
 
     def _options(self, where: str, table: dict[str, Any]) -> Case:
-        """The lab's options, each with a value that the command line would take."""
+        """The lab's options, each with a value that the command line would accept."""
         axes = {axis: v for axis, v in self.lab.axes.items() if axis not in self.lab.derived}
         types = {one.name[2:].replace("-", "_"): one.type for one in self.lab.options}
         where = f"{where}: options"
@@ -267,8 +267,8 @@ class _Reader:
                 self._check_type(where, name, value, types[name])
         return table
 
-    def _flag(self, where: str, table: dict[str, Any], key: str, *, usual: bool = False) -> bool:
-        value = table.get(key, usual)
+    def _flag(self, where: str, table: dict[str, Any], key: str, *, default: bool = False) -> bool:
+        value = table.get(key, default)
         self._check_type(where, key, value, bool)
         return bool(value)
 
@@ -278,7 +278,7 @@ class _Reader:
 
     def speed(self, table: dict[str, Any]) -> Speed:
         self.known("[speed]", table, _SPEED_KEYS)
-        usual = Speed()
+        default = Speed()
         reference = table.get("reference")
         if reference is not None:
             try:
@@ -286,10 +286,10 @@ class _Reader:
             except UsageError as error:
                 raise self._error("[speed]", error.message) from None
         speed = Speed(
-            self._number("[speed]", table, "points", usual.points),
+            self._number("[speed]", table, "points", default.points),
             reference=reference,
-            full=self._number("[speed]", table, "full", usual.full),
-            zero=self._number("[speed]", table, "zero", usual.zero),
+            full=self._number("[speed]", table, "full", default.full),
+            zero=self._number("[speed]", table, "zero", default.zero),
             size=self._size("[speed]", table["n"]) if "n" in table else None,
         )
         if not 0 < speed.full < speed.zero:
@@ -303,10 +303,10 @@ class _Reader:
             raise self._error(where, f"{key}: {error}") from None
 
     def _number(
-        self, where: str, table: dict[str, Any], key: str, usual: Any, kind: type = float
+        self, where: str, table: dict[str, Any], key: str, default: Any, kind: type = float
     ) -> Any:
-        value = table.get(key, usual)
-        if value is usual:
+        value = table.get(key, default)
+        if value is default:
             return value
         self._check_type(where, key, value, kind)
         if not 0 <= value < math.inf:
@@ -322,7 +322,7 @@ class _Reader:
         return size
 
     def known(self, where: str, table: object, keys: set[str]) -> None:
-        """Refuse what is no table, or has a key that is none of `keys`."""
+        """Refuse anything but a table whose keys are all in `keys`."""
         if not isinstance(table, dict):
             raise self._error(where, "must be a table")
         unknown = sorted(set(table) - keys)

@@ -1,7 +1,7 @@
 """One submission, from its source to a report: compile, correct, sanitize, time.
 
-A stage that needs one that has failed is skipped, not failed. What is expected is computed here,
-after the submission has ended, from the input alone: it is never where the submission could look.
+A stage that depends on a failed one is skipped, not failed. The expected answer is computed here,
+from the input alone and after the submission has ended, so the submission can never see it.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ if TYPE_CHECKING:
     from cudalab.system.records import Scalar
 
 STDERR_LINES = 12
-INSTRUMENTED = 1100  # elements: a block and more
+MAX_INSTRUMENTED = 1100  # elements: more than a block
 EXPLAINED = (Why.WRONG, Why.OVERRUN, Why.INPUT_CHANGED, Why.CRASH, Why.EXIT)  # by the sanitizer
-TURN_S = 0.2  # between two looks whether the GPU is free
+TURN_S = 0.2  # between two attempts to get the GPU
 OUTPUT_SLACK = 1 * MiB
 
 
 def check(
     lab: Lab, submission: Submission, plan: Plan, sandbox: Sandbox, settings: Settings
 ) -> Report:
-    """Judge one submission. What the grader cannot do is a stage that is `broken`."""
+    """Judge one submission. A failure of the grader itself is a stage that is `broken`."""
     began = time.monotonic()
     report = Report(
         lab=lab.name,
@@ -89,7 +89,7 @@ def check(
                 stack.enter_context(turn(submission.device))
             _Check(lab, submission, plan, settings, report, folder).run()
     except (OSError, ToolchainError) as error:  # such as a full disk
-        says = "the grader could not go on"
+        says = "the grader could not continue"
         report.stages.append(
             Stage("grader", Status.BROKEN, says=says, details=lines_of(error), why=Why.GRADER)
         )
@@ -99,16 +99,16 @@ def check(
 
 
 def refused(
-    lab: str, name: str, kind: str, device: str, walls: Sandbox, seed: int, error: CudalabError
+    lab: str, name: str, kind: str, device: str, sandbox: Sandbox, seed: int, error: CudalabError
 ) -> Report:
-    """The report of a submission that never came to be compiled."""
+    """The report of a submission that could not even be compiled."""
     report = Report(
         lab=lab,
         submission=name,
         kind=kind,
         device=device,
-        sandbox=walls.kind,
-        sandbox_words=walls.words,
+        sandbox=sandbox.kind,
+        sandbox_words=sandbox.words,
         seed=seed,
         plan="",
         version=__version__,
@@ -126,12 +126,12 @@ def refused(
 
 
 def lines_of(error: Exception) -> list[str]:
-    """What an error says, and its hint."""
+    """The message and the hint of an error, line by line."""
     return [*str(error).splitlines(), *(getattr(error, "hint", None) or "").splitlines()]
 
 
 class _Check:
-    """The stages, in their order."""
+    """The stages of one check, in order."""
 
     def __init__(
         self,
@@ -145,19 +145,19 @@ class _Check:
         self.lab, self.submission, self.plan = lab, submission, plan
         self.settings, self.report, self.folder = settings, report, folder
         self.seeds = cases.seeds(plan.tests, settings.seed)
-        self.cases: list[Case] = [lab.complete(dict(test.given)) for test in plan.tests]
+        self.cases: list[Case] = [lab.complete(dict(test.options)) for test in plan.tests]
         report.case = _plain(self.cases[0]) if self.cases else {}
 
     def run(self) -> None:
-        """All of them."""
+        """Run all stages."""
         with self.settings.together():
-            ready = self._up_to_time()
+            ready = self._all_but_time()
         if ready and self.settings.timing:
             with self.settings.alone():
                 self._time()
 
-    def _up_to_time(self) -> bool:
-        """Whether there is something whose time counts."""
+    def _all_but_time(self) -> bool:
+        """Run the stages before `time`; whether the submission may be timed."""
         if not self._compile():
             self._skip("correct", "sanitize", "time")
             return False
@@ -174,11 +174,11 @@ class _Check:
         return True
 
     def _compile(self) -> bool:
-        self.settings.tell("compile")
+        self.settings.on_stage("compile")
         began = time.monotonic()
         try:
-            said = self.submission.compile(self.cases)
-            stage = Stage("compile", Status.PASSED, says=said)
+            summary = self.submission.compile(self.cases)
+            stage = Stage("compile", Status.PASSED, says=summary)
         except CompileFailure as error:
             details = [*error.message.splitlines(), *error.hint.splitlines()]
             status = Status.BROKEN if error.why is Why.GRADER else Status.FAILED
@@ -207,9 +207,9 @@ class _Check:
     # Correct -------------------------------------------------------------------------------------
 
     def _correct(self) -> bool:
-        self.settings.tell("correct")
+        self.settings.on_stage("correct")
         began = time.monotonic()
-        jobs = self.settings.jobs  # on a GPU as well: they are tests of one submission
+        jobs = self.settings.jobs  # on a GPU too: all are tests of one submission
         with ThreadPoolExecutor(jobs) as pool:
             tests = [pool.submit(self._test, number) for number in range(len(self.plan.tests))]
             try:
@@ -247,15 +247,15 @@ class _Check:
             make_input(self.lab, case, test, seed, path)
         except CudalabError as error:
             result.status, result.why = Status.BROKEN, Why.GRADER
-            result.says = f"{test.name}: no such input: {error.message}"
+            result.says = f"{test.name}: its input cannot be made: {error.message}"
             return result
         limits = self._limits(test, path)
-        twin = self._twin(test, case, seed, number)
+        second = self._second_input(test, case, seed, number)
         try:
-            attempt = self.submission.attempt(case, path, limits, pipe=test.pipe, twin=twin)
+            attempt = self.submission.attempt(case, path, limits, pipe=test.pipe, second=second)
             if number == len(self.plan.tests) - 1 and not isinstance(self.submission, Kernel):
                 self._again(case, path, limits, attempt)
-        except OSError as error:  # no process, no memory or no disk left for the grader itself
+        except OSError as error:  # the grader itself has run out of processes, memory or disk
             result.status, result.why = Status.BROKEN, Why.GRADER
             result.says = f"{test.name}: the grader could not run it: {error}"
             return result
@@ -267,8 +267,8 @@ class _Check:
             result.says = f"{test.name}: {attempt.says}"
             return result
         self._judge(test, case, path, attempt, result)
-        if twin is not None:
-            self._judge_twin(case, twin, attempt, result)
+        if second is not None:
+            self._judge_second(case, second, attempt, result)
         if result.status is Status.PASSED:
             result.points = test.points
         else:
@@ -283,7 +283,7 @@ class _Check:
             return
         if attempt.outcome.survivors:
             result.notes.append(
-                f"it left {attempt.outcome.survivors} processes running: they were ended"
+                f"it left {attempt.outcome.survivors} processes running: they were killed"
             )
         result.notes += attempt.notes
         if attempt.why:
@@ -301,36 +301,36 @@ class _Check:
         if len(attempt.answers) > 1:
             result.notes.append(
                 f"{len(attempt.answers)} different answers in {attempt.runs} runs, all within the "
-                "bound: the order of its additions changes"
+                "bound: the order of the additions varies"
             )
         elif attempt.runs > 1:
-            result.notes.append(f"{attempt.runs} runs, the same bytes")
+            result.notes.append(f"{attempt.runs} runs gave the same bytes")
 
     def _again(self, case: Case, path: Path, limits: Limits, attempt: Attempt) -> None:
-        """A program's second run on the same input: are the bytes the same?"""
+        """Run a program a second time on the same input, to compare the bytes."""
         if attempt.why:
             return
         second = self.submission.attempt(case, path, limits)
         attempt.why, attempt.says, attempt.runs = second.why, second.says, 2
         attempt.answers += [answer for answer in second.answers if answer not in attempt.answers]
 
-    def _twin(self, test: Test, case: Case, seed: int, number: int) -> Path | None:
-        """Another input of the same kind for a kernel: one that remembers answers is wrong here."""
+    def _second_input(self, test: Test, case: Case, seed: int, number: int) -> Path | None:
+        """A second input for a kernel: one that remembers its first answer gets this one wrong."""
         if not isinstance(self.submission, Kernel) or test.file is not None or test.refuse:
             return None
-        path = self.folder / f"twin-{number}.bin"
+        path = self.folder / f"second-{number}.bin"
         make_input(self.lab, case, test, seed + 1, path)
         return path
 
-    def _judge_twin(self, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
-        if result.status is Status.PASSED and attempt.twin is not None:
-            verdict = examine(self.lab, case, path, attempt.twin, attempt.launches)
+    def _judge_second(self, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
+        if result.status is Status.PASSED and attempt.second_answer is not None:
+            verdict = examine(self.lab, case, path, attempt.second_answer, attempt.launches)
             if not verdict.right:
                 _fail(
                     result, Why.WRONG, "right on one input, wrong on the next in the same process"
                 )
                 result.details += verdict.lines
-                cause = "does the kernel keep something from an earlier launch?"
+                cause = "does the kernel keep data from an earlier launch?"
                 result.clues.append(Clue("keeps an answer", verdict.lines[0], cause))
         path.unlink(missing_ok=True)
 
@@ -348,8 +348,8 @@ class _Check:
                 Clue(
                     "another answer each time",
                     f"{len(attempt.answers)} different answers in {attempt.runs} runs on one input",
-                    "threads meet in one place and nothing orders them, or they read what nobody "
-                    "has written",
+                    "several threads access one place with nothing to order them, or they read "
+                    "memory that was never written",
                     SANITIZE,
                 ),
             )
@@ -369,15 +369,18 @@ class _Check:
                 result,
                 Why.ACCEPTED_BAD_INPUT,
                 f"{attempt.outcome.stdout_bytes:,} bytes on stdout before the error: "
-                "write nothing until all is computed",
+                "write nothing until everything is computed",
             )
 
     def _limits(self, test: Test, path: Path) -> Limits:
         limits = self.settings.limits
-        wanted = max(limits.output_bytes, 8 * path.stat().st_size + OUTPUT_SLACK)
-        # An input may be a header alone, its answer as long as that says.
-        wanted = max(wanted, 4 * commands.elements(test) + OUTPUT_SLACK)
-        limits = replace(limits, output_bytes=wanted)
+        output_bytes = max(
+            limits.output_bytes,
+            8 * path.stat().st_size + OUTPUT_SLACK,
+            # An input may be no more than a header that announces a long answer.
+            4 * commands.elements(test) + OUTPUT_SLACK,
+        )
+        limits = replace(limits, output_bytes=output_bytes)
         if test.seconds is not None:
             limits = replace(
                 limits,
@@ -387,13 +390,13 @@ class _Check:
         return replace(limits, memory_bytes=test.memory_bytes or limits.memory_bytes)
 
     def _show_commands(self, test: Test, seed: int, result: Result) -> None:
-        """What repeats a failed test by hand, and what looks closer."""
-        known = commands.of_test(self.lab, self.submission, test, seed)
-        result.commands = known.repeat()
+        """Add the commands that repeat a failed test by hand and examine it more closely."""
+        by_hand = commands.of_test(self.lab, self.submission, test, seed)
+        result.commands = by_hand.repeat()
         for clue in result.clues:
-            clue.look = known.fill(clue.look)
-        if known.sanitize and not any(clue.look for clue in result.clues):
-            result.details.append(f"see: {known.sanitize}")
+            clue.look = by_hand.fill(clue.look)
+        if by_hand.sanitize and not any(clue.look for clue in result.clues):
+            result.details.append(f"see: {by_hand.sanitize}")
 
     def _keep(self, path: Path, number: int) -> None:
         if self.settings.keep is not None:
@@ -407,12 +410,12 @@ class _Check:
         return self.settings.sanitize and on_host and isinstance(self.submission, Kernel | Program)
 
     def _sanitize(self, failed: int | None) -> bool:
-        """Whether the sanitizer finds nothing: on small inputs, or on that of a failed test."""
-        self.settings.tell("sanitize")
+        """Sanitize on small inputs, or on the failed test's; whether nothing was found."""
+        self.settings.on_stage("sanitize")
         began = time.monotonic()
         test = None if failed is None else self.plan.tests[failed]
-        shown = test is not None and commands.is_small(test) and not test.hidden
-        stage = self._sanitized(failed if shown else None)
+        usable = test is not None and commands.is_small(test) and not test.hidden
+        stage = self._sanitized(failed if usable else None)
         stage.seconds = time.monotonic() - began
         if failed is not None and stage.status is Status.PASSED:
             stage.status, stage.details = Status.SKIPPED, []
@@ -421,7 +424,7 @@ class _Check:
         return stage.status in (Status.PASSED, Status.SKIPPED)
 
     def _sanitized(self, number: int | None) -> Stage:
-        """On the input of a test, or on what suits the sanitizer."""
+        """The sanitizer's stage, on the input of a test or on inputs that suit the sanitizer."""
         if isinstance(self.submission, Kernel) and number is None:
             case, seed = self.cases[-1], self.settings.seed
             look = commands.sanitize(self.lab, self.submission, case, f"--seed {seed}")
@@ -430,15 +433,15 @@ class _Check:
         test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
         path = self.folder / "sanitize.bin"
         make_input(self.lab, case, test, seed, path)
-        known = commands.of_test(self.lab, self.submission, test, seed)
-        look = "" if test.hidden else known.sanitize
+        by_hand = commands.of_test(self.lab, self.submission, test, seed)
+        look = "" if test.hidden else by_hand.sanitize
         if isinstance(self.submission, Kernel):
             return sanitizing.stage(self.submission, case, look, path)
         assert isinstance(self.submission, Program)
         return sanitizing.program_stage(self.submission, path, look)
 
     def _smallest_failed(self) -> int | None:
-        """The test whose failure the sanitizer may explain."""
+        """The smallest failed test, if the sanitizer may explain its failure."""
         failed = [
             number
             for number, result in enumerate(self.report.tests)
@@ -449,33 +452,35 @@ class _Check:
         return min(failed, key=lambda i: commands.elements(self.plan.tests[i]), default=None)
 
     def _small_test(self) -> int:
-        """The greatest test that an instrument does not make too slow; else the first."""
+        """The largest test that is still fast enough with instrumentation; else the first."""
         sizes = [
             -1 if test.refuse or test.hidden or test.file is not None else commands.elements(test)
             for test in self.plan.tests
         ]
-        return max(range(len(sizes)), key=lambda i: sizes[i] if sizes[i] <= INSTRUMENTED else -2)
+        return max(
+            range(len(sizes)), key=lambda i: sizes[i] if sizes[i] <= MAX_INSTRUMENTED else -2
+        )
 
     def _time(self) -> None:
-        self.settings.tell("time")
+        self.settings.on_stage("time")
         began = time.monotonic()
         size = cases.timed_size(self.lab, self.plan, self.cases[-1], self.submission.device)
         try:
-            found, stage = speed.measure(
+            result, stage = speed.measure(
                 self.lab, self.submission, self.cases[-1], self.plan, size, self.settings
             )
         except CudalabError as error:
-            found, stage = None, Stage("time", Status.SKIPPED, says=error.message)
-            if self.plan.speed.points:  # that nobody could reach
+            result, stage = None, Stage("time", Status.SKIPPED, says=error.message)
+            if self.plan.speed.points:  # nobody could earn them
                 stage.status, stage.why = Status.BROKEN, Why.GRADER
-        self.report.speed = found
+        self.report.speed = result
         stage.seconds = time.monotonic() - began
         self.report.stages.append(stage)
 
     def _skip(self, *names: str) -> None:
         for name in names:
-            wanted = {"sanitize": self.settings.sanitize, "time": self.settings.timing}
-            if name and wanted.get(name, True):
+            enabled = {"sanitize": self.settings.sanitize, "time": self.settings.timing}
+            if name and enabled.get(name, True):
                 self.report.stages.append(
                     Stage(name, Status.SKIPPED, says="an earlier stage did not pass")
                 )
@@ -496,7 +501,7 @@ class _Check:
 
 @contextmanager
 def turn(device: str) -> Iterator[None]:
-    """One check at a time on a GPU; the others wait. A program may use the GPU if there is one."""
+    """Allow one check at a time on a GPU. A program counts as using the GPU if there is one."""
     if not has_gpu() if device == ANY_DEVICE else emulated(device):
         yield
         return
@@ -526,7 +531,7 @@ def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:
         with path.open("r+b") as file:
             file.truncate(max(path.stat().st_size - test.cut_bytes, 0))
     if not test.refuse:
-        with path.open("rb") as file:  # an instructor's mistake is none of the submission's
+        with path.open("rb") as file:  # an instructor's mistake is not the submission's
             try:
                 lab.read(InputStream(file.fileno(), str(test.file or path.name)), case)
             except InputError as error:
@@ -534,11 +539,11 @@ def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:
 
 
 def digest(paths: Sequence[Path]) -> str:
-    """Of the bytes of a submission's files."""
-    found = hashlib.blake2b(digest_size=16)
+    """A hash of the bytes of a submission's files."""
+    state = hashlib.blake2b(digest_size=16)
     for path in sorted(paths):
-        found.update(path.read_bytes())
-    return found.hexdigest()
+        state.update(path.read_bytes())
+    return state.hexdigest()
 
 
 def _fail(result: Result, why: Why, says: str) -> None:
@@ -546,7 +551,7 @@ def _fail(result: Result, why: Why, says: str) -> None:
 
 
 def _reported(accuracy: Accuracy) -> ReportedAccuracy:
-    """How near to its bound an answer comes, as the report says it."""
+    """How close an answer comes to its bound, as the report holds it."""
     return ReportedAccuracy(
         error=accuracy.error,
         bound=accuracy.bound,

@@ -1,4 +1,4 @@
-"""The options that `check` and `grade` share, and what follows from them."""
+"""The options that `check` and `grade` share, and the settings that they result in."""
 # ruff: noqa: PLC0415 - the command line reads this before it knows what it needs
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class JudgingOptions:
     time_limit: float
 
     def limits(self) -> Limits:
-        """Of each test."""
+        """The limits of each test."""
         from cudalab.checker.sandbox.sandbox import Limits
 
         try:
@@ -49,7 +49,7 @@ class JudgingOptions:
         return Limits(seconds=self.kill_after, cpu_seconds=8 * self.kill_after, memory_bytes=memory)
 
     def settings(self, **rest: Any) -> Settings:
-        """How to judge."""
+        """The settings of a check; `rest` are those that no option sets."""
         from cudalab.checker.cases import fresh_seed
         from cudalab.checker.settings import Settings
 
@@ -62,21 +62,21 @@ class JudgingOptions:
             **rest,
         )
 
-    def plan(self, lab: Lab, submission: Submission, given: dict[str, Any]) -> Plan:
-        """What to judge on."""
+    def plan(self, lab: Lab, submission: Submission, lab_options: dict[str, Any]) -> Plan:
+        """The tests, and the rule for speed."""
         from cudalab.checker import cases
         from cudalab.labs import registry
 
-        wanted = cases.case_for(lab, given, submission.variant)
+        lab_options = cases.case_for(lab, lab_options, submission.variant)
         if self.tests:
-            plan = cases.load(self.tests, lab, wanted)
+            plan = cases.load(self.tests, lab, lab_options)
         else:
-            plan = cases.public(lab, wanted, submission.variant, quick=self.quick)
+            plan = cases.public(lab, lab_options, submission.variant, quick=self.quick)
         if self.strict:
             plan = cases.strict(plan)
         speed = plan.speed
         if self.reference:
-            registry.find(lab, self.reference)  # or say so before anything runs
+            registry.find(lab, self.reference)  # an unknown name is an error before anything runs
             speed = replace(speed, reference=self.reference)
         if self.speed_points is not None:
             speed = replace(speed, points=self.speed_points)
@@ -84,8 +84,8 @@ class JudgingOptions:
 
 
 def _gib(text: str) -> int:
-    """Memory is the one size here that may be 2^31 or more."""
+    """The bytes of a size such as 4Gi: memory is the only size that may be 2^31 or more."""
     number = text.removesuffix("Gi")
     if not number.replace(".", "", 1).isdecimal():
-        raise ValueError(f"{text!r} is no size")
+        raise ValueError(f"{text!r} is not a size")
     return int(float(number) * 2**30)

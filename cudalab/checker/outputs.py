@@ -1,6 +1,6 @@
-"""A report in every grader's form: for people, and for the systems that courses use.
+"""A report in several forms: for people, and for the grading systems that courses use.
 
-Nothing here decides anything: a test has passed in all of them or in none.
+Nothing is judged here: a test that passes in one form passes in all.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STDERR_SHOWN = 8  # lines
-# testlib's: ok, wrong answer, presentation error, failure of the checker itself.
+# testlib's codes: ok, wrong answer, presentation error, failure of the checker itself.
 OK, WRONG, PRESENTATION, FAIL = 0, 1, 2, 3
-FORMLESS = {
+WRONG_FORMAT = {
     "nothing on stdout", "text on stdout", "header repeated", "text before the answer",
     "text behind the answer", "bytes before the answer", "bytes behind the answer",
     "line ends translated", "elements twice as wide", "bytes for elements", "cut short",
     "too short", "too long",
 }  # fmt: skip
-# What XML 1.0 cannot hold, whatever a submission prints.
+# Characters that XML 1.0 cannot hold; a submission may print any.
 _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535)) | dict.fromkeys(
     range(55296, 57344)
 )
@@ -49,17 +49,17 @@ def exit_status(report: Report, style: str = "cudalab") -> int:
         return FAIL
     failed = [test for test in report.tests if test.status is Status.FAILED]
     patterns = {clue.pattern for test in failed for clue in test.clues[:1]}
-    formless = bool(failed) and patterns <= FORMLESS and all(test.clues for test in failed)
-    return PRESENTATION if formless else WRONG
+    wrong_format = bool(failed) and patterns <= WRONG_FORMAT and all(test.clues for test in failed)
+    return PRESENTATION if wrong_format else WRONG
 
 
 def as_json(report: Report) -> str:
-    """All that is known."""
+    """The complete report."""
     return json.dumps(report.json(), indent=1) + "\n"
 
 
 def junit(report: Report) -> str:
-    """JUnit XML: a case for each test, and one for each other stage."""
+    """JUnit XML: a test case for each test, and one for each other stage."""
     root = ET.Element("testsuites")
     suite = ET.SubElement(
         root, "testsuite", name=f"{report.lab}: {report.submission}".translate(_NO_XML)
@@ -95,7 +95,7 @@ def junit(report: Report) -> str:
 
 
 def gradescope(report: Report) -> str:
-    """results.json: scores and visibility by test, the time as a leaderboard entry."""
+    """results.json: each test's score and visibility; the time is a leaderboard entry."""
     broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
     skipped = [stage for stage in report.stages if stage.status is Status.SKIPPED]
     tests = []
@@ -155,7 +155,7 @@ def gradescope(report: Report) -> str:
 
 
 def check50(report: Report) -> str:
-    """JSON in the form of check50's: null where a check did not run."""
+    """JSON as check50 writes it: null for a check that did not run."""
     results = []
     for name, one in _cases(report):
         passed = {Status.PASSED: True, Status.FAILED: False}.get(one.status)
@@ -187,12 +187,14 @@ def check50(report: Report) -> str:
 def codegrade(report: Report) -> str:
     """The share of the points as a number from 0 to 1, which CodeGrade reads."""
     if report.exit_code in (ExitCode.ERROR, ExitCode.NO_DEVICE):
-        raise CudalabError("nothing could be judged: there are no points to tell", _reason(report))
+        raise CudalabError(
+            "nothing could be judged: there are no points to report", _reason(report)
+        )
     return f"{report.share:.4f}"
 
 
 def github(report: Report, file: str) -> str:
-    """Workflow commands: an annotation for each failure, and a notice with the sum."""
+    """Workflow commands: an annotation for each failure, and a notice with the points."""
     lines = []
     for name, one in _cases(report):
         if one.status in (Status.FAILED, Status.BROKEN):
@@ -217,25 +219,25 @@ def _property(text: str) -> str:
 
 
 def _cases(report: Report) -> list[tuple[str, Result | Stage]]:
-    """All that passes or fails: the stages, but for `correct` its tests."""
-    found: list[tuple[str, Result | Stage]] = []
+    """Everything that passes or fails: the stages, with its tests in the place of `correct`."""
+    result: list[tuple[str, Result | Stage]] = []
     for stage in report.stages:
         if stage.name == "correct":
-            found += [(test.name, test) for test in report.tests]
+            result += [(test.name, test) for test in report.tests]
         if stage.name != "correct" or stage.status is Status.BROKEN:
-            found.append((stage.name, stage))
-    return found
+            result.append((stage.name, stage))
+    return result
 
 
 def headline_of(one: Result | Stage) -> str:
-    """The verdict in a line."""
+    """The verdict in one line."""
     counted = isinstance(one, Stage) and one.name == "correct"  # its tests have their own reasons
     words = ["" if counted or one.status is Status.PASSED else str(one.why), one.says]
     return ": ".join(word for word in words if word) or str(one.status)
 
 
 def explained(one: Result | Stage) -> list[str]:
-    """What there is to say about it, line by line."""
+    """The explanation of a verdict, line by line."""
     lines = list(one.details)
     if isinstance(one, Result):
         for clue in one.clues:
@@ -251,19 +253,19 @@ def explained(one: Result | Stage) -> list[str]:
 
 
 def _stderr(test: Result) -> list[str]:
-    """The last that a failed run said, unless the verdict says it already."""
-    said = [
+    """The last lines of a failed run's stderr, unless the verdict quotes them already."""
+    lines = [
         "".join(letter for letter in line if letter.isprintable())
         for line in test.stderr.splitlines()[-STDERR_SHOWN:]
     ]
-    told = " ".join([test.says, *test.details])
-    if not any(line and line not in told for line in said):
+    quoted = " ".join([test.says, *test.details])
+    if not any(line and line not in quoted for line in lines):
         return []
-    return ["stderr:", *(f"  {line}" for line in said)]
+    return ["stderr:", *(f"  {line}" for line in lines)]
 
 
 def speed_line(report: Report) -> str:
-    """The time against the reference's."""
+    """The time, compared with the reference's."""
     speed = report.speed
     if speed is None:
         return ""
@@ -281,7 +283,7 @@ def speed_line(report: Report) -> str:
 
 
 def sandbox_line(report: Report) -> str:
-    """How far the submission was kept apart."""
+    """The sandbox, and what it isolates."""
     return f"sandbox {report.sandbox}: {report.sandbox_words}"
 
 
@@ -302,24 +304,24 @@ def save(path: Path, text: str) -> None:
 
 
 def show(report: Report) -> None:
-    """For people, on stdout."""
+    """Print a report for people on stdout."""
     from cudalab.output import terminal  # noqa: PLC0415 - rich takes its time
 
     head = f"{report.lab}: {report.submission} ({report.kind}){_device_words(report)}"
-    terminal.verdict(head, _rows(report), _told(report), _last_line(report))
+    terminal.verdict(head, _rows(report), _explanations(report), _last_lines(report))
 
 
 def _device_words(report: Report) -> str:
     if report.device == ANY_DEVICE:
         return ", as a program"
-    if report.device not in DEVICES:  # of a run that was refused before it had one
+    if report.device not in DEVICES:  # the submission was refused before a device was chosen
         return ""
     on_host = emulated(report.device)
     return ", CPU device: right or wrong, but no GPU's speed" if on_host else ", GPU"
 
 
 def _rows(report: Report) -> list[tuple[str, str, str, str]]:
-    """Mark, name, what it was, what is said."""
+    """The rows of the table: mark, name, input, verdict."""
     rows = []
     for stage in report.stages:
         rows.append((_MARKS[stage.status], stage.name, "", headline_of(stage)))
@@ -340,14 +342,14 @@ def _test_words(test: Result) -> str:
     return next((note for note in test.notes if "different answers" in note or "left" in note), "")
 
 
-def _told(report: Report) -> list[tuple[str, list[str]]]:
-    """The explanations: of the first failures, and of stages that did not pass."""
-    told = [
+def _explanations(report: Report) -> list[tuple[str, list[str]]]:
+    """Explanations of stages that did not pass and of the first failed tests."""
+    result = [
         (f"{stage.name}: {headline_of(stage)}", explained(stage))
         for stage in report.stages
         if stage.status in (Status.FAILED, Status.BROKEN) and stage.name != "correct"
     ]
-    told += [
+    result += [
         (f"{stage.name}: worth knowing", stage.details)
         for stage in report.stages
         if stage.status is Status.PASSED and stage.details
@@ -358,18 +360,18 @@ def _told(report: Report) -> list[tuple[str, list[str]]]:
         kind = (str(test.why), *(clue.pattern for clue in test.clues[:1]))
         if kind not in seen and len(seen) < 3:
             seen.add(kind)
-            told.append((f"{test.name}: {headline_of(test)}", explained(test)))
+            result.append((f"{test.name}: {headline_of(test)}", explained(test)))
     if report.speed is not None:
-        told.append(("time", [speed_line(report)]))
-    return told
+        result.append(("time", [speed_line(report)]))
+    return result
 
 
-def _last_line(report: Report) -> list[str]:
+def _last_lines(report: Report) -> list[str]:
     last = []
     if report.tests:
         last.append(f"{_points(report)}; seed {report.seed}; {report.plan}")
     if report.kind != "variant":
         last.append(sandbox_line(report))
     elif report.exit_code is ExitCode.ERROR:
-        last.append("nothing could be judged: this is no pass")
+        last.append("nothing could be judged, so it has not passed")
     return last

@@ -1,7 +1,7 @@
-"""What the grader's word is worth here and now: known-good and known-bad submissions, judged.
+"""How far the grader can be trusted on this machine: it judges submissions of known quality.
 
-Every variant must be accepted; every broken kernel and every cheat must be rejected. A grader that
-has not been attacked is only believed to hold.
+Every variant must be accepted; every broken kernel and every cheat must be rejected. Nobody knows
+whether a grader that was never attacked withstands an attack.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 CHEATS = Path(__file__).with_name("cheats")
 LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)
-# On a GPU each run begins with a context of its own, and several wait for the driver together.
+# On a GPU each run creates its own context, and several of them wait for the driver.
 GPU_LIMITS = Limits(seconds=10, cpu_seconds=60, memory_bytes=2048 * MiB)
-MOST_ON_A_GPU = 12  # submissions at a time
+MAX_ON_A_GPU = 12  # submissions at a time
 _LABEL = re.compile(r"^(?://|#) (?P<key>lab|summary|needs): (?P<value>.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A submission whose verdict is known."""
+    """A submission whose right verdict is known."""
 
     group: str  # "variants", "lossy variants", "mutants" or "cheats"
     lab: str
@@ -55,17 +55,17 @@ class Job:
     _: KW_ONLY
     path: Path | None = None
     mutant: Mutant | None = None
-    needs: str = ""  # what a sandbox must have to hold: "walls"; "timing"; or to be "alone"
+    needs: str = ""  # to be rejected: a real "sandbox"; "timing"; or to run "alone"
 
     @property
     def must_pass(self) -> bool:
-        """Only the variants are right."""
+        """Whether it must be accepted: only the variants are right."""
         return self.group == "variants"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a job."""
+    """The verdict on a job."""
 
     job: Job
     passed: bool
@@ -74,12 +74,12 @@ class Finding:
 
     @property
     def right(self) -> bool:
-        """Whether the verdict is the one that is known."""
+        """Whether the verdict is the right one."""
         return not self.broken and self.passed is self.job.must_pass
 
 
 def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterator[Job]:
-    """All that there is to judge for these labs."""
+    """Everything to judge for these labs."""
     for name in chosen:
         lab = labs.get(name)
         for variant in registry.variants(lab):
@@ -109,45 +109,45 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
 
 
 def run(
-    found: Sequence[Job],
-    walls: Sandbox,
+    jobs: Sequence[Job],
+    sandbox: Sandbox,
     device: str,
     workers: int,
-    tell: Callable[[Finding, int], None],
+    on_result: Callable[[Finding, int], None],
 ) -> list[Finding]:
-    """Judge them all."""
+    """Judge all jobs; `on_result` gets each verdict and how many there are so far."""
     results: list[Finding] = []
-    alone = [job for job in found if job.needs in ("timing", "alone")]
-    together = [job for job in found if job not in alone]
-    workers = workers if emulated(device) else min(workers, MOST_ON_A_GPU)
-    with judge.turn(device):  # the GPU, for all of them: no times are taken while several run
+    alone = [job for job in jobs if job.needs in ("timing", "alone")]
+    together = [job for job in jobs if job not in alone]
+    workers = workers if emulated(device) else min(workers, MAX_ON_A_GPU)
+    with judge.turn(device):  # holds the GPU for all of them: nothing is timed while several run
         with ThreadPoolExecutor(workers) as pool:
-            for finding in pool.map(lambda job: _judge(job, walls, device), together):
-                results.append(finding)
-                tell(finding, len(results))
+            for result in pool.map(lambda job: _judge(job, sandbox, device), together):
+                results.append(result)
+                on_result(result, len(results))
         for job in alone:
-            results.append(_judge(job, walls, device))
-            tell(results[-1], len(results))
+            results.append(_judge(job, sandbox, device))
+            on_result(results[-1], len(results))
     return results
 
 
-def _judge(job: Job, walls: Sandbox, device: str) -> Finding:
+def _judge(job: Job, sandbox: Sandbox, device: str) -> Finding:
     try:
-        report = _check(job, walls, device)
+        report = _check(job, sandbox, device)
     except CudalabError as error:
         return Finding(job, passed=False, why=error.message, broken=True)
     if report.exit_code in (ExitCode.ERROR, ExitCode.NO_DEVICE):
         return Finding(job, passed=False, why=_why(report), broken=True)
     passed = report.passed
     if job.needs == "timing" and report.speed is not None:
-        passed = passed and report.speed.points > 0  # to pass is to be paid for speed
+        passed = passed and report.speed.points > 0  # a cheat passes if it earns points for speed
     return Finding(job, passed, _why(report))
 
 
-def _check(job: Job, walls: Sandbox, device: str) -> Report:
+def _check(job: Job, sandbox: Sandbox, device: str) -> Report:
     lab, timing = labs.get(job.lab), job.needs == "timing" or job.name == "only_once"
     with ExitStack() as stack:
-        submission = _submission(job, lab, walls, device, stack)
+        submission = _submission(job, lab, sandbox, device, stack)
         settings = Settings(
             cases.fresh_seed(),
             limits=LIMITS if emulated(submission.device) else GPU_LIMITS,
@@ -157,25 +157,25 @@ def _check(job: Job, walls: Sandbox, device: str) -> Report:
             timing=timing,
             time_limit_s=0.3,
         )
-        given = cases.case_for(lab, {}, submission.variant)
-        plan = cases.public(lab, given, submission.variant, quick=True)
+        options = cases.case_for(lab, {}, submission.variant)
+        plan = cases.public(lab, options, submission.variant, quick=True)
         if timing:
             speed = Speed(points=1, reference="global_halving", zero=3)
             plan = replace(plan, speed=speed)
-        return judge.check(lab, submission, plan, walls, settings)
+        return judge.check(lab, submission, plan, sandbox, settings)
 
 
 def _submission(
-    job: Job, lab: Lab, walls: Sandbox, device: str, stack: ExitStack
+    job: Job, lab: Lab, sandbox: Sandbox, device: str, stack: ExitStack
 ) -> Kernel | Command:
     if job.group.endswith("variants"):
-        found = registry.find(lab, job.name)
+        variant = registry.find(lab, job.name)
         return Kernel(
             lab=lab,
-            path=found.path,
+            path=variant.path,
             sandbox=OURS,
             device=device,
-            label=found.label,
+            label=variant.label,
             trusted=True,
             kind="variant",
         )
@@ -187,14 +187,14 @@ def _submission(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-mutant-")))
         changed = folder / "mutant.cu"
         changed.write_text(text.replace(job.mutant.old, job.mutant.new), encoding="utf-8")
-        return Kernel(lab=lab, path=changed, sandbox=walls, device=device, label="mutant.cu")
+        return Kernel(lab=lab, path=changed, sandbox=sandbox, device=device, label="mutant.cu")
     assert job.path is not None
     if job.path.suffix == ".cu":
-        return Kernel(lab=lab, path=job.path, sandbox=walls, device=device, label=job.path.name)
+        return Kernel(lab=lab, path=job.path, sandbox=sandbox, device=device, label=job.path.name)
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-cheat-")))
     (folder / job.path.name).write_bytes(job.path.read_bytes())
     words = [sys.executable, job.path.name]
-    return Command(words, walls, name=job.path.name, folder=folder, device="cpu")
+    return Command(words, sandbox, name=job.path.name, folder=folder, device="cpu")
 
 
 def _why(report: Report) -> str:
@@ -207,41 +207,41 @@ def _why(report: Report) -> str:
     return f"{report.speed.ratio:.1f} times the reference's time" if report.speed else "passed"
 
 
-def open_walls(results: Sequence[Finding]) -> list[Finding]:
-    """Cheats that got through because this sandbox has no walls."""
-    return [one for one in results if not one.right and one.job.needs == "walls"]
+def leaks(results: Sequence[Finding]) -> list[Finding]:
+    """Cheats that were accepted because this sandbox does not isolate submissions."""
+    return [one for one in results if not one.right and one.job.needs == "sandbox"]
 
 
-def worth(results: Sequence[Finding], walls: Sandbox, device: str) -> list[str]:
-    """What the grader's word is worth, in words."""
-    said = []
+def summary(results: Sequence[Finding], sandbox: Sandbox, device: str) -> list[str]:
+    """How many verdicts were right, and what this says about grading here."""
+    counts = []
     for group, verb in (
         ("variants", "accepted"),
         ("lossy variants", "rejected"),
         ("mutants", "rejected"),
         ("cheats", "rejected"),
     ):
-        of = [one for one in results if one.job.group == group]
-        if of:
-            said.append(f"{sum(one.right for one in of)} of {len(of)} {group} {verb}")
-    lines = [f"{'; '.join(said)}: on the {device} device, sandbox {walls.kind}, just now."]
-    leaks = open_walls(results)
-    if leaks:
-        names = ", ".join(one.job.name for one in leaks)
+        judged = [one for one in results if one.job.group == group]
+        if judged:
+            counts.append(f"{sum(one.right for one in judged)} of {len(judged)} {group} {verb}")
+    lines = [f"{'; '.join(counts)}: on the {device} device, sandbox {sandbox.kind}, just now."]
+    leaked = leaks(results)
+    if leaked:
+        names = ", ".join(one.job.name for one in leaked)
         lines.append(
-            f"OPEN: {names}: sandbox {walls.kind} has no walls. A submission that wants to can "
-            "read files and reach the network; install bubblewrap, or judge only what people "
-            "whom you trust hand in."
+            f"OPEN: {names}: sandbox {sandbox.kind} does not isolate submissions: they can read "
+            "files and reach the network. Install bubblewrap, or judge only submissions of "
+            "people whom you trust."
         )
     if emulated(device):
         lines.append(
-            "Right and wrong mean the same on a GPU, but for inline PTX and what depends on "
-            "timing; times on this device say nothing about a GPU's."
+            "Verdicts on answers hold for a GPU as well, except for inline PTX and what depends "
+            "on timing; times on this device say nothing about a GPU's."
         )
-    wrong = [one for one in results if not one.right and one not in leaks]
+    wrong = [one for one in results if not one.right and one not in leaked]
     lines.append(
         f"{len(wrong)} verdicts were wrong: do not grade with it."
         if wrong
-        else "No verdict was wrong. What nobody thought of is not in here."
+        else "No verdict was wrong. Only the attacks that somebody thought of are in here."
     )
     return lines

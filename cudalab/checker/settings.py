@@ -1,4 +1,4 @@
-"""How a submission is judged, whatever it is."""
+"""The settings that apply to every kind of submission."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to judge."""
+    """The settings of one check."""
 
     seed: int
     _: KW_ONLY
     limits: Limits = field(default_factory=Limits)
-    jobs: int = 2  # tests at a time, on the CPU
+    jobs: int = 2  # tests at a time
     sanitize: bool = True
     timing: bool = True
     time_limit_s: float = 2.0  # of sampling
-    has_turn: bool = False  # whoever asks holds the GPU already, for several checks
-    keep: Path | None = None  # where the inputs of failed tests are left
-    tell: Callable[[str], None] = field(default=lambda _what: None)
-    # Beside other checks: what may run together, and what must have the machine for itself.
+    has_turn: bool = False  # the caller already holds the GPU, for several checks
+    keep: Path | None = None  # the folder for the inputs of failed tests
+    on_stage: Callable[[str], None] = field(default=lambda _name: None)  # called as each begins
+    # For parallel checks: entered by what may run beside others, and by what must run alone.
     together: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
     alone: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)

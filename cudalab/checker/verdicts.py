@@ -1,4 +1,4 @@
-"""What a check finds: plain data that turns into JSON and back. No judging, no printing."""
+"""The result of a check: plain data that turns into JSON and back. No judging, no printing."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 FORMAT = "cudalab check 1"
 
-ANY_DEVICE = "any"  # of a program, which may use what there is
+ANY_DEVICE = "any"  # for a program, which may use any device of the machine
 
 
 class Status(StrEnum):
-    """Of a test or a stage."""
+    """The status of a test or a stage."""
 
     PASSED = "passed"
     FAILED = "failed"
     SKIPPED = "skipped"
-    BROKEN = "broken"  # the grader's fault, or the machine's: nobody has passed or failed
+    BROKEN = "broken"  # the grader or the machine failed, so there is no verdict
 
 
 class Why(StrEnum):
-    """What went wrong; the first word of a verdict."""
+    """The reason for a failure, with which its message begins."""
 
     NOTHING = ""
     WRONG = "wrong answer"
@@ -57,7 +57,7 @@ OUT_OF_TIME = (Why.TIME, Why.CPU)
 
 @dataclass
 class Clue:
-    """A pattern with its likely cause and the command that shows it."""
+    """A pattern in a wrong answer, its likely cause and the command that shows it."""
 
     pattern: str
     says: str
@@ -67,18 +67,18 @@ class Clue:
 
 @dataclass(kw_only=True)
 class ReportedAccuracy:
-    """How near to its bound an answer comes, in numbers and in words."""
+    """How close an answer comes to its bound, in numbers and in words."""
 
     error: float
     bound: float
-    index: int | None  # None: of the answer as a whole
+    index: int | None  # None: the answer as a whole
     what: str
     says: str
 
 
 @dataclass(kw_only=True)
 class Result:
-    """One test."""
+    """The result of one test."""
 
     name: str
     size: str
@@ -90,7 +90,7 @@ class Result:
     details: list[str] = field(default_factory=list)
     clues: list[Clue] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)  # that repeat it by hand
+    commands: list[str] = field(default_factory=list)  # they repeat the test by hand
     points: float = 0.0
     max_points: float = 1.0
     hidden: bool = False
@@ -103,7 +103,7 @@ class Result:
 
 @dataclass
 class Stage:
-    """compile, correct, sanitize or time."""
+    """The result of one stage: compile, correct, sanitize or time."""
 
     name: str
     status: Status
@@ -112,12 +112,12 @@ class Stage:
     details: list[str] = field(default_factory=list)
     why: Why = Why.NOTHING
     seconds: float = 0.0
-    findings: list[FindingRow] = field(default_factory=list)  # of the sanitizer
+    findings: list[FindingRow] = field(default_factory=list)  # the sanitizer's
 
 
 @dataclass(kw_only=True)
 class SpeedResult:
-    """Time against the reference's, measured in turn on this machine."""
+    """The submission's time and the reference's, measured alternately on this machine."""
 
     reference: str
     size: str
@@ -136,7 +136,7 @@ class SpeedResult:
 
 @dataclass(kw_only=True)
 class Report:
-    """All that is known about one submission."""
+    """The complete result of checking one submission."""
 
     lab: str
     submission: str
@@ -154,7 +154,7 @@ class Report:
     seconds: float = 0.0
     digest: str = ""  # of the submission's bytes
     version: str = ""
-    speed_offered: float = 0.0  # points for speed, also where a failed stage made them unreachable
+    speed_offered: float = 0.0  # points for speed, even where a failed stage put them out of reach
 
     @property
     def exit_code(self) -> ExitCode:
@@ -174,31 +174,31 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether everything did."""
+        """Whether everything passed."""
         return self.exit_code is ExitCode.OK
 
     @property
     def points(self) -> float:
-        """Of the tests and for speed."""
+        """The points earned in the tests and for speed."""
         return sum(test.points for test in self.tests) + (self.speed.points if self.speed else 0)
 
     @property
     def max_points(self) -> float:
-        """What could be had."""
+        """The points that could be earned."""
         speed = self.speed.max_points if self.speed else self.speed_offered
         return sum(test.max_points for test in self.tests) + speed
 
     @property
     def share(self) -> float:
-        """Points of those that could be had, 0 to 1."""
+        """The earned part of the points, 0 to 1."""
         return self.points / self.max_points if self.max_points else 0.0
 
     def stage(self, name: str) -> Stage | None:
-        """The stage called `name`, if it came to that."""
+        """The stage called `name`; None if it was not reached."""
         return next((stage for stage in self.stages if stage.name == name), None)
 
     def json(self) -> dict[str, object]:
-        """What --json writes, and what is stored for a class."""
+        """The document that --json writes and that is stored for a class."""
         derived = {
             "format": FORMAT,
             "passed": self.passed,
@@ -210,6 +210,6 @@ class Report:
 
 
 def from_json(parsed: Mapping[str, object]) -> Report:
-    """The report that `Report.json` described. InputError names what is not as it was written."""
+    """Read the document of `Report.json`. InputError names the part that is malformed."""
     own = {field.name: parsed[field.name] for field in fields(Report) if field.name in parsed}
     return records.read(Report, own)

@@ -235,7 +235,7 @@ def check(*, name: str, keep: Path | None, **options: Any) -> int:
             hint=f"`cudalab new {name} my.cu` writes a kernel file to begin with",
         )
     box = sandbox.choose(judging.sandbox) if not source.variant else None
-    settings = judging.settings(keep=keep, tell=_show_stage)
+    settings = judging.settings(keep=keep, on_stage=_show_stage)
     try:
         submission = make_submission(lab, source, judging, box)
     except HeaderError as error:
@@ -543,7 +543,7 @@ def selftest(*, names: tuple[str, ...], device: str, sandbox_kind: str) -> int:
 
         results = tests.run(jobs, box, device, usable_cores(), show_progress)
     wrong = [one for one in results if not one.right]
-    leaks = tests.open_walls(results)
+    leaks = tests.leaks(results)
     terminal.table(
         "Cheats and mistakes",
         ["verdict", "lab", "submission", "what it does", "why"],
@@ -564,6 +564,6 @@ def selftest(*, names: tuple[str, ...], device: str, sandbox_kind: str) -> int:
         for one in wrong
         if one.job.must_pass
     )
-    terminal.lines(tests.worth(results, box, device))
+    terminal.lines(tests.summary(results, box, device))
     accepted = sandbox_kind == "auto" or len(wrong) > len(leaks)
     return ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK

@@ -58,7 +58,7 @@ def test_variant(tmp_path):
     assert report["passed"]
     assert [stage["name"] for stage in report["stages"]] == ["compile", "correct", "time"]
     assert all(test["accuracy"]["error"] <= test["accuracy"]["bound"] for test in report["tests"])
-    assert all("3 runs, the same bytes" in test["notes"] for test in report["tests"])
+    assert all("3 runs gave the same bytes" in test["notes"] for test in report["tests"])
     assert report["speed"]["rounds"] >= 5
 
 
@@ -166,8 +166,8 @@ def test_an_interrupt_ends_the_tests_that_run(tmp_path, command):
 
 
 def test_a_command_that_a_run_cannot_read_is_no_wrong_answer(tmp_path, sort):
-    walls = sandbox.Sandbox("user", "a user for each run", own_users=True)
-    command = Command(["python3", str(sort)], walls)
+    box = sandbox.Sandbox("user", "a user for each run", own_users=True)
+    command = Command(["python3", str(sort)], box)
     assert command.compile([]) == "nothing to compile"
     tmp_path.chmod(0o700)
     with pytest.raises(CudalabError, match=r"cannot read .*sort\.py"):
@@ -404,7 +404,7 @@ def test_own_tests(tmp_path):
     small, drawn, cut = plan.tests
     assert (small.name, small.size, small.dist, small.points) == ("small", 100, "few", 2)
     assert (drawn.size, drawn.seed, drawn.hidden, drawn.seconds) == (1024, 5, True, 3)
-    assert drawn.given == {"dtype": "float32"}
+    assert drawn.options == {"dtype": "float32"}
     assert drawn.memory_bytes == 10**9
     assert cut.refuse
     assert cut.cut_bytes == 2
@@ -451,7 +451,7 @@ def test_options_in_own_tests_have_the_types_of_the_command_line(tmp_path):
     path = tmp_path / "tests.toml"
     path.write_text("[[test]]\nn = 4\noptions = { tol = 1, text = true, max_iter = 7 }\n")
     (one,) = cases.load(path, labs.get("solve"), {}).tests
-    assert one.given == {"tol": 1, "text": True, "max_iter": 7}
+    assert one.options == {"tol": 1, "text": True, "max_iter": 7}
     for wrong in ("text = 1", "max_iter = 1.5", "tol = 'small'"):
         path.write_text(f"[[test]]\nn = 4\noptions = {{ {wrong} }}\n")
         with pytest.raises(CudalabError, match=f"options: {wrong.split()[0]} must be"):
@@ -613,7 +613,7 @@ def a_report(*tests, stages=(), **options):
         kind="kernel",
         device="cpu",
         sandbox="bwrap",
-        sandbox_words="walls",
+        sandbox_words="isolated",
         seed=7,
         plan="public",
     )
@@ -837,10 +837,10 @@ def test_both_in_one_loop(tmp_path):
     """On a GPU submission and reference are measured by `cudalab bench`'s loop, in one process."""
     lab = labs.get("reduce")
     path = kernel(tmp_path, "reduce", "first_add_on_load")
-    walls = sandbox.choose("auto")
-    mine = Kernel(lab=lab, path=path, sandbox=walls, device="cpu", label="my.cu")
+    box = sandbox.choose("auto")
+    mine = Kernel(lab=lab, path=path, sandbox=box, device="cpu", label="my.cu")
     reference = registry.find(lab, "sequential")
-    twin = Kernel(
+    reference = Kernel(
         lab=lab,
         path=reference.path,
         sandbox=speed.OURS,
@@ -850,12 +850,12 @@ def test_both_in_one_loop(tmp_path):
     )
     settings = Settings(seed=3, time_limit_s=0.5)
     try:
-        for one in (mine, twin):
+        for one in (mine, reference):
             one.compile([lab.complete({})])
-        ours, theirs = speed._by_bench(lab, mine, twin, lab.complete({}), 100_000, settings)
+        ours, theirs = speed._by_bench(lab, mine, reference, lab.complete({}), 100_000, settings)
     finally:
         mine.close()
-        twin.close()
+        reference.close()
     assert len(ours) >= 5
     assert len(theirs) >= 5
     assert min(*ours.values(), *theirs.values()) > 0
@@ -872,12 +872,12 @@ def test_inputs_that_keep_a_gpu_busy_fit_into_the_box():
 
 def test_a_wrong_kernel_has_no_time():
     lab = labs.get("reduce")
-    walls = sandbox.choose("auto")
+    box = sandbox.choose("auto")
     mine = Kernel(
-        lab=lab, path=CHEATS / "only_once.cu", sandbox=walls, device="cpu", label="only_once.cu"
+        lab=lab, path=CHEATS / "only_once.cu", sandbox=box, device="cpu", label="only_once.cu"
     )
     reference = registry.find(lab, "sequential")
-    twin = Kernel(
+    reference = Kernel(
         lab=lab,
         path=reference.path,
         sandbox=speed.OURS,
@@ -888,12 +888,12 @@ def test_a_wrong_kernel_has_no_time():
     settings = Settings(seed=3, time_limit_s=0.2)
     try:
         mine.compile([lab.complete({})])
-        twin.compile([lab.complete({})])
+        reference.compile([lab.complete({})])
         with pytest.raises(speed._Failed, match="WRONG"):
-            speed._by_bench(lab, mine, twin, lab.complete({}), 10_000, settings)
+            speed._by_bench(lab, mine, reference, lab.complete({}), 10_000, settings)
     finally:
         mine.close()
-        twin.close()
+        reference.close()
 
 
 def test_a_kernel_is_loaded_once():

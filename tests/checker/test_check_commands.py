@@ -83,7 +83,7 @@ def test_an_input_that_is_cut_is_cut_by_hand(tmp_path):
 def test_each_kind_of_submission_has_its_commands(tmp_path):
     lab = labs.get("reduce")
     path = kernel(tmp_path, "reduce", "sequential")
-    test = Test("one", 10, "uniform", given={"dtype": "int64"})
+    test = Test("one", 10, "uniform", options={"dtype": "int64"})
     drawn = "--n 10 --dist uniform --seed 5"
 
     def of(submission, test=test):
@@ -106,12 +106,12 @@ def test_each_kind_of_submission_has_its_commands(tmp_path):
     found = of(Command(["./a.out", "x y"], WALLS, name="ben"))
     assert (found.run, found.sanitize) == ("./a.out 'x y' < in.bin", "")
     assert found.fill("{run} | xxd") == "./a.out 'x y' < in.bin | xxd"
-    slow = Test("slow", 10, "uniform", given={}, pipe=True)
+    slow = Test("slow", 10, "uniform", options={}, pipe=True)
     found = of(Command(["./a.out"], WALLS), slow)
     assert found.run == "dd if=in.bin bs=7 status=none | ./a.out"
 
     (tmp_path / "mine.bin").write_bytes(bytes(44))
-    given = Test("mine", 0, "", given={}, file=tmp_path / "mine.bin")
+    given = Test("mine", 0, "", options={}, file=tmp_path / "mine.bin")
     found = of(Kernel(lab=lab, path=path, sandbox=WALLS, device="cpu", label="my.cu"), given)
     assert found.make == ()
     assert found.sanitize.endswith(f"--kernel my.cu --data {tmp_path}/mine.bin")

@@ -41,7 +41,7 @@ def test_every_lab_has_variants_and_a_mutant():
 def test_every_cheat_says_what_it_does():
     cheats = [job for job in the_jobs("reduce") if job.group == "cheats"]
     assert len(cheats) == sum(path.suffix in (".cu", ".py") for path in selftest.CHEATS.iterdir())
-    assert all(job.what and job.needs in ("", "walls", "timing", "alone") for job in cheats)
+    assert all(job.what and job.needs in ("", "sandbox", "timing", "alone") for job in cheats)
 
 
 def test_a_small_lab_holds():
@@ -71,22 +71,22 @@ def test_verdicts(group, passed, broken, right):
     assert Finding(Job(group, "reduce", "x", ""), passed, "", broken).right is right
 
 
-def test_an_accepted_cheat_is_told():
-    walls = sandbox.choose("none")
+def test_an_accepted_cheat_is_reported():
+    box = sandbox.choose("none")
     cheat = Job("cheats", "reduce", "x", "", needs="")
-    said = "\n".join(selftest.worth([Finding(cheat, passed=True, why="")], walls, "cpu"))
+    said = "\n".join(selftest.summary([Finding(cheat, passed=True, why="")], box, "cpu"))
     assert "do not grade with it" in said
-    leak = Job("cheats", "reduce", "network", "", needs="walls")
-    said = "\n".join(selftest.worth([Finding(leak, passed=True, why="")], walls, "cpu"))
+    leak = Job("cheats", "reduce", "network", "", needs="sandbox")
+    said = "\n".join(selftest.summary([Finding(leak, passed=True, why="")], box, "cpu"))
     assert "OPEN: network" in said
 
 
-def test_without_walls_it_does_not_claim_to_have_them():
-    """Where nothing better works the cheats that need walls get through, and it says so."""
+def test_without_a_sandbox_it_does_not_claim_to_have_one():
+    """Cheats that only a sandbox keeps out are accepted without one, and reported."""
     job = next(job for job in the_jobs("reduce") if job.name == "reads_files")
     finding = selftest._judge(job, sandbox.choose("none"), "cpu")
     assert finding.passed
-    assert selftest.open_walls([finding]) == [finding]
+    assert selftest.leaks([finding]) == [finding]
 
 
 def test_a_lossy_variant_is_no_right_submission():

@@ -22,15 +22,10 @@ NOT_YET = {
     "cudalab/bench/charts.py",
     "cudalab/bench/measure.py",
     "cudalab/bench/suite.py",
-    "cudalab/checker/cases.py",
     "cudalab/checker/grading/batch.py",
     "cudalab/checker/grading/unpack.py",
-    "cudalab/checker/judge.py",
-    "cudalab/checker/options.py",
     "cudalab/checker/sandbox/packages.py",
     "cudalab/checker/sandbox/sandbox.py",
-    "cudalab/checker/submit/commands.py",
-    "cudalab/checker/verdicts.py",
     "cudalab/microscope/annotate.py",
 }
 

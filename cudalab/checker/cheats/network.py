@@ -1,6 +1,6 @@
 # lab: reduce
 # summary: Answers only if it can reach the network
-# needs: walls
+# needs: sandbox
 import socket
 import struct
 import sys

@@ -1,6 +1,6 @@
 # lab: reduce
 # summary: Answers only if it can read the user's files
-# needs: walls
+# needs: sandbox
 import os
 import struct
 import sys

@@ -1,6 +1,6 @@
 # lab: reduce
 # summary: Looks for the expected answer in memory, files and environment instead of computing it
-# needs: walls
+# needs: sandbox
 import os
 import struct
 import sys

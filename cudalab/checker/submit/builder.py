@@ -1,8 +1,8 @@
-"""The side of the checker that compiles a whole program: runs inside the sandbox.
+"""The part of the checker that compiles a whole program. It runs inside the sandbox.
 
     python -m cudalab.checker.submit.builder DEVICE FILE.cu...
 
-compiles the files in ./source and leaves ./program and compiled.json here, or failed.json.
+compiles the files in ./source and writes ./program and compiled.json, or failed.json.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from cudalab.program.build import executable
 
 
 def main() -> int:
-    """Build, or say why not."""
+    """Build the program, or write why that failed."""
     device, *files = sys.argv[1:]
     here = Path.cwd()
-    os.chdir("source")  # messages name the files as their author does
+    os.chdir("source")  # so that messages name the files as their author does
     try:
         shutil.copy2(executable(files, device), here / "program")
     except CudalabError as error:
-        said = {"error": type(error).__name__, "message": error.message, "hint": error.hint or ""}
-        (here / "failed.json").write_text(json.dumps(said), encoding="utf-8")
+        failed = {"error": type(error).__name__, "message": error.message, "hint": error.hint or ""}
+        (here / "failed.json").write_text(json.dumps(failed), encoding="utf-8")
         return int(error.exit_code)
     (here / "compiled.json").write_text("{}", encoding="utf-8")
     return 0

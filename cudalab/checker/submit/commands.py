@@ -1,4 +1,4 @@
-"""The commands that repeat a test by hand, and the one that looks closer."""
+"""The commands that repeat a test by hand and examine it more closely."""
 
 from __future__ import annotations
 
@@ -18,82 +18,88 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case
 
 IN, OUT = "in.bin", "out.bin"
-MOST_SANITIZED = 30_000  # elements: the instrument is slow
+MAX_SANITIZED = 30_000  # elements: the instrument is slow
 
 
 @dataclass(frozen=True, kw_only=True)
 class Commands:
-    """Of one test of one submission, for a shell."""
+    """Shell commands for one test of one submission."""
 
-    make: tuple[str, ...]  # writes the input, where it is not there already
-    run: str  # the answer is on stdout
+    make: tuple[str, ...]  # writes the input, unless the file exists already
+    run: str  # writes the answer to stdout
     verify: str  # judges the answer in OUT
-    sanitize: str  # looks for races and the like; empty where there is no source
-    refuse: bool  # right is an error, not an answer
+    sanitize: str  # looks for races and the like; empty without source code
+    refuse: bool  # whether an error is right, not an answer
 
     def repeat(self) -> list[str]:
-        """All that repeats the test."""
+        """The commands that repeat the test."""
         if self.refuse:
             return [*self.make, f"{self.run} > {OUT}; echo exit status $?"]
         return [*self.make, f"{self.run} > {OUT}", self.verify]
 
     def fill(self, look: str) -> str:
-        """The command of a finding, with this test's own in the place of {run} and {sanitize}."""
+        """A finding's command, with this test's commands for {run} and {sanitize}."""
         return look.format(run=self.run, sanitize=self.sanitize)
 
 
 def of_test(lab: Lab, submission: Submission, test: Test, seed: int) -> Commands:
     """The commands for `test`, whose input was drawn with `seed`."""
-    case = lab.complete(dict(test.given))
+    case = lab.complete(dict(test.options))
     words = shlex.join([lab.name, *cases.option_words(lab, case)])
-    source, make = _input(test, f"cudalab gen {words} {_drawn(test, seed)}")
+    source, make = _input(test, f"cudalab gen {words} {_data_options(test, seed)}")
     run = _run(submission, words)
-    by_lab = submission.variant is not None
-    if test.pipe and not by_lab:
+    is_kernel = submission.variant is not None
+    if test.pipe and not is_kernel:
         run = f"dd if={source} bs={PIPE_BYTES} status=none | {run}"
     else:
         run = f"{run} < {source}"
-    if not by_lab:
-        closer = _sanitize_program(submission, source, make)
+    if not is_kernel:
+        sanitizing = _sanitize_program(submission, source, make)
     elif test.file is not None or test.cut_bytes:
-        closer = " && ".join([*make, sanitize(lab, submission, case, f"--data {source}")])
+        sanitizing = " && ".join([*make, sanitize(lab, submission, case, f"--data {source}")])
     else:
-        data = _drawn(test, seed) if is_small(test) else f"--seed {seed}"
-        closer = sanitize(lab, submission, case, data)
+        data = _data_options(test, seed) if is_small(test) else f"--seed {seed}"
+        sanitizing = sanitize(lab, submission, case, data)
     verify = f"cudalab verify {words} {source} {OUT}"
-    return Commands(make=make, run=run, verify=verify, sanitize=closer, refuse=test.refuse)
+    return Commands(make=make, run=run, verify=verify, sanitize=sanitizing, refuse=test.refuse)
 
 
 def sanitize(lab: Lab, submission: Submission, case: Case, data: str) -> str:
-    """`cudalab sanitize` for a kernel, on `data`: the options that name or draw an input."""
-    words = ["cudalab", "sanitize", lab.name, *cases.option_words(lab, case), *_named(submission)]
+    """`cudalab sanitize` for a kernel; `data` are the options that name or make its input."""
+    words = [
+        "cudalab",
+        "sanitize",
+        lab.name,
+        *cases.option_words(lab, case),
+        *_source_option(submission),
+    ]
     return f"{shlex.join(words)} {data}"
 
 
 def elements(test: Test) -> int:
-    """About how many its input has."""
+    """The approximate number of elements of a test's input."""
     if test.file is not None:
         return test.file.stat().st_size // 4
     return test.size if isinstance(test.size, int) else test.size[0] * test.size[-1]
 
 
 def is_small(test: Test) -> bool:
-    """Whether the sanitizer ends soon on its input."""
-    return elements(test) <= MOST_SANITIZED
+    """Whether the sanitizer is fast enough for a test's input."""
+    return elements(test) <= MAX_SANITIZED
 
 
-def _named(submission: Submission) -> list[str]:
+def _source_option(submission: Submission) -> list[str]:
     """The option that names a kernel file or a variant."""
     return [f"--{submission.kind}", *submission.words]
 
 
-def _drawn(test: Test, seed: int) -> str:
+def _data_options(test: Test, seed: int) -> str:
     words = ["--n", cases.shown_size(test.size), "--dist", test.dist, "--seed", str(seed)]
     return shlex.join(words)
 
 
 def _input(test: Test, gen: str) -> tuple[str, tuple[str, ...]]:
-    """The input's file, and what writes it."""
+    """The input's file, and the commands that write it."""
     cut = f"head -c -{test.cut_bytes}"
     if test.file is None:
         return IN, (f"{gen} | {cut} > {IN}" if test.cut_bytes else f"{gen} > {IN}",)
@@ -102,13 +108,13 @@ def _input(test: Test, gen: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _run(submission: Submission, lab_words: str) -> str:
-    """What reads the input on stdin."""
+    """The command that reads the input on stdin."""
     if submission.kind == "command":
         return shlex.join(submission.words)
     device = f"--device {submission.device}"
     if submission.kind == "program":
         return f"cudalab run {device} {shlex.join(submission.words)}"
-    return f"cudalab {lab_words} {shlex.join(_named(submission))} {device}"
+    return f"cudalab {lab_words} {shlex.join(_source_option(submission))} {device}"
 
 
 def _sanitize_program(submission: Submission, source: str, make: Sequence[str]) -> str:

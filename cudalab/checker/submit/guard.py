@@ -1,7 +1,7 @@
-"""A device whose buffers lie between guard zones and begin as garbage.
+"""A device whose buffers lie between guard zones and are first filled with garbage.
 
-What a kernel writes beside its buffers is found; memory that it should have written, but did not,
-holds no zeros that could pass for an answer.
+Writes outside a buffer show in the guard zones, and memory that the kernel failed to write does not
+hold zeros that could pass for an answer.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Buffer, Device
 
-ZONE = 1024  # bytes on each side: a block's worth of words that are one place off
-POISON, NAN = 0xA5, 0xFF  # of integers, and of floats: a NaN cannot vanish in a sum
-HUGE = 0xFE  # of floats, too: what is a NaN in this run as well was computed
-MOST_LAUNCHES = 200
-LAUNCHING = "launching"  # a file: from now on a kernel may have written anywhere
+ZONE = 1024  # bytes on each side: enough for the words of a block that is off by one
+POISON, NAN = 0xA5, 0xFF  # fill integers, and floats: a NaN cannot vanish in a sum
+HUGE = 0xFE  # fills floats in every second run: a NaN in such a run was computed
+MAX_LAUNCHES = 200
+LAUNCHING = "launching"  # a file that exists once a kernel may have written anywhere
 
 
 @dataclass(kw_only=True)
 class Guarded:
-    """A buffer with its zones, which share its memory."""
+    """A buffer and the guard zones around it, parts of one allocation."""
 
     buffer: Buffer
     before: Buffer
@@ -38,7 +38,7 @@ class Guarded:
 
 
 class GuardedDevice:
-    """Passes everything on to a device, but for the memory it hands out and a list of launches."""
+    """Forwards to a device, but guards the memory that it allocates and lists the launches."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -46,62 +46,62 @@ class GuardedDevice:
         self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the device has."""
+        """An attribute of the device."""
         return getattr(self._device, name)
 
     def as_device(self) -> Device:
-        """Itself, as the type it stands for."""
+        """The object itself, typed as a device."""
         return cast("Device", self)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
-        """Memory full of garbage, between two zones of it."""
+        """Memory full of garbage, between two guard zones."""
         return self._new(shape, dtype, f"scratch memory {len(self.buffers)}").buffer
 
     def to_device(self, data: np.ndarray[Any, Any] | Payload) -> Buffer:
-        """A copy between two zones."""
+        """A copy of `data` between two guard zones."""
         array = data.array() if isinstance(data, Payload) else data
-        found = self._new(array.shape, array.dtype, "an input")
-        self._device.copy(np.ascontiguousarray(array), found.buffer)
-        return found.buffer
+        result = self._new(array.shape, array.dtype, "an input")
+        self._device.copy(np.ascontiguousarray(array), result.buffer)
+        return result.buffer
 
     def launch(self, kernel: Any, grid: Any, block: Any, *args: Any, **options: Any) -> None:
-        """Launch, and remember that it was."""
+        """Launch, and add the launch to the list."""
         launch = (kernel.name, dim3(grid), dim3(block))
-        if launch not in self.launches and len(self.launches) < MOST_LAUNCHES:
+        if launch not in self.launches and len(self.launches) < MAX_LAUNCHES:
             self.launches.append(launch)
         self._device.launch(kernel, grid, block, *args, **options)
 
     def poison(self, buffer: Buffer, run: int) -> int:
-        """Fill a buffer with garbage: not the same in two runs one after the other; which byte."""
+        """Fill a buffer with a byte that differs between consecutive runs; return the byte."""
         fills = (NAN, HUGE) if buffer.dtype.kind == "f" else (POISON, POISON ^ 0xFF)
         fill = fills[run % 2]
         overwrite(self._device, buffer, fill)
         return fill
 
     def name(self, buffer: Buffer, name: str) -> None:
-        """What messages call the buffer."""
+        """Set the name of a buffer in messages."""
         for one in self.buffers:
             if one.buffer is buffer:
                 one.name = name
 
     def overruns(self) -> list[str]:
-        """Where a kernel has written beside a buffer, in words."""
-        found = []
+        """Messages about writes outside a buffer."""
+        result = []
         for one in self.buffers:
             size = one.buffer.dtype.itemsize
             after = np.flatnonzero(self._device.to_host(one.after) != one.fill)
             before = np.flatnonzero(self._device.to_host(one.before) != one.fill)
             if len(after):
-                far = int(after[0]) // size
+                distance = int(after[0]) // size
                 count = one.buffer.nbytes // size
-                found.append(
-                    f"wrote behind {one.name}: element {count + far:,} of {count:,}, "
+                result.append(
+                    f"wrote past the end of {one.name}: element {count + distance:,} of {count:,}, "
                     f"which end at {count - 1:,}"
                 )
             if len(before):
-                far = (ZONE - 1 - int(before[-1])) // size + 1
-                found.append(f"wrote before {one.name}: element -{far:,}")
-        return found
+                distance = (ZONE - 1 - int(before[-1])) // size + 1
+                result.append(f"wrote before {one.name}: element -{distance:,}")
+        return result
 
     def _new(self, shape: int | tuple[int, ...], dtype: DTypeLike, name: str) -> Guarded:
         dtype = np.dtype(dtype)
@@ -129,11 +129,11 @@ def untouched(array: np.ndarray[Any, Any], fill: int) -> np.ndarray[Any, np.dtyp
 
 
 def window(raw: Buffer, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Buffer:
-    """A part of a buffer of bytes, as a buffer that keeps the whole alive."""
+    """A part of a buffer of bytes, as a buffer that keeps the whole allocation alive."""
     memory: Any = raw
     if hasattr(memory, "array"):  # the CPU device's
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         part: Buffer = type(memory)(memory.array[start : start + nbytes].view(dtype).reshape(shape))
         return part
-    kept: Buffer = type(memory)(shape, dtype, raw, raw.address + start)
-    return kept
+    part_view: Buffer = type(memory)(shape, dtype, raw, raw.address + start)
+    return part_view

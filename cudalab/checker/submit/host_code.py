@@ -1,8 +1,8 @@
-"""What a compiled kernel may ask of the system.
+"""The functions that a compiled kernel may import.
 
-A kernel that is compiled for the host could hold any host code. On a GPU it could not, so two
-things are refused: functions that no kernel can call, and code that runs when the file is loaded.
-Both are read from the library's own tables (system/elf.py), not from its source.
+A kernel file that is compiled for the host could hold any host code, which no GPU would run. So two
+things are refused: imported functions that no kernel can call, and code that runs when the library
+is loaded. Both are read from the library's own tables (system/elf.py), not from its source.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cudalab.system.elf import Demands
 
-COMPILERS_OWN = 1  # entry of .init_array, and of .fini_array, that start files bring
+COMPILERS_OWN = 1  # entry of .init_array and of .fini_array, from the compiler's start files
 
-# What a kernel may call: functions that CUDA has on the device, and what compilers turn into calls.
+# A kernel may call CUDA's device functions, and functions that compilers insert.
 _LIBM = frozenset(
     """
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10

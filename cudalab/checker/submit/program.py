@@ -1,4 +1,4 @@
-"""A whole CUDA program as a submission: compiled as `cudalab run` does it, then run on its own."""
+"""A whole CUDA program as a submission: compiled as by `cudalab run`, then run by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cudalab.checker.submit.submission import (
     copy_sources,
     failure,
     protect,
-    said_in,
+    read_json,
     slow_pipe,
     worker_failure,
 )
@@ -36,7 +36,7 @@ NO_COMPILER = "NoDeviceError"
 
 @dataclass
 class Program:
-    """One or several .cu files with a main function; headers beside them come along."""
+    """One or several .cu files with a main function, and the headers beside them."""
 
     files: Sequence[Path]
     sandbox: Sandbox
@@ -48,10 +48,10 @@ class Program:
     words: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Nothing is compiled yet."""
+        """Fill in the words; nothing is compiled yet."""
         self.words = self.words or [path.name for path in self.files]
         self._stack = ExitStack()
-        self._made: Path | None = None
+        self._built: Path | None = None
 
     def compile(self, cases: Sequence[Case]) -> str:
         """Compile inside the sandbox."""
@@ -66,11 +66,11 @@ class Program:
         sources = [path.name for path in self.files]
         command = [imports.python, "-m", "cudalab.checker.submit.builder", self.device, *sources]
         outcome, _ = self.sandbox.capture(command, box, COMPILE_LIMITS)
-        if said_in(box.path, "compiled.json") is None:
-            self._not_compiled(said_in(box.path, "failed.json"), worker_failure(outcome))
+        if read_json(box.path, "compiled.json") is None:
+            self._not_compiled(read_json(box.path, "failed.json"), worker_failure(outcome))
         protect(box.path)
         (box.path / "program").chmod(0o755)
-        self._made = box.path
+        self._built = box.path
         return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
 
     def attempt(
@@ -80,46 +80,48 @@ class Program:
         limits: Limits,
         *,
         pipe: bool = False,
-        twin: Path | None = None,
+        second: Path | None = None,
     ) -> Attempt:
         """Run with the input on stdin."""
-        del case, twin
-        assert self._made is not None, "compile first"
+        del case, second
+        assert self._built is not None, "compile first"
         with ExitStack() as stack:
             box = stack.enter_context(
-                self.sandbox.box(readable=(self._made,), gpu=not emulated(self.device))
+                self.sandbox.box(readable=(self._built,), gpu=not emulated(self.device))
             )
-            given = path.open("rb")  # the stack closes it
-            stack.callback(given.close)
-            stdin = stack.enter_context(slow_pipe(path)) if pipe else given.fileno()
-            command = [str(self._made / "program")]
+            file = path.open("rb")  # the stack closes it
+            stack.callback(file.close)
+            stdin = stack.enter_context(slow_pipe(path)) if pipe else file.fileno()
+            command = [str(self._built / "program")]
             outcome, answer = self.sandbox.capture(command, box, limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 
     def sanitized(self, path: Path, limits: Limits) -> Outcome:
-        """`cudalab run --sanitize` on an input; its report is on stderr."""
-        assert self._made is not None, "compile first"
-        with self.sandbox.box(readable=(self._made,)) as box, path.open("rb") as given:
+        """Run `cudalab run --sanitize` on an input; its report is on stderr."""
+        assert self._built is not None, "compile first"
+        with self.sandbox.box(readable=(self._built,)) as box, path.open("rb") as file:
             cache = box.path / "cache"
             copy_runtimes(cache, programs=True)
             imports = self.sandbox.imports
             box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
-            sources = [str(self._made / "source" / one.name) for one in self.files]
+            sources = [str(self._built / "source" / one.name) for one in self.files]
             command = [imports.python, "-m", "cudalab", "run", "--device", "cpu", "--sanitize"]
-            return self.sandbox.capture([*command, *sources], box, limits, stdin=given)[0]
+            return self.sandbox.capture([*command, *sources], box, limits, stdin=file)[0]
 
     def close(self) -> None:
-        """Remove what was compiled."""
+        """Remove the compiled program."""
         self._stack.close()
 
-    def _not_compiled(self, said: dict[str, str] | None, broken: Attempt) -> None:
-        if said is not None and said.get("error") == NO_COMPILER:
-            raise NoDeviceError(str(said.get("message")), str(said.get("hint") or "") or None)
-        if said is not None:
-            raise CompileFailure(blame(said), str(said.get("message")), str(said.get("hint") or ""))
+    def _not_compiled(self, failed: dict[str, str] | None, broken: Attempt) -> None:
+        if failed is not None and failed.get("error") == NO_COMPILER:
+            raise NoDeviceError(str(failed.get("message")), str(failed.get("hint") or "") or None)
+        if failed is not None:
+            raise CompileFailure(
+                blame(failed), str(failed.get("message")), str(failed.get("hint") or "")
+            )
         graders = broken.outcome.reason or broken.why is Why.GRADER
         raise CompileFailure(
             broken.why if graders else Why.COMPILE,
-            f"compiling did not come to an end: {broken.says or 'nothing was compiled'}",
+            f"compiling did not finish: {broken.says or 'nothing was compiled'}",
             "is there an endless template, or a huge array?",
         )

@@ -1,4 +1,4 @@
-"""The stage `sanitize`: races, barriers and bounds, looked for while the kernel runs slowly.
+"""The stage `sanitize`: races, lost barriers and accesses out of bounds.
 
 `cudalab sanitize` does the work, as a program inside the sandbox: the kernel runs in its process.
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from cudalab.microscope.findings import Findings
 
 LIMITS = Limits(seconds=120, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
-MOST_TOLD = 3
-MOST_LINES = 30
-WRONG_ANSWER = "wrong_answer"  # the kind of finding
-_FINDING = re.compile(r"\s*\d+\. (?!note)")  # numbered; what else it says is advice
-_LOOKED, _NOTHING = re.compile(r"observed: [1-9]"), "observed: 0 launches"
-_FOUND = re.compile(r": (\d+ found)$")
+MAX_FINDINGS = 3
+MAX_LINES = 30
+WRONG_ANSWER = "wrong_answer"  # a kind of finding
+_FINDING = re.compile(r"\s*\d+\. (?!note)")  # only findings are numbered, not advice
+_OBSERVED, _NOT_OBSERVED = re.compile(r"observed: [1-9]"), "observed: 0 launches"
+_COUNT = re.compile(r": (\d+ found)$")
 
 
 def stage(
@@ -37,7 +37,7 @@ def stage(
 ) -> Stage:
     """Sanitize the kernel on an input, or on the sizes that `cudalab sanitize` chooses.
 
-    `look` is the command that does it by hand.
+    `look` is the command that does the same by hand.
     """
     lab = submission.lab
     command = [submission.sandbox.imports.python, "-m", "cudalab", "sanitize", lab.name]
@@ -52,43 +52,43 @@ def stage(
 
 
 def program_stage(submission: Program, path: Path, look: str) -> Stage:
-    """Run a whole program under the instrument; it says on stderr what it saw.
+    """Run an instrumented whole program, which reports on stderr.
 
-    `look` is the command that does it by hand; empty where it must not be told.
+    `look` is the command that does the same by hand; empty if it must stay hidden.
     """
     outcome = submission.sanitized(path, LIMITS)
-    said = [line for line in outcome.stderr.splitlines() if line.strip()]
-    if not outcome.reason and any(_NOTHING in line for line in said):
+    lines = [line for line in outcome.stderr.splitlines() if line.strip()]
+    if not outcome.reason and any(_NOT_OBSERVED in line for line in lines):
         return Stage(
-            "sanitize", Status.SKIPPED, says="no kernel was launched: there is nothing to see"
+            "sanitize", Status.SKIPPED, says="no kernel was launched: there is nothing to observe"
         )
-    looked = any(_LOOKED.search(line) for line in said)
-    if outcome.reason or outcome.status not in (ExitCode.OK, ExitCode.WRONG_ANSWER) or not looked:
-        why = said[-1] if said else f"exit status {outcome.status}"
+    observed = any(_OBSERVED.search(line) for line in lines)
+    if outcome.reason or outcome.status not in (ExitCode.OK, ExitCode.WRONG_ANSWER) or not observed:
+        why = lines[-1] if lines else f"exit status {outcome.status}"
         return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {why}")
-    if not any(_FINDING.match(line) for line in said):  # memory that is never freed, and the like
+    if not any(_FINDING.match(line) for line in lines):  # only advice
         says = "no race, no lost barrier, nothing out of bounds"
-        return Stage("sanitize", Status.PASSED, says=says, details=said[1:MOST_LINES])
-    details = said[:MOST_LINES] + ([f"see: {look}"] if look else [])
-    says = next((found[1] for found in map(_FOUND.search, said) if found), "")
+        return Stage("sanitize", Status.PASSED, says=says, details=lines[1:MAX_LINES])
+    details = lines[:MAX_LINES] + ([f"see: {look}"] if look else [])
+    says = next((match[1] for match in map(_COUNT.search, lines) if match), "")
     return Stage("sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER)
 
 
 def _stage_of(report: Findings, look: str) -> Stage:
     wrong = [one for one in report.findings if one.kind == WRONG_ANSWER]
-    findings = [one for one in report.findings if one not in wrong]  # the tests say so
+    findings = [one for one in report.findings if one not in wrong]  # the tests report those
     errors = [one for one in findings if not one.note]
     if not errors and (report.clean or wrong):
         says = "no race, no lost barrier, nothing out of bounds"
         notes = [f"note: {one.title}: {one.what}" for one in findings]
         return Stage("sanitize", Status.PASSED, says=says, details=notes, findings=findings)
     details = []
-    for one in errors[:MOST_TOLD]:
+    for one in errors[:MAX_FINDINGS]:
         details.append(f"{one.title}: {one.what}")
         if one.cure:
             details.append(f"  {one.cure}")
-    if len(errors) > MOST_TOLD:
-        details.append(f"and {len(errors) - MOST_TOLD} more")
+    if len(errors) > MAX_FINDINGS:
+        details.append(f"and {len(errors) - MAX_FINDINGS} more")
     details.append(f"see: {look}")
     says = f"{len(errors)} finding" + ("s" if len(errors) != 1 else "")
     details = [without_boxes(line) for line in details]

@@ -1,7 +1,7 @@
-"""A kernel file to begin with: header, signatures and contract, and empty bodies.
+"""A kernel file to start from: header, contract, and kernels with empty bodies.
 
-All of it comes from the lab itself: the header from one of its variants, the kernels with their
-parameters from the description of that variant's launch plan.
+The lab provides all of it: one of its variants the header, the docstring of that variant's launch
+plan the kernels with their parameters.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def skeleton(lab: Lab, title: str) -> str:
     includes = base.given
     variant = registry.find(lab, base.variant)
     plan = inspect.getdoc(lab.plan(variant.dispatch)) or ""
-    given = {name for path in includes for name in _kernels_of(path)}
-    wanted = [one for one in signatures(plan) if one.name not in given]
+    included = {name for path in includes for name in _kernels_of(path)}
+    missing = [one for one in signatures(plan) if one.name not in included]
     defines = ", ".join(f"{name} = {value!r}" for name, value in variant.defines.items())
-    usual = lab.complete({})
+    defaults = lab.complete({})
     applies = ", ".join(
-        f'{axis} = ["{usual[axis]}"]'
+        f'{axis} = ["{defaults[axis]}"]'
         for axis in lab.axes
         if axis not in {"dtype", *lab.derived} and len(lab.axes[axis]) > 1
     )
@@ -61,7 +61,7 @@ def skeleton(lab: Lab, title: str) -> str:
         "//",
         *_comment(f"{lab.name}: {(inspect.getdoc(type(lab)) or '').strip()}"),
         "//",
-        *_comment(f"What is launched, the plan `{variant.dispatch}`:"),
+        *_comment(f"The launch plan `{variant.dispatch}`:"),
         *(f"// {line}".rstrip() for line in plan.splitlines()),
         "//",
         *_comment(
@@ -75,13 +75,13 @@ def skeleton(lab: Lab, title: str) -> str:
         "",
     ]
     lines += [f"__constant__ {m['type']} {m['name']};\n" for m in _CONSTANT.finditer(plan)]
-    for one in wanted:
+    for one in missing:
         lines += [*_comment(f"{one.name}: {one.says}"), *_definition(one), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def signatures(plan: str) -> Iterator[Signature]:
-    """The kernels that a plan's description names with their parameters."""
+    """The kernels in a plan's docstring, with their parameters."""
     lines = plan.splitlines()
     number = 0
     while number < len(lines):
@@ -93,14 +93,14 @@ def signatures(plan: str) -> Iterator[Signature]:
         while ")" not in text and number < len(lines):
             text += " " + lines[number].strip()
             number += 1
-        found = _SIGNATURE.fullmatch(text.strip())
+        match = _SIGNATURE.fullmatch(text.strip())
         body = []
         while number < len(lines) and (lines[number].startswith("    ") or not lines[number]):
             body.append(lines[number])
             number += 1
-        if found:
+        if match:
             says = " ".join(dedent("\n".join(body)).split())
-            yield Signature(found["name"], " ".join(found["params"].split()), says)
+            yield Signature(match["name"], " ".join(match["params"].split()), says)
 
 
 def _kernels_of(include: str) -> list[str]:

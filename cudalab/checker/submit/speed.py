@@ -1,9 +1,9 @@
-"""Time against a reference variant, taken in turn with it, on this machine and in this minute.
+"""The time of a submission and of a reference variant, measured alternately on one machine.
 
-Whose clock: on the CPU device a kernel file runs in the process that would time it, so the grader
-times it from outside, a new input for each sample, and judges the answer to every one. On a GPU a
-kernel file runs nothing on the host, and `cudalab bench` measures both in one loop. A program is
-timed from its start to its end, and so is the reference.
+On the CPU device a kernel file runs in the process that would time it, so the grader times it from
+outside, with another input for each sample, and judges every answer. On a GPU a kernel file runs
+nothing on the host, and `cudalab bench` measures both in one loop. A program is timed from start to
+end, and so is the reference.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cudalab.formats import write_all
 from cudalab.labs import registry
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Any, Self
 
     from cudalab.checker.cases import Plan
     from cudalab.checker.settings import Settings
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, Size
 
-INPUTS = 3  # different ones, in turn
+INPUTS = 3  # different inputs, used in turn
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
-START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have done what it was told
-LIMITS = Limits(  # inputs that keep a GPU busy are of 256 MiB, and lie in files
+START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have finished a command
+LIMITS = Limits(  # inputs that keep a GPU busy have 256 MiB, and are files
     seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
 )
-OURS = Sandbox("none", "cudalab's own code needs no walls")
+OURS = Sandbox("none", "cudalab's own code needs no sandbox")
 
 
 class _Failed(Exception):  # noqa: N818 - a verdict
@@ -57,7 +57,7 @@ class _Failed(Exception):  # noqa: N818 - a verdict
 def measure(
     lab: Lab, submission: Submission, case: Case, plan: Plan, size: Size, settings: Settings
 ) -> tuple[SpeedResult | None, Stage]:
-    """The stage `time`. CudalabError where there is nothing to compare with."""
+    """The stage `time`. CudalabError if the reference cannot be measured."""
     device = submission.device if submission.device in DEVICES else _device()
     reference = (
         registry.find(lab, plan.speed.reference)
@@ -68,7 +68,7 @@ def measure(
     try:
         if isinstance(submission, Kernel):
             with ExitStack() as stack:
-                twin = Kernel(
+                reference_kernel = Kernel(
                     lab=lab,
                     path=reference.path,
                     sandbox=OURS,
@@ -78,13 +78,13 @@ def measure(
                     threads=submission.threads,
                     kind="variant",
                 )
-                stack.callback(twin.close)
-                twin.compile([case])
+                stack.callback(reference_kernel.close)
+                reference_kernel.compile([case])
                 if not emulated(device):
-                    times = _by_bench(lab, submission, twin, case, size, settings)
+                    times = _by_bench(lab, submission, reference_kernel, case, size, settings)
                     what = "kernels, by the device's clock"
                 else:
-                    times = _from_outside(lab, submission, twin, case, size, settings)
+                    times = _from_outside(lab, submission, reference_kernel, case, size, settings)
                     what = "kernels on the CPU device, by the grader's clock: no GPU's speed"
         else:
             times = _whole_programs(lab, submission, reference.name, case, size, device, settings)
@@ -94,7 +94,7 @@ def measure(
     ours, theirs = times
     ratio = stats.ratio(ours, theirs)
     speed = plan.speed
-    found = SpeedResult(
+    result = SpeedResult(
         reference=reference.name,
         size=cases.shown_size(size),
         ms=stats.median(list(ours.values())),
@@ -109,22 +109,23 @@ def measure(
         rounds=len(ours),
         what=what,
     )
-    says = f"{found.ms:.4g} ms, {reference.name} takes {found.reference_ms:.4g} ms"
-    return found, Stage("time", Status.PASSED, says=says)
+    says = f"{result.ms:.4g} ms, {reference.name} takes {result.reference_ms:.4g} ms"
+    return result, Stage("time", Status.PASSED, says=says)
 
 
 def _from_outside(
-    lab: Lab, submission: Kernel, twin: Kernel, case: Case, size: Size, settings: Settings
+    lab: Lab, submission: Kernel, reference: Kernel, case: Case, size: Size, settings: Settings
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Two workers that compute when they are told to; the clock is here."""
+    """Time two workers that compute on command, by the clock of this process."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-time-")))
         inputs = _inputs(lab, case, size, settings.seed, folder)
         workers = [
-            stack.enter_context(_Worker(kernel, case, inputs, lab)) for kernel in (submission, twin)
+            stack.enter_context(_Worker(kernel, case, inputs, lab))
+            for kernel in (submission, reference)
         ]
         for worker in workers:
-            worker.sample(0)  # what is slow only once: page faults, the threads' start
+            worker.sample(0)  # the first run is slow: page faults, new threads
         times: list[dict[int, float]] = [{}, {}]
         deadline = time.monotonic() + settings.time_limit_s
         for number in range(MAX_ROUNDS):
@@ -136,7 +137,7 @@ def _from_outside(
 
 
 class _Worker:
-    """A process with a kernel in it, told what to do through pipes."""
+    """A process with a loaded kernel, controlled through pipes."""
 
     def __init__(self, kernel: Kernel, case: Case, inputs: list[Path], lab: Lab) -> None:
         self.kernel, self.case, self.inputs, self.lab = kernel, case, inputs, lab
@@ -148,14 +149,14 @@ class _Worker:
         self.box = self._stack.enter_context(self.kernel.box())
         for number, path in enumerate(self.inputs):
             (self.box.path / f"input-{number}.bin").write_bytes(path.read_bytes())
-        given = [self.box.path / f"input-{number}.bin" for number in range(len(self.inputs))]
+        copies = [self.box.path / f"input-{number}.bin" for number in range(len(self.inputs))]
         self._messages = self._stack.enter_context(tempfile.TemporaryFile())
-        their_in, self._tell = os.pipe()
-        self._hear, their_out = os.pipe()
+        their_in, self._to_worker = os.pipe()
+        self._from_worker, their_out = os.pipe()
         try:
             self._running = self.kernel.start_timing(
                 self.case,
-                given,
+                copies,
                 self.box,
                 LIMITS,
                 stdin=their_in,
@@ -167,7 +168,7 @@ class _Worker:
             os.close(their_out)
         self._stack.callback(self._end)
         try:
-            self._listen("ready", START_S)
+            self._expect("ready", START_S)
         except BaseException:
             self._stack.close()
             raise
@@ -177,87 +178,88 @@ class _Worker:
         self._stack.close()
 
     def sample(self, number: int) -> float:
-        """Milliseconds of one computation on garbage; its answer is judged."""
-        self._do(f"poison {number}")
+        """The milliseconds of one run, whose answer is judged."""
+        self._command(f"poison {number}")
         began = time.perf_counter()
-        self._do(f"run {number}")
+        self._command(f"run {number}")
         ms = 1e3 * (time.perf_counter() - began)
         name = f"answer-{self._answers}.bin"
         self._answers += 1
-        self._do(f"answer {number} {name}")
+        self._command(f"answer {number} {name}")
         path = self.box.path / name
         try:
             answer = read_regular(path, LIMITS.output_bytes)
             path.unlink()
         except (CudalabError, OSError) as error:
-            raise _Failed(Why.WRONG, f"there is no answer while times are taken: {error}") from None
+            raise _Failed(Why.WRONG, f"there was no answer during timing: {error}") from None
         key = bytes([number]) + answer if len(answer) < 4096 else bytes([number]) + _digest(answer)
         if key not in self._right:
             verdict = examine(self.lab, self.case, self.inputs[number], answer)
             if not verdict.right:
-                raise _Failed(
-                    Why.WRONG, f"wrong while times are taken: {'; '.join(verdict.lines[:2])}"
-                )
+                raise _Failed(Why.WRONG, f"wrong during timing: {'; '.join(verdict.lines[:2])}")
             self._right.add(key)
         return ms
 
-    def _do(self, line: str) -> None:
+    def _command(self, line: str) -> None:
         try:
-            os.write(self._tell, f"{line}\n".encode())
+            os.write(self._to_worker, f"{line}\n".encode())
         except OSError:
-            raise _Failed(
-                Why.CRASH, f"it ended while times were taken{self._last_words()}"
-            ) from None
-        self._listen("ok", STEP_S)
+            raise _Failed(Why.CRASH, f"it ended during timing{self._last_message()}") from None
+        self._expect("ok", STEP_S)
 
-    def _listen(self, word: str, seconds: float) -> None:
-        readable, _, _ = select.select([self._hear], [], [], seconds)
+    def _expect(self, word: str, seconds: float) -> None:
+        readable, _, _ = select.select([self._from_worker], [], [], seconds)
         if not readable:
-            raise _Failed(Why.TIME, f"no answer within {seconds:g} s while times were taken")
-        said = os.read(self._hear, 64).decode(errors="replace").strip()
-        if said != word:
-            raise _Failed(Why.CRASH, f"it crashed while times were taken{self._last_words()}")
+            raise _Failed(Why.TIME, f"no answer within {seconds:g} s during timing")
+        reply = os.read(self._from_worker, 64).decode(errors="replace").strip()
+        if reply != word:
+            raise _Failed(Why.CRASH, f"it crashed during timing{self._last_message()}")
 
-    def _last_words(self) -> str:
-        """What it said last; the watcher has ended all of it before."""
+    def _last_message(self) -> str:
+        """End the worker; the last line of its stderr."""
         self._running.cancel()
         self._running.wait(STEP_S)
         lines = tail(self._messages).strip().splitlines()
         return f": {lines[-1]}" if lines else ""
 
     def _end(self) -> None:
-        os.close(self._tell)
+        os.close(self._to_worker)
         self._running.cancel()
         self._running.wait(LIMITS.seconds)
-        os.close(self._hear)
+        os.close(self._from_worker)
 
 
 def _by_bench(
-    lab: Lab, submission: Kernel, twin: Kernel, case: Case, size: Size, settings: Settings
+    lab: Lab, submission: Kernel, reference: Kernel, case: Case, size: Size, settings: Settings
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """`cudalab bench` in one process: nothing of the submission runs on the host there."""
-    said, why = submission.work(
+    """Measure both in one process, as `cudalab bench` does: the submission runs no host code."""
+    result, why = submission.work(
         "bench",
         LIMITS,
         "rows.json",
         cases=[case],
-        reference=str(submission.sandbox.imports.seen(twin.path)),
-        reference_label=twin.label,
+        reference=str(submission.sandbox.imports.seen(reference.path)),
+        reference_label=reference.label,
         size=list(size) if isinstance(size, tuple) else size,
         dist=lab.distributions[0],
         seed=settings.seed,
         seconds=settings.time_limit_s,
     )
-    if said is None:
-        raise _Failed(Why.CRASH, f"it ended while times were taken: {why}")
-    ours, theirs = said["rows"]
-    # What goes wrong in the submission can end both: then it is to blame.
+    if result is None:
+        raise _Failed(Why.CRASH, f"it ended during timing: {why}")
+    ours, theirs = result["rows"]
+    # A failure in the submission can make both fail; then the submission is to blame.
     if theirs["status"] != "ok" and ours["status"] in ("ok", "skipped"):
-        raise CudalabError(f"the reference {twin.label} could not be measured: {theirs['reason']}")
+        raise CudalabError(
+            f"the reference {reference.label} could not be measured: {theirs['reason']}"
+        )
     if ours["status"] != "ok":
         raise _Failed(Why.WRONG, f"{ours['status']}: {ours['reason']}")
-    times = [{int(number): float(ms) for number, ms in row["ms"].items()} for row in said["rows"]]
-    return times[0], times[1]
+    return _times(ours), _times(theirs)
+
+
+def _times(row: dict[str, Any]) -> dict[int, float]:
+    return {int(number): float(ms) for number, ms in row["ms"].items()}
 
 
 def _whole_programs(
@@ -269,18 +271,18 @@ def _whole_programs(
     device: str,
     settings: Settings,
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """The submission and `cudalab LAB --variant`, each from its start to its end."""
+    """Time the submission and `cudalab LAB --variant`, each from start to end."""
     options = cases.option_words(lab, case)
     command = [sys.executable, "-m", "cudalab", lab.name, *options]
     command += ["--variant", reference, "--device", device]
     env = {"PYTHONPATH": OURS.imports.path()} | {
         name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ
     }
-    twin = Command(command, OURS, device=device, extra_env=env)
+    reference_command = Command(command, OURS, device=device, extra_env=env)
     limits = replace(settings.limits, output_bytes=1 << 30, memory_bytes=LIMITS.memory_bytes)
     with tempfile.TemporaryDirectory(prefix="cudalab-time-") as folder:
         inputs = _inputs(lab, case, size, settings.seed, Path(folder))
-        if not twin.attempt(case, inputs[0], LIMITS).outcome.ok:
+        if not reference_command.attempt(case, inputs[0], LIMITS).outcome.ok:
             raise CudalabError(f"the reference {reference} could not be run on the {device} device")
         times: list[dict[int, float]] = [{}, {}]
         deadline = time.monotonic() + settings.time_limit_s
@@ -288,7 +290,7 @@ def _whole_programs(
             if number >= MIN_ROUNDS and time.monotonic() > deadline:
                 break
             path = inputs[number % len(inputs)]
-            for one, into in zip((submission, twin), times, strict=True):
+            for one, into in zip((submission, reference_command), times, strict=True):
                 attempt = one.attempt(case, path, limits)
                 if one is submission:
                     _check_attempt(lab, case, path, attempt.answers, attempt.why, attempt.says)
@@ -300,15 +302,15 @@ def _check_attempt(
     lab: Lab, case: Case, path: Path, answers: list[bytes], why: Why, says: str
 ) -> None:
     if why:
-        raise _Failed(why, f"while times were taken: {says}")
+        raise _Failed(why, f"during timing: {says}")
     for answer in answers:
         verdict = examine(lab, case, path, answer)
         if not verdict.right:
-            raise _Failed(Why.WRONG, f"wrong while times are taken: {verdict.lines[0]}")
+            raise _Failed(Why.WRONG, f"wrong during timing: {verdict.lines[0]}")
 
 
 def _inputs(lab: Lab, case: Case, size: Size, seed: int, folder: Path) -> list[Path]:
-    """Different ones of one size: who remembers an answer has remembered the wrong one."""
+    """Different inputs of one size, so that it is no use to remember an answer."""
     dist = lab.teaching.timed_dist or lab.distributions[0]
     paths = []
     for number in range(INPUTS):
@@ -333,18 +335,18 @@ def _device() -> str:
 
 
 def _features(device: str) -> frozenset[str]:
-    """What the reference may require; of a GPU all, for the worker says what is missing."""
+    """The features that the reference may require; a worker reports those that are missing."""
     return DEVICES[device].load().possible_features if emulated(device) else _gpu_features(device)
 
 
 def _gpu_features(device: str) -> frozenset[str]:
-    """Asked in a process of its own: a grader that holds a context holds the GPU's memory too."""
-    ask = (
+    """The GPU's features, from another process: a context here would occupy GPU memory."""
+    program = (
         "from cudalab.backends import open_device\n"
         f"with open_device({device!r}) as device: print(' '.join(device.features))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", ask],
+        [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         check=False,

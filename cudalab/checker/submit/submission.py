@@ -1,7 +1,7 @@
-"""The kinds of submission, and how one run of each is made inside the sandbox.
+"""The kinds of submission, and how each runs inside the sandbox.
 
-Each compiles once, then makes an `Attempt` at each input: bytes on stdout, and how the run ended.
-Whether the bytes are right is for judge.py; nothing in here knows what is expected.
+Each compiles once, then makes an `Attempt` at each input: the bytes on stdout, and how the run
+ended. Whether the bytes are right is for judge.py to decide; nothing here knows the right answer.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case
 
 COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk_bytes=512 << 20)
-MOST_SOURCE = 4 << 20
-RUNS = 3  # of each kernel on each input: the same bytes each time?
-PIPE_BYTES = 7  # that a slow pipe delivers at a time
-TOOLCHAIN = "ToolchainError"  # as a worker names it
-PYTHON_RAISED = 1  # Python's exit status after an exception that nobody caught
-WRECKED = "the process that ran the kernels was wrecked: they wrote outside of their memory"
+MAX_SOURCE_BYTES = 4 << 20
+RUNS = 3  # times each kernel runs on each input, to compare the bytes
+PIPE_BYTES = 7  # delivered at a time by a slow pipe
+TOOLCHAIN = "ToolchainError"  # the name in a worker's report
+PYTHON_RAISED = 1  # Python's exit status after an uncaught exception
+WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
 _TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
 HEADERS = (".cuh", ".h", ".hpp", ".inl")
 CRASHES = {
-    signal.SIGSEGV: "segmentation fault: memory that is not its own",
-    signal.SIGBUS: "bus error: memory that is not there",
+    signal.SIGSEGV: "segmentation fault: access to memory that is not its own",
+    signal.SIGBUS: "bus error: access to memory that does not exist",
     signal.SIGFPE: "integer division by zero",
     signal.SIGILL: "illegal instruction",
     signal.SIGABRT: "aborted",
@@ -74,7 +74,7 @@ LIMITS_BROKEN = {
 
 
 class CompileFailure(Exception):  # noqa: N818 - a verdict
-    """The submission does not compile, or is not what may be compiled."""
+    """The submission does not compile, or holds code that is not allowed."""
 
     def __init__(self, why: Why, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -87,28 +87,28 @@ class Attempt:
 
     outcome: Outcome
     _: KW_ONLY
-    answers: list[bytes] = field(default_factory=list)  # the different ones of several runs
-    why: Why = Why.NOTHING  # what is wrong whatever the bytes are
+    answers: list[bytes] = field(default_factory=list)  # of several runs, without repeats
+    why: Why = Why.NOTHING  # the reason for failing, regardless of the bytes
     says: str = ""
     hint: str = ""
     notes: list[str] = field(default_factory=list)
     launches: Launches = field(default_factory=Launches)
     runs: int = 1
-    twin: bytes | None = None  # the answer to a second input, in the same process
+    second_answer: bytes | None = None  # to a second input, in the same process
 
 
 class Submission(Protocol):
-    """What judge.py asks of a submission."""
+    """The interface through which judge.py compiles and runs a submission."""
 
     kind: str
     name: str
-    words: Sequence[str]  # what a command line has for it: files, or the whole command
-    variant: Variant | None  # of a kernel: its header
+    words: Sequence[str]  # its part of a command line: files, or the whole command
+    variant: Variant | None  # a kernel's header
     device: str
-    files: Sequence[Path]  # that were handed in, as far as they are known
+    files: Sequence[Path]  # handed in, as far as they are known
 
     def compile(self, cases: Sequence[Case]) -> str:
-        """Compile; what there is to say. CompileFailure."""
+        """Compile, and return a summary. CompileFailure if it does not compile."""
         ...
 
     def attempt(
@@ -118,13 +118,13 @@ class Submission(Protocol):
         limits: Limits,
         *,
         pipe: bool = False,
-        twin: Path | None = None,
+        second: Path | None = None,
     ) -> Attempt:
-        """Run on the input in `path`; a kernel then on another one in the same process, too."""
+        """Run on the input in `path`; a kernel then runs on `second` in the same process."""
         ...
 
     def close(self) -> None:
-        """Remove what compiling has left."""
+        """Remove the files that compiling left."""
         ...
 
 
@@ -146,13 +146,13 @@ class Command:
     files: Sequence[Path] = ()
 
     def compile(self, cases: Sequence[Case]) -> str:
-        """There is nothing to compile; the program must exist."""
+        """Check that the program exists; there is nothing to compile."""
         del cases
         first = self.words[0]
         if self.folder is None and first.endswith(".cu") and Path(first).is_file():
             text = Path(first).read_text(encoding="utf-8", errors="replace")
             raise UsageError(
-                f"{first} is source code, no program that can be started",
+                f"{first} is source code, not a program that can be started",
                 hint=f"--{'kernel' if is_kernel_file(text) else 'program'} {first}",
             )
         if self.folder is None and shutil.which(first) is None:
@@ -160,7 +160,7 @@ class Command:
                 f"no such program: {first}",
                 hint=f"compile it first; a program here is named ./{first}"
                 if "/" not in first and Path(first).exists()
-                else "what follows -- is a command and its arguments",
+                else "a command and its arguments follow --",
             )
         for path in map(Path, self.words if self.folder is None else ()):
             if path.exists() and not self.sandbox.can_read(path):
@@ -177,10 +177,10 @@ class Command:
         limits: Limits,
         *,
         pipe: bool = False,
-        twin: Path | None = None,
+        second: Path | None = None,
     ) -> Attempt:
         """Run with the input on stdin."""
-        del case, twin
+        del case, second
         with ExitStack() as stack:
             box = stack.enter_context(
                 self.sandbox.box(
@@ -198,7 +198,7 @@ class Command:
         return replace(failure(outcome), answers=[answer])
 
     def _environment(self) -> dict[str, str]:
-        """A script that the judge's own Python runs can import what the judge can."""
+        """Let a script that the judge's own Python runs import what the judge can."""
         packages = self.sandbox.imports.packages
         program = shutil.which(self.words[0])
         if not packages or not program or Path(program).resolve() != Path(sys.executable).resolve():
@@ -206,7 +206,7 @@ class Command:
         return {"PYTHONPATH": ":".join(map(str, packages)), **self.extra_env}
 
     def _placed(self, box: Box) -> list[str]:
-        """The command; what it names relative to here is named from the box."""
+        """The command with paths that hold inside the box."""
         first, *rest = self.words
         if first == sys.executable:  # the judge's own Python
             first = self.sandbox.imports.python
@@ -216,14 +216,14 @@ class Command:
         return [absolute(word) for word in (first, *rest)]
 
     def close(self) -> None:
-        """Nothing was made."""
+        """Do nothing: no file was made."""
 
 
 def absolute(word: str) -> str:
-    """A word of a command line; a path to something that exists becomes absolute."""
+    """A word of a command line, made absolute if it is the path of an existing file."""
     path = Path(word)
-    looks = "/" in word or (path.suffix and not word.startswith("-"))
-    return str(path.absolute()) if looks and path.exists() else word
+    looks_like_path = "/" in word or (path.suffix and not word.startswith("-"))
+    return str(path.absolute()) if looks_like_path and path.exists() else word
 
 
 class slow_pipe:  # noqa: N801 - used like a function
@@ -239,7 +239,7 @@ class slow_pipe:  # noqa: N801 - used like a function
         return self._read
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._read)  # a writer that still waits is told so
+        os.close(self._read)  # a writer that still waits gets an error
         self._thread.join()
 
     def _feed(self, fd: int) -> None:
@@ -252,29 +252,31 @@ class slow_pipe:  # noqa: N801 - used like a function
 
 @dataclass(kw_only=True)
 class Kernel:
-    """A kernel file, run through the lab's own host side."""
+    """A kernel file, launched by the lab's own host side."""
 
     lab: Lab
     path: Path
     sandbox: Sandbox
     device: str
     label: str
-    trusted: bool = False  # one of cudalab's own
+    trusted: bool = False  # whether it is one of cudalab's own
     threads: int | None = None
     runs: int = RUNS
     kind: str = "kernel"
     kernels_dir: Path | None = None
 
     def __post_init__(self) -> None:
-        """Read the header: it is text, and nothing of it is run."""
+        """Read the header, which is only text."""
         self.name = self.label
         self.words: Sequence[str] = (self.label,)
         self.files: Sequence[Path] = (self.path,)
-        if not self.trusted and self.path.stat().st_size > MOST_SOURCE:
-            raise HeaderError(f"{self.label}: more than {MOST_SOURCE >> 20} MiB are no kernel file")
+        if not self.trusted and self.path.stat().st_size > MAX_SOURCE_BYTES:
+            raise HeaderError(
+                f"{self.label}: a kernel file has {MAX_SOURCE_BYTES >> 20} MiB at most"
+            )
         if is_program(self.path.read_text(encoding="utf-8", errors="replace")):
             raise HeaderError(
-                f"{self.label}: a whole program, no kernel file: it has a main function and no "
+                f"{self.label}: a whole program, not a kernel file: it has a main function and no "
                 "header",
                 hint=f"cudalab check {self.lab.name} --program {self.label}",
             )
@@ -284,29 +286,29 @@ class Kernel:
             raise HeaderError(f"{self.label}: the header is nested too deeply") from None
         self.variant: Variant | None = header
         self._stack = ExitStack()
-        self._made: Path | None = None  # the folder with source and cache, for all runs
+        self._built: Path | None = None  # the folder with source and cache that all runs share
 
     def compile(self, cases: Sequence[Case]) -> str:
-        """Compile inside the sandbox; then look at what the libraries ask for."""
+        """Compile inside the sandbox; then inspect what the libraries import."""
         for case in cases:
             try:
                 registry.check_applies(self._variant, self.lab, case)
-            except UsageError as error:  # of ours: whoever asked; of a student's: the header
+            except UsageError as error:  # the caller's mistake, or that of a student's header
                 if self.trusted:
                     raise
                 raise CompileFailure(Why.COMPILE, error.message, error.hint or "") from None
         box = self._stack.enter_context(self.sandbox.box(gpu=not emulated(self.device)))
         self._fill(box)
-        self._made = box.path
-        spec = self._spec(box.path, "compile", cases=_distinct(cases))
+        self._built = box.path
+        spec = self._spec(box.path, "compile", cases=_without_repeats(cases))
         outcome = self._work(box, spec, COMPILE_LIMITS)
-        report = said_in(box.path, "compiled.json")
+        report = read_json(box.path, "compiled.json")
         if report is None:
             self._compile_failed(box.path, outcome)
         assert report is not None
         if emulated(self.device) and not self.trusted:
             for library in report.get("libraries", []):
-                _look_into(Path(library), box.path)
+                _inspect(Path(library), box.path)
         protect(box.path)
         return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
 
@@ -317,31 +319,33 @@ class Kernel:
         limits: Limits,
         *,
         pipe: bool = False,
-        twin: Path | None = None,
+        second: Path | None = None,
     ) -> Attempt:
-        """Run a few times on the input, and once on its twin, in a process of its own."""
-        del pipe  # the host side reads stdin, and that is cudalab's
-        assert self._made is not None, "compile first"
+        """Run a few times on the input and once on `second`, in a process of its own."""
+        del pipe  # the lab's host side reads the input, not the submission
+        assert self._built is not None, "compile first"
         with self.box() as box:
-            given = [shutil.copyfile(path, box.path / "input-0.bin")]
-            if twin is not None:
-                given.append(shutil.copyfile(twin, box.path / "input-1.bin"))
+            inputs = [shutil.copyfile(path, box.path / "input-0.bin")]
+            if second is not None:
+                inputs.append(shutil.copyfile(second, box.path / "input-1.bin"))
             spec = self._spec(
-                self._made,
+                self._built,
                 "cases",
-                cases=[case] * len(given),
-                inputs=[str(one) for one in given],
+                cases=[case] * len(inputs),
+                inputs=[str(one) for one in inputs],
                 runs=[self.runs, 1],
             )
             outcome = self._work(box, spec, limits)
-            report = said_in(box.path, "report-0.json") or said_in(box.path, "failed.json")
+            report = read_json(box.path, "report-0.json") or read_json(box.path, "failed.json")
             attempt = self._attempt_of(box.path, outcome, report, limits)
             if attempt.why is not Why.GRADER:
                 attempt.outcome = replace(outcome, stderr=_TRACEBACK.sub("", outcome.stderr))
-            if twin is not None and not attempt.why:
+            if second is not None and not attempt.why:
                 with suppress(CudalabError):
-                    attempt.twin = read_regular(box.path / "answer-1-0.bin", limits.output_bytes)
-                attempt.twin = attempt.twin or b""
+                    attempt.second_answer = read_regular(
+                        box.path / "answer-1-0.bin", limits.output_bytes
+                    )
+                attempt.second_answer = attempt.second_answer or b""
             return attempt
 
     def start_timing(
@@ -355,10 +359,10 @@ class Kernel:
         stdout: int,
         stderr: IO[bytes],
     ) -> Running:
-        """A worker that computes when it is told to."""
-        assert self._made is not None, "compile first"
+        """Start a worker that computes on command."""
+        assert self._built is not None, "compile first"
         spec = self._spec(
-            self._made, "time", cases=[case] * len(inputs), inputs=[str(p) for p in inputs]
+            self._built, "time", cases=[case] * len(inputs), inputs=[str(p) for p in inputs]
         )
         (box.path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         return self.sandbox.start(
@@ -366,31 +370,31 @@ class Kernel:
         )
 
     def box(self) -> AbstractContextManager[Box]:
-        """A box for one run: it can read what was compiled."""
-        assert self._made is not None, "compile first"
+        """A box for one run, which can read the compiled files."""
+        assert self._built is not None, "compile first"
         return self.sandbox.box(
-            readable=(self._made,), gpu=not emulated(self.device), extra_env=self._environment()
+            readable=(self._built,), gpu=not emulated(self.device), extra_env=self._environment()
         )
 
     def work(
         self, mode: str, limits: Limits, result: str, **rest: Any
     ) -> tuple[dict[str, Any] | None, str]:
-        """Run the worker in another mode, with a cache of its own; `result`, or how it ended."""
-        assert self._made is not None, "compile first"
+        """Run the worker in another mode, with its own cache: the JSON of `result`, or why not."""
+        assert self._built is not None, "compile first"
         with self.box() as box:
             if not self.trusted:
-                shutil.copytree(self._made / "cache", box.path / "cache")
+                shutil.copytree(self._built / "cache", box.path / "cache")
                 box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
                 del box.extra_env[READ_ONLY]
-            outcome = self._work(box, self._spec(self._made, mode, **rest), limits)
-            return said_in(box.path, result), failure(outcome).says
+            outcome = self._work(box, self._spec(self._built, mode, **rest), limits)
+            return read_json(box.path, result), failure(outcome).says
 
     def run_on_source(
         self, command: Sequence[str], limits: Limits, result: str, source: Path | None = None
     ) -> tuple[bytes | None, str]:
-        """Run a command of cudalab's on the file, on the input `source` if there is one.
+        """Run a cudalab command on the kernel file, with the input `source` if there is one.
 
-        The bytes of `result`, or why there are none.
+        Return the bytes of `result`, or the reason why there are none.
         """
         with self.box() as box:
             data = (
@@ -411,9 +415,9 @@ class Kernel:
 
     @property
     def _source(self) -> Path:
-        """The file where runs can read it."""
-        assert self._made is not None, "compile first"
-        return self.path if self.trusted else self._made / "source" / self.path.name
+        """The kernel file, at a place where runs can read it."""
+        assert self._built is not None, "compile first"
+        return self.path if self.trusted else self._built / "source" / self.path.name
 
     def close(self) -> None:
         """Remove the folder."""
@@ -425,7 +429,7 @@ class Kernel:
         return self.variant
 
     def _fill(self, box: Box) -> None:
-        """Copy the file and what may lie beside it; give it the runtime that the grader built."""
+        """Copy the file, the headers beside it and the runtime that the grader has built."""
         if not self.trusted:
             copy_sources([self.path], box.path / "source")
         if emulated(self.device) and not self.trusted:
@@ -438,14 +442,14 @@ class Kernel:
         box.extra_env.update(self._environment(box.path, read_only=False))
 
     def _environment(self, made: Path | None = None, *, read_only: bool = True) -> dict[str, str]:
-        """Our own variants share the user's cache; a submission has one that its runs only read."""
-        found = {"PYTHONPATH": self.sandbox.imports.path()}
+        """Our own variants use the user's cache; a submission has one that its runs only read."""
+        base = {"PYTHONPATH": self.sandbox.imports.path()}
         if self.trusted:
-            return found | {"XDG_CACHE_HOME": str(cache_dir(self.device).parent.parent)}
-        folder = made or self._made
+            return base | {"XDG_CACHE_HOME": str(cache_dir(self.device).parent.parent)}
+        folder = made or self._built
         assert folder is not None, "compile first"
         return (
-            found
+            base
             | {"XDG_CACHE_HOME": str(folder / "cache")}
             | ({READ_ONLY: "1"} if read_only else {})
         )
@@ -471,21 +475,21 @@ class Kernel:
         return self.sandbox.capture(self._command(), box, limits)[0]
 
     def _compile_failed(self, folder: Path, outcome: Outcome) -> None:
-        failed = said_in(folder, "failed.json")
+        failed = read_json(folder, "failed.json")
         if failed is not None and failed.get("error") == "NoDeviceError":
             raise NoDeviceError(str(failed.get("message")), str(failed.get("hint") or "") or None)
         if failed is not None:
             message, hint = str(failed.get("message")), str(failed.get("hint") or "")
             raise CompileFailure(blame(failed), message.replace(str(folder) + "/", ""), hint)
         for library in (folder / "cache" / "cudalab" / "cpu").glob("*.so"):
-            if not library.name.startswith("runtime-"):  # loading it has ended the process
-                _look_into(library, folder)
+            if not library.name.startswith("runtime-"):  # loading it ended the process
+                _inspect(library, folder)
         broken = worker_failure(outcome)
         graders = broken.why is Why.GRADER or broken.why in LIMITS_BROKEN.values()
         raise CompileFailure(
             broken.why if graders else Why.COMPILE,
-            f"compiling did not come to an end: {broken.says or 'nothing was compiled'}",
-            "the compiler was ended: is there an endless template, or a huge array?",
+            f"compiling did not finish: {broken.says or 'nothing was compiled'}",
+            "the compiler was stopped: is there an endless template, or a huge array?",
         )
 
     def _attempt_of(
@@ -509,7 +513,7 @@ class Kernel:
     def _finished(
         self, folder: Path, outcome: Outcome, report: dict[str, Any], limits: Limits
     ) -> Attempt:
-        """A run that came to its end: its answers, and what its guards saw."""
+        """The attempt of a run that finished: its answers, and what its guard zones showed."""
         made = Attempt(outcome)
         try:
             launched = tuple((str(k), tuple(g), tuple(b)) for k, g, b in report["launches"])
@@ -530,12 +534,12 @@ class Kernel:
             made.why, made.says = Why.OVERRUN, "; ".join(map(str, report["overruns"][:3]))
         elif report.get("changed_inputs"):
             names = ", ".join(map(str, report["changed_inputs"]))
-            made.why, made.says = Why.INPUT_CHANGED, f"the input {names} is not what it was"
+            made.why, made.says = Why.INPUT_CHANGED, f"the input {names} was changed"
         return made
 
 
-def said_in(folder: Path, name: str) -> dict[str, Any] | None:
-    """What a worker left in a file; None where it left nothing that can be read."""
+def read_json(folder: Path, name: str) -> dict[str, Any] | None:
+    """The object in a JSON file that a worker wrote; None if there is none."""
     with suppress(CudalabError, ValueError):
         value = json.loads(read_regular(folder / name, 1 << 22))
         return value if isinstance(value, dict) else None
@@ -543,7 +547,7 @@ def said_in(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def _bits(path: Path, limits: Limits) -> Array | None:
-    """What a worker has packed into bytes, if it has."""
+    """Bits that a worker has packed into a file; None if there is none."""
     with suppress(CudalabError):
         packed = np.frombuffer(read_regular(path, limits.output_bytes), np.uint8)
         return np.unpackbits(packed).astype(bool)
@@ -551,12 +555,12 @@ def _bits(path: Path, limits: Limits) -> Array | None:
 
 
 def blame(failed: Mapping[str, Any]) -> Why:
-    """Whose fault it is that nothing was compiled."""
+    """Why nothing was compiled: the grader's fault, or the submission's."""
     return Why.GRADER if failed.get("error") == TOOLCHAIN else Why.COMPILE
 
 
 def protect(folder: Path) -> None:
-    """What was compiled and looked at stays as it is: the runs only read it."""
+    """Make the compiled and inspected files read-only for the runs."""
     for path, folders, files in os.walk(folder):
         for name in (*folders, *files):
             one = Path(path, name)
@@ -570,17 +574,17 @@ def protect(folder: Path) -> None:
 
 
 def copy_sources(files: Iterable[Path], folder: Path) -> None:
-    """Copy what was handed in, and the headers that lie beside it, into a new folder."""
+    """Copy the files that were handed in, and the headers beside them, into a new folder."""
     folder.mkdir()
     for path in files:
         shutil.copyfile(path, folder / path.name)
-        for near in sorted(path.parent.iterdir()):
-            if near.suffix in HEADERS and near.is_file() and not near.is_symlink():
-                shutil.copyfile(near, folder / near.name)
+        for header in sorted(path.parent.iterdir()):
+            if header.suffix in HEADERS and header.is_file() and not header.is_symlink():
+                shutil.copyfile(header, folder / header.name)
 
 
 def copy_runtimes(cache: Path, *, programs: bool = False) -> None:
-    """What cudalab has compiled of its own, so that no box must compile it again."""
+    """Copy cudalab's compiled runtimes, so that no box has to compile them again."""
     from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
 
     folder = cache / "cudalab" / "cpu"
@@ -594,31 +598,31 @@ def copy_runtimes(cache: Path, *, programs: bool = False) -> None:
             shutil.copytree(made, cache / "cudalab" / "programs" / made.name)
 
 
-def _distinct(cases: Sequence[Case]) -> list[Case]:
-    found: list[Case] = []
+def _without_repeats(cases: Sequence[Case]) -> list[Case]:
+    result: list[Case] = []
     for case in cases:
-        if case not in found:
-            found.append(case)
-    return found
+        if case not in result:
+            result.append(case)
+    return result
 
 
-def _look_into(library: Path, box: Path) -> None:
-    """CompileFailure for a library that holds more than kernels."""
+def _inspect(library: Path, box: Path) -> None:
+    """Raise CompileFailure if a library holds more than kernels."""
     inside = library.resolve().is_relative_to(box.resolve())
     try:
-        found = elf.demands(read_regular(library, 64 << 20)) if inside else None
+        demands = elf.demands(read_regular(library, 64 << 20)) if inside else None
     except (CudalabError, ValueError):
-        found = None
-    if found is None:
-        raise CompileFailure(Why.FOREIGN, "what was compiled is no library that can be inspected")
-    foreign = host_code.foreign(found)
+        demands = None
+    if demands is None:
+        raise CompileFailure(Why.FOREIGN, "the compiled library cannot be inspected")
+    foreign = host_code.foreign(demands)
     if foreign:
         raise CompileFailure(
             Why.FOREIGN,
-            f"it uses what no kernel can call on a GPU: {', '.join(foreign[:5])}",
+            f"it uses functions that no kernel can call on a GPU: {', '.join(foreign[:5])}",
             "a kernel file holds __global__ and __device__ functions and constants, nothing else",
         )
-    if max(found.constructors, found.destructors) > host_code.COMPILERS_OWN:
+    if max(demands.constructors, demands.destructors) > host_code.COMPILERS_OWN:
         raise CompileFailure(
             Why.FOREIGN,
             "it has code that runs when the file is loaded or the process ends: a constructor or "
@@ -628,10 +632,10 @@ def _look_into(library: Path, box: Path) -> None:
 
 
 def failure(outcome: Outcome) -> Attempt:
-    """What is wrong with how a run ended; `why` is empty if nothing is."""
+    """The attempt of a run, with the reason if it failed."""
     last = _last_line(outcome)
     if outcome.reason:
-        says = _LIMIT_WORDS[outcome.reason].format(outcome, mib=outcome.peak_bytes / 2**20)
+        says = _LIMIT_MESSAGES[outcome.reason].format(outcome, mib=outcome.peak_bytes / 2**20)
         return Attempt(outcome, why=LIMITS_BROKEN[outcome.reason], says=says)
     if outcome.status is not None and outcome.status < 0:
         try:
@@ -647,7 +651,7 @@ def failure(outcome: Outcome) -> Attempt:
 
 
 def worker_failure(outcome: Outcome) -> Attempt:
-    """How a worker ended that left no report; an exception of its own Python is the grader's."""
+    """The attempt of a worker without a report; a Python exception is the grader's fault."""
     broken = failure(outcome)
     if outcome.status != PYTHON_RAISED:
         return broken
@@ -658,13 +662,13 @@ def _last_line(outcome: Outcome) -> str:
     return (outcome.stderr.strip().splitlines() or [""])[-1]
 
 
-_LIMIT_WORDS = {
-    "time": "ended after {0.seconds:.1f} s",
-    "cpu": "ended after {0.cpu_s:.1f} s of processor time",
-    "memory": "ended at {mib:,.0f} MiB of memory",
-    "processes": "ended at {0.processes:,} processes",
-    "output": "ended: stdout, or a file, grew beyond its limit",
-    "disk": "ended: its files grew beyond their limit",
-    "lost": "the process that watches it was ended",
-    "cancelled": "ended by the grader",
+_LIMIT_MESSAGES = {
+    "time": "stopped after {0.seconds:.1f} s",
+    "cpu": "stopped after {0.cpu_s:.1f} s of processor time",
+    "memory": "stopped at {mib:,.0f} MiB of memory",
+    "processes": "stopped at {0.processes:,} processes",
+    "output": "stopped: stdout or a file grew beyond its limit",
+    "disk": "stopped: its files grew beyond their limit",
+    "lost": "the process that watches it was killed",
+    "cancelled": "stopped by the grader",
 }

@@ -1,18 +1,18 @@
-"""The side of the checker that loads a submitted kernel: runs inside the sandbox.
+"""The part of the checker that loads a submitted kernel. It runs inside the sandbox.
 
-Nothing that this process says makes an answer right: the grader compares the bytes, and it alone
-knows what is expected. What is said here explains: which launches there were, whether a guard zone
-was overrun, what the compiler did not like.
+No report of this process can make an answer right: the grader compares the bytes, and it alone
+knows the right answer. The reports only explain: the launches, the guard zones that were overrun,
+the errors of the compiler.
 
     python -m cudalab.checker.submit.worker SPEC.json
 
-writes into the working directory. In the modes:
+writes into the working directory, depending on the mode:
 
-    compile  compiled.json: the libraries made, or why not
+    compile  compiled.json, with the libraries; or failed.json
     cases    for each input i: answer-i-k.bin for each different answer k, unwritten-i.bin with a
              bit for each element that no run has written, then report-i.json; `launching` before
              the first kernel runs
-    time     answers "ready", then one line for each line of stdin; see `serve`
+    time     replies "ready" on stdout, then to each line of stdin; see `serve`
     bench    rows.json: the submission and the reference, measured in turn by cudalab.bench.measure
 """
 
@@ -55,7 +55,7 @@ TIMED_INPUTS = 3
 
 
 def main() -> int:
-    """Do what the specification says."""
+    """Do the work that the specification describes."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     if spec.get("kernels_dir"):
         source.use_kernels_dir(Path(spec["kernels_dir"]))
@@ -75,10 +75,9 @@ def main() -> int:
 
 
 class LoadsOnce:
-    """A device that loads a kernel once: what it keeps in variables meets the next input.
+    """A device that loads each kernel only once, so its variables survive until the next input.
 
-    A GPU would begin each time with fresh variables, and a kernel that remembers an answer would
-    pass.
+    With fresh variables for each input, as on a GPU, a kernel that remembers an answer would pass.
     """
 
     def __init__(self, device: Device) -> None:
@@ -86,15 +85,15 @@ class LoadsOnce:
         self._modules: dict[tuple[object, ...], Module] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever the device has."""
+        """An attribute of the device."""
         return getattr(self._device, name)
 
     def as_device(self) -> Device:
-        """Itself, as the type it stands for."""
+        """The object itself, typed as a device."""
         return cast("Device", self)
 
     def compile(self, kernel: Source, defines: Mapping[str, str | int], **options: Any) -> Module:
-        """What was compiled for the same before."""
+        """Compile and load, unless the same kernel has been loaded before."""
         key = (kernel.label, kernel.text, tuple(defines.items()), tuple(options.items()))
         if key not in self._modules:
             self._modules[key] = self._device.compile(kernel, defines, **options)
@@ -102,7 +101,7 @@ class LoadsOnce:
 
 
 def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
-    """Compile for each case; a device that loads what it compiled has loaded it now."""
+    """Compile for each case, and write which libraries were loaded."""
     libraries = []
     try:
         for case in spec["cases"]:
@@ -116,7 +115,7 @@ def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> Non
 
 
 def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
-    """Run each input in turn; the report of one is written before the next begins."""
+    """Run each input in turn; each report is written before the next run begins."""
     for number, (case, path) in enumerate(zip(spec["cases"], spec["inputs"], strict=True)):
         try:
             with runner.contract_as_hint(lab, variant):
@@ -130,11 +129,11 @@ def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
 def run_case(
     lab: Lab, variant: Variant, device: Device, case: Case, path: Path, runs: int, number: int
 ) -> Json:
-    """Several runs on garbage; each different answer becomes a file."""
+    """Run several times on garbage, and write each different answer to a file."""
     guarded = GuardedDevice(device)
     inputs = read_inputs(lab, case, path)
     empty = lab.empty_answer(inputs, case)
-    if empty is not None:  # the host side answers, as it does for the user
+    if empty is not None:  # the lab's host side answers, as it does for users
         Path(f"answer-{number}-0.bin").write_bytes(as_bytes(empty))
         return {"answers": 1, "runs": 1, "launches": [], "notes": []}
     step = prepare(lab, variant, guarded, inputs, case)
@@ -162,9 +161,9 @@ def run_case(
 
 
 def compute(device: GuardedDevice, step: Step, runs: int) -> tuple[list[Array], Array]:
-    """The different answers of some runs on garbage, and which elements none of them has written.
+    """The different answers of several runs on garbage, and which elements no run has written.
 
-    A single run cannot tell garbage from what was computed.
+    A single run cannot distinguish garbage from a computed value.
     """
     answers: dict[bytes, Array] = {}
     unwritten = np.full(int(np.prod(step.out.shape)), runs > 1)
@@ -177,21 +176,21 @@ def compute(device: GuardedDevice, step: Step, runs: int) -> tuple[list[Array], 
         answers.setdefault(digest(answer), answer)
     if unwritten.any():
         first = next(iter(answers.values())).reshape(-1)
-        for answer in answers.values():  # the garbage is ours: no difference between the runs
+        for answer in answers.values():  # our garbage does not count as a difference between runs
             answer.reshape(-1)[unwritten] = first[unwritten]
         answers = {digest(answer): answer for answer in answers.values()}
     return list(answers.values()), unwritten
 
 
 def digest(answer: Array) -> bytes:
-    """Stands for the bytes of an answer."""
+    """A hash of the bytes of an answer."""
     return hashlib.blake2b(as_bytes(answer)).digest()
 
 
 def prepare(
     lab: Lab, variant: Variant, guarded: GuardedDevice, inputs: HostInputs, case: Case
 ) -> Step:
-    """Plan the launches on guarded memory, and name what is known of it."""
+    """Plan the launches on guarded memory, and name the inputs and the answer."""
     watch = runner.Stopwatch()
     step = runner.prepare(lab, variant, guarded.as_device(), inputs, case, watch=watch)
     for name, guard in zip(inputs.arrays, guarded.buffers, strict=False):
@@ -201,21 +200,21 @@ def prepare(
 
 
 def read_inputs(lab: Lab, case: Case, path: Path) -> HostInputs:
-    """An input file, in memory."""
+    """Read an input file into memory."""
     with path.open("rb") as file:
         return lab.read(InputStream(file.fileno(), path.name), case).load().copy()
 
 
 def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
-    """Compute when told to, while the grader's own clock runs.
+    """Compute on command, timed by the grader's own clock.
 
-    Lines of stdin: "poison I", "run I" and "answer I FILE" for input I; each is answered by "ok"
-    on stdout when it is done.
+    The commands are lines of stdin: "poison I", "run I" and "answer I FILE" for input I. The reply
+    to each is "ok" on stdout when it is done.
     """
     channel = os.dup(1)
-    os.dup2(2, 1)  # what a kernel prints is no reply
+    os.dup2(2, 1)  # so that no output of a kernel can pass for a reply
 
-    def say(word: str) -> None:
+    def reply(word: str) -> None:
         os.write(channel, f"{word}\n".encode())
 
     steps = []
@@ -223,7 +222,7 @@ def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
         inputs = read_inputs(lab, case, Path(path))
         watch = runner.Stopwatch()
         steps.append(runner.prepare(lab, variant, device, inputs, case, watch=watch))
-    say("ready")
+    reply("ready")
     for line in sys.stdin:
         word, number, *rest = line.split()
         step = steps[int(number)]
@@ -234,7 +233,7 @@ def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
             device.synchronize()
         else:
             Path(rest[0]).write_bytes(as_bytes(np.ascontiguousarray(device.to_host(step.out))))
-        say("ok")
+        reply("ok")
 
 
 class JudgeOfEach(bench.Judge):
@@ -244,28 +243,28 @@ class JudgeOfEach(bench.Judge):
         self._judges: dict[int, bench.Judge] = {}  # by the candidates' ids
 
     def add(self, candidate: bench.Candidate, judge: bench.Judge) -> None:
-        """From now on `judge` is the one that knows the candidate's input."""
+        """Use `judge`, which knows the candidate's input, for the candidate."""
         self._judges[id(candidate)] = judge
 
     def mistake(self, candidate: bench.Candidate) -> str | None:
-        """What is wrong with the candidate's answer, in words."""
+        """A message about what is wrong with the candidate's answer; None if it is right."""
         return self._judges[id(candidate)].mistake(candidate)
 
     def modified(self) -> str | None:
-        """The first input that is no longer what it was; all are restored."""
+        """The first input that has been changed; all inputs are restored."""
         changed = [judge.modified() for judge in dict.fromkeys(self._judges.values())]
         return next(filter(None, changed), None)
 
 
 def measure(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
-    """Submission and reference in one loop: for devices where a kernel file runs no host code.
+    """Measure submission and reference in one loop, where a kernel file runs no host code.
 
-    The inputs come in turn: a kernel that gives an earlier answer again gives a wrong one.
+    The inputs take turns, so a kernel that repeats an earlier answer gives a wrong one.
     """
     case, plan = spec["cases"][0], bench.Plan(spec["seconds"])
     reference = registry.read_header(Path(spec["reference"]), lab, spec["reference_label"])
     size = tuple(spec["size"]) if isinstance(spec["size"], list) else spec["size"]
-    entries: list[tuple[bench.Entry, bench.Entry]] = []  # for each input: the two
+    entries: list[tuple[bench.Entry, bench.Entry]] = []  # a pair for each input
     judges, sampler = JudgeOfEach(), bench.Sampler(device, open_meter(device))
     with tempfile.TemporaryDirectory() as folder:
         for number in range(TIMED_INPUTS):
@@ -274,7 +273,7 @@ def measure(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
             seed = spec["seed"] + number
             data = bench.make_data(lab, case, size, spec["dist"], seed, device, own)
             judge = bench.Judge(lab, data.inputs, case, device, data.buffers)
-            two = []
+            pair = []
             for one in (variant, reference):
                 entry = bench.Entry(bench.Row(one.name, device=device.name))
                 try:
@@ -282,14 +281,14 @@ def measure(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
                     judges.add(entry.candidate, judge)
                 except CudalabError as error:
                     bench.refuse_for(entry.row, error)
-                two.append(entry)
-            entries.append((two[0], two[1]))
-        bench.measure([one for two in entries for one in two], sampler, judges, plan)
+                pair.append(entry)
+            entries.append((pair[0], pair[1]))
+        bench.measure([one for pair in entries for one in pair], sampler, judges, plan)
     write("rows.json", {"rows": [in_one(rows) for rows in zip(*entries, strict=True)]})
 
 
 def in_one(entries: tuple[bench.Entry, ...]) -> Json:
-    """The times on all inputs, or the first failure."""
+    """One entry with the times on all inputs, or with the first failure."""
     refused = (entry.row for entry in entries if entry.row.status is not bench.Status.OK)
     row = next(refused, entries[0].row)
     times = {
@@ -301,7 +300,7 @@ def in_one(entries: tuple[bench.Entry, ...]) -> Json:
 
 
 def described(error: CudalabError) -> Json:
-    """An expected failure, for the grader."""
+    """An expected failure as JSON, for the grader."""
     return {
         "error": type(error).__name__,
         "message": error.message,
@@ -311,7 +310,7 @@ def described(error: CudalabError) -> Json:
 
 
 def write(name: str, value: Json) -> None:
-    """A file that is complete as soon as it has its name."""
+    """Write a JSON file that is complete as soon as it has its name."""
     partial = Path(f".{name}.partial")
     partial.write_text(json.dumps(value), encoding="utf-8")
     partial.rename(name)
