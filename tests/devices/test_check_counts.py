@@ -252,12 +252,3 @@ def test_a_spent_budget_leaves_one_block_of_each_kernel():
 @pytest.mark.parametrize("variant", ["decoupled_lookback", "lookback_prefetch"])
 def test_look_back_with_a_sample_of_blocks(variant):
     assert profiled("scan", variant, 70_000, blocks=3).traces[0].blocks_traced == 3
-
-
-def test_names_of_buffers():
-    with CheckDevice(detect=False, count=True) as device:
-        module = device.compile(source.load(KERNELS / COUNTS, COUNTS), {})
-        buffer = device.to_device(zeros(20))
-        device.name_buffer(buffer, "numbers")
-        device.launch(module["chain"], 2, 32, buffer)
-    assert "numbers" in {access.buffer for access in device.traces[0].accesses}

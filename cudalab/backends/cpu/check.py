@@ -79,7 +79,6 @@ class CheckBuffer(CpuBuffer):
         """Wrap an array."""
         super().__init__(array)
         self.region = region
-        self.given_name: str | None = None
 
 
 class CheckDevice(CpuDevice):
@@ -124,14 +123,6 @@ class CheckDevice(CpuDevice):
         self._checker: ctypes.CDLL | None = None
         self.spent_s = 0.0  # on tracing
         self._launch: _Launch | None = None
-
-    def name_buffer(self, buffer: Buffer, name: str) -> None:
-        """Call the buffer `name` in traces and findings.
-
-        A buffer without a name is called like the kernel's parameter that it is passed for.
-        """
-        if isinstance(buffer, CheckBuffer):
-            buffer.given_name = name
 
     def compile(
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
@@ -232,8 +223,7 @@ class _Launch:
         names = kernel.parameters if len(kernel.parameters) == len(args) else [None] * len(args)
         for name, arg in zip(names, args, strict=True):
             if isinstance(arg, CheckBuffer) and arg.region not in self.buffers:
-                called = arg.given_name or name or "a buffer"
-                self.buffers[arg.region] = (called, arg.dtype.itemsize)
+                self.buffers[arg.region] = (name or "a buffer", arg.dtype.itemsize)
         for variable in self.module.variables:
             self.buffers[variable.region] = (variable.name, 0)
         self.checker = device._load_checker()  # noqa: SLF001 - one part of the device
