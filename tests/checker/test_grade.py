@@ -96,7 +96,7 @@ def test_attacks_and_right_ones_get_their_verdicts(tmp_path, attacks):
     assert code == 0, said
     found = results(tmp_path / "out")
     got = {name: "pass" if found[name][2]["passed"] else "fail" for name in wanted}
-    # What never computes again is only seen when times are taken; and without walls, two read.
+    # What never computes again is only seen when times are taken; and without a sandbox, two read.
     seen_through = {"cheat-only_once"}
     if sandbox.choose("auto").kind != "bwrap":
         seen_through |= {"cheat-network", "cheat-reads_files"}
@@ -158,14 +158,14 @@ def test_what_is_handed_in_again_is_judged_again(tmp_path):
     (folder / "s02.py").write_text(SUM.format(sleep=0))
     code, said = grade(folder, out)
     assert code == 0
-    assert "judged again, for they have changed: s02" in said
+    assert "judged again because they have changed: s02" in said
     after = results(out)
     assert after["s02"][2]["passed"]
     assert {name: row[1] for name, row in after.items()} == {"s00": 1, "s01": 1, "s02": 2}
     assert after["s02"][2]["seed"] == before["s02"][2]["seed"]
 
 
-def test_what_is_gone_before_it_is_judged_is_withdrawn(tmp_path):
+def test_a_submission_may_be_removed_before_it_is_judged(tmp_path):
     folder, out = tmp_path / "class", tmp_path / "out"
     simple(folder, 2)
     with store.Store(out) as kept:
@@ -176,14 +176,14 @@ def test_what_is_gone_before_it_is_judged_is_withdrawn(tmp_path):
     with store.Store(out) as kept:
         kept.add(unpack.entries(folder))
         assert kept.waiting() == ["s00"]
-        assert {row.name: row.state for row in kept.rows()}["s01"] == store.WITHDRAWN
+        assert {row.name: row.state for row in kept.rows()}["s01"] == store.REMOVED
     (tmp_path / "s01.py").rename(folder / "s01.py")
     with store.Store(out) as kept:
         kept.add(unpack.entries(folder))
         assert kept.waiting() == ["s00", "s01"]
 
 
-def test_a_withdrawn_submission_is_no_failure_of_the_grader(tmp_path):
+def test_a_removed_submission_is_no_failure_of_the_grader(tmp_path):
     folder, out = tmp_path / "class", tmp_path / "out"
     simple(folder, 2, sleep=30)
     first = grade(folder, out, "--jobs", "1", "--kill-after", "60", wait=False)
@@ -196,7 +196,7 @@ def test_a_withdrawn_submission_is_no_failure_of_the_grader(tmp_path):
     code, said = grade(folder, out, "--kill-after", "60")
     assert code == 0, said
     assert "1 of 1 judged, 1 passed" in said
-    assert "withdrawn before they were judged: s01" in said
+    assert "removed before they were judged: s01" in said
 
 
 def states(out):
@@ -420,8 +420,8 @@ def test_links_in_a_folder_are_left_out(tmp_path):
 
 
 def test_bombs_are_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(unpack, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(unpack, "MOST_FILES", 50)
+    monkeypatch.setattr(unpack, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(unpack, "MAX_FILES", 50)
     with zipfile.ZipFile(tmp_path / "big.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(50 << 20))
     with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
@@ -549,8 +549,8 @@ def test_equal_bytes_are_found_however_many_have_them(tmp_path):
     assert code == 0, said
     assert "3 pairs (nearly) identical" in said
     with (out / "results.csv").open() as file:
-        twins = {row["name"]: row["similar_to"] for row in csv.DictReader(file)}
-    assert twins == {"a": "b c", "b": "a c", "c": "a b", "d": "", "e": ""}
+        similar_to = {row["name"]: row["similar_to"] for row in csv.DictReader(file)}
+    assert similar_to == {"a": "b c", "b": "a c", "c": "a b", "d": "", "e": ""}
 
 
 def test_what_everybody_was_given_is_no_copy():

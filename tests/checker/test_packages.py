@@ -21,13 +21,13 @@ from pathlib import Path
 from cudalab.checker.sandbox import sandbox
 
 kind, secret = sys.argv[1:]
-walls = sandbox.choose(kind)
+chosen = sandbox.choose(kind)
 look = "import os, json, sys, numpy, pycuda as found; secret = os.access(sys.argv[1], os.R_OK); "
 look += "print(json.dumps([found.__file__, found.WORD, secret]))"
 out = Path(secret).with_name("out")
-with walls.box(extra_env={"PYTHONPATH": walls.imports.path()}) as box:
-    command = [walls.imports.python, "-c", look, secret]
-    done = walls.run(command, box, sandbox.Limits(), stdin=open(os.devnull), stdout=out)
+with chosen.box(extra_env={"PYTHONPATH": chosen.imports.path()}) as box:
+    command = [chosen.imports.python, "-c", look, secret]
+    done = chosen.run(command, box, sandbox.Limits(), stdin=open(os.devnull), stdout=out)
 print(out.read_text() if done.ok else done)
 """
 
@@ -59,7 +59,7 @@ def site(request, tmp_path):
 @pytest.mark.parametrize("kind", sandbox.KINDS)
 def test_a_judged_process_imports_what_the_judge_does(kind, site, tmp_path):
     try:
-        walls = sandbox.choose(kind)
+        chosen = sandbox.choose(kind)
     except NoDeviceError as error:
         pytest.skip(error.message)
     secret = site / "hidden.toml"
@@ -78,7 +78,7 @@ def test_a_judged_process_imports_what_the_judge_does(kind, site, tmp_path):
     where, word, sees_the_graders_files = json.loads(done.stdout)
     assert word == "found"
     assert sees_the_graders_files == (kind == "none")
-    assert Path(where).is_relative_to(site) == (not walls.own_users)
+    assert Path(where).is_relative_to(site) == (not chosen.own_users)
     assert Path(where).is_relative_to(site) or not Path(where).exists()  # the copy is gone
 
 

@@ -1,4 +1,4 @@
-"""The walls and the limits, attacked. Every sandbox that works here is tried."""
+"""Attacks on the sandbox and its limits. Every sandbox that works here is tried."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def working():
 
 
 @pytest.fixture(params=sandbox.KINDS)
-def walls(request):
+def chosen(request):
     try:
         return sandbox.choose(request.param)
     except NoDeviceError as error:
@@ -40,13 +40,13 @@ def walls(request):
 
 
 @pytest.fixture
-def run(walls, tmp_path):
+def run(chosen, tmp_path):
     def go(*command, limits=TIGHT, stdin=subprocess.DEVNULL, **options):
-        with walls.box(**options) as box:
-            return walls.run(list(command), box, limits, stdin=stdin, stdout=tmp_path / "out")
+        with chosen.box(**options) as box:
+            return chosen.run(list(command), box, limits, stdin=stdin, stdout=tmp_path / "out")
 
     go.out = tmp_path / "out"
-    go.walls = walls
+    go.chosen = chosen
     return go
 
 
@@ -159,7 +159,7 @@ def test_fork_bomb(run):
 
 def test_the_system_bounds_processes_without_control_groups_too(run, monkeypatch):
     monkeypatch.setattr(sandbox.Group, "make", lambda *_: None)
-    if os.getuid() == 0 and not run.walls.own_users:
+    if os.getuid() == 0 and not run.chosen.own_users:
         pytest.skip("nothing but a control group bounds what root starts")
     fork = (
         "import os, time\n"
@@ -233,10 +233,10 @@ def test_the_watcher_cannot_be_ended_and_pass(run):
     kill = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nprint('still here')"
     outcome = run(*python(kill))
     # In a space of its own the parent cannot be killed; elsewhere that is no pass.
-    if run.walls.kind == "none":
+    if run.chosen.kind == "none":
         assert outcome.reason == "lost"
         assert not outcome.ok
-    assert outcome.status != 0 or run.walls.kind == "bwrap"
+    assert outcome.status != 0 or run.chosen.kind == "bwrap"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root starts runs as other users")
@@ -257,7 +257,7 @@ def test_two_graders_never_have_the_same_user(monkeypatch, tmp_path):
         theirs = int(other.stdout.readline())
         ours = sandbox.User.claim()
         assert {theirs, ours.uid} == {sandbox.FIRST_UID, sandbox.FIRST_UID + 1}
-        with pytest.raises(OSError, match="taken"):
+        with pytest.raises(OSError, match="in use"):
             sandbox.User.claim()
         other.kill()
     assert sandbox.User.claim().uid == theirs
@@ -272,9 +272,9 @@ def test_the_grader_ending_ends_the_run(tmp_path):
         "import subprocess\n"
         "from pathlib import Path\n"
         "from cudalab.checker.sandbox import sandbox\n"
-        f"walls = sandbox.choose('none')\n"
-        "with walls.box() as box:\n"
-        f"    walls.run(['sleep', {nap!r}], box, sandbox.Limits(seconds=60),\n"
+        f"chosen = sandbox.choose('none')\n"
+        "with chosen.box() as box:\n"
+        f"    chosen.run(['sleep', {nap!r}], box, sandbox.Limits(seconds=60),\n"
         f"              stdin=subprocess.DEVNULL, stdout=Path({str(tmp_path / 'out')!r}))\n"
     )
     root = Path(sandbox.__file__).parents[3]
@@ -313,13 +313,13 @@ def test_environment_is_clean(run, monkeypatch):
     assert b"7c1e" not in run.out.read_bytes()
 
 
-# What only walls keep out ------------------------------------------------------------------------
+# What only bubblewrap keeps out -----------------------------------------------------------------
 
 
 @pytest.fixture
 def inside(run):
-    if run.walls.kind != "bwrap":
-        pytest.skip(f"sandbox {run.walls.kind} promises no walls")
+    if run.chosen.kind != "bwrap":
+        pytest.skip(f"sandbox {run.chosen.kind} does not isolate")
     return run
 
 
@@ -365,8 +365,8 @@ def test_other_processes_are_not_seen(inside):
 
 
 def test_memory_of_the_grader_is_out_of_reach(run):
-    if run.walls.kind == "none":
-        pytest.skip("sandbox none promises no walls")
+    if run.chosen.kind == "none":
+        pytest.skip("sandbox none does not isolate")
     read = f"open('/proc/{os.getpid()}/mem', 'rb').read(1)"
     assert run(*python(read)).status == 1
 
@@ -387,8 +387,8 @@ def test_what_a_submission_leaves_is_read_carefully(tmp_path):
         sandbox.read_regular(tmp_path / "secret", 1)
 
 
-def test_a_box_is_gone_whatever_was_done_to_it(walls):
-    with walls.box() as box:
+def test_a_box_is_gone_whatever_was_done_to_it(chosen):
+    with chosen.box() as box:
         (box.path / "a").mkdir()
         (box.path / "a" / "b").write_text("x")
         (box.path / "a").chmod(0)

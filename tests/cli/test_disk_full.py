@@ -136,8 +136,8 @@ def test_a_submission_is_judged_when_there_is_space_again(cache_in):
 
 @pytest.fixture
 def kernel():
-    walls, path = sandbox.choose("none"), ROOT / "kernels" / "reduce" / "sequential.cu"
-    return Kernel(lab=labs.get("reduce"), path=path, sandbox=walls, device="cpu", label="my.cu")
+    box, path = sandbox.choose("none"), ROOT / "kernels" / "reduce" / "sequential.cu"
+    return Kernel(lab=labs.get("reduce"), path=path, sandbox=box, device="cpu", label="my.cu")
 
 
 def test_what_the_checker_cannot_write_is_its_own_fault(kernel, monkeypatch):

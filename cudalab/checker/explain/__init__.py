@@ -1,1 +1,1 @@
-"""Why an answer is wrong, in words for its author."""
+"""Explains to its author why an answer is wrong."""

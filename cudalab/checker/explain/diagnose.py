@@ -1,7 +1,7 @@
-"""From a wrong answer to a likely cause: where it is wrong, in what pattern, and what to look at.
+"""Derives a likely cause from a wrong answer: where it is wrong, the pattern, and what to look at.
 
-`examine` judges the bytes of an answer. The patterns of the elements stand in patterns.py; here
-are those of the bytes, the places of wrong elements, and how much of its bound a right answer uses.
+`examine` judges the bytes of an answer. Patterns of wrong elements are in patterns.py; this module
+has the patterns of bytes, the places of wrong elements, and how much of its bound an answer uses.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 DIGITS = re.compile(rb"\s*[-+]?\d[-+\d.e\s]*")
 TEXT = re.compile(rb"[\t\n\r\x20-\x7e]+")
 PRINTED = re.compile(rb"([\t\x20-\x7e]{2,}\r?\n)+")  # whole lines
-MOST_PATTERNS = 2  # the first says most; a third only tires
+MAX_PATTERNS = 2  # the first is the most useful; a third would not help
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said about an answer."""
+    """The verdict on an answer, with its explanation."""
 
     right: bool
     _: KW_ONLY
-    lines: tuple[str, ...] = ()  # index, expected, got, count; where
+    lines: tuple[str, ...] = ()  # how many elements are wrong; index, expected and got of a few
     findings: tuple[Finding, ...] = ()
     accuracy: Accuracy | None = None
     wrong: int = 0  # elements
@@ -56,16 +56,16 @@ def examine(
     """Judge the bytes of an answer to the input in `source`."""
     with source.open("rb") as file:
         stream = InputStream(file.fileno(), source.name)
-        announced = lab.read(stream, case)
+        stream_inputs = lab.read(stream, case)
         header = stream.offset
-        inputs = announced.load()
+        inputs = stream_inputs.load()
         header = header if not case.get("text") else 0
     with np.errstate(all="ignore"):
         got, problem = _elements(lab, case, inputs, answer)
         if got is None:
             expected = _expected_bytes(lab, case, inputs)
-            found = bytes_findings(source.read_bytes(), header, answer, expected, case)
-            return Verdict(False, lines=(problem,), findings=tuple(found))
+            findings = bytes_findings(source.read_bytes(), header, answer, expected, case)
+            return Verdict(False, lines=(problem,), findings=tuple(findings))
         mismatches = lab.compare(got, inputs, case)
         accuracy = lab.accuracy(got, inputs, case) if got.size else None
         if mismatches is None:
@@ -95,7 +95,7 @@ def _elements(lab: Lab, case: Case, inputs: HostInputs, answer: bytes) -> tuple[
 
 
 def _expected_bytes(lab: Lab, case: Case, inputs: HostInputs) -> bytes:
-    """The reference's answer as bytes; nothing where there is no single one."""
+    """The reference answer as bytes; none if several answers are right."""
     try:
         empty = lab.empty_answer(inputs, case)
         reference = lab.reference(inputs, case) if empty is None else empty
@@ -111,9 +111,9 @@ def _expected_bytes(lab: Lab, case: Case, inputs: HostInputs) -> bytes:
 def bytes_findings(
     source: bytes, header: int, answer: bytes, expected: bytes, case: Case
 ) -> list[Finding]:
-    """What is wrong with an answer whose length is wrong."""
-    found = _bytes_findings(source, header, answer, expected, np.dtype(case["dtype"]))
-    return list(found)[:MOST_PATTERNS]
+    """The patterns in an answer of the wrong length."""
+    findings = _bytes_findings(source, header, answer, expected, np.dtype(case["dtype"]))
+    return list(findings)[:MAX_PATTERNS]
 
 
 def _bytes_findings(
@@ -151,14 +151,14 @@ def _bytes_findings(
 
 
 def _around(header: bytes, answer: bytes, expected: bytes) -> Iterator[Finding]:
-    """What else is on stdout: the header, text, and whatever surrounds the right answer."""
+    """Findings about a header, text or other bytes around the right answer."""
     if len(expected) >= 4 and expected in answer:
         before, _, after = answer.partition(expected)
         if header and before == header:
             yield Finding(
                 "header repeated",
                 f"the first {len(header)} bytes repeat the input's header; what follows is right",
-                "an answer is the elements alone: do not write n",
+                "an answer consists of the elements only: do not write n",
                 BYTES,
             )
             return
@@ -187,8 +187,8 @@ def _text(answer: bytes) -> Finding:
     return Finding(
         "text on stdout",
         f"stdout holds text: {answer[:60].decode(errors='replace').strip()!r}",
-        "stdout carries the result's bytes and nothing else: fwrite, not printf or print; "
-        "messages go to stderr",
+        "stdout must hold the result's bytes and nothing else: use fwrite, not printf or print; "
+        "messages belong on stderr",
         BYTES,
     )
 
@@ -228,7 +228,7 @@ def _length_findings(answer: bytes, expected: bytes, dtype: np.dtype[Any]) -> It
         yield Finding(
             "too long",
             f"{len(answer):,} bytes instead of {len(expected):,}",
-            "is n rounded up to whole blocks? What pads the last block is no part of the answer",
+            "is n rounded up to whole blocks? The last block's padding is no part of the answer",
             BYTES,
         )
 
@@ -245,7 +245,7 @@ def _wrong(
     accuracy: Accuracy | None,
     launches: Launches,
 ) -> Verdict:
-    """Describe an answer of the right length that is wrong."""
+    """The verdict on a wrong answer of the right length."""
     bounds = lab.bounds(inputs, case)
     flat = got.reshape(-1)
     if bounds is not None:
@@ -282,24 +282,25 @@ def _wrong(
         lines.append(str(accuracy))
     if launches.launched:
         lines.append(f"launched: {launches.words()}")
-    found = _explained(evidence, lab) if len(wrong) else []
+    findings = _patterns(evidence, lab) if len(wrong) else []
     answer = bytes(as_bytes(np.ascontiguousarray(flat[:1024])))
-    if DIGITS.fullmatch(answer):  # text may have just the right length
-        found = [_text(answer)]
-    if not found and not as_a_whole:
-        found = [Finding(f"found by {lab.name}", text, "", "") for text in mismatches.findings[:1]]
+    if DIGITS.fullmatch(answer):  # text may happen to have the right length
+        findings = [_text(answer)]
+    if not findings and not as_a_whole:
+        title = f"found by {lab.name}"
+        findings = [Finding(title, text, "", "") for text in mismatches.findings[:1]]
     return Verdict(
         False,
         lines=tuple(lines),
-        findings=tuple(found[:MOST_PATTERNS]),
+        findings=tuple(findings[:MAX_PATTERNS]),
         accuracy=accuracy,
         wrong=len(wrong),
         total=flat.size,
     )
 
 
-def _explained(evidence: Evidence, lab: Lab) -> list[Finding]:
-    """The patterns. One that stumbles over strange numbers must not cost the verdict."""
+def _patterns(evidence: Evidence, lab: Lab) -> list[Finding]:
+    """The patterns that fit. A rule that fails on strange numbers must not stop the verdict."""
     try:
         return patterns.findings(evidence, lab.teaching.mistakes)
     except (ArithmeticError, ValueError, IndexError, MemoryError) as error:
@@ -307,7 +308,7 @@ def _explained(evidence: Evidence, lab: Lab) -> list[Finding]:
 
 
 def _within(got: Array, expected: Array, allowed: Array) -> Array:
-    """Element by element; what is not finite must agree, unless nothing is promised."""
+    """Whether each element is within its bound; without a bound any value is."""
     near = np.isfinite(expected) & np.isfinite(got) & (np.abs(got - expected) <= allowed)
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     return np.asarray(near | same | ~np.isfinite(allowed))

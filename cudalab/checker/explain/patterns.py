@@ -1,4 +1,4 @@
-"""The patterns of wrong elements, from the most telling to the most general."""
+"""Patterns of wrong elements, from the most specific to the most general."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
 
     Rule = Callable[[Evidence], Iterator[Finding]]
 
-FEW = 3  # wrong elements that still form no pattern
-HALF, BFLOAT = 2.0**-10, 2.0**-7  # relative errors of numbers with 11 and with 8 digits
+FEW = 3  # so few wrong elements form no pattern
+HALF, BFLOAT = 2.0**-10, 2.0**-7  # relative errors of numbers with 11 and with 8 bits
 
 
 def findings(evidence: Evidence, mistakes: Rule) -> list[Finding]:
     """The patterns that fit, best first; `mistakes` are those of the lab."""
     rules: list[Rule] = [_untouched, mistakes, *_GENERAL]
-    found: list[Finding] = []
+    result: list[Finding] = []
     for rule in rules:
         for one in rule(evidence):
-            seen = [other.pattern for other in found]
-            # What was never written is no number either; that says nothing more.
+            seen = [other.pattern for other in result]
+            # Elements that were never written are NaN too; that adds nothing.
             known = "not all written" in seen and one.pattern == "NaN or infinity"
             if one.pattern not in seen and not known:
-                found.append(one)
+                result.append(one)
             if one.pattern == "never written":
-                return found  # nothing else can be said about it
-    return found
+                return result  # no other pattern means anything
+    return result
 
 
 # Any lab -----------------------------------------------------------------------------------------
 
 
 def _untouched(e: Evidence) -> Iterator[Finding]:
-    """Elements that hold what the memory was filled with."""
+    """Elements that still hold the garbage that the memory was filled with."""
     unwritten = e.launches.unwritten
     if unwritten is None or len(unwritten) < e.got.size:
         return
@@ -67,7 +67,7 @@ def _untouched(e: Evidence) -> Iterator[Finding]:
     yield Finding(
         "not all written",
         f"{count:,} elements were never written{place}",
-        "no thread has these elements: is the grid ceil(n / block), and does the last block "
+        "no thread handles these elements: is the grid ceil(n / block), and does the last block "
         "handle its part?",
         SANITIZE,
     )
@@ -91,7 +91,7 @@ def _not_finite(e: Evidence) -> Iterator[Finding]:
     if len(bad):
         yield Finding(
             "NaN or infinity",
-            f"{len(bad):,} elements are no numbers, the first is [{bad[0]:,}]",
+            f"{len(bad):,} elements are NaN or infinite, the first is [{bad[0]:,}]",
             "memory that was never written was read: the checker fills it with NaN. Check the "
             "bounds of every load, and that shared memory is written before it is read",
             SANITIZE,
@@ -117,12 +117,12 @@ def _rounding(e: Evidence) -> Iterator[Finding]:
         yield Finding(
             "too few digits",
             f"right in two digits: the relative error is up to {worst:.1e}",
-            "bfloat16 on the way: it has 8 digits, float32 has 24",
+            "bfloat16 on the way: it has 8 significant bits, float32 has 24",
         )
 
 
 def _positions(e: Evidence) -> Iterator[Finding]:
-    """Where the wrong elements are, if that is a pattern."""
+    """Patterns in the positions of the wrong elements."""
     n, wrong = e.got.size, e.wrong
     if n <= 1 or len(wrong) == n:
         return
@@ -144,7 +144,7 @@ def _positions(e: Evidence) -> Iterator[Finding]:
 
 
 def _ranges(e: Evidence) -> Iterator[Finding]:
-    """A part of the answer that is wrong as a whole, and begins or ends where a block does."""
+    """A contiguous wrong part that begins or ends at a block's edge."""
     n, first, last = e.got.size, int(e.wrong[0]), int(e.wrong[-1])
     if len(e.wrong) < 0.8 * (last - first + 1):
         return
@@ -163,7 +163,7 @@ def _ranges(e: Evidence) -> Iterator[Finding]:
                 "the last partial block",
                 f"wrong from [{first:,}] on: the last block has only {n - first:,} of {block:,} "
                 "elements",
-                "n is no multiple of the block: guard loads and stores with if (i < n), but not "
+                "n is not a multiple of the block: guard loads and stores with if (i < n), but not "
                 "the __syncthreads()",
                 SANITIZE,
             )
@@ -171,21 +171,21 @@ def _ranges(e: Evidence) -> Iterator[Finding]:
             yield Finding(
                 f"from {first} on",
                 f"right up to [{first - 1:,}], wrong from [{first:,}] to the end",
-                "what limits the work to so few elements: the grid, a shared array, a level of "
+                "what limits the work to the first elements: the grid, a shared array, a level of "
                 "the recursion?",
                 SANITIZE,
             )
     elif first == 0 and last < n - 1 and any((last + 1) % b == 0 for b in blocks):
         yield Finding(
             f"up to {last}",
-            f"wrong up to [{last:,}], right behind it",
+            f"wrong up to [{last:,}], right after it",
             "does the first block do something that the others do not?",
             SANITIZE,
         )
 
 
 def _strides(e: Evidence) -> Iterator[Finding]:
-    """All wrong elements have the same place in groups of 2, 4, ... elements."""
+    """Wrong elements at the same position in each group of 2, 4, ... elements."""
     for period in sorted({2, 4, 8, 16, *BLOCKS, *block_sizes(e)}):
         places = np.unique(e.wrong % period)
         if len(places) > max(1, period // 8) or e.got.size < 2 * period:
@@ -217,7 +217,7 @@ def _stride_cause(period: int, place: int, e: Evidence) -> str:
         )
     if period == 32:
         return f"the {edge} lane of each warp: the mask or the distance of a warp operation"
-    return "some lanes do other work than the rest: the stride of the loop, or a vector load's part"
+    return "some lanes do different work: the stride of the loop, or part of a vector load"
 
 
 def _matrix_positions(e: Evidence) -> Iterator[Finding]:
@@ -231,7 +231,7 @@ def _matrix_positions(e: Evidence) -> Iterator[Finding]:
                 "the last partial tile",
                 f"only elements beyond row {edge_rows:,} or column {edge_cols:,} are wrong: the "
                 f"tiles of {tile} that are not whole",
-                "the matrix is no multiple of the tile: load 0 for what is outside, store only "
+                "the matrix is not a multiple of the tile: load 0 for what is outside, store only "
                 "what is inside, and let every thread reach __syncthreads()",
                 "cudalab explain matmul",
             )

@@ -1,4 +1,4 @@
-"""A class's submissions: each judged on its own, in any order, once, and whatever the others do."""
+"""Judges the submissions of a class: each one once, in any order, independently of the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cudalab import labs
 from cudalab.checker import cases, judge
 from cudalab.checker.grading import similar, unpack
-from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import Command, Kernel
 from cudalab.checker.verdicts import ANY_DEVICE, Status
@@ -43,34 +43,34 @@ HEADER = "// /// cudalab"
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """All that is needed to judge one submission, here or on another machine."""
+    """Everything needed to judge one submission, here or on another machine."""
 
     lab: str
     name: str
     kind: str  # auto, kernel, program or command
-    command: str  # of kind command: the words, run in the submission's folder
-    file: str  # within the submission; empty: found
-    given: Case
-    judging: JudgingOptions  # with the seed that all submissions share
+    command: str  # for kind command: run in the submission's folder
+    file: str  # within the submission; empty: to be detected
+    options: Case
+    judging: JudgingOptions  # including the seed that all submissions share
     speed: cases.Speed | None
-    payload: tuple[str, bytes] | None = None  # file name and bytes, where paths mean nothing
-    tests_text: str | None = None  # of the instructor's file, where paths mean nothing
+    payload: tuple[str, bytes] | None = None  # file name and bytes, for another machine
+    tests_text: str | None = None  # the instructor's file, for another machine
 
 
 @dataclass
 class Turns:
-    """Checks run together, but what takes times runs alone."""
+    """Lets checks run together, but timing alone."""
 
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _together: int = 0
     _alone: bool = False
-    _asking: int = 0
+    _waiting: int = 0
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Beside others, but not beside one that is alone, nor ahead of one that asks for it."""
+        """Run together with others, but not while a check runs alone or waits to do so."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._alone and not self._asking)
+            self._changed.wait_for(lambda: not self._alone and not self._waiting)
             self._together += 1
         try:
             yield
@@ -81,11 +81,11 @@ class Turns:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Beside nobody."""
+        """Run alone."""
         with self._changed:
-            self._asking += 1
+            self._waiting += 1
             self._changed.wait_for(lambda: not self._alone and not self._together)
-            self._asking -= 1
+            self._waiting -= 1
             self._alone = True
         try:
             yield
@@ -96,15 +96,15 @@ class Turns:
 
 
 def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Report, frozenset[int]]:
-    """Judge one submission; what cannot be judged in it is a verdict, too."""
+    """Judge one submission. A submission that cannot be judged gets a report as well."""
     lab = labs.get(task.lab)
-    walls = sandbox.choose(task.judging.sandbox)
+    sandbox = sandboxes.choose(task.judging.sandbox)
     with tempfile.TemporaryDirectory(prefix="cudalab-grade-") as name:
         folder = Path(name)
         try:
-            placed = unpack.place(unpack.Entry(task.name, path), folder)
-            prints = fingerprints(placed)
-            submission = find(lab, task, placed, walls)
+            source_folder = unpack.place(unpack.Entry(task.name, path), folder)
+            prints = fingerprints(source_folder)
+            submission = submission_in(lab, task, source_folder, sandbox)
             plan = _plan(lab, task, submission, folder)
         except (unpack.BadSubmissionError, HeaderError) as error:
             return refuse(task, error)
@@ -112,25 +112,25 @@ def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Repor
         if turns is not None:
             settings = replace(settings, together=turns.together, alone=turns.alone)
         try:
-            report = judge.check(lab, submission, plan, walls, settings)
-        except UsageError as error:  # such as a header that names no case of the lab
+            report = judge.check(lab, submission, plan, sandbox, settings)
+        except UsageError as error:  # such as a header with a case that the lab lacks
             return refuse(task, error)[0], prints
     report.submission = task.name
     return report, prints
 
 
 def refuse(task: Task, error: CudalabError) -> tuple[Report, frozenset[int]]:
-    """The result of a submission in which there is nothing to judge."""
-    walls = sandbox.choose(task.judging.sandbox)
+    """The result of a submission that contains nothing to judge."""
+    sandbox = sandboxes.choose(task.judging.sandbox)
     settings = task.judging.settings()
     report = judge.refused(
-        task.lab, task.name, task.kind, task.judging.device, walls, settings.seed, error
+        task.lab, task.name, task.kind, task.judging.device, sandbox, settings.seed, error
     )
     return report, frozenset()
 
 
-def find(lab: Lab, task: Task, folder: Path, walls: sandbox.Sandbox) -> Submission:
-    """What there is to judge in a folder. BadSubmissionError when there is nothing."""
+def submission_in(lab: Lab, task: Task, folder: Path, sandbox: sandboxes.Sandbox) -> Submission:
+    """The submission in a folder. BadSubmissionError if there is none."""
     kind, files = task.kind, [folder / task.file] if task.file else sorted(folder.glob("*.cu"))
     if task.file and not files[0].is_file():
         raise unpack.BadSubmissionError(f"there is no file {task.file}")
@@ -141,7 +141,7 @@ def find(lab: Lab, task: Task, folder: Path, walls: sandbox.Sandbox) -> Submissi
     if kind == "command":
         return Command(
             shlex.split(task.command) or _python(folder, task.file),
-            walls,
+            sandbox,
             name=task.name,
             folder=folder,
             files=tuple(unpack.sources(folder)),
@@ -158,17 +158,19 @@ def find(lab: Lab, task: Task, folder: Path, walls: sandbox.Sandbox) -> Submissi
         kernels = [path for path in files if _has_header(path)] or files
         if len(kernels) > 1:
             names = ", ".join(path.name for path in kernels)
-            raise unpack.BadSubmissionError(f"which one is it? {names}", "--file names it")
+            raise unpack.BadSubmissionError(
+                f"several kernel files: {names}", "--file names the one to judge"
+            )
         label = kernels[0].name
         return Kernel(
             lab=lab,
             path=kernels[0],
-            sandbox=walls,
+            sandbox=sandbox,
             device=device,
             label=label,
             threads=task.judging.threads,
         )
-    return Program(files, walls, task.name, device_for(device))
+    return Program(files, sandbox, task.name, device_for(device))
 
 
 def _kind(files: list[Path]) -> str:
@@ -192,42 +194,42 @@ def _python(folder: Path, file: str) -> list[str]:
 
 
 def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:
-    given = cases.case_for(lab, task.given, submission.variant)
+    options = cases.case_for(lab, task.options, submission.variant)
     if task.judging.tests:
         path = task.judging.tests
         if task.tests_text is not None and not path.is_file():  # another machine
             path = folder / "tests.toml"
             path.write_text(task.tests_text, encoding="utf-8")
-        plan = cases.load(path, lab, given)
+        plan = cases.load(path, lab, options)
     else:
-        plan = cases.public(lab, given, submission.variant, quick=task.judging.quick)
+        plan = cases.public(lab, options, submission.variant, quick=task.judging.quick)
     if submission.variant is not None:
-        registry.check_applies(submission.variant, lab, lab.complete(given))
+        registry.check_applies(submission.variant, lab, lab.complete(options))
     plan = cases.strict(plan) if task.judging.strict else plan
     return replace(plan, speed=task.speed or plan.speed)
 
 
 def fingerprints(folder: Path) -> frozenset[int]:
-    """Of all that a person wrote in there."""
+    """The fingerprints of all source files in a folder."""
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in unpack.sources(folder)]
     return similar.fingerprints("\n".join(texts))
 
 
 def skeleton_prints(lab: str) -> frozenset[int]:
-    """Of the file that `cudalab new` writes."""
+    """The fingerprints of the file that `cudalab new` writes."""
     from cudalab.checker.submit.skeleton import skeleton  # noqa: PLC0415 - for this alone
 
     return similar.fingerprints(skeleton(labs.get(lab), "my.cu"))
 
 
-def given_prints(lab: str) -> list[frozenset[int]]:
-    """Of what everybody has: the variants, and the file that `cudalab new` writes."""
+def public_prints(lab: str) -> list[frozenset[int]]:
+    """Fingerprints of public code: the variants, and the file that `cudalab new` writes."""
     texts = [path.read_text(encoding="utf-8") for path in source.kernels_dir().rglob("*.cu*")]
     return [*map(similar.fingerprints, texts), skeleton_prints(lab)]
 
 
 def run(store: Store, entries: dict[str, Entry], task: Task, jobs: int, progress: Progress) -> None:
-    """Judge all that is waiting, `jobs` at a time; each result is stored at once."""
+    """Judge all waiting submissions, `jobs` at a time; store each result at once."""
     waiting = store.waiting()
     total, done = len(entries), len(entries) - len(waiting)
     turns = Turns() if not task.judging.no_time and jobs > 1 else None
@@ -248,15 +250,15 @@ def run(store: Store, entries: dict[str, Entry], task: Task, jobs: int, progress
                     done += 1
                     progress(name, done, total)
         except BaseException:
-            sandbox.end_all(running)
+            sandboxes.end_all(running)
             raise
 
 
 def take(store: Store, name: str, result: Callable[[], tuple[Report, frozenset[int]]]) -> None:
-    """Store a result; whatever went wrong with one submission is that one's problem."""
+    """Store a result. A failure is stored for its submission and does not stop the others."""
     try:
         report, prints = result()
-    except Exception as error:  # noqa: BLE001 - the batch goes on, and the next call tries again
+    except Exception as error:  # noqa: BLE001 - the batch continues, and the next call tries again
         store.fail(name, "".join(traceback.format_exception_only(error)).strip())
         return
     broken = [stage for stage in report.stages if stage.status is Status.BROKEN]

@@ -1,7 +1,8 @@
-"""The same tasks on several machines: Dask hands them out, this process alone keeps the results.
+"""Grading on several machines: Dask distributes the tasks, this process stores the results.
 
-A worker that dies gives its tasks to another one; a submission cannot make it die, for it runs in
-a sandbox there as well. Workers need cudalab, and may have their own GPUs, one check at a time.
+The tasks of a worker that dies go to another one; a submission cannot kill its worker, because it
+runs in a sandbox there as well. Workers need cudalab, and may have GPUs, each for one check at a
+time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     Result = Callable[[], tuple[Report, frozenset[int]]]
 
-TRIES = 5  # of a task whose worker is lost again and again
+TRIES = 5  # for a task that keeps losing its worker
 CONNECT_S = 20
 LOCAL = "local"
 
@@ -39,7 +40,7 @@ def run(
     scheduler: str,
     progress: batch.Progress,
 ) -> None:
-    """Judge all that is waiting on the cluster of `scheduler`, or "local:N" processes here."""
+    """Judge all waiting submissions on the cluster `scheduler`; "local:N" is N processes here."""
     waiting = store.waiting()
     total, done = len(entries), len(entries) - len(waiting)
     progress("", done, total)
@@ -52,7 +53,7 @@ def run(
 
 @contextmanager
 def connected(scheduler: str) -> Iterator[Any]:
-    """A client of a cluster; one of processes here ends with the block."""
+    """A client of a cluster; a cluster of local processes ends with the block."""
     try:
         from distributed import Client, LocalCluster  # noqa: PLC0415 - an extra
     except ImportError:
@@ -84,13 +85,13 @@ def connected(scheduler: str) -> Iterator[Any]:
 def _results(
     client: Any, store: Store, entries: dict[str, Entry], task: batch.Task, waiting: list[str]
 ) -> Iterator[tuple[str, Result]]:
-    """Each submission's result as it comes; what was lost again and again is one, too."""
+    """Each submission's result as it arrives; a task that kept losing its worker is a failure."""
     from distributed import as_completed  # noqa: PLC0415 - as above
 
     names: dict[str, str] = {}
     tries = dict.fromkeys(waiting, 0)
 
-    def hand_out(name: str) -> Any:
+    def submit(name: str) -> Any:
         tries[name] += 1
         store.begin(name)
         one = replace(task, name=name, payload=packed(entries[name]))
@@ -101,34 +102,34 @@ def _results(
     results = as_completed([])
     for name in waiting:
         try:
-            results.add(hand_out(name))
+            results.add(submit(name))
         except unpack.BadSubmissionError as error:
             yield name, partial(batch.refuse, replace(task, name=name), error)
     for future in results:
         name = names.pop(future.key)
         lost = future.status == "error" and type(future.exception()).__name__ == "KilledWorker"
         if lost and tries[name] < TRIES:
-            results.add(hand_out(name))
+            results.add(submit(name))
         else:
             yield name, future.result
 
 
 def packed(entry: Entry) -> tuple[str, bytes]:
-    """A submission as one file: folders become an archive."""
+    """A submission as one file; a folder becomes an archive."""
     if not entry.path.is_dir():
-        if entry.path.is_symlink() or entry.path.stat().st_size > unpack.MOST_BYTES:
-            return entry.path.name, b""  # refused there, as it is here
+        if entry.path.is_symlink() or entry.path.stat().st_size > unpack.MAX_BYTES:
+            return entry.path.name, b""  # the worker refuses it
         return entry.path.name, entry.path.read_bytes()
     with tempfile.TemporaryDirectory() as name:
-        placed = unpack.place(entry, Path(name))
-        held = io.BytesIO()
-        with tarfile.open(fileobj=held, mode="w") as archive:
-            archive.add(placed, arcname=".")
-        return f"{entry.path.name}.tar", held.getvalue()
+        source_folder = unpack.place(entry, Path(name))
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as archive:
+            archive.add(source_folder, arcname=".")
+        return f"{entry.path.name}.tar", buffer.getvalue()
 
 
 def judge_packed(task: batch.Task) -> tuple[Report, frozenset[int]]:
-    """On a worker: unpack, judge."""
+    """Unpack and judge a submission, on a worker."""
     assert task.payload is not None
     file_name, data = task.payload
     with tempfile.TemporaryDirectory(prefix="cudalab-grade-") as name:

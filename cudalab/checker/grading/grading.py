@@ -1,4 +1,4 @@
-"""`cudalab grade`: the store, the tasks and the summary, put together."""
+"""`cudalab grade`: judges a class with the store, the tasks and the summary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cudalab import __version__
 from cudalab.checker import cases, outputs
 from cudalab.checker.grading import batch, store, summary, unpack
-from cudalab.checker.sandbox import sandbox
+from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.errors import ExitCode, UsageError
 from cudalab.labs import registry
 
@@ -41,58 +41,64 @@ def grade(
     out: Path,
     options: GradeOptions,
     judging: JudgingOptions,
-    given: dict[str, Any],
+    lab_options: dict[str, Any],
 ) -> int:
-    """Judge what is waiting, then write the summary. 0 when all have been judged."""
+    """Judge the waiting submissions, then write the summary. 0 if all have been judged."""
     from cudalab.output import terminal  # noqa: PLC0415 - rich takes its time
     from cudalab.system.machine import usable_cores  # noqa: PLC0415 - loads NumPy
 
     entries = {entry.name: entry for entry in unpack.entries(submissions)}
     if not entries:
-        raise UsageError(f"{submissions}: no submissions in there")
+        raise UsageError(f"{submissions} contains no submissions")
     if out.resolve().is_relative_to(submissions.resolve()):
         raise UsageError(
             f"--out {out} lies in {submissions}: the next call would take it for a submission",
             hint="name a folder beside the submissions",
         )
-    walls = sandbox.choose(judging.sandbox)  # one that does not work is an error now, not later
-    with store.Store(out) as kept:
-        task = _task(lab, options, judging, given, kept)
-        changed = kept.add(entries.values())
+    sandbox = sandboxes.choose(judging.sandbox)  # reports now if it does not work here
+    with store.Store(out) as results:
+        task = _task(lab, options, judging, lab_options, results)
+        changed = results.add(entries.values())
         with terminal.BenchProgress() as progress:
-            progress.begin(f"grading {lab.name}: {len(entries)} submissions, sandbox {walls.kind}")
+            progress.begin(
+                f"grading {lab.name}: {len(entries)} submissions, sandbox {sandbox.kind}"
+            )
 
-            def tell(name: str, done: int, total: int) -> None:
+            def show_progress(name: str, done: int, total: int) -> None:
                 progress.update(done / total, f"{done} of {total} {name}")
 
             if options.scheduler:
                 from cudalab.checker.grading import cluster  # noqa: PLC0415 - an extra
 
-                cluster.run(kept, entries, task, options.scheduler, tell)
+                cluster.run(results, entries, task, options.scheduler, show_progress)
             else:
-                batch.run(kept, entries, task, options.jobs or usable_cores(), tell)
-        return _sum_up(lab, kept, out, walls, changed)
+                batch.run(results, entries, task, options.jobs or usable_cores(), show_progress)
+        return _sum_up(lab, results, out, sandbox, changed)
 
 
 def _task(
-    lab: Lab, options: GradeOptions, judging: JudgingOptions, given: dict[str, Any], kept: Store
+    lab: Lab,
+    options: GradeOptions,
+    judging: JudgingOptions,
+    lab_options: dict[str, Any],
+    results: Store,
 ) -> batch.Task:
-    """What is the same for all. The seed is that of the first call, so all have the same inputs."""
-    judging.limits()  # a size that is none is an error now, and not in every submission
+    """The task, without a name. All submissions have the first call's seed, so the same inputs."""
+    judging.limits()  # reports a malformed size now, not once per submission
     text = None
-    if judging.tests:  # the instructor's mistakes are found now, and not in every submission
-        cases.load(judging.tests, lab, given)
+    if judging.tests:  # reports the instructor's mistakes now, not once per submission
+        cases.load(judging.tests, lab, lab_options)
         text = judging.tests.read_text(encoding="utf-8")
     if judging.reference:
         registry.find(lab, judging.reference)
     speed = None
     if judging.reference or judging.speed_points is not None:
         speed = cases.Speed(judging.speed_points or 0.0, reference=judging.reference)
-    settings = kept.settle(
+    settings = results.settle(
         {
             "version": __version__,
             "lab": lab.name,
-            "given": given,
+            "given": lab_options,
             "kind": options.kind,
             "command": options.command,
             "file": options.file,
@@ -113,7 +119,7 @@ def _task(
         kind=options.kind,
         command=options.command,
         file=options.file,
-        given=given,
+        options=lab_options,
         judging=replace(
             judging,
             seed=settings["seed"],
@@ -125,34 +131,35 @@ def _task(
 
 
 def _sum_up(
-    lab: Lab, kept: Store, out: Path, walls: sandbox.Sandbox, changed: Sequence[str]
+    lab: Lab, results: Store, out: Path, sandbox: sandboxes.Sandbox, changed: Sequence[str]
 ) -> int:
     from cudalab.output import terminal  # noqa: PLC0415 - as above
 
-    rows = list(kept.rows())
-    found = summary.reports(rows)
-    given, untouched = batch.given_prints(lab.name), batch.skeleton_prints(lab.name)
-    pairs = summary.similar_pairs(rows, found, given, untouched)
-    outputs.save(out / "results.csv", summary.table(rows, found, pairs))
-    outputs.save(out / "summary.html", summary.page(f"{lab.name}: results", rows, found, pairs))
+    rows = list(results.rows())
+    reports = summary.judged(rows)
+    public, untouched = batch.public_prints(lab.name), batch.skeleton_prints(lab.name)
+    pairs = summary.similar_pairs(rows, reports, public, untouched)
+    outputs.save(out / "results.csv", summary.table(rows, reports, pairs))
+    outputs.save(out / "summary.html", summary.page(f"{lab.name}: results", rows, reports, pairs))
     folder = out / "reports"
     folder.mkdir(exist_ok=True)
-    for name, report in found.items():
+    for name, report in reports.items():
         safe = re.sub(r"[^\w.-]", "_", name)
         outputs.save(folder / f"{safe}.json", json.dumps(report.json(), indent=1) + "\n")
-    left = [row for row in rows if row.state not in (store.DONE, store.WITHDRAWN)]
-    withdrawn = [row.name for row in rows if row.state == store.WITHDRAWN]
-    here = len(rows) - len(withdrawn)
-    passed = sum(report.passed for report in found.values())
-    said = [
-        f"{len(found)} of {here} judged, {passed} passed; {len(pairs)} pairs (nearly) identical",
+    unjudged = [row for row in rows if row.state not in (store.DONE, store.REMOVED)]
+    removed = [row.name for row in rows if row.state == store.REMOVED]
+    remaining = len(rows) - len(removed)
+    passed = sum(report.passed for report in reports.values())
+    judged = f"{len(reports)} of {remaining} judged, {passed} passed"
+    lines = [
+        f"{judged}; {len(pairs)} pairs (nearly) identical",
         f"{out / 'summary.html'}, {out / 'results.csv'}",
-        f"sandbox {walls.kind}: {walls.words}",
+        f"sandbox {sandbox.kind}: {sandbox.words}",
     ]
     if changed:
-        said.append(f"judged again, for they have changed: {', '.join(changed)}")
-    if withdrawn:
-        said.append(f"withdrawn before they were judged: {', '.join(withdrawn)}")
-    said += [f"not judged: {row.name}: {row.problem}" for row in left[:10]]
-    terminal.lines(said)
-    return ExitCode.ERROR if left else ExitCode.OK
+        lines.append(f"judged again because they have changed: {', '.join(changed)}")
+    if removed:
+        lines.append(f"removed before they were judged: {', '.join(removed)}")
+    lines += [f"not judged: {row.name}: {row.problem}" for row in unjudged[:10]]
+    terminal.lines(lines)
+    return ExitCode.ERROR if unjudged else ExitCode.OK

@@ -1,9 +1,9 @@
 """Identical and near-identical submissions: digests, and fingerprints that survive renaming.
 
-Winnowing (Schleimer, Wilkerson, Aiken 2003): of the hashes of all runs of RUN tokens, the least of
-each WINDOW is kept, so any common part of RUN + WINDOW - 1 tokens leaves a common fingerprint.
-Names are all one token and comments are none. What many submissions share, or the lab's own files
-hold, is no sign of copying.
+Winnowing (Schleimer, Wilkerson, Aiken 2003): every RUN consecutive tokens are hashed, and the
+smallest hash of each WINDOW is a fingerprint, so that any common part of RUN + WINDOW - 1 tokens
+leaves a common fingerprint. All names are the same token, and comments are ignored. Code that many
+submissions share, or that the lab's own files contain, is no sign of copying.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 RUN, WINDOW = 12, 8
-ALIKE = 0.75  # of the fingerprints of the smaller one
-LEAST = 8  # fingerprints, below which everything is alike
-COMMON = 0.5  # of all submissions: a part that so many have was given to them
-_COMMENT = re.compile(  # of C++ and of Python
+MIN_SHARE = 0.75  # of the smaller submission's fingerprints
+MIN_FINGERPRINTS = 8  # with fewer, everything looks alike
+COMMON = 0.5  # code that more than this part of the class has was handed out
+_COMMENT = re.compile(  # in C++ and in Python
     r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?!include|define|if|pragma)[^\n]*", re.DOTALL | re.MULTILINE
 )
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|<<<|>>>|[^\s\w]")
@@ -37,7 +37,7 @@ _WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions and the part of the smaller one's fingerprints that both have."""
+    """Two submissions, and the part of the smaller one's fingerprints that they share."""
 
     one: str
     two: str
@@ -45,20 +45,20 @@ class Pair:
 
 
 def tokens(text: str) -> list[str]:
-    """The code without comments; every name of the author's is N, every number 0."""
-    found = []
+    """The code without comments; each of the author's names becomes N, each number 0."""
+    result = []
     for token in _TOKEN.findall(_COMMENT.sub(" ", text)):
         if token[0].isdigit():
-            found.append("0")
+            result.append("0")
         elif token[0].isalpha() or token[0] == "_":
-            found.append(token if token in _WORDS else "N")
+            result.append(token if token in _WORDS else "N")
         else:
-            found.append(token)
-    return found
+            result.append(token)
+    return result
 
 
 def fingerprints(text: str) -> frozenset[int]:
-    """Hashes of runs of tokens, one at least of each window."""
+    """Hashes of consecutive tokens, at least one from each window."""
     words = tokens(text)
     hashes = [
         int.from_bytes(
@@ -78,23 +78,23 @@ def identical(digests: Mapping[str, str]) -> list[Pair]:
     ]
 
 
-def pairs(prints: Mapping[str, frozenset[int]], given: Iterable[frozenset[int]]) -> list[Pair]:
-    """The submissions that are nearly identical, most alike first."""
-    known: set[int] = set().union(*given)
+def pairs(prints: Mapping[str, frozenset[int]], public: Iterable[frozenset[int]]) -> list[Pair]:
+    """Pairs of nearly identical submissions, most similar first; `public` is known to all."""
+    known: set[int] = set().union(*public)
     counts: dict[int, int] = {}
     for marks in prints.values():
         for mark in marks:
             counts[mark] = counts.get(mark, 0) + 1
-    many = max(COMMON * len(prints), 3)
+    max_count = max(COMMON * len(prints), 3)
     own = {
-        name: {mark for mark in marks if mark not in known and counts[mark] <= many}
+        name: {mark for mark in marks if mark not in known and counts[mark] <= max_count}
         for name, marks in prints.items()
     }
-    found = []
+    result = []
     for one, two in combinations(sorted(own), 2):
-        least = min(len(own[one]), len(own[two]))
-        if least >= LEAST:
-            share = len(own[one] & own[two]) / least
-            if share >= ALIKE:
-                found.append(Pair(one, two, share))
-    return sorted(found, key=lambda pair: (-pair.share, pair.one, pair.two))
+        smaller = min(len(own[one]), len(own[two]))
+        if smaller >= MIN_FINGERPRINTS:
+            share = len(own[one] & own[two]) / smaller
+            if share >= MIN_SHARE:
+                result.append(Pair(one, two, share))
+    return sorted(result, key=lambda pair: (-pair.share, pair.one, pair.two))

@@ -1,4 +1,4 @@
-"""The results of a class in SQLite: what is done stays done, whenever the grader ends."""
+"""The results of a class in SQLite. A stored result survives the end of the grader at any time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cudalab.checker.verdicts import Report
 
 WAITING, RUNNING, DONE, BROKEN = "waiting", "running", "done", "broken"
-WITHDRAWN = "withdrawn"  # gone before it was judged
-FORMAT = 2  # of the database
+REMOVED = "withdrawn"  # by the student, before it was judged
+FORMAT = 2  # version of the database
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS submissions (
@@ -55,10 +55,10 @@ class Row:
 
 
 class Store:
-    """The database of a folder of results. One grader at a time."""
+    """The database in a folder of results, open to one grader at a time."""
 
     def __init__(self, folder: Path) -> None:
-        """Open or begin it. CudalabError when another grader is at work in there."""
+        """Open or create it. CudalabError if another grader uses the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -66,7 +66,7 @@ class Store:
         except BlockingIOError:
             os.close(self._lock)
             raise CudalabError(
-                f"another `cudalab grade` is at work in {folder}", hint="wait for it to end"
+                f"another `cudalab grade` is using {folder}", hint="wait for it to end"
             ) from None
         self._db = sqlite3.connect(folder / "results.sqlite", isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -81,10 +81,10 @@ class Store:
         os.close(self._lock)
 
     def settle(self, settings: dict[str, object]) -> dict[str, Any]:
-        """Keep the settings of the first call; later ones must have the same, but for the seed."""
+        """Store the first call's settings; later calls must have the same, except for the seed."""
         settings = {"format": FORMAT, **settings}
-        kept = dict(self._db.execute("SELECT name, value FROM settings").fetchall())
-        if not kept:
+        rows = dict(self._db.execute("SELECT name, value FROM settings").fetchall())
+        if not rows:
             with self._db:
                 self._db.execute("BEGIN")
                 for name, value in settings.items():
@@ -92,18 +92,18 @@ class Store:
                         "INSERT INTO settings VALUES (?, ?)", (name, json.dumps(value))
                     )
             return settings
-        found = {name: json.loads(value) for name, value in kept.items()}
+        stored = {name: json.loads(value) for name, value in rows.items()}
         for name, value in settings.items():
-            if name != "seed" and found.get(name) != json.loads(json.dumps(value)):
+            if name != "seed" and stored.get(name) != json.loads(json.dumps(value)):
                 raise UsageError(
                     f"these results were begun with other settings: {name} was "
-                    f"{found.get(name)!r}, is {value!r}",
+                    f"{stored.get(name)!r}, is {value!r}",
                     hint="use another --out, or the settings of the first call",
                 )
-        return found
+        return stored
 
     def add(self, entries: Iterable[Entry]) -> list[str]:
-        """Let wait what is new, was cut off or has changed; the names of what was judged before."""
+        """Queue what is new, unfinished or changed; the names of changed ones judged before."""
         now = {entry.name: (entry, unpack.digest(entry.path)) for entry in entries}
         changed = []
         with self._db:
@@ -116,7 +116,7 @@ class Store:
                 self._db.execute(
                     "UPDATE submissions SET state = ?, digest = ?, report = NULL, prints = NULL"
                     " WHERE name = ?",
-                    (WAITING if entry else WITHDRAWN, new_digest, name),
+                    (WAITING if entry else REMOVED, new_digest, name),
                 )
                 if state == DONE:
                     changed.append(name)
@@ -128,21 +128,21 @@ class Store:
         return changed
 
     def waiting(self) -> list[str]:
-        """The names of what is still to be judged."""
+        """The names of the submissions still to be judged."""
         rows = self._db.execute(
             "SELECT name FROM submissions WHERE state = ? ORDER BY name", (WAITING,)
         )
         return [name for (name,) in rows]
 
     def begin(self, name: str) -> None:
-        """Its judging has begun."""
+        """Note that its judging has begun."""
         self._db.execute(
             "UPDATE submissions SET state = ?, attempts = attempts + 1, started = ? WHERE name = ?",
             (RUNNING, time.time(), name),
         )
 
     def finish(self, name: str, report: Report, prints: Iterable[int]) -> None:
-        """It has been judged: one transaction, so it is there in full or not at all."""
+        """Store its report in one transaction: completely or not at all."""
         changed = self._db.execute(
             "UPDATE submissions SET state = ?, finished = ?, report = ?, prints = ?, problem = NULL"
             " WHERE name = ? AND state != ?",
@@ -152,14 +152,14 @@ class Store:
             raise AssertionError(f"{name} was judged twice")
 
     def fail(self, name: str, problem: str) -> None:
-        """The grader itself failed at it; the next call tries again."""
+        """Note that the grader itself failed; the next call tries again."""
         self._db.execute(
             "UPDATE submissions SET state = ?, finished = ?, problem = ? WHERE name = ?",
             (BROKEN, time.time(), problem, name),
         )
 
     def rows(self) -> Iterator[Row]:
-        """All of them, by name."""
+        """The results of all submissions, by name."""
         query = (
             "SELECT name, path, state, attempts, report, prints, problem "
             "FROM submissions ORDER BY name"

@@ -1,4 +1,4 @@
-"""A class's results as a table (CSV) and as a page with plots (HTML). No printing here."""
+"""A class's results as a table (CSV) and as a page with charts (HTML). No printing here."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ BINS = 10
 WIDTH, BAR_HEIGHT, ROW_HEIGHT = 640, 140, 22
 
 
-def reports(rows: Iterable[Row]) -> dict[str, Report]:
-    """The reports of those that were judged."""
+def judged(rows: Iterable[Row]) -> dict[str, Report]:
+    """The reports of the judged submissions, by name."""
     return {row.name: row.report for row in rows if row.state == DONE and row.report is not None}
 
 
 def similar_pairs(
     rows: Sequence[Row],
-    found: dict[str, Report],
-    given: Iterable[frozenset[int]],
+    reports: dict[str, Report],
+    public: Iterable[frozenset[int]],
     untouched: frozenset[int],
 ) -> list[Pair]:
     """Submissions with the same bytes, then near-identical ones.
 
-    `given` are the fingerprints of what everybody has, `untouched` those of an empty kernel file:
-    whoever has written nothing has copied nothing.
+    `public` are the fingerprints of code that everybody has, `untouched` those of an empty kernel
+    file: a student who has written nothing has copied nothing.
     """
     prints = {row.name: row.prints for row in rows}
-    digests = {name: report.digest for name, report in found.items() if report.digest}
+    digests = {name: report.digest for name, report in reports.items() if report.digest}
     same = similar.identical({n: d for n, d in digests.items() if prints[n] != untouched})
-    told = {(pair.one, pair.two) for pair in same}
-    near = similar.pairs({name: marks for name, marks in prints.items() if marks}, given)
-    return same + [pair for pair in near if (pair.one, pair.two) not in told]
+    known = {(pair.one, pair.two) for pair in same}
+    near = similar.pairs({name: marks for name, marks in prints.items() if marks}, public)
+    return same + [pair for pair in near if (pair.one, pair.two) not in known]
 
 
-def table(rows: Sequence[Row], found: dict[str, Report], pairs: Sequence[Pair]) -> str:
-    """CSV, a line a submission."""
+def table(rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair]) -> str:
+    """CSV with one line for each submission."""
     alike: dict[str, list[str]] = {}
     for pair in pairs:
         alike.setdefault(pair.one, []).append(pair.two)
         alike.setdefault(pair.two, []).append(pair.one)
-    held = io.StringIO()
-    writer = csv.DictWriter(held, COLUMNS, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         line: dict[str, object] = {"name": _cell(row.name), "state": row.state}
         line |= {"attempts": row.attempts, "similar_to": _cell(" ".join(alike.get(row.name, [])))}
-        if row.name in found:
-            line |= _cells(found[row.name])
+        if row.name in reports:
+            line |= _cells(reports[row.name])
         writer.writerow(line)
-    return held.getvalue()
+    return text.getvalue()
 
 
 def _cells(report: Report) -> dict[str, object]:
@@ -92,12 +92,12 @@ def _cells(report: Report) -> dict[str, object]:
 
 
 def _cell(text: str) -> str:
-    """A spreadsheet takes a cell that begins like this for a formula."""
+    """The text of a cell, quoted if a spreadsheet would take it for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 def first_failure(report: Report) -> tuple[str, str]:
-    """Why the first test or stage failed, and the pattern of it."""
+    """Why the first failed test or stage failed, and the pattern in its answer."""
     for test in report.tests:
         if test.status is Status.FAILED:
             return str(test.why), test.clues[0].pattern if test.clues else ""
@@ -107,27 +107,29 @@ def first_failure(report: Report) -> tuple[str, str]:
     return "", ""
 
 
-def page(title: str, rows: Sequence[Row], found: dict[str, Report], pairs: Sequence[Pair]) -> str:
-    """A page that needs no other file."""
-    shares = [report.share for report in found.values()]
-    failures = Counter(pattern or why for why, pattern in map(first_failure, found.values()) if why)
-    ratios = [report.speed.ratio for report in found.values() if report.speed]
-    passed = sum(report.passed for report in found.values())
-    left = [row for row in rows if row.state != DONE]
+def page(title: str, rows: Sequence[Row], reports: dict[str, Report], pairs: Sequence[Pair]) -> str:
+    """The HTML page, which needs no other file."""
+    shares = [report.share for report in reports.values()]
+    failures = Counter(
+        pattern or why for why, pattern in map(first_failure, reports.values()) if why
+    )
+    ratios = [report.speed.ratio for report in reports.values() if report.speed]
+    passed = sum(report.passed for report in reports.values())
+    unjudged = [row for row in rows if row.state != DONE]
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{len(found)} of {len(rows)} judged, {passed} passed.</p>",
+        f"<p>{len(reports)} of {len(rows)} judged, {passed} passed.</p>",
     ]
-    if any(report.sandbox == "none" for report in found.values()):
+    if any(report.sandbox == "none" for report in reports.values()):
         parts.append('<p class="bad">NO SANDBOX: submissions ran as the grader\'s own user.</p>')
-    if left:
+    if unjudged:
         parts.append("<h2>Not judged</h2>")
         parts.append(_table(("name", "state", "problem"), [
-            (row.name, row.state, row.problem or "") for row in left
+            (row.name, row.state, row.problem or "") for row in unjudged
         ]))  # fmt: skip
     parts += ["<h2>Points</h2>", _histogram(shares)]
-    parts += ["<h2>What went wrong first</h2>", _bars(failures.most_common(15), len(found))]
-    parts += ["<h2>Tests</h2>", _bars(_test_rates(found), 100, " %")]
+    parts += ["<h2>What went wrong first</h2>", _bars(failures.most_common(15), len(reports))]
+    parts += ["<h2>Tests</h2>", _bars(_test_rates(reports), 100, " %")]
     if ratios:
         parts += ["<h2>Times the reference's time</h2>", _ratio_histogram(ratios)]
     parts.append("<h2>Identical or nearly so</h2>")
@@ -137,24 +139,24 @@ def page(title: str, rows: Sequence[Row], found: dict[str, Report], pairs: Seque
         parts.append("<p>A sign, not a proof: look at both.</p>")
     else:
         parts.append("<p>None.</p>")
-    parts += ["<h2>Submissions</h2>", _submissions(found)]
+    parts += ["<h2>Submissions</h2>", _submissions(reports)]
     return _PAGE.format(title=escape(title), body="\n".join(parts))
 
 
-def _test_rates(found: dict[str, Report]) -> list[tuple[str, int]]:
-    """Which part of the class passes each test."""
+def _test_rates(reports: dict[str, Report]) -> list[tuple[str, int]]:
+    """The percentage of the class that passes each test."""
     passed: Counter[str] = Counter()
     ran: Counter[str] = Counter()
-    for report in found.values():
+    for report in reports.values():
         for test in report.tests:
             ran[test.name] += 1
             passed[test.name] += test.status is Status.PASSED
     return [(name, round(100 * passed[name] / count)) for name, count in ran.items()]
 
 
-def _submissions(found: dict[str, Report]) -> str:
+def _submissions(reports: dict[str, Report]) -> str:
     lines = []
-    for name, report in found.items():
+    for name, report in reports.items():
         why, pattern = first_failure(report)
         speed = f"{report.speed.ratio:.2f}" if report.speed else ""
         texts = (f"{report.points:g} of {report.max_points:g}", why, pattern, speed)
@@ -187,7 +189,7 @@ def _details(report: Report) -> list[str]:
 
 
 def _histogram(shares: Sequence[float]) -> str:
-    """How many got which part of the points."""
+    """A histogram of the earned parts of the points."""
     counts = [0] * (BINS + 1)
     for share in shares:
         counts[int(share * BINS)] += 1
@@ -205,11 +207,11 @@ def _ratio_histogram(ratios: Sequence[float]) -> str:
 
 
 def _columns(labels: Sequence[str], counts: Sequence[int]) -> str:
-    """A drawing of columns with their numbers above."""
-    step, most = WIDTH / len(labels), max(*counts, 1)
+    """A column chart with the number above each column."""
+    step, tallest = WIDTH / len(labels), max(*counts, 1)
     shapes = []
     for i, (label, count) in enumerate(zip(labels, counts, strict=True)):
-        height = BAR_HEIGHT * count / most
+        height = BAR_HEIGHT * count / tallest
         x, y = i * step, BAR_HEIGHT - height + 18
         shapes.append(
             f'<rect x="{x + 3:.1f}" y="{y:.1f}" width="{step - 6:.1f}" height="{height:.1f}"/>'
@@ -219,13 +221,13 @@ def _columns(labels: Sequence[str], counts: Sequence[int]) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {BAR_HEIGHT + 44}">{"".join(shapes)}</svg>'
 
 
-def _bars(rows: Sequence[tuple[str, int]], most: int, unit: str = "") -> str:
-    """A drawing of bars with their names on the left."""
+def _bars(rows: Sequence[tuple[str, int]], longest: int, unit: str = "") -> str:
+    """A bar chart with the names on the left."""
     if not rows:
         return "<p>Nothing.</p>"
     shapes = []
     for i, (label, count) in enumerate(rows):
-        y, width = i * ROW_HEIGHT, (WIDTH - 330) * count / max(most, 1)
+        y, width = i * ROW_HEIGHT, (WIDTH - 330) * count / max(longest, 1)
         shapes.append(
             f'<text class="left" x="270" y="{y + 15}">{escape(label)}</text>'
             f'<rect x="280" y="{y + 4}" width="{width:.1f}" height="14"/>'

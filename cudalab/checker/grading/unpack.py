@@ -1,4 +1,4 @@
-"""Submissions as they come: files, folders, archives; opened as if each wanted to do harm."""
+"""Opens submissions, which are files, folders or archives. None of them is trusted."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cudalab.errors import CudalabError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_BYTES = 64 << 20  # unpacked
-MOST_FILES = 2000
+MAX_BYTES = 64 << 20  # of an unpacked submission
+MAX_FILES = 2000
 PIECE = 1 << 20
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 ENDINGS = (".zip", *TAR_ENDINGS)
@@ -29,7 +29,7 @@ IGNORED = {"__MACOSX", "__pycache__", ".git", ".DS_Store"}
 
 
 class BadSubmissionError(CudalabError):
-    """There is nothing in it that could be judged, or nothing that may be opened."""
+    """A submission contains nothing to judge, or cannot be opened safely."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,18 @@ class Entry:
 def entries(folder: Path) -> list[Entry]:
     """All submissions: each file, folder or archive that is not hidden."""
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder", hint="cudalab grade SUBMISSIONS/ --lab LAB …")
+        raise UsageError(f"{folder} is not a folder", hint="cudalab grade SUBMISSIONS/ --lab LAB …")
     paths = [
         path
         for path in sorted(folder.iterdir())
         if not path.name.startswith(".") and path.name not in IGNORED
     ]
-    taken = Counter(name for path in paths for name in {_stem(path), _text(path)})
-    return [Entry(_stem(path) if taken[_stem(path)] == 1 else _text(path), path) for path in paths]
+    uses = Counter(name for path in paths for name in {_stem(path), _text(path)})
+    return [Entry(_stem(path) if uses[_stem(path)] == 1 else _text(path), path) for path in paths]
 
 
 def _stem(path: Path) -> str:
-    """The name without the ending that says how it was handed in."""
+    """The name without the file ending."""
     name = _text(path)
     for ending in (*ENDINGS, ".cu", ".py"):
         if path.is_file() and name.lower().endswith(ending):
@@ -63,25 +63,25 @@ def _stem(path: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    """The full name; what is no text has one, too."""
+    """The full name as text; other bytes are escaped."""
     return path.name.encode(errors="backslashreplace").decode()
 
 
 def digest(path: Path) -> str:
-    """Of a submission as it was handed in: another one when anything in it has changed."""
-    found = hashlib.blake2b(digest_size=16)
+    """A hash of a submission as it was handed in; it changes with any file."""
+    state = hashlib.blake2b(digest_size=16)
     for one in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if one.is_symlink() or not one.is_file():
             continue
-        with suppress(OSError), one.open("rb") as file:  # judging says what cannot be read
-            found.update(b"%b\0%d\0" % (os.fsencode(one.relative_to(path)), one.stat().st_size))
+        with suppress(OSError), one.open("rb") as file:  # judging reports unreadable files
+            state.update(b"%b\0%d\0" % (os.fsencode(one.relative_to(path)), one.stat().st_size))
             while piece := file.read(PIECE):
-                found.update(piece)
-    return found.hexdigest()
+                state.update(piece)
+    return state.hexdigest()
 
 
 def place(entry: Entry, folder: Path) -> Path:
-    """Copy or unpack a submission into an empty folder; where its files are."""
+    """Copy or unpack a submission into an empty folder; return where its files are."""
     name = entry.path.name.lower()
     if entry.path.is_symlink():
         raise BadSubmissionError(f"{entry.path.name} is a link")
@@ -97,7 +97,7 @@ def place(entry: Entry, folder: Path) -> Path:
 
 
 def _inner(folder: Path) -> Path:
-    """Archives often hold a single folder."""
+    """The folder that holds the files: archives often consist of a single folder."""
     inside = [path for path in folder.iterdir() if path.name not in IGNORED]
     while len(inside) == 1 and inside[0].is_dir():
         folder = inside[0]
@@ -150,35 +150,35 @@ def _untar(path: Path, folder: Path) -> None:
 
 
 class _Budget:
-    """What an archive may still take. What it says about its own sizes is not believed."""
+    """The space that a submission may still use, whatever sizes its archive claims."""
 
     def __init__(self) -> None:
-        self.bytes, self.files = MOST_BYTES, MOST_FILES
+        self.bytes, self.files = MAX_BYTES, MAX_FILES
 
     def target(self, folder: Path, name: str) -> Path:
-        """Where a member goes: below the folder, or nowhere."""
+        """The path for a member. BadSubmissionError if that is outside the folder."""
         self.files -= 1
         if self.files < 0:
-            raise BadSubmissionError(f"more than {MOST_FILES:,} files")
+            raise BadSubmissionError(f"more than {MAX_FILES:,} files")
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or parts[0] == "/" or ".." in parts or re.match(r"[A-Za-z]:", parts[0]):
-            raise BadSubmissionError(f"it wants to write outside of its folder: {name!r}")
+            raise BadSubmissionError(f"it would write outside its folder: {name!r}")
         target = folder.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
         return target
 
     def copy(self, source: IO[bytes], target: Path) -> None:
-        """Copy what the budget allows."""
+        """Copy as much as the budget allows."""
         with target.open("xb") as out:
             while piece := source.read(PIECE):
                 self.bytes -= len(piece)
                 if self.bytes < 0:
-                    raise BadSubmissionError(f"more than {MOST_BYTES >> 20} MiB when unpacked")
+                    raise BadSubmissionError(f"more than {MAX_BYTES >> 20} MiB when unpacked")
                 out.write(piece)
 
 
 def sources(folder: Path) -> Iterator[Path]:
-    """The files that a person wrote, for comparing them."""
+    """The source files, for comparing submissions."""
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".cu", ".cuh", ".h", ".cpp", ".c", ".py") and path.is_file():
             yield path

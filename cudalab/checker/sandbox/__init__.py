@@ -1,1 +1,1 @@
-"""Running what nobody trusts."""
+"""Runs untrusted code."""

@@ -1,9 +1,9 @@
-"""The Python packages that the judge has, for the processes that are judged.
+"""Makes the judge's Python packages available to the processes that are judged.
 
-Those have another home, a clean environment and perhaps another user. What the judge imports from
-`pip install --user`, from PYTHONPATH or from a home that is closed to others would be missing. So
-the packages that cudalab needs, and nothing that lies beside them, come along: their folders are on
-the process's import path, and what its user cannot read is copied to where he can.
+A judged process has another home, a clean environment and perhaps another user. It would lack what
+the judge imports from `pip install --user`, from PYTHONPATH or from a home that others cannot read.
+So the folders of the packages that cudalab needs, and nothing else, are put on its import path;
+packages that its user cannot read are copied to where the user can.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[3]
-# What pyproject.toml asks for: always, for a GPU, and for a machine without a compiler.
+# The requirements in pyproject.toml: always, and for a GPU or a machine without a compiler.
 REQUIRED = ("click", "numpy", "rich")
 EXTRA = ("pycuda", "nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-cuda-runtime", "ziglang")
 _NAME = re.compile(r"[\w.-]+")
@@ -34,41 +34,41 @@ _NAME = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True)
 class Package:
-    """What one distribution, or one module without metadata, has put into a folder of packages."""
+    """The files of one distribution, or of one module without metadata, in a packages folder."""
 
     folder: Path
     files: tuple[str, ...]  # relative to the folder
 
     def tops(self) -> list[Path]:
-        """Its files and folders right below the folder."""
+        """Its files and folders at the top level of the packages folder."""
         return [self.folder / name for name in dict.fromkeys(f.split("/")[0] for f in self.files)]
 
 
 @cache
 def needed() -> tuple[Package, ...]:
-    """The packages that cudalab imports, and those that they import."""
-    found: dict[str, Package | None] = {}
+    """The packages that cudalab imports, and their dependencies."""
+    packages: dict[str, Package | None] = {}
     names = [*REQUIRED, *EXTRA]
-    for name in names:  # grows while it is walked
+    for name in names:  # grows during the loop
         key = re.sub(r"[-_.]+", "_", name).lower()
-        if key in found:
+        if key in packages:
             continue
         try:
             distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:
-            found[key] = _module(key)
+            packages[key] = _module(key)
             continue
-        found[key] = _package(distribution) or _module(key)
+        packages[key] = _package(distribution) or _module(key)
         names += [
             match[0]
             for line in distribution.requires or ()
             if "extra ==" not in line and (match := _NAME.match(line))
         ]
-    return tuple(package for package in found.values() if package)
+    return tuple(package for package in packages.values() if package)
 
 
 def _package(distribution: metadata.Distribution) -> Package | None:
-    """What its installer has written down; None where it has not, as on Debian."""
+    """The package by its installer's record; None if there is none, as on Debian."""
     record = distribution.read_text("RECORD") or ""
     files = [line.rsplit(",", 2)[0].strip('"') for line in record.splitlines()]
     inside = tuple(file for file in files if file and not file.startswith(("..", "/")))
@@ -77,7 +77,7 @@ def _package(distribution: metadata.Distribution) -> Package | None:
 
 
 def _module(name: str) -> Package | None:
-    """A module as it is found when it is imported."""
+    """A module, located as by an import; None if it is built in or missing."""
     with suppress(ImportError, ValueError):
         spec = util.find_spec(name)
         if spec is None or spec.origin in (None, "built-in", "frozen"):
@@ -91,10 +91,10 @@ def _module(name: str) -> Package | None:
 
 
 def folders() -> list[Path]:
-    """Where they are, but for the folders that this Python looks into by itself."""
+    """The folders of the packages, except those on this Python's default path."""
     own = {Path(folder).resolve() for folder in site.getsitepackages()}
-    found = dict.fromkeys(package.folder for package in needed())
-    return [folder for folder in found if folder.resolve() not in own]
+    result = dict.fromkeys(package.folder for package in needed())
+    return [folder for folder in result if folder.resolve() not in own]
 
 
 @dataclass(frozen=True)
@@ -104,28 +104,28 @@ class Imports:
     python: str = sys.executable
     root: Path = PACKAGE_ROOT  # cudalab itself, and in a checkout its kernels
     packages: tuple[Path, ...] = ()  # folders
-    files: tuple[Path, ...] = ()  # and folders: what is needed of all these, and nothing beside
+    files: tuple[Path, ...] = ()  # and folders: all that a process needs of the above
 
     def path(self) -> str:
-        """As PYTHONPATH takes it."""
+        """The value of PYTHONPATH."""
         return ":".join(map(str, dict.fromkeys((self.root, *self.packages))))
 
     def seen(self, path: Path) -> Path:
-        """A file of cudalab's own, as the process sees it."""
+        """The path at which the process sees one of cudalab's own files."""
         with suppress(ValueError):
             return self.root / path.resolve().relative_to(PACKAGE_ROOT)
         return path
 
 
 def as_they_are() -> Imports:
-    """For a process that can read what the judge can."""
+    """The imports of a process that can read everything that the judge can."""
     tops = tuple(top for package in needed() for top in package.tops())
     return Imports(packages=tuple(folders()), files=(*_own_folders(PACKAGE_ROOT), *tops))
 
 
 @cache
 def for_others() -> Imports:
-    """For a user who has nothing to do with the judge's: what he cannot read is copied."""
+    """The imports of an unrelated user: packages that the user cannot read are copied."""
     python = sys.executable
     own = {Path(folder).resolve() for folder in site.getsitepackages()}
     if not open_to_all(Path(python)):
@@ -150,12 +150,12 @@ def for_others() -> Imports:
 
 
 def _own_folders(root: Path) -> list[Path]:
-    """Of cudalab itself; the kernels are beside it in a repository, not where it is installed."""
+    """The folders of cudalab; in a repository, the kernels are in a folder beside it."""
     return [root / name for name in ("cudalab", "kernels") if (root / name).is_dir()]
 
 
 def _copies() -> Path:
-    """A folder that all may read; it is gone when the judge ends."""
+    """A new folder that all users can read, removed when the judge ends."""
     folder = Path(tempfile.mkdtemp(prefix="cudalab-packages-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     folder.chmod(0o755)
@@ -181,14 +181,14 @@ def _files_below(root: Path, name: str) -> Iterator[str]:
 
 
 def _is_open(package: Package) -> bool:
-    """Whether any user can import it. (What an installer has written has one mode.)"""
+    """Whether any user can import it. (An installer gives all files the same mode.)"""
     return all(open_to_all(top) for top in package.tops() if top.exists())
 
 
 def open_to_all(path: Path) -> bool:
-    """Whether any user can read it, by the name that it is given and by its own."""
+    """Whether any user can read a file, by the given path and by the resolved one."""
     real = path.resolve()
     above = (*path.absolute().parents, *real.parents)
     mode = path.stat().st_mode
-    wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-    return mode & wanted == wanted and all(one.stat().st_mode & stat.S_IXOTH for one in above)
+    bits = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+    return mode & bits == bits and all(one.stat().st_mode & stat.S_IXOTH for one in above)

@@ -1,12 +1,12 @@
-"""Where untrusted code runs: what it can see, what it may use, and its certain end.
+"""Runs untrusted code in isolation, within limits, and makes sure that it ends.
 
-Three kinds, the best that works here:
+There are three kinds of sandbox; the best one that works on a machine is used:
 
-    bwrap   bubblewrap: own file system, processes, users and network; only what is bound is there
-    user    root only: a user of its own for each run, who owns nothing but the box
-    none    the grader's own user: limits and an end, but no walls
+    bwrap   bubblewrap: own file system, processes, users and network; it sees only what is bound
+    user    for root: a separate user for each run, who owns nothing but the box
+    none    the grader's own user: limits and a certain end, but no isolation
 
-Every run is watched by watch.py, which also ends it.
+watch.py watches every run and ends it.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
 WATCH = Path(__file__).with_name("watch.py")
 KINDS = ("bwrap", "user", "none")
-FIRST_UID, NUM_UIDS = 61_000, 2_000  # users of runs; none of them exists anywhere else
-USERS = Path("/run/cudalab-users")  # a lock for each, where only root can make files
-GRACE_S = 60.0  # from a run's time limit until its watcher must have said something
+FIRST_UID, NUM_UIDS = 61_000, 2_000  # user ids for runs, used for nothing else
+USERS = Path("/run/cudalab-users")  # a lock for each user; only root can create files there
+GRACE_S = 60.0  # after a run's time limit, until its watcher must have reported
 PROBE_S = 10.0
-LOOK_S = 0.1  # have the runs that are to end ended?
+POLL_S = 0.1  # between looks whether cancelled runs have ended
 GROUP_S = 20.0  # until the processes of a group must be gone
 MiB = 1 << 20
 
-# What programs need of a system, where it is there. Not /etc: names, keys and secrets live there.
+# The parts of the system that programs need. Most of /etc is left out: it has names and secrets.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt")
 _ETC = (
     "ld.so.cache",
@@ -61,15 +61,15 @@ _ETC = (
     "nvidia",
     "OpenCL",
 )
-# Bubblewrap's own words for walls that do not stand. (No such program is the submission's fault.)
-_NOT_BUILT = re.compile(r"bwrap: (?!execvp )")
-_BOX = re.compile(r"/[^\s:'\"]*/cudalab-box-\w+/(source/)?")  # a submission's files lie in there
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX")
+# Bubblewrap's message if the sandbox fails. (A missing program is the submission's fault.)
+_SETUP_FAILED = re.compile(r"bwrap: (?!execvp )")
+_BOX = re.compile(r"/[^\s:'\"]*/cudalab-box-\w+/(source/)?")  # contains a submission's files
+_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may use."""
+    """The limits of one run."""
 
     seconds: float = 10.0
     _: KW_ONLY
@@ -82,7 +82,7 @@ class Limits:
     open_files: int = 512
 
     def rlimits(self) -> dict[str, int]:
-        """Those that the kernel itself holds, for each process."""
+        """The limits that the kernel enforces for each process."""
         return {
             "RLIMIT_CORE": 0,
             "RLIMIT_CPU": int(self.cpu_seconds) + 2,
@@ -95,44 +95,44 @@ class Limits:
 class Outcome:
     """How a run ended."""
 
-    status: int | None  # the exit status; a signal is negative; None: it was ended
+    status: int | None  # the exit status; negative for a signal; None: it was killed
     _: KW_ONLY
-    reason: str = ""  # the limit it broke: time, cpu, memory, processes, disk, output; "lost"
+    reason: str = ""  # the exceeded limit: time, cpu, memory, processes, disk, output; "lost"
     seconds: float = 0.0
     cpu_s: float = 0.0
     peak_bytes: int = 0
     processes: int = 1
-    survivors: int = 0  # processes that it left behind, ended by the watcher
+    survivors: int = 0  # processes that it left running, killed by the watcher
     stdout_bytes: int = 0
     stderr: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself with exit status 0."""
+        """Whether it ended on its own with exit status 0."""
         return self.status == 0 and not self.reason
 
 
 @dataclass
 class Box:
-    """A folder that belongs to the code that runs: its working directory and its home."""
+    """The folder of a run: its working directory and its home."""
 
     path: Path
     _: KW_ONLY
     readable: tuple[Path, ...] = ()  # files and folders that it may also read
-    hidden: tuple[Path, ...] = ()  # below those, what it may not
+    hidden: tuple[Path, ...] = ()  # paths below those that it may not read
     gpu: bool = False
     extra_env: dict[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        """A clean one: nothing of the grader's but where programs are."""
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        """The environment variables: of the grader's, only those that say where programs are."""
+        passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         own = {"HOME": str(self.path), "TMPDIR": str(self.path), "LANG": "C.UTF-8"}
-        usual = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
-        return usual | kept | own | self.extra_env
+        defaults = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+        return defaults | passed_on | own | self.extra_env
 
 
 class Running:
-    """A run under way."""
+    """A run that has been started."""
 
     def __init__(
         self,
@@ -142,11 +142,11 @@ class Running:
         group: Group | None,
         user: User | None,
     ) -> None:
-        """Hold the watcher, the two pipes that only it and we have, the processes' group, user."""
+        """Hold the watcher, the pipes to and from it, and the run's control group and user."""
         self._watcher, self._control, self._report = watcher, control, report
         self._group, self._user = group, user
         self._outcome: Outcome | None = None
-        self._closing = threading.Lock()  # the number of a closed pipe may be another file's
+        self._closing = threading.Lock()  # the descriptor of a closed pipe may be reused
         _under_way.add(self)
 
     def cancel(self) -> None:
@@ -156,27 +156,27 @@ class Running:
                 os.write(self._control, b"x")
 
     def wait(self, seconds: float) -> Outcome:
-        """How it ended; a watcher that does not report within `seconds` is ended itself."""
+        """Wait for the outcome; a watcher that does not report within `seconds` is killed."""
         if self._outcome is None:
             timer = threading.Timer(seconds, self._watcher.kill)
             timer.daemon = True
             timer.start()
             try:
-                said = bytearray()
+                data = bytearray()
                 while piece := os.read(self._report, 4096):
-                    said += piece
+                    data += piece
                 self._watcher.wait()
             finally:
                 timer.cancel()
                 self.close()
             try:
-                self._outcome = Outcome(**json.loads(said))
-            except (ValueError, TypeError):  # it was killed: whoever did that has not passed
+                self._outcome = Outcome(**json.loads(data))
+            except (ValueError, TypeError):  # the watcher was killed, so the run has failed
                 self._outcome = Outcome(None, reason="lost")
         return self._outcome
 
     def close(self) -> None:
-        """Close the pipes: a watcher that still runs ends everything, and we what it could not."""
+        """Close the pipes, which makes the watcher end the run; then kill what is left."""
         _under_way.discard(self)
         with self._closing:
             for name in ("_control", "_report"):
@@ -187,7 +187,7 @@ class Running:
         if self._group is not None:
             deadline = time.monotonic() + GROUP_S
             while (left := self._group.members()) and time.monotonic() < deadline:
-                if self._watcher.poll() is not None:  # it was killed, and they are orphans
+                if self._watcher.poll() is not None:  # the watcher was killed, and left orphans
                     signal_all(left, signal.SIGKILL)
                 time.sleep(0.002)
             self._group.remove()
@@ -201,26 +201,26 @@ _under_way: set[Running] = set()
 
 
 def end_all(work: Iterable[Future[Any]]) -> None:
-    """End all runs of this process until none of `work`, which makes them, goes on."""
+    """Cancel all runs of this process until all of `work`, which starts them, has stopped."""
     running = [one for one in work if not one.cancel()]
-    while futures.wait(running, LOOK_S).not_done:
+    while futures.wait(running, POLL_S).not_done:
         for run in list(_under_way):
             run.cancel()
 
 
 class User:
-    """A user that this run alone has: at its end all that runs as that user is killed.
+    """A user for a single run. When the run ends, all processes of the user are killed.
 
-    Its lock is held by us and by the run's watcher, until both are gone.
+    This process and the run's watcher hold its lock until both have ended.
     """
 
     def __init__(self, uid: int, lock: int) -> None:
-        """`lock` is the open file that holds it."""
+        """Take the user; `lock` is the descriptor of its locked file."""
         self.uid, self.lock = uid, lock
 
     @classmethod
     def claim(cls) -> User:
-        """One that nobody on this machine has; processes start to look at different places."""
+        """Lock a free user. Each process starts its search at a different one."""
         USERS.mkdir(mode=0o700, exist_ok=True)
         first = os.getpid() * 37 + _next_number()
         for uid in (FIRST_UID + (first + tried) % NUM_UIDS for tried in range(NUM_UIDS)):
@@ -231,27 +231,27 @@ class User:
                 os.close(lock)
                 continue
             return cls(uid, lock)
-        raise OSError(f"all {NUM_UIDS:,} users for runs are taken")
+        raise OSError(f"all {NUM_UIDS:,} users for runs are in use")
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the user for other runs."""
         os.close(self.lock)
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """One way to keep untrusted code apart."""
+    """A way to isolate untrusted code."""
 
     kind: str
-    words: str  # what it keeps apart, and what not, for the report
+    words: str  # what it isolates and what not, for the report
     _: KW_ONLY
     bwrap: str = ""
     own_users: bool = False  # a user for each run
-    imports: Imports = field(default_factory=packages.as_they_are)  # of Python, in there
+    imports: Imports = field(default_factory=packages.as_they_are)  # for Python in a run
 
     @contextmanager
     def box(self, **options: Any) -> Iterator[Box]:
-        """A box for one or more runs; it is gone when the block ends."""
+        """A box for one or more runs, removed at the end of the block."""
         path = Path(tempfile.mkdtemp(prefix="cudalab-box-"))
         try:
             yield Box(path, **options)
@@ -259,7 +259,7 @@ class Sandbox:
             remove(path)
 
     def can_read(self, path: Path) -> bool:
-        """Whether a run can; bubblewrap binds what it may read, whoever owns it."""
+        """Whether a run can read `path`; bubblewrap can bind anything, whoever owns it."""
         return bool(self.bwrap) or not self.own_users or open_to_all(path)
 
     def start(
@@ -274,16 +274,16 @@ class Sandbox:
     ) -> Running:
         """Start `command` in the box."""
         user = None
-        # A user of its own cannot read what only root can: then the walls alone must do.
+        # A separate user cannot read what only root can; then bubblewrap alone must suffice.
         if self.own_users and (not self.bwrap or all(map(open_to_all, box.readable))):
             user = User.claim()
         control_read, control = os.pipe()
         report, report_write = os.pipe()
         group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", limits.threads)
-        passed = [control_read, report_write] + ([user.lock] if user is not None else [])
+        shared_fds = [control_read, report_write] + ([user.lock] if user is not None else [])
         spec = {
             "group": group.path if group is not None else "",
-            "command": self._walled(command, box),
+            "command": self._wrapped(command, box),
             "env": box.environment(),
             "cwd": str(box.path),
             "box": str(box.path),
@@ -296,7 +296,7 @@ class Sandbox:
             | {"processes": limits.processes + (2 if self.bwrap else 0)},
             "control_fd": control_read,
             "report_fd": report_write,
-            "own_fds": passed,
+            "own_fds": shared_fds,
         }
         try:
             if user is not None:
@@ -306,7 +306,7 @@ class Sandbox:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                pass_fds=passed,
+                pass_fds=shared_fds,
                 start_new_session=True,
                 env={"PATH": os.environ.get("PATH", "")},
             )
@@ -332,29 +332,29 @@ class Sandbox:
         stdin: int | IO[bytes],
         stdout: Path,
     ) -> Outcome:
-        """Run `command` to its end; what it wrote to stdout is in the file."""
+        """Run `command` to its end; its output goes to the file `stdout`."""
         with stdout.open("wb") as out, tempfile.TemporaryFile() as messages:
             running = self.start(command, box, limits, stdin=stdin, stdout=out, stderr=messages)
             try:
                 outcome = running.wait(limits.seconds + GRACE_S)
             finally:
                 running.close()
-            said = tail(messages)
-        if self.bwrap and outcome.status == 1 and _NOT_BUILT.match(said):
-            raise OSError(f"the sandbox could not be built: {said.strip()}")
+            errors = tail(messages)
+        if self.bwrap and outcome.status == 1 and _SETUP_FAILED.match(errors):
+            raise OSError(f"the sandbox could not be built: {errors.strip()}")
         written = stdout.stat().st_size
         if written >= limits.output_bytes and outcome.reason in ("", "disk"):
             outcome = replace(outcome, reason="output")
         if self.bwrap:
-            outcome = replace(outcome, survivors=0)  # its own: all others ended with their space
+            outcome = replace(outcome, survivors=0)  # the rest ended with its namespace
             if outcome.status is not None and outcome.status > 128:
-                with suppress(ValueError):  # how bubblewrap hands a signal on
+                with suppress(ValueError):  # bubblewrap's exit status for a signal
                     outcome = replace(outcome, status=-signal.Signals(outcome.status - 128))
         if outcome.status == -signal.SIGXFSZ:
             outcome = replace(outcome, reason=outcome.reason or "output")
         if outcome.status == -signal.SIGXCPU:
             outcome = replace(outcome, reason=outcome.reason or "cpu")
-        return replace(outcome, stderr=without_boxes(said), stdout_bytes=written)
+        return replace(outcome, stderr=without_boxes(errors), stdout_bytes=written)
 
     def capture(
         self,
@@ -364,8 +364,8 @@ class Sandbox:
         *,
         stdin: int | IO[bytes] = subprocess.DEVNULL,
     ) -> tuple[Outcome, bytes]:
-        """Run `command` to its end: how it ended and, if that was well, what it wrote to stdout."""
-        # Beside the box, not in it: the program has the open file, and no name for it.
+        """Run `command` to its end; its outcome and, if that is ok, its output."""
+        # Outside the box: the program has the open file, but not its name.
         out = Path(f"{box.path}.out")
         try:
             outcome = self.run(command, box, limits, stdin=stdin, stdout=out)
@@ -373,52 +373,52 @@ class Sandbox:
         finally:
             out.unlink(missing_ok=True)
 
-    def _walled(self, command: Sequence[str], box: Box) -> list[str]:
+    def _wrapped(self, command: Sequence[str], box: Box) -> list[str]:
         if not self.bwrap:
             return list(command)
-        return [self.bwrap, *_walls(box, self.imports), "--", *command]
+        return [self.bwrap, *_bwrap_arguments(box, self.imports), "--", *command]
 
 
 def without_boxes(text: str) -> str:
-    """The names of files as those who handed them in know them."""
+    """A text with the names of files as their authors know them."""
     return _BOX.sub("", text)
 
 
-def choose(wanted: str = "auto") -> Sandbox:
-    """The sandbox called `wanted`, or the best that works here. NoDeviceError if it does not."""
-    if wanted == "none":
+def choose(kind: str = "auto") -> Sandbox:
+    """The sandbox of a kind; "auto" is the best that works here. NoDeviceError if none does."""
+    if kind == "none":
         return Sandbox("none", "NO SANDBOX: the submission runs as you and can read your files")
-    if wanted in ("auto", "bwrap"):
-        found = _bubblewrap()
-        if isinstance(found, Sandbox):
-            return found
-        if wanted == "bwrap":
+    if kind in ("auto", "bwrap"):
+        bubblewrap = _bubblewrap()
+        if isinstance(bubblewrap, Sandbox):
+            return bubblewrap
+        if kind == "bwrap":
             raise NoDeviceError(
-                f"--sandbox bwrap does not work here: {found}",
+                f"--sandbox bwrap does not work here: {bubblewrap}",
                 hint="install bubblewrap or allow user namespaces; or --sandbox auto",
             )
-    as_users = _other_users()
-    if isinstance(as_users, Sandbox):
-        return as_users
-    if wanted == "user":
+    users = _other_users()
+    if isinstance(users, Sandbox):
+        return users
+    if kind == "user":
         raise NoDeviceError(
-            f"--sandbox user does not work here: {as_users}",
-            hint="--sandbox auto takes what works",
+            f"--sandbox user does not work here: {users}",
+            hint="--sandbox auto chooses one that works",
         )
     return choose("none")
 
 
 @cache
 def _bubblewrap() -> Sandbox | str:
-    """Bubblewrap where it works, or why it does not: tried, not looked up."""
+    """The bubblewrap sandbox, or why it does not work, found by trying."""
     path = shutil.which("bwrap")
     if path is None:
         return "there is no bwrap on PATH"
     words = "own file system, processes and network; only the box can be written"
     tries = [Sandbox("bwrap", words, bwrap=path)]
-    if os.getuid() == 0:  # one wall more, where this Python can be read by others
+    if os.getuid() == 0:  # a separate user as well, if other users can read this Python
         as_others = replace(tries[0], own_users=True, imports=packages.for_others())
-        tries = [as_others, replace(tries[0], words=words + _only_watched())]
+        tries = [as_others, replace(tries[0], words=words + _process_limit_note())]
     with tempfile.NamedTemporaryFile(prefix="cudalab-probe-") as secret:
         Path(secret.name).chmod(0o644)
         hidden = f"import os, sys; sys.exit(os.path.exists({secret.name!r}) or os.getppid() > 2)"
@@ -429,27 +429,27 @@ def _bubblewrap() -> Sandbox | str:
     return str(reason)
 
 
-def _only_watched() -> str:
-    """What must be said where nothing but a control group can bound what root starts."""
+def _process_limit_note() -> str:
+    """A note for the report if the system does not limit the number of root's processes."""
     group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", 1)
     if group is None:
-        return "; how many processes it starts is watched, but not bounded by the system"
+        return "; the number of its processes is watched, but not limited by the system"
     group.remove()
     return ""
 
 
 @cache
 def _other_users() -> Sandbox | str:
-    """A user for each run where root starts them, or why not."""
+    """The sandbox with a user for each run, or why it does not work."""
     if os.getuid() != 0:
         return "only root can start a run as another user"
-    words = "each run is a user of its own; network and files that anyone may read are open"
+    words = "each run has its own user; the network and files that anyone may read are accessible"
     sandbox = Sandbox("user", words, own_users=True, imports=packages.for_others())
     return _probe(sandbox, "import os, sys, numpy, cudalab; sys.exit(os.getuid() == 0)") or sandbox
 
 
 def _probe(sandbox: Sandbox, program: str) -> str | None:
-    """Why a Python program does not end with exit status 0 in there; None if it does."""
+    """Why a Python program fails in the sandbox; None if it succeeds."""
     with sandbox.box() as box, tempfile.TemporaryDirectory() as folder:
         command, out = [sandbox.imports.python, "-c", program], Path(folder, "out")
         box.extra_env["PYTHONPATH"] = sandbox.imports.path()
@@ -460,73 +460,73 @@ def _probe(sandbox: Sandbox, program: str) -> str | None:
             return str(error)
     if outcome.ok:
         return None
-    return (outcome.stderr.strip().splitlines() or ["its walls have holes"])[-1]
+    return (outcome.stderr.strip().splitlines() or ["it does not isolate"])[-1]
 
 
-def _walls(box: Box, imports: Imports) -> list[str]:
-    """Bubblewrap's arguments: an empty root, then what is bound into it."""
-    walls = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    walls += ["--hostname", "box", "--proc", "/proc", "--dev", "/dev"]
-    walls += _system()
-    walls += ["--ro-bind-try", "/sys/devices", "/sys/devices"]
+def _bwrap_arguments(box: Box, imports: Imports) -> list[str]:
+    """Bubblewrap's arguments: an empty root, and the paths that are bound into it."""
+    arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    arguments += ["--hostname", "box", "--proc", "/proc", "--dev", "/dev"]
+    arguments += _system()
+    arguments += ["--ro-bind-try", "/sys/devices", "/sys/devices"]
     if box.gpu:
-        walls += ["--ro-bind-try", "/sys", "/sys"]
+        arguments += ["--ro-bind-try", "/sys", "/sys"]
         for device in sorted(Path("/dev").glob("nvidia*")):
-            walls += ["--dev-bind-try", str(device), str(device)]
-    walls += ["--size", str(16 * MiB), "--tmpfs", "/dev/shm", "--size", str(16 * MiB)]  # noqa: S108
-    walls += ["--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
-    for path in _apart([*_python_folders(), *imports.files, *box.readable]):
-        walls += ["--ro-bind", str(path), str(path)]
+            arguments += ["--dev-bind-try", str(device), str(device)]
+    arguments += ["--size", str(16 * MiB), "--tmpfs", "/dev/shm", "--size", str(16 * MiB)]  # noqa: S108
+    arguments += ["--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
+    for path in _not_nested([*_python_folders(), *imports.files, *box.readable]):
+        arguments += ["--ro-bind", str(path), str(path)]
     for path in box.hidden:
         if path.is_dir():
-            walls += ["--tmpfs", str(path)]
+            arguments += ["--tmpfs", str(path)]
         elif path.exists():
-            walls += ["--ro-bind", "/dev/null", str(path)]
-    walls += ["--bind", str(box.path), str(box.path), "--remount-ro", "/"]
-    return [*walls, "--chdir", str(box.path)]
+            arguments += ["--ro-bind", "/dev/null", str(path)]
+    arguments += ["--bind", str(box.path), str(box.path), "--remount-ro", "/"]
+    return [*arguments, "--chdir", str(box.path)]
 
 
 def _system() -> list[str]:
-    """The system's programs and libraries, for reading."""
-    walls = []
+    """Arguments that bind the system's programs and libraries, read-only."""
+    arguments = []
     for name in _SYSTEM:
         path = Path(name)
         if path.is_symlink():
-            walls += ["--symlink", str(path.readlink()), name]
+            arguments += ["--symlink", str(path.readlink()), name]
         elif path.is_dir():
-            walls += ["--ro-bind", name, name]
+            arguments += ["--ro-bind", name, name]
     for name in _ETC:
-        walls += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    return walls
+        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return arguments
 
 
 def _python_folders() -> list[Path]:
-    """Where this Python and its CUDA are."""
+    """The folders of this Python and of CUDA."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
     if os.environ.get("CUDA_HOME"):
         folders.append(Path(os.environ["CUDA_HOME"]))
     return folders
 
 
-def _apart(paths: Iterable[Path]) -> list[Path]:
-    """Existing paths once each, without what the system's folders hold already."""
-    found = [Path(system) for system in _SYSTEM]
+def _not_nested(paths: Iterable[Path]) -> list[Path]:
+    """The existing paths, except those inside another one or in a system folder."""
+    result = [Path(system) for system in _SYSTEM]
     for path in sorted(paths, key=lambda path: len(path.parts)):
-        known = any(path.is_relative_to(other) for other in found)
+        known = any(path.is_relative_to(other) for other in result)
         if not known and path.exists() and path != Path("/"):
-            found.append(path)
-    return found[len(_SYSTEM) :]
+            result.append(path)
+    return result[len(_SYSTEM) :]
 
 
-def tail(file: IO[bytes], most: int = 16_384) -> str:
-    """The last part of what a file holds, as text."""
+def tail(file: IO[bytes], max_bytes: int = 16_384) -> str:
+    """The last part of a file, as text."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - most, 0))
-    return file.read(most).decode(errors="replace")
+    file.seek(max(size - max_bytes, 0))
+    return file.read(max_bytes).decode(errors="replace")
 
 
 def give(folder: Path, uid: int) -> None:
-    """Make `uid` the owner of a folder and all in it; links themselves, not what they lead to."""
+    """Make `uid` the owner of a folder and all in it, of links but not of their targets."""
     os.lchown(folder, uid, uid)
     for path, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -534,7 +534,7 @@ def give(folder: Path, uid: int) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, whatever was done to the permissions inside."""
+    """Remove a folder, regardless of the permissions inside."""
 
     def allow(function: Any, path: str, _: object) -> None:
         one = Path(path)
@@ -547,18 +547,18 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, onerror=allow)
 
 
-def read_regular(path: Path, most: int) -> bytes:
-    """The bytes of a file that untrusted code wrote: no link, no device, no more than `most`."""
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """The bytes of a file that untrusted code wrote: a regular file that is not too large."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise CudalabError(f"{path.name}: cannot be read: {error.strerror}") from None
     try:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-            raise CudalabError(f"{path.name}: no file of at most {most:,} bytes")
+        if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
+            raise CudalabError(f"{path.name}: not a file of at most {max_bytes:,} bytes")
         with os.fdopen(fd, "rb", closefd=False) as file:
-            return file.read(most)
+            return file.read(max_bytes)
     finally:
         os.close(fd)
 
@@ -567,5 +567,5 @@ _numbers = itertools.count(1)
 
 
 def _next_number() -> int:
-    """Of a run; counting is one step, whatever threads there are."""
+    """The next number of a run, unique among the threads of this process."""
     return next(_numbers)

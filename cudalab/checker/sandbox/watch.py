@@ -1,16 +1,16 @@
-"""Runs one command, watches its whole tree of processes, and leaves none of it alive.
+"""Runs one command, watches its whole process tree, and leaves no process of it alive.
 
-The grader starts this file by its path (`python -I -S watch.py SPEC`), one for each run of
-untrusted code, so it needs nothing but the standard library and starts in hundredths of a second.
-SPEC is the JSON that sandbox.py writes. Standard streams are the command's own. The verdict leaves
-through a pipe that the command never gets; another pipe ends when the grader does.
+The grader starts this file by its path (`python -I -S watch.py SPEC`), once for each run of
+untrusted code. It imports only the standard library, so it starts in hundredths of a second. SPEC
+is the JSON that sandbox.py writes. The standard streams belong to the command. The outcome is
+written to a pipe that the command never gets; another pipe closes when the grader ends.
 
 An address-space limit would break CUDA and threaded NumPy, which reserve far more than they use.
-So memory is what the tree really holds, looked up every few milliseconds.
+So the memory that the tree really uses is measured every few milliseconds.
 
-Processes are another matter: a tree that doubles in a millisecond is faster than anyone who looks.
-Their number is held by the kernel, in a control group or as the limit of a user, and looking only
-finds out that it was reached.
+The number of processes cannot be limited that way, because a tree may double within a millisecond.
+The kernel limits it, with a control group or per user, and watching only detects that the limit was
+reached.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ import time
 from contextlib import suppress
 from typing import Any
 
-NO_NEW_PRIVILEGES = 38  # prctl: setuid programs give nothing
+NO_NEW_PRIVILEGES = 38  # prctl: setuid programs gain no privileges
 CHILD_SUBREAPER = 36  # prctl: orphans become our children, so none can hide
 DEATH_SIGNAL = 1
-FIRST_LOOK_S, LONGEST_S = 0.004, 0.02
+MIN_PAUSE_S, MAX_PAUSE_S = 0.004, 0.02
 DISK_EVERY_S = 0.25
-MANY_FILES = 20_000  # a box with more is over its limit, whatever their sizes
+MAX_FILES = 20_000  # a box with more exceeds its limit, regardless of their sizes
 TICKS = os.sysconf("SC_CLK_TCK")
-SETTLE_S = 50.0  # to end everything; a process in the kernel's hands may take a while
+SETTLE_S = 50.0  # to end everything; a process inside a system call may take a while
 
 
 def main() -> None:
-    """Run what the first argument describes and report on its way to end."""
+    """Run the command that the first argument describes, and report how it ended."""
     spec = json.loads(sys.argv[1])
     control, report = spec["control_fd"], spec["report_fd"]
     for fd in spec["own_fds"]:
@@ -60,16 +60,16 @@ def main() -> None:
         "reason": watched.reason,
         "status": watched.status,
         "seconds": watched.seconds,
-        "cpu_s": max(used.ru_utime + used.ru_stime, watched.most_cpu_s),
+        "cpu_s": max(used.ru_utime + used.ru_stime, watched.max_cpu_s),
         "peak_bytes": max(watched.peak_bytes, used.ru_maxrss * 1024),
-        "processes": watched.most_processes,
+        "processes": watched.max_processes,
         "survivors": survivors,
     }
     os.write(report, json.dumps(verdict).encode())
 
 
 def stay_first() -> None:
-    """Run before all others, as far as the system lets us: what is watched may fill every core."""
+    """Get a high priority if possible, because the command may occupy every core."""
     if hasattr(os, "SCHED_RESET_ON_FORK"):
         with suppress(OSError):
             first = os.sched_param(os.sched_get_priority_min(os.SCHED_RR))
@@ -77,15 +77,15 @@ def stay_first() -> None:
 
 
 class Group:
-    """A control group that holds the number of processes and threads."""
+    """A control group that limits the number of processes and threads."""
 
     def __init__(self, path: str) -> None:
-        """Take the group at `path`."""
+        """Use the group at `path`."""
         self.path = path
 
     @staticmethod
-    def make(name: str, most: int) -> Group | None:
-        """A new one below our own; None where we may not, or where the system has none."""
+    def make(name: str, max_tasks: int) -> Group | None:
+        """Create a group below our own; None if that is not allowed or not supported."""
         try:
             with open("/proc/self/cgroup", encoding="ascii") as file:
                 lines = [line.rstrip("\n").split(":", 2) for line in file]
@@ -99,7 +99,7 @@ class Group:
                     os.mkdir(group)
                     try:
                         with open(f"{group}/pids.max", "w", encoding="ascii") as limit:
-                            limit.write(str(most))
+                            limit.write(str(max_tasks))
                     except OSError:
                         os.rmdir(group)
                         continue
@@ -107,24 +107,24 @@ class Group:
         return None
 
     def join(self) -> None:
-        """Move this process into it."""
+        """Move this process into the group."""
         with open(f"{self.path}/cgroup.procs", "w", encoding="ascii") as procs:
             procs.write("0")
 
     def members(self) -> list[int]:
-        """The processes in it, by our own numbers of them."""
+        """The ids of its processes, in our own namespace."""
         with suppress(OSError), open(f"{self.path}/cgroup.procs", encoding="ascii") as procs:
             return [pid for pid in map(int, procs.read().split()) if pid > 0]
         return []
 
     def remove(self) -> None:
-        """Give it back to the system; it must be empty."""
+        """Remove the group, which must be empty."""
         with suppress(OSError):
             os.rmdir(self.path)
 
 
 def start(spec: dict[str, Any], libc: ctypes.CDLL, group: Group | None) -> int:
-    """Fork; the child limits itself, gives up its privileges and becomes the command."""
+    """Fork. The child limits itself, drops its privileges and becomes the command."""
     watcher = os.getpid()
     child = os.fork()
     if child:
@@ -139,13 +139,13 @@ def start(spec: dict[str, Any], libc: ctypes.CDLL, group: Group | None) -> int:
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         if group is None:
-            most = spec["limits"]["threads"]
-            spec["rlimits"]["RLIMIT_NPROC"] = most + tasks_of(spec.get("uid") or os.getuid())
+            threads = spec["limits"]["threads"]
+            spec["rlimits"]["RLIMIT_NPROC"] = threads + tasks_of(spec.get("uid") or os.getuid())
         for name, value in spec["rlimits"].items():
             which = getattr(resource, name)
-            _, most = resource.getrlimit(which)
-            least = value if most == resource.RLIM_INFINITY else min(value, most)
-            resource.setrlimit(which, (least, least))
+            _, hard = resource.getrlimit(which)
+            limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(which, (limit, limit))
         if spec.get("uid") is not None:
             os.setgroups([])
             os.setresgid(spec["uid"], spec["uid"], spec["uid"])
@@ -162,36 +162,36 @@ def start(spec: dict[str, Any], libc: ctypes.CDLL, group: Group | None) -> int:
 
 
 class Watched:
-    """A running command: what it has used, and why it was ended."""
+    """A running command: the resources that it has used, and why it was stopped."""
 
     def __init__(self, child: int, spec: dict[str, Any], began: float) -> None:
-        """`child` leads the tree; its limits stand in `spec`."""
+        """Watch the tree of `child`; its limits are in `spec`."""
         self.child, self.limits, self.box, self.began = child, spec["limits"], spec["box"], began
         self.status: int | None = None
         self.reason = ""
         self.seconds = 0.0
         self.peak_bytes = 0
-        self.most_processes = 1
-        self._disk_looked = began
-        self.most_cpu_s = 0.0
+        self.max_processes = 1
+        self._disk_checked = began
+        self.max_cpu_s = 0.0
 
     def until_the_end(self, control: int) -> None:
-        """Return when the command has ended, broke a limit, or the grader is gone."""
-        pause = FIRST_LOOK_S
+        """Return when the command has ended or exceeded a limit, or the grader has ended."""
+        pause = MIN_PAUSE_S
         waited_for = [control, *exit_of(self.child)]
         while True:
             self._reap()
             self.seconds = time.monotonic() - self.began
             if self.status is not None:
                 return
-            self.reason = self._broken_limit()
+            self.reason = self._exceeded_limit()
             if self.reason:
                 return
             readable, _, _ = select.select(waited_for, [], [], pause)
-            if control in readable:  # a byte or the end: stop
+            if control in readable:  # a byte, or the end of the pipe: stop
                 self.reason = "cancelled"
                 return
-            pause = min(2 * pause, LONGEST_S)
+            pause = min(2 * pause, MAX_PAUSE_S)
 
     def _reap(self) -> None:
         with suppress(ChildProcessError):
@@ -202,55 +202,55 @@ class Watched:
                 if pid == self.child:
                     self.status = os.waitstatus_to_exitcode(status)
 
-    def _broken_limit(self) -> str:
+    def _exceeded_limit(self) -> str:
         limits = self.limits
         if self.seconds > limits["seconds"]:
             return "time"
         tree = descendants()
-        self.most_processes = max(self.most_processes, len(tree))
+        self.max_processes = max(self.max_processes, len(tree))
         if len(tree) > limits["processes"] or sum(one.threads for one in tree) > limits["threads"]:
             return "processes"
         done = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = done.ru_utime + done.ru_stime + sum(one.cpu_s for one in tree)
-        self.most_cpu_s = max(cpu, self.most_cpu_s)
-        if self.most_cpu_s > limits["cpu_seconds"]:
+        self.max_cpu_s = max(cpu, self.max_cpu_s)
+        if self.max_cpu_s > limits["cpu_seconds"]:
             return "cpu"
-        held = sum(resident(one.pid) for one in tree)
-        if held > limits["memory_bytes"] and len(tree) > 1:  # shared pages were counted twice
-            held = sum(proportional(one.pid) for one in tree)
-        self.peak_bytes = max(self.peak_bytes, held)
-        if held > limits["memory_bytes"]:
+        memory = sum(resident(one.pid) for one in tree)
+        if memory > limits["memory_bytes"] and len(tree) > 1:  # shared pages were counted twice
+            memory = sum(proportional(one.pid) for one in tree)
+        self.peak_bytes = max(self.peak_bytes, memory)
+        if memory > limits["memory_bytes"]:
             return "memory"
         now = time.monotonic()
-        if now > self._disk_looked + DISK_EVERY_S:
-            self._disk_looked = now
+        if now > self._disk_checked + DISK_EVERY_S:
+            self._disk_checked = now
             if disk_bytes(self.box) > limits["disk_bytes"]:
                 return "disk"
         return ""
 
 
 def exit_of(child: int) -> list[int]:
-    """What can be read once the process has ended: its time is then no multiple of a pause."""
+    """A descriptor that is readable once the process has ended, for an exact time."""
     with suppress(AttributeError, OSError):  # an old kernel
         return [os.pidfd_open(child)]
     return []
 
 
 class Process:
-    """A line of /proc/PID/stat."""
+    """A process as described by /proc/PID/stat."""
 
     __slots__ = ("cpu_s", "parent", "pid", "threads")
 
     def __init__(self, pid: int, fields: list[bytes]) -> None:
-        """`fields` are those behind the name, which may hold anything."""
+        """Read the fields after the name, which may contain anything."""
         self.pid, self.parent = pid, int(fields[1])
         self.cpu_s = (int(fields[11]) + int(fields[12])) / TICKS
         self.threads = int(fields[17])
 
 
 def descendants() -> list[Process]:
-    """All processes below this one, wherever they moved to."""
-    found = []
+    """All descendants of this process, including those that started a session of their own."""
+    processes = []
     for name in os.listdir("/proc"):
         if not name.isdecimal():
             continue
@@ -258,20 +258,20 @@ def descendants() -> list[Process]:
             with open(f"/proc/{name}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
             if fields[0] not in (b"Z", b"X"):
-                found.append(Process(int(name), fields))
+                processes.append(Process(int(name), fields))
     by_parent: dict[int, list[Process]] = {}
-    for process in found:
+    for process in processes:
         by_parent.setdefault(process.parent, []).append(process)
     tree: list[Process] = []
-    ring = by_parent.get(os.getpid(), [])
-    while ring:
-        tree += ring
-        ring = [child for process in ring for child in by_parent.get(process.pid, [])]
+    level = by_parent.get(os.getpid(), [])
+    while level:
+        tree += level
+        level = [child for process in level for child in by_parent.get(process.pid, [])]
     return tree
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that only swap could take away: not what is mapped from files."""
+    """Bytes of memory in use, without pages that are mapped from files."""
     total = 0
     with suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
         for line in file:
@@ -281,7 +281,7 @@ def resident(pid: int) -> int:
 
 
 def proportional(pid: int) -> int:
-    """The same with pages that several processes share divided among them."""
+    """Bytes of memory in use; pages shared by several processes are divided among them."""
     with suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:
         for line in file:
             if line.startswith(b"Pss:"):
@@ -290,11 +290,11 @@ def proportional(pid: int) -> int:
 
 
 def disk_bytes(folder: str) -> int:
-    """What the files in `folder` take; links are not followed."""
+    """The disk space of the files in `folder`; links are not followed."""
     total = files = 0
     for path, _, names in os.walk(folder):
         files += len(names) + 1
-        if files > MANY_FILES:
+        if files > MAX_FILES:
             return 1 << 62
         for name in names:
             with suppress(OSError):
@@ -303,10 +303,10 @@ def disk_bytes(folder: str) -> int:
 
 
 def end_all(child: int, uid: int | None, group: Group | None) -> int:
-    """Kill everything below this process until nothing is left; how many were still there.
+    """Kill all descendants of this process; return how many there were besides `child`.
 
-    Its first process goes first: where that is bubblewrap, all the others end with it. The rest
-    is stopped before it is killed, so that what forks faster than it is killed stops growing.
+    The first process is killed first: if it is bubblewrap, all others end with it. The others are
+    stopped before they are killed, so that a tree that forks faster than that cannot grow.
     """
     survivors = 0
     deadline = time.monotonic() + SETTLE_S
@@ -330,14 +330,14 @@ def end_all(child: int, uid: int | None, group: Group | None) -> int:
 
 
 def signal_all(pids: list[int], number: int) -> None:
-    """Send a signal to each that is still there."""
+    """Send a signal to each process that still exists."""
     for pid in pids:
         with suppress(OSError):
             os.kill(pid, number)
 
 
 def tasks_of(uid: int) -> int:
-    """How many processes and threads a user has now."""
+    """The number of processes and threads that a user has now."""
     count = 0
     for name in os.listdir("/proc"):
         with suppress(OSError):
@@ -347,7 +347,7 @@ def tasks_of(uid: int) -> int:
 
 
 def kill_user(uid: int) -> None:
-    """Kill all that runs as `uid`, a user that only this command has: one call, no race."""
+    """Kill all processes of a user that only this command has: one call, no race."""
     killer = os.fork()
     if killer == 0:
         with suppress(OSError):
