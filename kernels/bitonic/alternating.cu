@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "Groups sorted up and down by turns, so that two neighbours are a bitonic sequence"
+// summary  = "Groups sorted alternately up and down: two neighbours form a bitonic sequence"
 // order    = 1
 // dispatch = "alternating"
 // defines  = { THREADS_PER_BLOCK = 256 }
@@ -8,8 +8,8 @@
 // The network of the lecture. A sequence that goes up and then down, or down and then up, is
 // bitonic, and half-cleaners sort it: B_size compares keys size / 2 apart, B_size/2 does the same
 // in each half, and so on to B_2. To make bitonic sequences out of any keys, sort groups of 2, then
-// of 4, of 8, ..., each up or down as its neighbour is not; the last group is the whole array,
-// sorted up. For eight keys:
+// of 4, of 8, ..., alternately up and down; the last group is the whole array, sorted up. For eight
+// keys:
 //
 //     key         0    1    2    3    4    5    6    7
 //     groups of 2 ---up---  --down--  ---up---  --down--   B_2
@@ -17,14 +17,14 @@
 //     groups of 8 ------------------up------------------   B_8 B_4 B_2
 //
 // A bit of the index says which: key i is in group i / size, which is odd where bit `size` of i is
-// set. A thread has one comparator, and a step is a launch, as it needs all of the step before.
+// set. A thread has one comparator, and a step is a launch, since it needs the whole step before.
 //
-// Any n: the array stands for one that is padded with greatest keys to a power of two. Where a
-// group has both keys and padding, the padding must stay at its end, so that group goes up; the
-// others alternate from there. It is the group of index n, hence the comparison with bit `size` of
-// n. A comparator that reaches past n then has nothing to exchange and is left out.
+// Any n: the array is treated as if it were padded with maximal keys to a power of two. If a group
+// has both keys and padding, the padding must stay at its end, so that group goes up; the others
+// alternate from there. It is the group of index n, hence the comparison with bit `size` of n. A
+// comparator that reaches past n then has nothing to exchange and is left out.
 //
-// Limits: every comparator has to find out its direction. `global` does without.
+// Limits: every comparator must compute its direction. `global` does without directions.
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK.
 #include "bitonic/parts/bitonic_network.cuh"

@@ -7,20 +7,20 @@
 // defines  = { THREADS_PER_BLOCK = 256 }
 // ///
 //
-// `alternating` without directions: all groups go up. Two neighbours are then no bitonic sequence,
-// but with the second one read backwards they are; so the first step of a merge compares mirrored
-// keys, k with size - 1 - k, and leaves two bitonic halves as B_size would. For eight keys:
+// `alternating` without directions: all groups go up. Two neighbours then form a bitonic sequence
+// only if the second one is read backwards; so the first step of a merge compares mirrored keys, k
+// with size - 1 - k, and leaves two bitonic halves as B_size would. For eight keys:
 //
 //     B_size of `alternating`   0-4  1-5  2-6  3-7
 //     mirrored                  0-7  1-6  2-5  3-4
 //
-// B_size/2, ..., B_2 follow as they were. No comparator asks which way it has to sort, and padding
-// is never moved.
+// B_size/2, ..., B_2 follow as before. All comparators sort the same way, and padding is never
+// moved.
 //
-// A thread has one comparator. A step needs all of the step before, and between blocks only the end
-// of a launch promises that: log n * (log n + 1) / 2 launches, each of which reads and writes all
+// A thread has one comparator. A step needs the whole step before, and across blocks only the end
+// of a launch guarantees that: log n * (log n + 1) / 2 launches, each of which reads and writes all
 // keys.
-// Limits: those passes, on a GPU. On a CPU a launch costs less than the barriers that would save
+// Limits: those passes, on a GPU. On a CPU a launch costs less than the barriers that would replace
 // it, each of which switches between all threads of a block.
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK.

@@ -7,12 +7,12 @@
 // defines  = { THREADS_PER_BLOCK = 512, ITEMS_PER_BLOCK = 1024 }
 // ///
 //
-// The same network. As long as a group fits into a block's shared memory, a barrier separates its
-// steps, not a launch: sort_blocks does all merges up to ITEMS_PER_BLOCK keys at once, and
-// merge_blocks the last steps of each greater merge, those of strides below ITEMS_PER_BLOCK. Only
-// the wide steps are launches over global memory.
-// Keys are held as unsigned numbers in their order, so that they are translated once, not in each
-// comparison. Two keys a thread, one comparator.
+// The same network. While a group fits in a block's shared memory, its steps are separated by a
+// barrier, not a launch: sort_blocks does all merges up to ITEMS_PER_BLOCK keys at once, and
+// merge_blocks the last steps of each larger merge, those of strides below ITEMS_PER_BLOCK. Only
+// the wide steps are launches over global memory. Keys are staged as unsigned numbers in the same
+// order, so that they are translated once and not in each comparison. Two keys and one comparator
+// per thread.
 // Limits: strides below 32 make 2-way bank conflicts; the wide steps still read and write all keys.
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK, ITEMS_PER_BLOCK.

@@ -5,9 +5,9 @@
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 1 }
 // ///
 //
-// One thread an element: it finds the class and adds one to its counter in global memory. Threads
-// that meet in a counter must not lose an addition, so it is atomic: the memory does it, and one
-// after another where the counter is the same.
+// One thread per element: it finds the class and increments its counter in global memory. Threads
+// that meet in a counter must not lose an addition, so it is atomic: the memory system does it, and
+// serially where the counter is the same.
 // Limits: every element costs a trip to the L2 cache, and few classes, or one that holds most of
 // the data, make all threads wait for a few counters.
 //

@@ -10,9 +10,9 @@
 //
 // The counters of a class lie together, 64 * class + slot(t), and the bits of the thread number
 // are permuted: slot(t) = t >> 4 | (t & 15) << 2. Four threads 16 apart share a word, so the word
-// of thread t is 16 * class + (t & 15), and of 16 banks it lies in bank t & 15: the 16 threads of
-// a half-warp have a bank each, whatever the data are. In the order of t four neighbours would
-// share a word and meet in its bank.
+// of thread t is 16 * class + (t & 15), and of 16 banks it lies in bank t & 15: the 16 threads of a
+// half-warp each have their own bank for any data. In the order of t four neighbours would share a
+// word and meet in its bank.
 // Limits: that was the rule of 16 banks and half-warps. With 32 banks the bank is
 // 16 * (class & 1) + (t & 15), and threads t and t + 16 of a warp meet in it whenever their classes
 // differ by an even number: up to 2-way.

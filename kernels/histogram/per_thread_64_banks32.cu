@@ -11,7 +11,7 @@
 // The same idea for a warp of 32 threads and 32 banks: 128 threads, counters at
 // 128 * class + slot(t), slot(t) = t >> 5 | (t & 31) << 2. Four threads 32 apart share a word, and
 // the word of thread t is 32 * class + (t & 31): it lies in bank t & 31, so the threads of a warp
-// have a bank each, whatever the data are.
+// each have their own bank for any data.
 // Limits: 8 KB of counters for 128 threads bound the number of warps that hide a counter's
 // read-add-write; 256 classes would need four times as much.
 //

@@ -1,8 +1,8 @@
 // /// cudalab
-// summary  = "64 classes: a byte counter for each thread and class, a thread's counters together"
+// summary  = "64 classes: a byte counter per thread and class, a thread's counters side by side"
 // order    = 3
 // ladder   = "64 classes"
-// adds     = "byte counters for each thread: no atomics"
+// adds     = "byte counters per thread: no atomics"
 // dispatch = "partials"
 // applies  = { dtype = ["uint8"], classes = ["64"] }
 // defines  = { THREADS_PER_BLOCK = 64, WORDS_PER_THREAD = 63, MERGE_THREADS = 256 }

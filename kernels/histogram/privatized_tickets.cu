@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "The same, but blocks draw their batches: faster multiprocessors take more of them"
+// summary  = "The same, but blocks take batches by ticket: faster multiprocessors take more"
 // order    = 8
-// adds     = "blocks draw their batches instead of striding"
+// adds     = "blocks take batches by ticket instead of striding"
 // dispatch = "tickets"
 // applies  = { classes = ["256", "64", "few"] }
 // default  = ["cuda"]
@@ -13,14 +13,14 @@
 // LOADS             = 4     # 16-byte loads under way together
 // ///
 //
-// Multiprocessors are not equally far from the memory, and where each gets the same share the last
-// to finish is waited for. Here a block takes the next batch that nobody has: a counter in global
-// memory deals them out. Thread 0 draws for the batch after this one while this one is counted, so
-// nobody waits for the number. The last number that can be drawn sets the counter back to zero, and
-// the next launch finds it as this one did.
+// Multiprocessors are not equally far from the memory, and with equal shares all would wait for the
+// last one to finish. Here a block takes the next free batch, by a ticket counter in global memory.
+// Thread 0 draws the ticket of the next batch while the current one is counted, so nobody waits for
+// it. The last ticket that can be drawn resets the counter to zero, so that the next launch finds
+// it unchanged.
 //
-// Fewer and larger blocks than privatized's: fewer tables to clear and to add to the counts, which
-// is time in which nothing is loaded.
+// Blocks are fewer and larger than those of privatized: fewer tables must be cleared and added to
+// the counts, during which nothing is loaded.
 // Limits: the memory. Additions alone would take two thirds of the time (measured for bytes).
 //
 // Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, LOADS.
@@ -35,20 +35,20 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* d
     unsigned* copy = tables + threadIdx.x % COPIES;
     const unsigned num_vectors = n / ITEMS_PER_VECTOR;
     const unsigned batches = (num_vectors + BATCH - 1) / BATCH;
-    // Each block draws until it has a number that is no batch: so many numbers are drawn in all.
+    // Each block draws until its ticket is beyond the last batch: one ticket more per block.
     const unsigned last_number = batches + gridDim.x - 1;
 
     if (threadIdx.x == 0) drawn[0] = atomicInc(ticket, last_number);
     clear_tables(tables);
-    __syncthreads();  // the tables are clear and the first number is known
+    __syncthreads();  // the tables are clear and the first ticket is known
 
-    // Numbers lie in two places by turns: the next is written while this one may still be read.
+    // Two places hold tickets in turn: the next is written while this one may still be read.
     for (unsigned turn = 0; drawn[turn] < batches; turn ^= 1) {
         unsigned next = 0;
         if (threadIdx.x == 0) next = atomicInc(ticket, last_number);
         count_batch(data, drawn[turn] * BATCH, num_vectors, copy, first_bad);
         if (threadIdx.x == 0) drawn[turn ^ 1] = next;
-        __syncthreads();  // the next number is known
+        __syncthreads();  // the next ticket is known
     }
     count_tail(data, n, copy, first_bad);
     __syncthreads();  // all have counted

@@ -2,7 +2,7 @@
 // summary  = "Many classes: each block counts the range of classes that its shared memory holds"
 // order    = 9
 // ladder   = "many classes"
-// adds     = "tables of a range of the classes: several passes over the data"
+// adds     = "a table per range of classes: several passes over the data"
 // dispatch = "one_pass"
 // applies  = { classes = ["many"] }
 // default  = ["cuda"]
@@ -10,7 +10,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 512
 // ITEMS_PER_THREAD  = 64
-// MAX_BLOCKS        = 88     # for each range: with six of them four on each of 132 multiprocessors
+// MAX_BLOCKS        = 88     # per range: with six ranges, four on each of 132 multiprocessors
 // RANGE_BINS        = 12288  # counters in 48 KB
 // LOADS             = 4      # 16-byte loads under way together
 // ///
@@ -30,7 +30,7 @@ constexpr unsigned BATCH = THREADS_PER_BLOCK * LOADS;  // vectors that a block t
 static_assert(sizeof(T) == 4, "bytes have no more than 256 classes");
 static_assert(RANGE_BINS * 4 <= 48 * 1024, "a range fits into static shared memory");
 
-// One row of the grid reports what is no class; the others see the same elements.
+// One row of the grid reports invalid classes; the others see the same elements.
 __device__ inline void count_item(T value, unsigned i, unsigned* table, unsigned range_start,
                                   FirstBad* first_bad) {
     unsigned bin = value;

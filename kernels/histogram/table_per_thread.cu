@@ -7,18 +7,18 @@
 // default  = ["cpu"]
 //
 // [defines]
-// THREADS_PER_BLOCK = 1      # a thread needs no other
+// THREADS_PER_BLOCK = 1      # threads do not cooperate
 // MAX_RUNS          = 128
 // MIN_RUN_ITEMS     = 65536  # below that a run is not worth a thread
 // MERGE_THREADS     = 64
 // ///
 //
 // The sequential histogram in parallel: a thread goes through a run of consecutive elements, 16
-// bytes a load, and counts in global memory that no other thread touches; merge_tables adds the
-// tables up. No atomics, no barrier, no shared memory, any number of classes.
+// bytes per load, and counts in global memory that no other thread touches; merge_tables adds up
+// the tables. No atomics, no barrier, no shared memory, any number of classes.
 //
 // On a CPU a thread is a core's loop and its table stays in the core's caches. On a GPU it is slow
-// for the same reasons: at most MAX_RUNS threads, one a warp, and every addition a round trip to
+// for the same reasons: at most MAX_RUNS threads, one per warp, and every addition a round trip to
 // memory.
 //
 // Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, MERGE_THREADS.
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_runs(
         if (find_class(data[i], i, first_bad + run, bin)) ++table[bin];
 }
 
-// A thread a class: neighbours read neighbouring counters of each table.
+// One thread per class: neighbours read neighbouring counters of each table.
 extern "C" __global__ void __launch_bounds__(MERGE_THREADS) merge_tables(const unsigned* tables,
                                                                          unsigned* counts,
                                                                          unsigned num_runs) {

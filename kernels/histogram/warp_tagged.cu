@@ -1,22 +1,23 @@
 // /// cudalab
-// summary  = "256 classes, a table a warp: a lane tags a counter, retries until its tag stays"
+// summary  = "256 classes, a table per warp: a lane tags a counter and retries until its tag stays"
 // order    = 6
-// adds     = "a table for each warp, tags instead of atomics"
+// adds     = "a table per warp, tags instead of atomics"
 // dispatch = "partials"
 // applies  = { dtype = ["uint8"], classes = ["256"] }
 // defines  = { THREADS_PER_BLOCK = 192, WORDS_PER_THREAD = 64, MERGE_THREADS = 256 }
 // ///
 //
-// 256 classes leave no room for a counter a thread, so a warp shares a table, and before there
-// were atomics in shared memory it had to make its own. The five top bits of a counter name the
+// 256 classes leave no room for counters per thread, so a warp shares a table, and before there
+// were atomics in shared memory it had to build its own. The five top bits of a counter name the
 // lane that wrote it last. A lane reads the counter, writes it back one higher with its own tag,
 // and reads again: if its tag is there, its addition stands; if not, another lane of the warp wrote
 // the same counter, and it tries again. One lane succeeds for each counter in each round, so the
-// number of rounds is how many lanes met in the fullest one: the collision degree of the data.
+// number of rounds is the maximum of lanes that met in one counter: the collision degree of the
+// data.
 //
-// Six warps a block, a table each; the block sums the tables, merge_partials sums the blocks.
-// Since there are such atomics it is slower than they are: 0.261 ms for 2^27 bytes on an H100,
-// shared_atomic 0.217.
+// Six warps per block, each with a table; the block sums the tables, merge_partials the blocks.
+// Hardware atomics in shared memory are faster: 0.261 ms for 2^27 bytes on an H100, shared_atomic
+// 0.217.
 // Limits: equal data take 32 rounds. A counter has 27 bits, so a table may see fewer than 2^27
 // bytes: here it sees 32 lanes * WORDS_PER_THREAD words * 4.
 //
@@ -34,7 +35,7 @@ static_assert(sizeof(T) == 1 && NUM_BINS == 256, "a class for each byte");
 static_assert(32ull * WORDS_PER_THREAD * 4 <= COUNT_MASK, "a 27-bit counter would overflow");
 
 // Count `bin` for every lane with `pending`. All 32 lanes call it and stay until the last is done,
-// those without a byte too: the barriers are for whole warps.
+// even those without a byte: the barriers are for whole warps.
 __device__ inline void add_tagged(unsigned* table, unsigned bin, bool pending, unsigned tag) {
     do {
         unsigned tagged = 0;

@@ -14,8 +14,8 @@
 //
 // Banks: consecutive tx are 16 words apart. On the 16 banks of the course that was one bank for
 // all 16 threads of a half-warp. On 32 banks 16 lanes use two banks, 8 lanes each, and the two
-// rows of a warp read the same words: 8 wavefronts a read instead of one. Stores are clean.
-// `aat_padded` cures it with one unused word a row.
+// rows of a warp read the same words: 8 wavefronts per read instead of one. Stores have no
+// conflicts. `aat_padded` fixes the reads with one unused word per row.
 //
 // Macros from outside: TILE.
 

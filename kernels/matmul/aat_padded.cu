@@ -1,20 +1,20 @@
 // /// cudalab
-// summary  = "A by its transpose: one word of padding a row"
+// summary  = "A by its transpose: one word of padding per row"
 // order    = 5
 // ladder   = "A by its transpose"
-// adds     = "a word of padding a row"
+// adds     = "a word of padding per row"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // applies  = { product = ["aat"] }
 // ///
 //
 // As `aat_conflict`, with rows of 17 words: Ts[tx][p] lies in bank (17 tx + p) mod 32, and the 16
-// values of tx give 16 different banks. Column reads are free of conflicts, which is the cure that
-// the course measured on 16 banks.
+// values of tx give 16 different banks. Column reads are free of conflicts: the fix that the course
+// measured on 16 banks.
 //
 // The price on 32 banks: a warp stores two rows, 17 words apart, so the last word of the second
-// meets the bank of the first word of the first: a 2-way conflict a store. There is one store for
-// 16 reads. `aat_padded_32` has neither: there a warp is one row.
+// meets the bank of the first word of the first: a 2-way conflict per store. There is one store per
+// 16 reads. `aat_padded_32` has no conflicts: there a warp is one row.
 //
 // Macros from outside: TILE.
 

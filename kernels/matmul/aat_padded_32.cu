@@ -1,16 +1,16 @@
 // /// cudalab
-// summary  = "A by its transpose: 32-wide tiles with padding, clean on 32 banks"
+// summary  = "A by its transpose: 32-wide tiles with padding, no conflicts on 32 banks"
 // order    = 6
 // ladder   = "A by its transpose"
-// adds     = "tiles as wide as a warp and as there are banks"
+// adds     = "tiles as wide as a warp and as the number of banks"
 // dispatch = "elements"
 // defines  = { TILE = 32 }
 // applies  = { product = ["aat"] }
 // ///
 //
-// As `aat_padded`, with tiles as wide as a warp and as there are banks: [32][33]. A store is one
-// row, 32 neighbours; a column read Ts[tx][p] is in bank (33 tx + p) mod 32 = (tx + p) mod 32, 32
-// lanes in 32 banks: no conflict anywhere. Tiles twice as wide also halve the reads from global
+// Like `aat_padded`, with tiles as wide as a warp and as the number of banks: [32][33]. A store is
+// one row, 32 neighbours; a column read Ts[tx][p] is in bank (33 tx + p) mod 32 = (tx + p) mod 32,
+// 32 lanes in 32 banks: no conflict anywhere. Tiles twice as wide also halve the reads from global
 // memory. Limits: blocks of 1024 threads; the edge tiles of a matrix that is no multiple of 32
 // waste more.
 //

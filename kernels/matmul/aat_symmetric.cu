@@ -18,15 +18,15 @@
 // SHARED_BYTES      = 62720  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// The product of A and its transpose is symmetric: of each pair of elements that mirror each other
-// at the diagonal one is computed, by the tiles of `async_copy`, and stored twice.
+// The product of A and its transpose is symmetric: of each pair of elements mirrored at the
+// diagonal only one is computed, by the tiles of `async_copy`, and stored twice.
 //
-// The unit is a square of 128 x 128. A block computes two squares that lie in the same rows of C,
-// but not necessarily beside each other: the copies take the columns of each from where they are.
-// The launch plan deals the squares out so that hardly one is left without a partner. That matters
-// because blocks run in waves: at n = 4096 there are 528 squares on and above the diagonal, 264
-// blocks, which are two for each of an H100's 132 multiprocessors; tiles of 256 columns that merely
-// touch the diagonal would be 272, and eight of them a third wave.
+// The unit is a square of 128 x 128. A block computes two squares in the same rows of C, but not
+// necessarily adjacent ones: the copies fetch each square's columns separately. The launch plan
+// pairs the squares so that at most one is left without a partner. That matters because blocks run
+// in waves: at n = 4096 there are 528 squares on and above the diagonal, 264 blocks, which are two
+// for each of an H100's 132 multiprocessors; tiles of 256 columns that merely touch the diagonal
+// would be 272, and eight of them a third wave.
 //
 // A warp mirrors its 64 x 64 elements 16 columns at a time in shared memory that the tiles no
 // longer need; the rows that it then stores are 64 neighbours of C.
@@ -38,7 +38,7 @@
 
 constexpr unsigned SQUARE = 128;
 constexpr unsigned NO_SQUARE = 0xffffffffu;
-constexpr unsigned LDM = 64 + 4;  // words a row of a mirrored piece; keeps rows aligned
+constexpr unsigned LDM = 64 + 4;  // words per row of a mirrored piece; keeps rows aligned
 
 static_assert(BM == SQUARE && BN == 2 * SQUARE, "two squares a block");
 static_assert(SHARED_BYTES >= THREADS_PER_BLOCK / 32 * 16 * LDM * 4, "a piece for each warp");
@@ -87,7 +87,7 @@ __device__ inline void multiply_squares(float* ring, const float* a, float* c, u
     sum_tile<WIDE>(acc, ring, a, a, n, k, n, row0, col0, other, 0, k);
     __syncthreads();  // all have multiplied before the mirrored pieces overwrite the tiles
 
-    const unsigned warp = threadIdx.x / 32, second = warp / 4;  // four warps a square
+    const unsigned warp = threadIdx.x / 32, second = warp / 4;  // four warps per square
     const unsigned square = second ? middle : col0;
     if (square == NO_SQUARE) return;
     const unsigned warp_row = row0 + warp % 2 * 64, warp_col = square + warp / 2 % 2 * 64;

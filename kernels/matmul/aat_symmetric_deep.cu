@@ -19,8 +19,8 @@
 // SHARED_BYTES      = 200704  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// `aat_symmetric` with the stages of `async_copy_deep`: a barrier for 64 steps.
-// Limits: 196 KB of shared memory a block, which GPUs of data centres have from 9.0 on.
+// `aat_symmetric` with the stages of `async_copy_deep`: a barrier every 64 steps.
+// Limits: 196 KB of shared memory per block, which data-centre GPUs have from 9.0 on.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
 // THREADS_PER_BLOCK, SHARED_BYTES.

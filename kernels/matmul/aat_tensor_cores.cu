@@ -18,9 +18,9 @@
 // SHARED_BYTES      = 196672  # STAGES * (BM + BN) * 3 * 64 + 2 * STAGES * 8
 // ///
 //
-// `tensor_cores_bf16x6` for the tiles on the diagonal and on one side of it, which are dealt out as
-// in `aat_symmetric`. A tile is stored, then turned in shared memory and stored a second time. A's
-// parts are both factors.
+// `tensor_cores_bf16x6` for the tiles on the diagonal and on one side of it, paired as in
+// `aat_symmetric`. A tile is stored, then transposed in shared memory and stored a second time. The
+// parts of A serve as both factors.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_A_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.

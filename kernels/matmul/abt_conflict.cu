@@ -12,7 +12,7 @@
 // is then read along its columns: Ts[tx][p].
 //
 // Banks: consecutive tx are 16 words apart: one bank for a half-warp on the 16 banks of the course;
-// on 32 banks two banks, 8 lanes each: 8 wavefronts a read. The stores are clean.
+// on 32 banks two banks, 8 lanes each: 8 wavefronts per read. Stores have no conflicts.
 //
 // Macros from outside: TILE.
 

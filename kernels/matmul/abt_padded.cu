@@ -1,16 +1,16 @@
 // /// cudalab
-// summary  = "A by the transpose of B: one word of padding a row"
+// summary  = "A by the transpose of B: one word of padding per row"
 // order    = 8
 // ladder   = "A by the transpose of B"
-// adds     = "a word of padding a row"
+// adds     = "a word of padding per row"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // applies  = { product = ["abt"] }
 // ///
 //
 // As `abt_conflict`, with rows of 17 words: the 16 lanes that read a column, Ts[tx][p], are in
-// banks (17 tx + p) mod 32, all different. The store of two rows a warp, 17 words apart, has a
-// 2-way conflict on 32 banks; it happens once for 16 reads.
+// banks (17 tx + p) mod 32, all different. A warp's store of two rows, 17 words apart, has a 2-way
+// conflict on 32 banks; there is one store per 16 reads.
 //
 // Macros from outside: TILE.
 

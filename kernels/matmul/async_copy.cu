@@ -17,16 +17,16 @@
 // ///
 //
 // As `async_copy_tiles`, with twice the tile: a thread computes 8 x 16 elements, so that 24 reads
-// from shared memory serve 128 products, where 16 serve 64 there. What limits the speed then is how
-// many other instructions the multiplications have to share the schedulers with.
+// from shared memory serve 128 products, where 16 serve 64 there. The limit is then the number of
+// other instructions with which the multiplications share the schedulers.
 //
 // The two pairs of tiles become a ring of STAGES stages of BK numbers along k: copies have several
 // steps to arrive, not one. The loop body is a slice of 8 along k: it starts the copies of a slice
-// some stages ahead and multiplies one. A barrier comes once a stage.
+// some stages ahead and multiplies one. There is one barrier per stage.
 //
 // A lane's rows are two pieces of 4, its columns four pieces of 4, so that each read is 16 bytes;
 // the lanes of a warp form 8 rows of 4. Both tiles are stored as [p][line], in rows of 4 words more
-// than a tile has: 4-byte copies along k (8 values of p, 4 lines a warp) then write 32 banks.
+// than a tile has: 4-byte copies along k (8 values of p, 4 lines per warp) then write 32 banks.
 // The numbers of step p + 1 are read from shared memory while step p is multiplied.
 // Limits: few tiles: a matrix of order 1024 has 32 of them. Blocks take 61 KB of shared memory.
 //
@@ -36,7 +36,7 @@
 
 constexpr unsigned SLICE = 8;                   // along k: what the loop body copies and multiplies
 constexpr unsigned SLICES = BK / SLICE;         // in a stage
-constexpr unsigned LDA = BM + 4, LDB = BN + 4;  // words a row of a tile
+constexpr unsigned LDA = BM + 4, LDB = BN + 4;  // words per row of a tile
 constexpr unsigned STAGE = BK * (LDA + LDB);    // words
 constexpr unsigned LINES = THREADS_PER_BLOCK / SLICE;  // rows that one pass of 4-byte copies covers
 constexpr unsigned BAND = 16;                          // tile rows
@@ -97,8 +97,8 @@ __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* 
 #pragma unroll
     for (unsigned i = 0; i < BM / LINES; ++i)
         a_at[i] = a + (size_t)min(row0 + line + LINES * i, m - 1) * k + along_k;
-    constexpr unsigned WIDTH = WIDE ? 4 : 1;                       // elements of B a copy
-    constexpr unsigned B_ROWS = THREADS_PER_BLOCK / (BN / WIDTH);  // rows of B a pass
+    constexpr unsigned WIDTH = WIDE ? 4 : 1;                       // elements of B per copy
+    constexpr unsigned B_ROWS = THREADS_PER_BLOCK / (BN / WIDTH);  // rows of B per pass
     constexpr unsigned B_LINES = B_TRANSPOSED ? BN / LINES : 1;
     const unsigned b_row = t / (BN / WIDTH), b_col = t % (BN / WIDTH) * WIDTH;
     const float* b_at[B_LINES];

@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "The same with stages of 64 along k: a barrier for 64 steps"
+// summary  = "The same with stages of 64 along k: a barrier every 64 steps"
 // order    = 13
 // adds     = "stages of 64 along k: fewer barriers"
 // dispatch = "tiles"
@@ -18,7 +18,7 @@
 //
 // `async_copy` with two stages of 64 numbers along k instead of five of 8: a barrier comes after 64
 // steps instead of 8, and while a stage is multiplied, slice by slice, the other is filled.
-// Limits: 196 KB of shared memory a block, which GPUs of data centres have from 9.0 on.
+// Limits: 196 KB of shared memory per block, which data-centre GPUs have from 9.0 on.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
 // THREADS_PER_BLOCK, SHARED_BYTES.

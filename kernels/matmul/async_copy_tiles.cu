@@ -1,7 +1,7 @@
 // /// cudalab
 // summary  = "Two pairs of tiles, filled by asynchronous copies"
 // order    = 11.6
-// adds     = "tiles by asynchronous copies, past the registers"
+// adds     = "tiles by asynchronous copies that bypass the registers"
 // dispatch = "tiles"
 // defines  = { BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS_PER_BLOCK = 256 }
 // ///
@@ -14,9 +14,9 @@
 // A copy cannot transpose what it moves, so numbers along k, whose neighbours go to different rows
 // of the tile, are copied one by one: a warp copies 8 numbers of each of 4 lines and writes banks
 // 4p + line, all different. Rows of B are copied 16 bytes at a time if n % 4 == 0.
-// Limits: four copies of 4 bytes a thread and step where `double_buffered` needs one load of A.
-// They cost more than the registers saved, and this rung is slower than the one before: 0.474 ms at
-// n = 2048 on an H200, `double_buffered` 0.407. A thread uses a number from shared memory for 4
+// Limits: four 4-byte copies per thread and step where `double_buffered` needs one load of A. They
+// cost more than the registers saved, and this rung is slower than the one before: 0.474 ms at n =
+// 2048 on an H200, `double_buffered` 0.407. A thread uses a number from shared memory for 4
 // products; `async_copy` uses it more often.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, TN, THREADS_PER_BLOCK.
@@ -25,7 +25,7 @@
 static_assert(TM == 8 && TN == 8 && BK == 8, "two pieces of 4 x 4 in each direction");
 static_assert(BM == 128 && BN == 128 && THREADS_PER_BLOCK == 256, "16 bytes of each tile a thread");
 
-constexpr unsigned LD = BM + 4;  // words a row of a tile; a multiple of 4 keeps rows aligned
+constexpr unsigned LD = BM + 4;  // words per row of a tile; a multiple of 4 keeps rows aligned
 
 // Start copying a tile of a matrix whose lines run along k, stored as [p][line]. Zeros past the
 // edges, where nothing is read: any valid address does.

@@ -2,7 +2,7 @@
 // summary  = "Tiles packed once, stages filled by bulk copies that one thread starts"
 // order    = 18.3
 // ladder   = "tensor cores"
-// adds     = "`async_copy` with the copy engine: two copies a stage, and a warp that only copies"
+// adds     = "`async_copy` with the copy engine: two copies per stage, and a warp that only copies"
 // dispatch = "packed"
 // requires = ["sm_90", "bulk_copy", "inline_ptx"]
 //
@@ -62,8 +62,8 @@ __device__ inline void pack_tile(const float* source, float* tile, unsigned line
     }
 }
 
-// A block a tile: those of A first, tile row by tile row, along k; then those of B, tile column by
-// tile column.
+// A block per tile: those of A first, tile row by tile row, along k; then those of B, tile column
+// by tile column.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) pack_factors(
     const float* a, const float* b, float* a_tiles, float* b_tiles, unsigned m, unsigned k,
     unsigned n) {

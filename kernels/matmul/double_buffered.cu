@@ -8,14 +8,14 @@
 //
 // As `vectorized`, with one change: there are two pairs of tiles in shared memory. While a step
 // multiplies one pair, the next numbers are on their way from global memory to registers, and the
-// step after it stores them into the other pair. So no step waits for memory, and one barrier a
-// step is enough: who has passed it knows that all have multiplied the pair that is overwritten
-// next.
+// step after it stores them into the other pair. So no step waits for memory, and one barrier per
+// step is enough: a thread that has passed it knows that all have multiplied the pair to be
+// overwritten next.
 //
 // A thread's 8 x 8 elements are four 4 x 4 pieces, 64 apart, so that it reads 4 neighbours of As or
 // Bs in one access. As is kept transposed, As[p][row]: a row of 132 words, so a store
 // of 16 rows at p and p + 4 goes to banks 4p + row, all different.
-// Limits: the numbers on their way take 8 registers a thread and are stored by instructions that
+// Limits: the numbers on their way take 8 registers per thread and are stored by instructions that
 // multiply nothing: `async_copy_tiles`. A tile of C is as large as a block's registers allow; small
 // matrices have few tiles and leave multiprocessors idle: `split_k`.
 //
@@ -24,7 +24,7 @@
 static_assert(TM == 8 && TN == 8 && BK == 8, "two pieces of 4 x 4 in each direction");
 static_assert(BM == 128 && BN == 128 && THREADS_PER_BLOCK == 256, "16 bytes of each tile a thread");
 
-constexpr unsigned LD = BM + 4;  // words a row of a tile; a multiple of 4 keeps rows aligned
+constexpr unsigned LD = BM + 4;  // words per row of a tile; a multiple of 4 keeps rows aligned
 
 // Four neighbours; `room` of them are inside the matrix, zeros stand for the rest.
 __device__ inline float4 load_four(const float* source, int room, bool aligned) {
@@ -42,7 +42,7 @@ struct Tiles {
     const float* at;
     size_t step;   // elements from tile to tile
     int room;      // elements that are inside the matrix from `at` on, along its row
-    int rest;      // what is left of k from `at` on
+    int rest;      // steps along k left from `at` on
     bool along_k;  // the rows of the matrix run along k
     bool aligned;  // every row starts at a multiple of 16 bytes
 

@@ -18,21 +18,21 @@
 // SHARED_BYTES      = 39936  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// What counts for a small product is that every multiprocessor has the same work. `split_k` has
+// For a small product every multiprocessor should have the same amount of work. `split_k` has
 // several blocks share a tile, and adds up their sums in a second launch. Here tiles are small, and
 // groups of warps of one block share the steps of each stage: group g takes the rows g, g + GROUPS,
 // ... of B, and those columns of A. At the end the block adds up the groups' sums in shared memory,
 // always in the same order.
 //
-// Tiles come by asynchronous copies into a ring of stages, as in `async_copy`. The steps that fill
-// no stage come first, in a loop of their own. So the main loop has no tests, and of its
-// instructions 85 to 90 of 100 are products.
+// Tiles come by asynchronous copies into a ring of stages, as in `async_copy`. The steps that do
+// not fill a stage come first, in a separate loop. So the main loop has no tests, and 85 to 90 % of
+// its instructions are products.
 //
 // Rows of B may start at any address, but copies of 16 bytes may not. Where n is no multiple of 4,
 // the aligned words that cover a row's part are copied. All rows of a group are then shifted by the
 // same number of words, since GROUPS * n is a multiple of the words W of a copy: the group computes
-// columns that are shifted, and its sums are put right when they are added up. The columns that the
-// shift leaves out at one end of the tile are copied one by one to its other end.
+// shifted columns, and its sums are shifted back when they are added up. The columns that the shift
+// leaves out at one end of the tile are copied one by one to its other end.
 //
 // Limits: a block has all of k, so that long sums of few elements leave multiprocessors idle. Small
 // tiles read more: at n = 2048 it takes 0.439 ms on an H100, `split_k` 0.415, `async_copy` 0.365.
@@ -43,11 +43,11 @@
 
 constexpr unsigned BAND = 16;                           // tile rows
 constexpr unsigned WARP_M = 4 * TM, WARP_N = 8 * TN;    // rows and columns a warp computes
-constexpr unsigned WARPS_M = BM / WARP_M;               // below each other
+constexpr unsigned WARPS_M = BM / WARP_M;               // one below the other
 constexpr unsigned GROUP = THREADS_PER_BLOCK / GROUPS;  // threads
 constexpr unsigned STEPS = BK / GROUPS;                 // of a stage, a group's
 constexpr unsigned FOURS = TN / 4, REST = TN % 4, SLOTS = (TN + 3) / 4 * 4;  // a thread's columns
-constexpr unsigned LDA = BM + 4, LDB = BN + (B_TRANSPOSED ? 4 : 0);  // words a row of a tile
+constexpr unsigned LDA = BM + 4, LDB = BN + (B_TRANSPOSED ? 4 : 0);  // words per row of a tile
 constexpr unsigned A_TILE = BK * LDA, STAGE = A_TILE + BK * LDB;     // words
 constexpr unsigned LDC = BN + 4, C_TILE = BM * LDC;
 
@@ -121,8 +121,8 @@ constexpr unsigned rows_a_pass(unsigned copies) {
     return rows;
 }
 
-// The same for B itself: rows of the tile as they are, W words a copy. SHIFTED: position i of row p
-// has the tile's column i - shift, or BN more where that is negative.
+// The same for B itself: rows of the tile as they are, W words per copy. SHIFTED: position i of row
+// p has the tile's column i - shift, or BN more where that is negative.
 template <bool SHIFTED>
 struct CopiesAcrossK {
     static constexpr unsigned W = SHIFTED && GROUPS < 4 ? GROUPS : 4, COLS = BN / W;

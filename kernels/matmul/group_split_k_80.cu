@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "The same with tiles of 64 x 80, 8 x 10 elements a thread"
+// summary  = "The same with tiles of 64 x 80, 8 x 10 elements per thread"
 // order    = 17
 // ladder   = "small products"
 // adds     = "tiles of 64 x 80"
@@ -19,11 +19,11 @@
 // SHARED_BYTES      = 116736  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// `group_split_k` with tiles of which a product of 777 x 777 elements has 130, for 132
+// `group_split_k` with tiles of 64 x 80: a product of 777 x 777 elements has 130 of them, for 132
 // multiprocessors; of 64 x 64 it has 169, of 64 x 128 91. 18 reads from shared memory serve 80
 // products instead of 12 for 32.
 // It fits few other sizes: at n = 2048 it takes 0.475 ms on an H100, `group_split_k` 0.439.
-// Limits: 114 KB of shared memory a block, which GPUs of data centres have from 8.0 on.
+// Limits: 114 KB of shared memory per block, which data-centre GPUs have from 8.0 on.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN, GROUPS,
 // THREADS_PER_BLOCK, COPY_STEP, SHARED_BYTES.

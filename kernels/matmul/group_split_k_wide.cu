@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "The same with tiles of 64 x 128, 8 x 8 elements a thread, in two groups"
+// summary  = "The same with tiles of 64 x 128, 8 x 8 elements per thread, in two groups"
 // order    = 17.5
 // ladder   = "small products"
 // adds     = "tiles of 64 x 128, in two groups"
@@ -19,12 +19,13 @@
 // SHARED_BYTES      = 76800  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// `group_split_k` with tiles of which a product of 1000 x 1000 elements has 128, for 132
-// multiprocessors. Two groups of four warps: with 8-byte copies of B where n is odd. Where in a
-// stage copies begin counts: with the thirteenth of its sixteen steps, late enough not to delay
+// `group_split_k` with tiles of 64 x 128: a product of 1000 x 1000 elements has 128 of them, for
+// 132 multiprocessors. Two groups of four warps, with 8-byte copies of B where n is odd. It matters
+// where in a stage the copies begin: with the thirteenth of its sixteen steps, late enough not to
+// delay
 // the reads of the stage's first steps, products of 1001 and 1024 take 2 to 5 % less time on an
 // H100 than with the first.
-// Limits: 75 KB of shared memory a block.
+// Limits: 75 KB of shared memory per block.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN, GROUPS,
 // THREADS_PER_BLOCK, COPY_STEP, SHARED_BYTES.

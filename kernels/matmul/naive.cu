@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "One thread an element of C: neighbours read neighbours of B"
+// summary  = "One thread per element of C: neighbouring threads read neighbouring elements of B"
 // order    = 1
 // dispatch = "elements"
 // defines  = { TILE = 16 }
@@ -10,10 +10,10 @@
 // the time.
 //
 // threadIdx.x counts columns: the lanes of a warp read neighbouring elements of a row of B and
-// write neighbours of C, one transaction for 16 lanes; of A they read one element a row, which all
-// lanes of the row get in one broadcast. `uncoalesced` swaps the two indices and nothing else.
+// write neighbours of C, one transaction for 16 lanes; of A they read one element per row, which
+// all lanes of the row get in one broadcast. `uncoalesced` swaps the two indices and nothing else.
 // Limits: each row of A is read by n threads, each column of B by m: the `tiled` variant reads them
-// once a block instead. A transposed B is read in strides.
+// once per block instead. A transposed B is read in strides.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), TILE.
 

@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "A column of TM elements a thread, in registers"
+// summary  = "A column of TM elements per thread, in registers"
 // order    = 9
-// adds     = "a column of TM elements a thread: one read serves TM products"
+// adds     = "a column of TM elements per thread: one read serves TM products"
 // dispatch = "tiles"
 // defines  = { BM = 64, BN = 64, BK = 8, TM = 8, THREADS_PER_BLOCK = 512 }
 // ///
@@ -13,7 +13,7 @@
 // Banks: a warp lies within one group of TM rows, so As[row][p] is one word, broadcast; Bs[p][col]
 // are 32 neighbours. A transposed B is loaded along k and stored down a column of Bs: lanes with p
 // = 0..7 and 4 columns; rows of BN + 4 words put them in banks 4p + column, all different.
-// Limits: still more than one read a product. `register_tiled_2d` reuses both factors.
+// Limits: still more than one read per product. `register_tiled_2d` reuses both factors.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, THREADS_PER_BLOCK.
 

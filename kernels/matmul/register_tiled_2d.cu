@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "TM x TN elements a thread, in registers"
+// summary  = "TM x TN elements per thread, in registers"
 // order    = 10
-// adds     = "TM x TN elements a thread: both factors are reused"
+// adds     = "TM x TN elements per thread: both factors are reused"
 // dispatch = "tiles"
 // defines  = { BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS_PER_BLOCK = 256 }
 // ///

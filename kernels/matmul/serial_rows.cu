@@ -1,8 +1,8 @@
 // /// cudalab
-// summary  = "Each thread whole rows of a tile: long inner loops, almost no cooperation"
+// summary  = "Each thread computes whole rows of a tile: long inner loops, almost no cooperation"
 // order    = 15
 // ladder   = "a core's loop"
-// adds     = "whole rows of a tile a thread"
+// adds     = "whole rows of a tile per thread"
 // dispatch = "tiles"
 // defines  = { BM = 128, BN = 128, BK = 64, TM = 16, THREADS_PER_BLOCK = 8 }
 // default  = ["cpu"]
@@ -14,7 +14,7 @@
 // once for both rows, and an element of C is read and written once for four products.
 //
 // On a CPU a thread is a core's loop: its TM rows and the tile of B stay in the first two levels of
-// cache, and there are two barriers, of 8 threads, for BK steps along k.
+// cache, and there are two barriers, of 8 threads, per BK steps along k.
 // On a GPU it is slow for the same reasons: TM * BN sums do not fit into registers and lie in local
 // memory, each lane of a warp works in another row of C, and a block is a quarter of a warp.
 //
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) multiply(const f
                 Bs[p][j] = p < depth && j < width ? b[at] : 0;
             }
         }
-        float rows[TM][BK];  // of A, this thread's
+        float rows[TM][BK];  // this thread's rows of A
         for (unsigned i = 0; i < TM; ++i) {
             const float* row = a + (size_t)(row0 + i) * k + p0;
             for (unsigned p = 0; p < BK; ++p) rows[i][p] = row0 + i < m && p < depth ? row[p] : 0;

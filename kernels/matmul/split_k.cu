@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "Sums in pieces along k, for products with few tiles"
+// summary  = "Sums split into pieces along k, for products with few tiles"
 // order    = 14
 // ladder   = "small products"
 // adds     = "`double_buffered` with k in pieces: several blocks share a tile"
@@ -12,7 +12,7 @@
 // TM                = 8
 // TN                = 8
 // THREADS_PER_BLOCK = 256
-// BLOCKS            = 264   # aimed at: two for each of 132 multiprocessors
+// BLOCKS            = 264   # the target: two for each of 132 multiprocessors
 // MIN_PIECE         = 64    # along k
 // ///
 //
@@ -21,9 +21,9 @@
 // into an array of its own; add_partials then adds the pieces up, always in the same order, so that
 // the result does not depend on which block ends first (atomic additions would).
 //
-// It improves on `double_buffered` and `async_copy` where those have few blocks, as at n = 1024.
+// It is faster than `double_buffered` and `async_copy` where those have few blocks, as at n = 1024.
 // Limits: the partial sums are written and read once more, m * n numbers for each piece. Where
-// there are tiles enough that is a loss: 0.415 ms at n = 2048 on an H100, `double_buffered` 0.407.
+// there are enough tiles that is a loss: 0.415 ms at n = 2048 on an H100, `double_buffered` 0.407.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, TN, THREADS_PER_BLOCK.
 #include "matmul/double_buffered.cu"
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2) multiply_piec
     multiply_tile(a, b, piece, m, k, n, k_begin, k_end);
 }
 
-// One thread an element of C: a grid-stride loop, since there may be more of them than threads.
+// One thread per element of C: a grid-stride loop, since there may be more of them than threads.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) add_partials(
     const float* partials, float* c, unsigned long long num_elements, unsigned pieces) {
     const size_t threads = (size_t)gridDim.x * THREADS_PER_BLOCK;

@@ -1,8 +1,8 @@
 // /// cudalab
-// summary   = "Tensor cores, numbers rounded to bfloat16: two to three digits are right"
+// summary   = "Tensor cores, inputs rounded to bfloat16: two to three correct digits"
 // order     = 18.5
 // ladder    = "tensor cores"
-// adds      = "`tiled` with an instruction for 16 x 8 x 16 products, numbers rounded to bfloat16"
+// adds      = "`tiled` with an instruction for 16 x 8 x 16 products, inputs rounded to bfloat16"
 // dispatch  = "tiles"
 // defines   = { BM = 128, BN = 128, BK = 32, THREADS_PER_BLOCK = 256 }
 // requires  = ["sm_80", "tensor_cores", "inline_ptx"]
@@ -14,14 +14,14 @@
 // as they are stored into shared memory: 8 bits remain of the 24 of a float. The products are
 // summed in float.
 //
-// What it loses: each product may be off by 2^-7 of itself, so this is no product in float32, and
-// `verify` and `check` refuse it. Training of neural networks lives with that, linear algebra does
-// not: `tensor_cores_bf16x6` keeps all 24 bits. Beyond bfloat16's range, from 3.396e38 on, numbers
+// What it loses: each product may be off by 2^-7 of itself, so this is not a float32 product, and
+// `verify` and `check` reject it. Neural networks can be trained with that, linear algebra needs
+// more: `tensor_cores_bf16x6` keeps all 24 bits. Beyond bfloat16's range, from 3.396e38 on, numbers
 // become infinite.
 //
 // Tiles as in `tiled`: load, barrier, multiply, barrier. A block computes 128 x 128 elements, each
-// of its 8 warps 64 x 32 of them by 4 x 4 instructions for 16 numbers along k; how an instruction's
-// numbers lie in the registers stands in matmul/parts/mma.cuh. Lines (rows of A, columns of B) are
+// of its 8 warps 64 x 32 of them by 4 x 4 instructions for 16 numbers along k; matmul/parts/mma.cuh
+// describes how an instruction's numbers lie in the registers. Lines (rows of A, columns of B) are
 // stored as pairs of neighbours along k, a word each, in rows of 20 words: 8 lines of 4 pairs, what
 // a warp stores and reads at a time, are in 32 different banks.
 // Limits: while the tiles are loaded nothing is multiplied; each number is rounded anew by every
@@ -32,7 +32,7 @@
 #include "matmul/parts/mma.cuh"
 
 constexpr unsigned PAIRS = BK / 2;  // of a line of a tile
-constexpr unsigned LD = PAIRS + 4;  // words a line
+constexpr unsigned LD = PAIRS + 4;  // words per line
 constexpr unsigned LINES_OF_WARP = 16;
 
 static_assert(BM == 128 && BN == 128 && THREADS_PER_BLOCK == 256, "2 x 4 warps of 64 x 32");

@@ -1,8 +1,8 @@
 // /// cudalab
-// summary  = "Tensor cores, emulated fp32: numbers in three bfloat16 parts, six products of parts"
+// summary  = "Tensor cores, emulated fp32: numbers split in three bfloat16 parts, six products"
 // order    = 19
 // ladder   = "tensor cores"
-// adds     = "three bfloat16 parts a number, six products: no bit is lost"
+// adds     = "three bfloat16 parts per number, six products: no bit is lost"
 // dispatch = "split_bf16"
 // requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
 //
@@ -19,23 +19,24 @@
 //
 // Tensor cores multiply narrow numbers many times faster than the other units multiply floats.
 // bfloat16 has a float's exponents and 8 bits of its 24: where `tensor_cores_bf16` drops the rest,
-// here a float is the exact sum of three of them, x = x0 + x1 + x2, each the rounded rest. Of the
-// nine products of parts the six large
-// ones are summed; x1 y2, x2 y1 and x2 y2 together are below 2^-24 |x y|.
+// here a float is the exact sum of three of them, x = x0 + x1 + x2, each the rounded remainder of
+// those before. Of the nine products of parts the six large ones are summed; x1 y2, x2 y1 and x2 y2
+// together are below 2^-24 |x y|.
 //
 // split_factors writes the parts of A and B, by blocks of 128 lines (rows of A, columns of B) and
 // 32 numbers along k, zeros beyond the edges, each block as multiply_parts wants it in shared
-// memory: one stage is two contiguous copies without any edge. It notes the range of exponents a
-// block has.
+// memory: one stage is two contiguous copies without any edge. It records the range of exponents of
+// each block.
 //
 // multiply_parts: a block computes 128 x BN elements. As in `bulk_copies` one thread keeps a ring
-// of STAGES filled; two warpgroups of 128 threads compute 64 rows each. Tensor cores cut sums off
+// of STAGES filled; two warpgroups of 128 threads compute 64 rows each. Tensor cores truncate sums
 // instead of rounding them, so they sum only one stage, small products first; float additions sum
 // the stages.
 //
-// Parts of numbers that are very small, very large, infinite or NaN do not hold them, and products
-// may leave the range of floats on the way. Tiles that meet such numbers are computed in ordinary
-// float arithmetic by the same block, much as in `register_tiled_2d`; the others do not notice.
+// Three parts cannot represent numbers that are very small, very large, infinite or NaN, and
+// products may leave the range of floats on the way. Tiles with such numbers are computed in
+// ordinary float arithmetic by the same block, much as in `register_tiled_2d`; the other tiles are
+// unaffected.
 //
 // It improves on `async_copy_deep`, which the rate of float multiplications limits.
 // Limits: the parts take 1.5 times the memory of the matrices, and time to write, which small
@@ -90,7 +91,7 @@ __device__ inline void split_chunk(float (&x)[8], uint4* target, uint2& range) {
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
             pairs[i] = round_to_bf16(x[2 * i], x[2 * i + 1]);
-            x[2 * i] -= __uint_as_float(pairs[i] << 16);  // exact: what the rounding took away
+            x[2 * i] -= __uint_as_float(pairs[i] << 16);  // exact: the rounding error
             x[2 * i + 1] -= __uint_as_float(pairs[i] & 0xFFFF0000);
         }
         target[part * PART] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);

@@ -18,8 +18,8 @@
 // ///
 //
 // `tensor_cores_bf16x6` with tiles half as wide again: a stage's products read (128 + 192) lines
-// for 128 x 192 elements, 0.83 times as much shared memory an element, and waves end in other
-// places. The sums take 192 registers a thread; the warpgroup that only starts copies gives up its
+// for 128 x 192 elements, 0.83 times as much shared memory per element, and waves end at other
+// sizes. The sums take 192 registers per thread; the warpgroup that only starts copies gives up its
 // own. Which tiles fill the waves better depends on the size: at n = 2048 it takes 0.217 ms on an
 // H100, `tensor_cores_bf16x6` 0.167.
 //

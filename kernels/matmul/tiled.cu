@@ -1,7 +1,7 @@
 // /// cudalab
 // summary  = "Tiles of A and B in shared memory"
 // order    = 3
-// adds     = "tiles in shared memory: each number is read once a block"
+// adds     = "tiles in shared memory: each number is read once per block"
 // dispatch = "elements"
 // defines  = { TILE = 16 }
 // applies  = { product = ["ab"] }
@@ -9,7 +9,7 @@
 //
 // A block computes a 16 x 16 tile of C. Step by step it fetches a tile of A and one of B into
 // shared memory, each thread one element of both, and every thread multiplies a row of the one by a
-// column of the other: 2k / 16 reads from global memory a thread instead of 2k.
+// column of the other: 2k / 16 reads from global memory per thread instead of 2k.
 //
 // Banks: a warp is two rows of 16 threads. It reads As[ty][p], two words that are broadcast, and
 // Bs[p][tx], 16 neighbours that both rows share: no conflicts. The stores are 32 neighbours.

@@ -10,10 +10,10 @@
 // `naive` with threadIdx.x counting rows, to see what coalescing is worth. It computes the same
 // sums, and is slower than the rung before: 17.7 ms at n = 2048 on an H100, `naive` 3.16.
 //
-// The lanes of a warp read a[row * k + p] for 16 different rows: 16 places far from each other, of
-// which each fetch brings 32 bytes and uses 4. They write c in the same way. Of B they read one
-// element a column, in one broadcast. Limits: the caches save much of what is fetched in vain;
-// without them it would be slower still.
+// The lanes of a warp read a[row * k + p] for 16 different rows: 16 distant places, each of which
+// costs a transaction of 32 bytes for the sake of 4. They write c in the same way. Of B they read
+// one element per column, in one broadcast. Limits: caches absorb much of the wasted traffic;
+// without them it would be even slower.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), TILE.
 

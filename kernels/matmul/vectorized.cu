@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "16-byte loads and stores where the matrices allow them"
+// summary  = "16-byte loads and stores where alignment allows"
 // order    = 11
 // adds     = "loads and stores of 16 bytes"
 // dispatch = "tiles"
@@ -21,7 +21,7 @@
 static_assert(TM == 8 && TN == 8 && BK == 8, "two pieces of 4 x 4 in each direction");
 static_assert(BM == 128 && BN == 128 && THREADS_PER_BLOCK == 256, "16 bytes of each tile a thread");
 
-constexpr unsigned LD = BM + 4;  // words a row of a tile; a multiple of 4 keeps rows aligned
+constexpr unsigned LD = BM + 4;  // words per row of a tile; a multiple of 4 keeps rows aligned
 
 // Four neighbours; `room` of them are inside the matrix, zeros stand for the rest.
 __device__ inline float4 load_four(const float* source, int room, bool aligned) {

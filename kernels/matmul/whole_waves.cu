@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "Waves of tiles that are all full: the tiles of the last one are split along k"
+// summary  = "Full waves of tiles only: those that would not fill the last wave are split along k"
 // order    = 18
 // adds     = "the last wave's tiles split along k"
 // dispatch = "whole_waves"
@@ -20,14 +20,14 @@
 // SHARED_BYTES      = 200704  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// A block of `async_copy_deep` fills a multiprocessor, so tiles run in waves of as many as there
-// are. At n = 3000 there are 288: two waves of 132, and 24 tiles for which nearly all others wait.
-// Here the tiles that do not fill a wave are split along k, at n = 3000 into 5 pieces each, 120
-// blocks that take a fifth of the time. A piece's sums go to an array of its own; add_pieces adds
-// them up in a fixed order. The launch plan chooses the number of pieces.
+// A block of `async_copy_deep` fills a multiprocessor, so as many tiles run at a time. At n = 3000
+// there are 288: two waves of 132, and 24 tiles during which most multiprocessors are idle. Here
+// the tiles that do not fill a wave are split along k, at n = 3000 into 5 pieces each, 120 blocks
+// that take a fifth of the time. A piece's sums go to an array of its own; add_pieces adds them up
+// in a fixed order. The launch plan chooses the number of pieces.
 //
 // Where the rows of B do not start at multiples of 16 bytes, align_rows copies B into rows that do:
-// then 16 bytes a copy are right for all matrices. (Rows of A run along k, 4 bytes a copy anyway.)
+// then 16-byte copies work for all matrices. (Rows of A run along k, in 4-byte copies anyway.)
 // Limits: the sums of a piece take 128 KB of memory, written and read once.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
@@ -36,7 +36,7 @@
 
 constexpr unsigned TILE = BM * BN;
 
-// b, k x n, into rows of `stride` numbers, a multiple of 4. One thread four numbers.
+// b, k x n, into rows of `stride` numbers, a multiple of 4. A thread copies four numbers.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) align_rows(const float* b,
                                                                            float* aligned,
                                                                            unsigned k, unsigned n,

@@ -6,9 +6,9 @@
 // defines  = { TILE_DIM = 32, BLOCK_ROWS = 8 }
 // ///
 //
-// out[c][r] = in[r][c]. The turn from rows to columns happens in shared memory, where a column
-// costs no extra transactions: a block of 32 x 8 threads reads a tile of 32 x 32 elements row by
-// row, waits, and writes it row by row of `out`. Both sides of global memory are coalesced.
+// out[c][r] = in[r][c]. The transposition happens in shared memory, where a column costs no extra
+// transactions: a block of 32 x 8 threads reads a tile of 32 x 32 elements row by row, waits, and
+// writes it row by row of `out`. Both sides of global memory are coalesced.
 //
 // Limits: the tile is [32][32]; elements of a column lie 32 words apart, all in one bank, so that a
 // warp's read of a column is a 32-way bank conflict (16-way where elements have 8 bytes, twice).
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(TILE_DIM* BLOCK_ROWS) transpose(con
         const unsigned r = first_row + k, c = first_col + threadIdx.x;
         if (r < rows && c < cols) tile[k][threadIdx.x] = in[(size_t)r * cols + c];
     }
-    __syncthreads();  // the columns are read by other warps than those that wrote the rows
+    __syncthreads();  // columns are read by warps other than those that wrote the rows
     // ... and writes part of a row of `out`, a column of the tile.
 #pragma unroll
     for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {

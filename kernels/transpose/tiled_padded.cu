@@ -7,9 +7,9 @@
 // ///
 //
 // out[c][r] = in[r][c]. As `tiled`, with an unused column: in a tile of [32][33] the elements of a
-// column lie 33 words apart, one bank on at each step, so a column takes 32 different banks, as a
-// row does. (Elements of 8 bytes: half a warp at a time, 16 banks of their width, 33 % 16 = 1.)
-// Limits: a thread has four elements under way; with 16-byte loads it could have more.
+// column lie 33 words apart, each in the next bank, so a column takes 32 different banks, as a row
+// does. (Elements of 8 bytes: half a warp at a time, 16 banks of their width, 33 % 16 = 1.) Limits:
+// a thread has four elements in flight; with 16-byte loads it could have more.
 //
 // Macros from outside: T (element type), TILE_DIM, BLOCK_ROWS.
 
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(TILE_DIM* BLOCK_ROWS) transpose(con
         const unsigned r = first_row + k, c = first_col + threadIdx.x;
         if (r < rows && c < cols) tile[k][threadIdx.x] = in[(size_t)r * cols + c];
     }
-    __syncthreads();  // the columns are read by other warps than those that wrote the rows
+    __syncthreads();  // columns are read by warps other than those that wrote the rows
     // ... and writes part of a row of `out`, a column of the tile.
 #pragma unroll
     for (unsigned k = threadIdx.y; k < TILE_DIM; k += BLOCK_ROWS) {

@@ -1,14 +1,14 @@
 // /// cudalab
-// summary  = "Rows that begin anywhere: many loads under way, and only whole sectors are stored"
+// summary  = "Rows at any alignment: many loads in flight, and only whole sectors are stored"
 // order    = 5
-// ladder   = "rows that begin anywhere"
-// adds     = "rows of the result begun at whole sectors"
+// ladder   = "rows at any alignment"
+// adds     = "stores that start at whole sectors"
 // dispatch = "sector_tiles"
 // defines  = { TILE_WORDS = 64, TILE_ROWS = 64, WARPS = 16 }
 // ///
 //
 // out[c][r] = in[r][c]. Memory moves in sectors of 32 bytes, S elements. Where the number of rows
-// is no multiple of S, each row of `out` begins at another place in a sector, and tiles that end at
+// is not a multiple of S, rows of `out` begin at different places in sectors, and tiles ending at
 // the same row in all columns store parts of sectors on either side: two transactions, of two
 // blocks, for the same 32 bytes. Here a block begins each row of `out` at its own sector, up to
 // S - 1 elements before the tile's first row. The elements for that are in S more rows of `in`,
@@ -16,7 +16,7 @@
 // as the second read finds it in the L2 cache.
 //
 // Loads are single elements, so no row needs to be aligned. A thread requests all of its elements
-// before it uses the first: 10 loads of 4 bytes under way instead of tiled_padded's four.
+// before it uses the first: 10 loads of 4 bytes in flight instead of tiled_padded's four.
 // Limits: where all rows begin at multiples of 16 bytes, tiled_vectorized needs no second reads.
 //
 // Macros from outside: T (element type), TILE_WORDS, TILE_ROWS, WARPS.

@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "16 bytes a load and a store; small squares are turned in registers"
+// summary  = "16 bytes per load and store; small squares are transposed in registers"
 // order    = 4
-// adds     = "16 bytes an access, small squares turned in registers"
+// adds     = "16 bytes per access, small squares transposed in registers"
 // dispatch = "vector_tiles"
 // default  = ["cuda"]
 // defines  = { THREADS_ACROSS = 16, MIN_BLOCKS = 4 }
@@ -10,7 +10,7 @@
 // out[c][r] = in[r][c]. A vector is 16 bytes: V elements. A thread loads V vectors from V rows
 // below each other, a V x V square, turns it in registers, and puts the V rows of the turned square
 // into shared memory; then it takes V vectors from there and stores them. A warp has 32 * V vectors
-// under way instead of four times 32 elements, and every instruction moves four times as much.
+// in flight instead of four times 32 elements, and every instruction moves four times as much.
 //
 // No padding: rows of the tile are whole vectors, so a padding column would break them. Instead the
 // vectors of a row are permuted (swizzled): vector u of row r lies at u ^ (r / V). Eight lanes move
@@ -49,7 +49,7 @@ __device__ inline void store(T* to, const Vector& vector, unsigned left, bool al
     for (unsigned k = 0; k < V; ++k)
         if (k < left) to[k] = vector.items[k];
 }
-// How many of `size` lie from `first` on.
+// How many of `size` elements lie at `first` or after it.
 __device__ inline unsigned left_of(unsigned first, unsigned size) {
     return first < size ? size - first : 0;
 }

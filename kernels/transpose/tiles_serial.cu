@@ -1,21 +1,21 @@
 // /// cudalab
-// summary  = "Each thread transposes a tile of its own: no cooperation, no coalescing"
+// summary  = "Each thread transposes its own tile: no cooperation, no coalescing"
 // order    = 6
 // ladder   = "a core's loop"
-// adds     = "a tile a thread"
+// adds     = "a tile per thread"
 // dispatch = "tiles"
 // default  = ["cpu"]
 // defines  = { TILE_DIM = 32, BLOCK_ROWS = 1, THREADS_ACROSS = 1 }
 // ///
 //
-// out[c][r] = in[r][c], tile by tile, a thread a tile: the 32 lines of cache that a tile's rows
+// out[c][r] = in[r][c], tile by tile, a thread per tile: the 32 cache lines that a tile's rows
 // occupy and the 32 of its columns stay in a core's first-level cache until all their elements have
 // been used. There is no barrier.
 //
-// On a CPU that is what a cache wants: a loop over whole rows would write `cols` lines before it
-// came back to the first.
-// On a GPU it is slow: the lanes of a warp would work on 32 tiles far apart, and here a block even
-// has one thread only.
+// That suits a CPU's cache: a loop over whole rows would write `cols` lines before it came back to
+// the first.
+// On a GPU it is slow: the lanes of a warp would work on 32 tiles far apart, and here a block has
+// only one thread.
 //
 // Macros from outside: T (element type), TILE_DIM.
 

@@ -7,8 +7,8 @@
 // one of the upper half and both are bitonic. Half-cleaners of half the width follow down to
 // neighbours: B_size, ..., B_4, B_2.
 //
-// Any n: the array stands for one that is padded with greatest keys to a power of two. No
-// comparator moves a key up past a greater one, so the padding would stay where it is, and a
+// Any n: the array is treated as if it were padded with maximal keys to a power of two. No
+// comparator moves a key up past a greater one, so the padding would stay in place, and a
 // comparator that reaches past n is left out.
 #include "common/thread/radix_keys.cuh"
 
@@ -29,8 +29,8 @@ __device__ inline Comparator mirrored(unsigned t, unsigned size) {
     return {low, low ^ (size - 1)};
 }
 
-// The smaller key to `low`, unless there is no key at `high`. Of keys as well as of their ordered
-// bits, which are their own order.
+// Move the smaller key to `low`, unless there is no key at `high`. Works for keys and for their
+// ordered bits, which are their own order.
 template <class Key>
 __device__ inline void compare_exchange(Key* keys, unsigned n, Comparator c) {
     if (c.high >= n) return;

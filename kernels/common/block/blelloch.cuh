@@ -1,4 +1,4 @@
-// Blelloch's work-efficient exclusive scan of ITEMS_PER_BLOCK items in shared memory, two items a
+// Blelloch's work-efficient exclusive scan of ITEMS_PER_BLOCK items in shared memory, two items per
 // thread: an up-sweep builds a tree of sums in place, the root is cleared, and a down-sweep hands
 // every node the sum of all that lies to its left. Other operators take the place of the sum.
 //
@@ -17,10 +17,10 @@ static_assert(ITEMS_PER_BLOCK == 2 * SCAN_THREADS, "a thread scans two items");
 static_assert((ITEMS_PER_BLOCK & (ITEMS_PER_BLOCK - 1)) == 0, "the tree of sums is complete");
 static_assert(ITEMS_PER_BLOCK <= 1024, "larger blocks have bank conflicts again");
 
-// Room for the items and the padding between them.
+// Size of the padded array.
 constexpr unsigned PADDED_ITEMS = ITEMS_PER_BLOCK + CONFLICT_FREE_OFFSET(ITEMS_PER_BLOCK);
 
-// Where item i lies in a padded array.
+// Index of item i in the padded array.
 __device__ inline unsigned padded(unsigned i) {
     return i + CONFLICT_FREE_OFFSET(i);
 }

@@ -1,10 +1,10 @@
-// Prefix sums over a block by warp shuffles, with one word a warp and one barrier. A tree in shared
-// memory needs a barrier a level instead.
+// Prefix sums over a block by warp shuffles, with one word per warp and one barrier. A tree in
+// shared memory needs one barrier per level instead.
 #include "common/warp/warp_scan.cuh"
 
 // Sum of the values of the threads before this one, and in `total` that of all THREADS (a multiple
-// of 32). A second call must be a barrier away from the first, whose warp totals some warps may
-// still be reading.
+// of 32). A barrier must separate two calls, since some warps may still be reading the first one's
+// warp totals.
 template <unsigned THREADS, class V>
 __device__ inline V exclusive_scan_block(V value, V& total) {
     constexpr unsigned WARPS = THREADS / 32;

@@ -1,9 +1,9 @@
 // Copies from global to shared memory that a thread starts and does not wait for (cp.async, compute
-// capability 8.0 and higher): the data pass by the registers. Elsewhere, and on the CPU device,
-// each is an ordinary copy, complete when the call returns.
+// capability 8.0 and higher): the data bypass the registers. Elsewhere, and on the CPU device, each
+// is an ordinary copy, complete when the call returns.
 //
 // Copies are grouped: commit_copies() closes a group, wait_for_copies<N>() waits until at most the
-// N groups closed last are under way. A wait covers the thread's own copies; a block barrier after
+// N groups closed last are in flight. A wait covers the thread's own copies; a block barrier after
 // it makes those of all threads visible.
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -18,14 +18,14 @@ __device__ inline void copy_async_8(float* target, const float* source) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(target);
     asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(address), "l"(source) : "memory");
 }
-// Sixteen bytes; both addresses must be multiples of 16. Past the first-level cache: a block uses
+// Sixteen bytes; both addresses must be multiples of 16. Bypasses the L1 cache, since a block uses
 // them once.
 __device__ inline void copy_async_16(float* target, const float* source) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(target);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(source)
                  : "memory");
 }
-// The same, or zeros where nothing is to be read (`source` must be a valid address all the same).
+// The same, or zeros if nothing is to be read (`source` must still be a valid address).
 __device__ inline void copy_async(float* target, const float* source, bool inside) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(target);
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(source),
@@ -44,7 +44,7 @@ __device__ inline void copy_async_16(float* target, const float* source, bool in
                  "r"(inside ? 16 : 0)
                  : "memory");
 }
-// Sixteen bytes, of which only the first `count` numbers are read; zeros behind them.
+// Sixteen bytes, of which only the first `count` numbers are read; zeros after them.
 __device__ inline void copy_async_some(float* target, const float* source, unsigned count) {
     const unsigned address = (unsigned)__cvta_generic_to_shared(target);
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source),

@@ -1,11 +1,11 @@
 // Associative, commutative operators and their identities, for scans and reductions of any element
-// type: what every op(identity, x) leaves as it is stands for items that are not there.
+// type: op(identity, x) is x, so the identity stands in for missing items.
 //
 // Min and Max give NaN when an operand is NaN, as a sum does: a plain comparison would keep or drop
 // it depending on the order of the operands, and the answer must not depend on that.
 
 template <class V>
-struct Limits;  // the greatest value and the least; infinities where the type has them
+struct Limits;  // the maximum and the minimum; infinities if the type has them
 template <>
 struct Limits<int> {
     static __device__ int greatest() { return 0x7fffffff; }
@@ -58,7 +58,7 @@ struct Sum<long long> {
     }
 };
 
-// The comparison of a value with itself fails for a NaN alone.
+// Only a NaN differs from itself.
 template <class V>
 struct Min {
     static __device__ V identity() { return Limits<V>::greatest(); }

@@ -1,8 +1,8 @@
-// Asks for memory that another block will soon read to be brought into the L2 cache.
+// Prefetches into the L2 cache what another block will soon read.
 //
-// Where blocks wait for each other, a block cannot take its next tile early: those who need its
-// result would wait for both. A prefetch takes nothing. The memory stays busy while blocks wait,
-// and loads that follow find their tile near. It is a hint: a device without it does nothing.
+// Where blocks wait for each other, a block cannot take its next tile early: blocks that need its
+// result would wait for both. A prefetch takes no tile. It keeps the memory busy while blocks wait,
+// and later loads find their tile in the cache. It is a hint: other devices ignore it.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 // The memory must exist; addresses are rounded down to 16 bytes, and bytes is a multiple of 16.
 __device__ inline void prefetch_to_l2(const void* from, unsigned bytes) {

@@ -1,7 +1,7 @@
 // Keys as bit patterns, and the digits of a pattern.
 //
-// A radix sort orders unsigned numbers. ordered_bits() maps a key to the unsigned number that has
-// its place in the order: int has its sign bit flipped; float and double have all bits flipped
+// A radix sort orders unsigned numbers. ordered_bits() maps a key to the unsigned number with the
+// same place in the order: int has its sign bit flipped; float and double have all bits flipped
 // when negative, else the sign bit: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN.
 // from_ordered_bits<Key>() is the inverse, bit for bit, so NaN payloads survive.
 

@@ -3,7 +3,7 @@
 
 constexpr unsigned FULL_WARP = 0xffffffffu;
 
-// Sum of the values of lanes 0 to this one, or what another operator makes of them.
+// The values of lanes 0 to this one, summed or combined by another operator.
 template <class V, class Op = Sum<V>>
 __device__ inline V inclusive_scan_warp(V value, Op op = Op()) {
     const unsigned lane = threadIdx.x % 32;

@@ -9,7 +9,7 @@ __device__ inline V sum_over_warp(V value) {
     return value;
 }
 
-// The greater of two, or NaN if one of them is.
+// The greater of two numbers, or NaN if one of them is NaN.
 template <class V>
 __device__ inline V greater_or_nan(V a, V b) {
     return b > a || b != b ? b : a;

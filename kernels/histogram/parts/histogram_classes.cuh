@@ -1,8 +1,8 @@
 // From an element to its class, for both element types, and the start of a count.
 //
 // A byte's class is byte * NUM_BINS >> 8: the 256 values are spread over the classes. A 32-bit
-// element is its class, and one that is no class is an error of the input: the first such element
-// is kept as index << 32 | value, so the least number belongs to the least index.
+// element is its class; an invalid class is an error of the input: the first such element is kept
+// as index << 32 | value, whose minimum belongs to the first index.
 
 using FirstBad = unsigned long long;
 constexpr FirstBad NO_BAD_ELEMENT = ~0ull;

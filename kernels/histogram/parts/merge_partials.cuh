@@ -1,7 +1,7 @@
 // The second kernel of a histogram without atomics: each class adds up what all blocks counted.
 #include "common/block/block_scan.cuh"
 
-// counts[bin] = the sum of partials[bin * num_partials + block] over all blocks. A block a class:
+// counts[bin] = the sum of partials[bin * num_partials + block] over all blocks. A block per class:
 // the partial counts of a class are neighbours in memory, so its threads read them coalesced.
 extern "C" __global__ void __launch_bounds__(MERGE_THREADS) merge_partials(const unsigned* partials,
                                                                            unsigned* counts,

@@ -1,6 +1,6 @@
 // The tables of a block that counts in shared memory, one for each lane where they fit,
 // interleaved: the counter of class b in copy l is word b * COPIES + l. With 32 copies that is
-// bank l: lanes of a warp never meet in a counter and never in a bank, whatever the data are.
+// bank l: lanes of a warp never meet in a counter and never in a bank, for any data.
 #include "histogram/parts/clear_counts.cuh"
 
 constexpr unsigned MAX_COUNTERS = 48 * 1024 / 4 - 2;  // two words are for the variant
@@ -20,17 +20,17 @@ __device__ inline void clear_tables(unsigned* tables) {
     for (unsigned i = threadIdx.x; i < NUM_BINS * COPIES; i += THREADS_PER_BLOCK) tables[i] = 0;
 }
 
-// Lanes share no counter but with other warps: hence atomics, whose result nobody awaits.
+// Lanes share counters with other warps only: hence atomics, whose result is not used.
 __device__ inline void count_item(T item, unsigned i, unsigned* copy, FirstBad* first_bad) {
     unsigned bin;
     if (find_class(item, i, first_bad, bin)) atomicAdd(&copy[bin * COPIES], 1u);
 }
 
-// Count the BATCH vectors from `batch` on, as far as there are so many.
+// Count up to BATCH vectors from `batch` on.
 __device__ inline void count_batch(const T* data, unsigned batch, unsigned num_vectors,
                                    unsigned* copy, FirstBad* first_bad) {
     const uint4* vectors = reinterpret_cast<const uint4*>(data);
-    // All loads first, so that they are under way together.
+    // All loads first, so that all are in flight together.
     uint4 loaded[LOADS];
 #pragma unroll
     for (unsigned k = 0; k < LOADS; ++k) {

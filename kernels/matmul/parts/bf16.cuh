@@ -1,5 +1,5 @@
 // bfloat16: the upper half of a float, with its sign, its 8 bits of exponent and 7 bits of the 23
-// behind the point. Compute capability 8.0.
+// of the mantissa. Compute capability 8.0.
 
 // Two floats rounded to the nearest bfloat16, half a unit in the last place at most; `low` in bits
 // 0 to 15.

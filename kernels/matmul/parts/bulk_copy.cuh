@@ -6,7 +6,7 @@
 // said and all announced bytes are there; phases alternate between parity 0 and 1. Waiting for
 // parity 1 on a fresh barrier returns at once: the phase before the first counts as ended.
 
-typedef unsigned long long Barrier;  // eight bytes of shared memory, the hardware's business
+typedef unsigned long long Barrier;  // eight bytes of shared memory, opaque: the hardware's
 
 __device__ inline unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
@@ -16,7 +16,7 @@ __device__ inline void init_barrier(Barrier* barrier, unsigned arrivals) {
                  : "memory");
 }
 // Between init_barrier and the first use: makes the barriers known to the copy engine. The other
-// threads of the block need a block barrier besides.
+// threads of the block need a block barrier, too.
 __device__ inline void publish_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

@@ -1,8 +1,8 @@
 // Clusters: neighbouring blocks of a grid that run at the same time and may use each other's shared
 // memory (compute capability 9.0). A kernel says with __cluster_dims__ how many form one.
 
-// Between the two: nobody has passed the second before all threads of all blocks of the cluster
-// have called the first. What they had written to shared memory by then is visible after it.
+// A barrier of the cluster in two halves: no thread passes the second before all threads of all
+// blocks have called the first. What they wrote to shared memory before that is then visible.
 __device__ inline void arrive_in_cluster() {
     asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
 }
@@ -14,14 +14,14 @@ __device__ inline void sync_cluster() {
     wait_for_cluster();
 }
 
-// The place in the shared memory of the cluster's block `rank` at which this block has `shared`: an
-// address for the functions below. That block must have started, and must not have ended.
+// The address of `shared` in the shared memory of the cluster's block `rank`, for the functions
+// below. That block must have started and must not have ended.
 __device__ inline unsigned address_in_block(const float* shared, unsigned rank) {
     unsigned address = (unsigned)__cvta_generic_to_shared(shared);
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
     return address;
 }
-// Sixteen bytes from there, or to there.
+// Load or store sixteen bytes at such an address.
 __device__ inline float4 read_from_block(unsigned address) {
     float4 v;
     asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
