@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "A thread a column, straight from global memory: coalesced as it is"
+// summary  = "A thread per column, straight from global memory: already coalesced"
 // order    = 21
 // ladder   = "columns"
 // dispatch = "cols"
@@ -8,7 +8,7 @@
 // ///
 //
 // Thread c walks down column c and combines its items in a register. At each step a warp reads 32
-// neighbours of one row, so what rows_global does wrong is right here without any shared memory.
+// neighbours of one row: coalesced, unlike rows_global, without any shared memory.
 //
 // Limits: no more threads than columns, 1000 columns are four blocks. A column is one chain of
 // additions: rounding errors of floats grow with its length.

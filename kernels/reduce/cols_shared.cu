@@ -15,13 +15,13 @@
 // A warp takes a row of the strip, 32 neighbours, and the block's eight warps every eighth row of
 // the segment; a thread combines its items in a register. The eight values of a column meet in
 // shared memory. The segments' results, a matrix of as many rows as there are segments, are reduced
-// in the same way by further launches. Matrices of less than 32 columns get narrower strips, a
+// in the same way by further launches. Matrices of fewer than 32 columns get narrower strips, a
 // power of two, and longer segments.
 //
-// Against cols_global: eight threads a column in each segment, so that 1000 columns are enough work
-// for a GPU. Shared memory needs no padding: the threads that combine are neighbours, whatever
-// the width of the strip, and read neighbouring words.
-// Limits: a load a thread is a word, not 16 bytes.
+// Compared with cols_global: eight threads per column in each segment, so that 1000 columns are
+// enough work for a GPU. Shared memory needs no padding: the threads that combine are neighbours,
+// for any width of the strip, and read neighbouring words.
+// Limits: a thread loads one word at a time, not 16 bytes.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_BLOCK.

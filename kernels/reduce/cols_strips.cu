@@ -1,8 +1,8 @@
 // /// cudalab
-// summary  = "A thread takes a strip of 32 columns and keeps a value for each: a core's loop"
+// summary  = "A thread takes a strip of 32 columns and keeps a value for each, like a core's loop"
 // order    = 23
 // ladder   = "a core's loop, columns"
-// adds     = "a strip of 32 columns a thread"
+// adds     = "a strip of 32 columns per thread"
 // dispatch = "col_segments"
 // defines  = { THREADS_PER_BLOCK = 1, ITEMS_PER_BLOCK = 65536 }
 // applies  = { along = ["cols"] }
@@ -12,18 +12,18 @@
 // A block is one thread. It walks down a segment of rows of its strip, up to STRIP neighbouring
 // columns at once; further launches reduce the segments' results, as in cols_shared.
 //
-// On a CPU that is what cache lines and vector registers want: each row of the strip is read whole,
-// and the values of its columns are independent chains. A column at a time would fetch a cache line
-// for every item. On a GPU one lane of 32 works, and its neighbours' strips come from other warps.
+// On a CPU that suits cache lines and vector registers: each row of the strip is read whole, and
+// the values of its columns are independent chains. A column at a time would fetch a cache line for
+// every item. On a GPU one lane of 32 works, and its neighbours' strips come from other warps.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"
 
-constexpr unsigned STRIP = 32;  // the widest strip the launch plan asks for
+constexpr unsigned STRIP = 32;  // the widest strip of the launch plan
 
-// `here` columns of the strip that begins at x, down to row `rows`. Inlined with here = STRIP the
-// loop has a constant length, which is what a compiler can vectorise.
+// Combines `here` columns of the strip at x, down to row `rows`. Inlined with here = STRIP, the
+// loop has a constant length, so that a compiler can vectorise it.
 __device__ __forceinline__ void combine_rows(T (&values)[STRIP], const T* x, size_t rows,
                                              size_t cols, unsigned here, int level) {
     for (size_t row = 0; row < rows; ++row) {

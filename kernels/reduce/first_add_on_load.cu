@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "The first level while loading: two items a thread, half the blocks"
+// summary  = "The first level while loading: two items per thread, half the blocks"
 // order    = 4
 // adds     = "the first level while loading"
 // dispatch = "multi_pass"
@@ -7,11 +7,11 @@
 // applies  = { along = ["all"] }
 // ///
 //
-// As sequential, but a block takes two items a thread, a block's width apart, and combines them in
-// a register on their way to shared memory. Every thread combines at least once, and half as many
+// Like sequential, but each thread takes two items, a block's width apart, and combines them in a
+// register on their way to shared memory. Every thread combines at least once, and half as many
 // blocks run the tree.
 //
-// Limits: the last six levels need one warp, yet all warps of the block go to their barriers.
+// Limits: the last six levels need one warp, yet all warps of the block reach their barriers.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_BLOCK.

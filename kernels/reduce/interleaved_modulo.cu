@@ -1,19 +1,19 @@
 // /// cudalab
 // summary  = "Tree in shared memory, neighbours first: every 2s-th thread works, warps diverge"
 // order    = 1
-// adds     = "a tree in shared memory: eight levels a launch"
+// adds     = "a tree in shared memory: eight levels per launch"
 // dispatch = "multi_pass"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 256 }
 // applies  = { along = ["all"] }
 // ///
 //
-// A block loads THREADS_PER_BLOCK items into shared memory, one a thread, and combines them in a
+// A block loads THREADS_PER_BLOCK items into shared memory, one per thread, and combines them in a
 // tree: at the level of stride s, thread t with t % (2 s) == 0 takes the value s places further on.
 // The blocks' results are reduced in the same way by further launches, until one is left.
 //
-// Against the halving in global memory: n reads instead of 2 n, and a launch takes 8 levels.
+// Compared with halving in global memory: n reads instead of 2 n, and a launch takes 8 levels.
 // Limits: the threads that work are spread over all warps, so at every level each warp runs the
-// branch with half as many of its lanes, down to one; and the modulo is slow itself.
+// branch with half as many of its lanes, down to one; and the modulo itself is slow.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_BLOCK.

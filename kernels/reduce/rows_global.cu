@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "A thread a row, straight from global memory: lanes read a row's length apart"
+// summary  = "A thread per row, straight from global memory: lanes read a row's length apart"
 // order    = 11
 // ladder   = "rows"
 // dispatch = "rows"

@@ -8,10 +8,10 @@
 // applies  = { along = ["rows"] }
 // ///
 //
-// As rows_shared, with rows of the tile one item longer than they need be: the items of a column
-// are then 33 words apart and lie in 32 different banks. The unused column costs 128 bytes.
+// Like rows_shared, with rows of the tile one item longer than necessary: the items of a column are
+// then 33 words apart and lie in 32 different banks. The unused column costs 128 bytes.
 //
-// Limits: the tile costs two barriers for every 32 columns, and with a block for 32 rows a matrix
+// Limits: the tile costs two barriers for every 32 columns, and with one block per 32 rows a matrix
 // needs thousands of rows to fill a GPU.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,

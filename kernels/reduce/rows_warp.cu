@@ -2,7 +2,7 @@
 // summary  = "A warp for each segment of a row, 16-byte loads and shuffles"
 // order    = 14
 // ladder   = "rows"
-// adds     = "a warp a row, shuffles and 16-byte loads: no tile"
+// adds     = "a warp per row, shuffles and 16-byte loads: no tile"
 // dispatch = "rows"
 // applies  = { along = ["rows"] }
 // default  = ["cuda"]
@@ -11,17 +11,16 @@
 // THREADS_PER_BLOCK = 256
 // ITEMS_PER_SEGMENT = 4096
 // MAX_LANES         = 32
-// LOADS_PER_THREAD  = 4      # 16-byte loads under way
+// LOADS_PER_THREAD  = 4      # 16-byte loads in flight
 // ///
 //
 // The lanes of a warp read along the row, side by side, and combine their values by shuffles: no
 // shared memory, no barrier, no transposition. A row longer than ITEMS_PER_SEGMENT is cut into
-// segments, a warp each, whose results are reduced in the same way by further launches, so that
-// few long rows keep the device as busy as many short ones. Rows of less than 32 items get a power
-// of two of lanes, several rows a warp.
+// segments, one warp each, whose results are reduced in the same way by further launches, so that
+// few long rows keep the device as busy as many short ones. Rows of fewer than 32 items get a power
+// of two of lanes, several rows per warp.
 //
-// Limits: rows start at a multiple of 16 bytes only if their length is one; others are read a word
-// at a time.
+// Limits: if the length of a row is not a multiple of 16 bytes, rows are read a word at a time.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_SEGMENT, LOADS_PER_THREAD.
@@ -51,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_rows(
                 value = combine(value, load(x, y, start + i, level));
         }
     }
-    // Threads behind the last row come here too: a shuffle needs the whole warp.
+    // Threads beyond the last row come here, too: a shuffle needs the whole warp.
     value = reduce_lanes(value, lanes);
     if (row < rows && lane == 0) out[s] = finish(value, count);
 }

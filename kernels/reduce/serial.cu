@@ -2,7 +2,7 @@
 // summary  = "A thread combines a run of consecutive items: no cooperation, no coalescing"
 // order    = 9
 // ladder   = "a core's loop"
-// adds     = "a run of consecutive items a thread"
+// adds     = "a run of consecutive items per thread"
 // dispatch = "rows"
 // applies  = { along = ["all", "rows"] }
 // default  = ["cpu"]
@@ -14,12 +14,12 @@
 // ///
 //
 // The loop of a sequential program, in parallel: a row (the whole array is one row) is cut into
-// segments of consecutive items, a thread takes one. The segments' results are reduced in the same
-// way by further launches. There is no barrier, no shuffle and no shared memory.
+// segments of consecutive items, one per thread. The segments' results are reduced in the same way
+// by further launches. There is no barrier, no shuffle and no shared memory.
 //
 // On a CPU a thread is a core's loop: it reads along cache lines, and CHAINS independent values
-// become the compiler's vector registers. On a GPU the 32 lanes of a warp read 32 places far
-// apart, a transaction each, and n / ITEMS_PER_SEGMENT threads are too few to hide any of it.
+// become the compiler's vector registers. On a GPU the 32 lanes of a warp read 32 places far apart,
+// one transaction each, and n / ITEMS_PER_SEGMENT threads are too few to hide the latency.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_SEGMENT.

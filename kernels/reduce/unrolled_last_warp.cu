@@ -7,13 +7,13 @@
 // applies  = { along = ["all"] }
 // ///
 //
-// As first_add_on_load until 64 values are left; these are one warp's work, so the other warps are
-// done and the block's barriers, the branch and the loop go away.
+// Like first_add_on_load until 64 values are left; these are one warp's work, so the other warps
+// are done, and the block's barriers, the branch and the loop disappear.
 //
 // The lanes of a warp do not run in step on compute capability 7.0 and later, so they need barriers
-// of their own, two a level. Lane t reads value t + 16 while lane t + 16 writes it: a level must
+// of their own, two per level. Lane t reads value t + 16 while lane t + 16 writes it: a level must
 // first read everywhere, then write, and only when all have written may the next level read. The
-// form without barriers on a `volatile` array counted on lanes in step; with one barrier a level
+// form without barriers on a `volatile` array relied on lanes in step; with one barrier per level
 // a lane may still write before another has read. Both are races.
 //
 // Limits: values travel from lane to lane by way of shared memory, with two barriers each time.

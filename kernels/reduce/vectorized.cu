@@ -7,9 +7,9 @@
 //
 // [defines]
 // THREADS_PER_BLOCK = 256
-// ITEMS_PER_BLOCK   = 4096   # what a block should at least have to do
+// ITEMS_PER_BLOCK   = 4096   # minimum work of a block
 // MAX_BLOCKS        = 1056   # 8 for each of 132 multiprocessors of 2048 threads
-// LOADS_PER_THREAD  = 4      # 16-byte loads under way
+// LOADS_PER_THREAD  = 4      # 16-byte loads in flight
 // ///
 //
 // A grid-stride loop: about as many blocks as a large device holds at a time share the array
@@ -17,9 +17,9 @@
 // of 16 bytes and combines them in registers. Shuffles reduce the threads' values once, after the
 // loop.
 //
-// Against warp_shuffle: a load brings four words (two of 8 bytes) and four loads are under way; a
-// block's costs are paid once for n / MAX_BLOCKS items; one further launch of a single block
-// reduces the partial results (n / ITEMS_PER_BLOCK of them, MAX_BLOCKS at most).
+// Compared with warp_shuffle: a load brings four words (two of 8 bytes) and four loads are in
+// flight; the cost of a block is spread over n / MAX_BLOCKS items; one further launch of a single
+// block reduces the partial results (n / ITEMS_PER_BLOCK of them, MAX_BLOCKS at most).
 // Limits: that second launch, which costs as much as a small array.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,

@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "Warps reduce by shuffles, registers to registers: one barrier a block"
+// summary  = "Warps reduce by shuffles, registers to registers: one barrier per block"
 // order    = 6
-// adds     = "shuffles instead of the tree: one barrier a block"
+// adds     = "shuffles instead of the tree: one barrier per block"
 // dispatch = "multi_pass"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_BLOCK = 512 }
 // applies  = { along = ["all"] }
@@ -12,10 +12,11 @@
 // each in shared memory, are reduced by the first warp in the same way
 // (reduce/parts/reduce_block.cuh).
 //
-// Against the tree in shared memory: a shuffle reads all lanes before it gives any its value, so it
-// needs no warp barriers; one block barrier is left of three, one word a warp of one a thread.
-// Limits: two loads of one word a thread keep too few bytes under way to saturate the memory, and
-// every 512 items pay for a block: its start, its barrier, its partial result.
+// Compared with the tree in shared memory: a shuffle reads all lanes before it gives any its value,
+// so it needs no warp barriers; one of three block barriers is left, and one word per warp instead
+// of one per thread.
+// Limits: two one-word loads per thread keep too few bytes in flight to saturate the memory, and
+// every 512 items bear the cost of a block: its start, its barrier, its partial result.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_BLOCK.

@@ -7,18 +7,18 @@
 // ///
 //
 // The tree of blelloch, with an unused place after every 32 items: item i lies at i + (i >> 5). At
-// the level of stride s lanes are 2s items apart; the padding moves each row of 32 items on by one
-// bank, so that lanes which met in one bank now have neighbouring ones. That holds up to 1024 items
-// a block: beyond them the strides outrun the padding.
+// the level of stride s lanes are 2s items apart; the padding shifts each row of 32 items by one
+// bank, so that lanes which met in one bank now use neighbouring ones. That holds up to 1024 items
+// per block; beyond that the strides outrun the padding.
 //
 // Items of 8 bytes are read half a warp at a time, and there are 16 banks of their width: a place
 // after every 16 of them, and, as 16 * 16 < 1024, another after every 256.
-// Limits: a barrier a level, 20 of them for 1024 items, and half of the threads idle more at each.
+// Limits: one barrier per level, 20 for 1024 items, and at each level half as many threads work.
 //
 // Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
 // ITEMS_PER_THREAD.
 
-// The argument and the whole stand in parentheses: `i + i >> 5` would mean (i + i) >> 5.
+// The parentheses matter: `i + i >> 5` would mean (i + i) >> 5.
 #define CONFLICT_FREE_OFFSET(i) (sizeof(T) == 8 ? ((i) >> 4) + ((i) >> 8) : ((i) >> 5))
 
 constexpr unsigned ITEMS_PER_BLOCK = THREADS_PER_BLOCK * ITEMS_PER_THREAD;

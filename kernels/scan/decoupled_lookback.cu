@@ -9,13 +9,13 @@
 //
 // The rungs below read every item twice: once for the sums of the tiles, once for the scan. Here a
 // block keeps its tile in registers until the sum of all tiles before it is known, so that every
-// item is read once and written once. scan/parts/look_back.cuh says how blocks tell each other.
+// item is read once and written once. scan/parts/look_back.cuh explains how blocks communicate.
 //
-// The known decoupled look-back stops at the first tile whose prefix is complete, which depends on
-// timing, and so does the rounding of its floats. Here tiles form groups of 32 and of 1024, and a
-// tile always adds the same sums in the same order: the same bits in every run.
+// The published decoupled look-back stops at the first tile with a complete prefix, which depends
+// on timing, and so does the rounding of its floats. Here tiles form groups of 32 and of 1024, and
+// a tile always adds the same sums in the same order: the same bits in every run.
 //
-// A thread has WORDS_PER_THREAD words of 4 bytes, so half as many items of 8.
+// A thread has WORDS_PER_THREAD words of 4 bytes, or half as many items of 8 bytes.
 //
 // Limits: while a block waits for those before it, it moves no data.
 //

@@ -6,12 +6,13 @@
 // ///
 //
 // The scan of Hillis and Steele. After the step of distance d, place i of a block holds the sum of
-// the 2d items that end at i; log2(512) = 9 steps make that all items of the block up to i. A
+// the 2d items that end at i; after log2(512) = 9 steps, of all items of the block up to i. A
 // thread has one item. The block sums are scanned in the same way, level by level, and added back.
 //
-// Two copies of the items: a step reads one and writes the other, so one barrier a step is enough.
-// In place each step would need two: all reads before all writes, all writes before the next reads.
-// Limits: a block of B items takes B log2 B additions where B - 1 would do; neighbours read
+// Two copies of the items: a step reads one and writes the other, so one barrier per step is
+// enough. In place each step would need two: all reads before all writes, all writes before the
+// next reads.
+// Limits: a block of B items takes B log2 B additions where B - 1 would suffice; neighbours read
 // neighbours, so there are no bank conflicts, but every step moves every item through shared
 // memory.
 //

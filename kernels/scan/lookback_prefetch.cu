@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "The same with large tiles, and a tile far ahead brought into the cache"
+// summary  = "The same with large tiles, and a prefetch of a tile far ahead"
 // order    = 7
 // adds     = "larger tiles, and a prefetch while blocks wait"
 // dispatch = "look_back"
@@ -8,9 +8,9 @@
 //
 // Blocks that wait for the sums before them leave the memory idle. More blocks at once would not
 // help: all of them wait for the same chain. Two things do: larger tiles, which make the chain
-// shorter, and a prefetch into the L2 cache of the tile that will be taken TILES_AHEAD tickets
-// from now, about 5 MB further on, which keeps the memory busy meanwhile. Farther ahead, lines
-// leave the cache before they are used.
+// shorter, and a prefetch into the L2 cache of the tile TILES_AHEAD tickets ahead, about 5 MB
+// further on, which keeps the memory busy meanwhile. If it were farther ahead, lines would leave
+// the cache before they are used.
 //
 // Limits: a short array has fewer tiles than the device has multiprocessors.
 //

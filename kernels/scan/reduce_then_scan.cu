@@ -1,18 +1,18 @@
 // /// cudalab
-// summary  = "Sum every chunk, scan the sums, then scan every chunk from its sum on"
+// summary  = "Sum every chunk, scan the sums, then scan every chunk starting from its prefix"
 // order    = 5
 // adds     = "chunks are summed first: items are written once"
 // dispatch = "chunks"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 16, MAX_CHUNKS = 2048 }
 // ///
 //
-// A chunk is a run of whole tiles, one chunk a block; there are at most MAX_CHUNKS, so their sums
+// A chunk is a run of whole tiles, one chunk per block; there are at most MAX_CHUNKS, so their sums
 // fit into one block, and three launches are enough for any n. reduce_chunks reads the items and
 // keeps only the sums; scan_sums scans these; scan_chunks reads the items again, and writes each
-// once, final: two reads and one write an item, where adding block sums back costs two of each.
+// once: two reads and one write per item, where adding block sums back costs two of each.
 //
 // reduce_chunks needs no order within a tile, so a thread combines its items freely.
-// Limits: the second read comes from global memory again once the items outgrow the L2 cache.
+// Limits: the second read goes to global memory once the items outgrow the L2 cache.
 //
 // Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
 // ITEMS_PER_THREAD, MAX_CHUNKS.

@@ -1,21 +1,21 @@
 // /// cudalab
-// summary  = "Each thread sums, then scans, a chunk of its own: no cooperation, no coalescing"
+// summary  = "Each thread sums, then scans, its own chunk: no cooperation, no coalescing"
 // order    = 5.5
 // ladder   = "a core's loop"
-// adds     = "a chunk of consecutive items a thread"
+// adds     = "a chunk of consecutive items per thread"
 // dispatch = "chunks"
 // default  = ["cpu"]
 // defines  = { THREADS_PER_BLOCK = 1, ITEMS_PER_THREAD = 1024, MAX_CHUNKS = 1024 }
 // ///
 //
-// reduce_then_scan with a thread for a block: n - 1 additions for the sums, n for the scan, and no
-// barrier. Within a chunk the sums restart at every tile, and what lies before the tile is added on
-// the way out: a chain of additions is then never longer than a tile, a chunk's tiles and the
-// number of chunks, whatever n is, which is what bounds the rounding error of floats.
+// reduce_then_scan with one thread per block: n - 1 additions for the sums, n for the scan, and no
+// barrier. Within a chunk the sums restart at every tile, and the prefix of the tile is added on
+// output: a chain of additions is then never longer than a tile, a chunk's tiles and the number of
+// chunks, for any n, which bounds the rounding error of floats.
 //
 // On a CPU a thread is a core's loop that reads and writes along cache lines.
-// On a GPU it is slow: the 32 lanes of a warp would read 32 places far apart, here each warp even
-// has one thread only, and MAX_CHUNKS threads are too few to hide any latency.
+// On a GPU it is slow: the 32 lanes of a warp would read 32 distant places, here each warp has only
+// one thread, and MAX_CHUNKS threads are too few to hide any latency.
 //
 // Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
 // ITEMS_PER_THREAD.

@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "Rows of items scanned by warp shuffles: one barrier a block"
+// summary  = "Rows of items scanned by warp shuffles: one barrier per block"
 // order    = 4
-// adds     = "shuffles instead of the tree: one barrier a block"
+// adds     = "shuffles instead of the tree: one barrier per block"
 // dispatch = "recursive"
 // defines  = { THREADS_PER_BLOCK = 256, ITEMS_PER_THREAD = 4 }
 // ///
@@ -13,8 +13,8 @@
 // the 32 lanes of a warp, but only one item in four takes part.
 //
 // The block sums are scanned in the same way, level by level, and added back.
-// Limits: adding back reads and writes everything a second time, so an item costs two reads and two
-// writes of global memory.
+// Limits: adding back reads and writes everything a second time: two reads and two writes of global
+// memory per item.
 //
 // Macros from outside: T (element type), OP (operator), INCLUSIVE (0 or 1), THREADS_PER_BLOCK,
 // ITEMS_PER_THREAD.

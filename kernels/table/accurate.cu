@@ -14,8 +14,8 @@
 // `step` is the same for all threads: constant memory has a cache of its own, and a warp whose
 // lanes read one address gets it in a single access.
 //
-// Limits: what is left is the rounding of i, i * step and the root, which grows with the argument;
-// large arguments take sinf's slow path.
+// Limits: the rounding of i, i * step and the root remains, and grows with the argument; large
+// arguments take sinf's slow path.
 //
 // Macros from outside: THREADS_PER_BLOCK.
 

@@ -12,8 +12,8 @@
 // y[i] = sin(sqrt(i * step)). __sinf is one multiplication, which turns radians into revolutions,
 // and one instruction of the special function unit: its absolute error is about 2^-20.5 up to 2 pi,
 // and the rounding of the multiplication makes it grow in proportion to the argument. Near a zero
-// of the sine few digits of the result are right, and past an argument of some 10^6 none. A thread
-// computes one element; neighbours write neighbours.
+// of the sine few digits of the result are right, and beyond an argument of about 10^6 none. A
+// thread computes one element; neighbours write neighbours.
 //
 // `step` is the same for all threads: constant memory has a cache of its own, and a warp whose
 // lanes read one address gets it in a single access.

@@ -1,5 +1,5 @@
 // Reductions by warp shuffles: a lane reads a register of another lane, so a warp needs neither
-// shared memory nor barriers, and a block needs one word a warp and one barrier.
+// shared memory nor barriers, and a block needs one word per warp and one barrier.
 #include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned FULL_WARP = 0xffffffffu;
@@ -20,7 +20,7 @@ __device__ inline T reduce_warp(T value) {
 }
 
 // The values of all THREADS threads (a multiple of 32) combined, in thread 0. The whole block calls
-// it; a second call must be a barrier away from the first, whose words may still be being read.
+// it; a barrier must separate two calls, since the words of the first may still be in use.
 template <unsigned THREADS>
 __device__ inline T reduce_block(T value) {
     static_assert(THREADS % 32 == 0, "whole warps");

@@ -1,9 +1,9 @@
-// What is reduced. The case's define, one of OP_SUM, OP_PROD, OP_MIN, OP_MAX, OP_SUMSQ, OP_MEAN and
-// OP_DOT, chooses the identity, how two values are combined, what becomes of an input as it is
-// loaded, and of the last value before it is stored. Every kernel is written once, in these terms.
+// The operation. The case's define, one of OP_SUM, OP_PROD, OP_MIN, OP_MAX, OP_SUMSQ, OP_MEAN and
+// OP_DOT, chooses the identity, how two values are combined, how an input is transformed as it is
+// loaded, and the last value before it is stored. Every kernel is written once, in these terms.
 //
-// Integers wrap modulo 2^32 (2^64): signed ones are combined as unsigned, where that is defined. A
-// NaN among floats wins against every number, in min and max too; -0 and +0 are equal.
+// Integers wrap modulo 2^32 (2^64): signed ones are combined as unsigned, for which that is
+// defined. A NaN among floats prevails over every number, in min and max, too; -0 and +0 are equal.
 
 template <class V>
 __device__ inline V add(V a, V b) {
@@ -27,7 +27,7 @@ __device__ inline long long multiply(long long a, long long b) {
     return (long long)((unsigned long long)a * (unsigned long long)b);
 }
 
-// The comparison of a value with itself is true for a NaN alone.
+// Only a NaN differs from itself.
 template <class V>
 __device__ inline V smaller(V a, V b) {
     return a < b || a != a ? a : b;
@@ -67,7 +67,7 @@ __device__ inline long long first_value(long long) {
     return -0x7fffffffffffffffll - 1;
 }
 
-// What changes nothing when it is combined with a value: it stands in where there is no item.
+// The identity, which changes no value that it is combined with, stands in for missing items.
 __device__ inline T identity() {
 #if defined(OP_PROD)
     return (T)1;
@@ -114,7 +114,7 @@ __device__ inline T load(const T* x, const T* y, size_t i, int level) {
 #endif
 }
 
-// What is stored. At the last level `count` says how many inputs were combined, before it is 0.
+// The value to store. At the last level `count` is the number of inputs combined, else 0.
 __device__ inline T finish(T value, unsigned count) {
 #if defined(OP_MEAN)
     return count > 0 ? value / (T)count : value;

@@ -1,5 +1,5 @@
 // Loads of 16 bytes: one instruction brings 4 words (2 of 8 bytes), so that a thread has more bytes
-// under way than with a load a word. Arrays start at a multiple of 16 bytes.
+// in flight than with one load per word. Arrays start at a multiple of 16 bytes.
 #include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned VECTOR_ITEMS = 16 / sizeof(T);
@@ -13,8 +13,8 @@ __device__ inline Vector load_vector(const T* data, size_t vector) {
 }
 
 // LOADS vectors, `stride` apart, combined into a value for each place in a vector. All are
-// requested before the first is used: the more requests are under way, the less their latency
-// counts.
+// requested before the first is used: the more requests are in flight, the less their latency
+// matters.
 template <unsigned LOADS>
 __device__ inline void combine_vectors(T (&values)[VECTOR_ITEMS], const T* x, const T* y, size_t v,
                                        unsigned stride, int level) {
@@ -37,8 +37,8 @@ __device__ inline void combine_vectors(T (&values)[VECTOR_ITEMS], const T* x, co
             values[k] = combine(values[k], value_of(a[l].items[k], b[l].items[k], level));
 }
 
-// One thread's share of n items: the vectors first, first + stride, ..., and one of the items
-// behind the last whole vector. first < stride, and stride >= VECTOR_ITEMS.
+// One thread's share of n items: the vectors first, first + stride, ..., and one of the items after
+// the last whole vector. first < stride, and stride >= VECTOR_ITEMS.
 template <unsigned LOADS>
 __device__ inline T reduce_strided(const T* x, const T* y, unsigned n, unsigned first,
                                    unsigned stride, int level) {
@@ -59,8 +59,8 @@ __device__ inline T reduce_strided(const T* x, const T* y, unsigned n, unsigned 
     return values[0];
 }
 
-// The same share for a block that takes batches of neighbouring vectors, LOADS for each of its
-// THREADS threads, as many blocks apart as there are.
+// The same for a block that takes batches of neighbouring vectors, LOADS for each of its THREADS
+// threads; the grid strides over the batches.
 template <unsigned THREADS, unsigned LOADS>
 __device__ inline T reduce_batches(const T* x, const T* y, unsigned n, int level) {
     constexpr unsigned BATCH = THREADS * LOADS;

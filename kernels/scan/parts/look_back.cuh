@@ -2,19 +2,19 @@
 //
 // Every item is read once and written once. A block scans a tile in registers, publishes its sum,
 // waits until the sums before it are there, and writes its items. Blocks take tiles by ticket: a
-// block only ever waits for tiles that running blocks have taken, in whatever order blocks start.
+// block only ever waits for tiles that running blocks have taken, in any order of block starts.
 //
-// The known scheme walks back over single tiles until it meets one whose complete prefix is known.
-// How far it walks depends on timing, and with it the order of additions: floats would differ from
-// run to run. Here tiles form groups of 32 and super-groups of 32 groups. The last tile of a group
-// publishes the group's sum, the last tile of a super-group the prefix up to its end. A tile's
-// prefix is then always the same sum of three: the super-groups before, the groups before it in its
-// super-group, the tiles before it in its group. One warp fetches all of them at once, a lane each.
+// The published scheme walks back over single tiles until it meets one whose complete prefix is
+// known. How far it walks depends on timing, and with it the order of additions: floats would
+// differ from run to run. Here tiles form groups of 32 and super-groups of 32 groups. The last tile
+// of a group publishes the group's sum, the last tile of a super-group the prefix up to its end. A
+// tile's prefix is then always the same sum of three: the super-groups before, the groups before it
+// in its super-group, the tiles before it in its group. One warp fetches all at once, one per lane.
 //
 // Each published value has a status word: {flag, value} in 64 bits for items of 4 bytes, written
 // and read whole, so that no fence is needed; for items of 8 bytes the word is the flag, and a
-// fence stands between flag and value. The flag is the number of the run: statuses never need
-// clearing, and a launch finds them as the one before left them.
+// fence separates flag and value. The flag is the number of the run, so that statuses are never
+// cleared between launches.
 //
 // Limits: a chain of one hop for every 1024 tiles remains.
 #include "scan/parts/scan_tile.cuh"
@@ -25,7 +25,7 @@ using Word = unsigned long long;
 struct Statuses {
     Word* words;  // as many as there are nodes; for items of 8 bytes as many values follow
     unsigned groups, supers, nodes;  // where groups and super-groups begin, and the end
-    unsigned run;                    // the flag of what is published in this launch
+    unsigned run;                    // the flag of this launch
 };
 
 constexpr bool PACKED = sizeof(T) == 4;  // flag and value share a word
@@ -57,12 +57,12 @@ __device__ inline void publish(const Statuses& statuses, unsigned node, T value)
         word |= bits_of(value);
     } else {
         store(statuses.words + statuses.nodes + node, bits_of(value));
-        __threadfence();  // who sees the flag must see the value
+        __threadfence();  // a reader that sees the flag must see the value
     }
     store(statuses.words + node, word);
 }
 
-// The word of a node that this lane waits for; of a lane that waits for none, one that is ready.
+// The word of the node that this lane waits for, or a ready one if it waits for none.
 __device__ inline Word peek(const Statuses& statuses, unsigned node, bool wanted) {
     return wanted ? load(statuses.words + node)
                   : (Word)statuses.run << 32 | (PACKED ? bits_of(Op::identity()) : 0);
@@ -96,7 +96,7 @@ __device__ inline T look_back(const Statuses& statuses, unsigned tile, T tile_su
         group_word = peek(statuses, group_node, group_wanted);
         super_word = peek(statuses, super_node, super_wanted);
         if (__all_sync(FULL_WARP, ready(tile_word, statuses.run))) break;
-        __nanosleep(32);  // leave the memory to those who are waited for
+        __nanosleep(32);  // leave the memory to the blocks that are waited for
     }
     if (!PACKED) __threadfence();  // values are read after their flags
     const T in_group = sum_over_warp(value_at(statuses, tile_node, tile_wanted, tile_word));
@@ -126,8 +126,8 @@ __device__ inline void scan_next_tile(const T* in, T* out, Word* words, Word* ti
     __shared__ Word block_ticket;
     __shared__ T block_prefix;
 
-    // One atomic gives both numbers. Who takes the last ticket knows that no other block of this
-    // launch will look here again, and leaves the ticket for the next launch.
+    // One atomic yields both numbers. The block with the last ticket knows that no other block of
+    // this launch will read it again, and sets it for the next launch.
     if (threadIdx.x == 0) {
         block_ticket = atomicAdd(ticket, 1ull);
         if ((unsigned)block_ticket == gridDim.x - 1)
@@ -137,7 +137,7 @@ __device__ inline void scan_next_tile(const T* in, T* out, Word* words, Word* ti
     const unsigned tile = (unsigned)block_ticket, num_tiles = gridDim.x;
     const unsigned groups = num_tiles, supers = groups + (num_tiles + 31) / 32;
     const unsigned nodes = supers + (num_tiles + 1023) / 1024;
-    // Runs count from 1: memory that is zero holds nothing.
+    // Runs count from 1: zero memory holds no flag.
     const Statuses statuses = {words, groups, supers, nodes, (unsigned)(block_ticket >> 32) + 1};
 
     const unsigned start = tile * TILE_ITEMS, left = n - start;

@@ -1,11 +1,11 @@
 // A tile of TILE_ITEMS items in the registers of a block: loaded, scanned, stored.
 //
-// A warp has 32 * ITEMS_PER_THREAD consecutive items, in rows of one 16-byte vector a lane: loads
+// A warp has 32 * ITEMS_PER_THREAD consecutive items, in rows of one 16-byte vector per lane: loads
 // and stores of a warp are 512 neighbouring bytes, and no item passes through shared memory. Rows
-// are scanned by shuffles, one after another; one word a warp and one barrier join the warps.
+// are scanned by shuffles, one after another; one word per warp and one barrier join the warps.
 //
-// Nothing is ever subtracted again: inf - inf is NaN, and a large sum minus a large item has lost
-// its low digits.
+// Nothing is ever subtracted: inf - inf is NaN, and a large sum minus a large item has lost its low
+// digits.
 #include "common/thread/operators.cuh"
 #include "common/warp/warp_scan.cuh"
 
@@ -23,7 +23,7 @@ struct __align__(16) Vector {
     T items[VECTOR_ITEMS];
 };
 
-// Where this thread's vector of a row begins in the tile.
+// Index in the tile of this thread's vector of a row.
 __device__ inline unsigned place_in_tile(unsigned row) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     return ((warp * ROWS + row) * 32 + lane) * VECTOR_ITEMS;
@@ -60,8 +60,8 @@ __device__ inline T sum_of_row(const T (&items)[ITEMS_PER_THREAD], unsigned row)
 }
 
 // For each of this thread's vectors the sum of all items of the tile before it; returns the sum of
-// the tile. The whole block calls it; a second call must be a barrier away from the first, whose
-// warp totals some warps may still be reading.
+// the tile. The whole block calls it; a barrier must separate two calls, since some warps may still
+// be reading the first one's warp totals.
 __device__ inline T scan_tile(const T (&items)[ITEMS_PER_THREAD], T (&before)[ROWS]) {
     __shared__ T warp_totals[WARPS];
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -86,14 +86,14 @@ __device__ inline T scan_tile(const T (&items)[ITEMS_PER_THREAD], T (&before)[RO
     return __shfl_sync(FULL_WARP, totals, WARPS - 1);
 }
 
-// An answer that no kernel reads again: its lines may leave the cache before others do.
+// Store an answer that no kernel reads again: its lines may be evicted first.
 __device__ inline void store_last(Vector* to, const Vector& vector) {
     uint4 words;
     memcpy(&words, &vector, sizeof words);
     __stcs(reinterpret_cast<uint4*>(to), words);
 }
 
-// The tile's scan, where `prefix` stands for all items before the tile. `last`: nobody reads it
+// Store the tile's scan; `prefix` combines all items before the tile. `last`: no kernel reads it
 // again in this run.
 template <bool inclusive, bool last = false>
 __device__ inline void store_tile(T* out, unsigned left, const T (&items)[ITEMS_PER_THREAD],
