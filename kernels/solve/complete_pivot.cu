@@ -7,14 +7,14 @@
 // defines  = { SEARCH_THREADS = 256 }
 // ///
 //
-// As `gauss_jordan`, with the greatest number of all rows and columns that had no pivot yet as the
-// next one. Pivots from one column can let the numbers double at every step, as in Wilkinson's
-// matrix (1 on the diagonal and in the last column, -1 below), until nothing is left of the
-// original ones; with complete pivoting no matrix is known where they grow much.
+// Like `gauss_jordan`, but the next pivot is the greatest number of all rows and columns that have
+// had none. Pivots from one column can let the numbers double at every step, as in Wilkinson's
+// matrix (1 on the diagonal and in the last column, -1 below), until the original ones are lost;
+// with complete pivoting no matrix is known in which they grow much.
 //
 // find_row_candidates leaves each row's greatest number, choose_pivot takes the greatest of these
-// and prepares the step, eliminate makes it. The other methods turn to this one when refinement
-// cannot bring their error down.
+// and prepares the step, eliminate performs it. The other methods turn to this one if refinement
+// cannot reduce their error.
 // Limits: the search reads the whole matrix once more in every step.
 //
 // Macros from outside: T (element type), SEARCH_THREADS.
@@ -24,7 +24,7 @@
 
 static_assert(SEARCH_THREADS % 32 == 0, "whole warps");
 
-// One warp a row. taken[i] of n rows, then of n columns: there was a pivot.
+// One warp per row. taken[i]: row i, or from n on column i - n, has had a pivot.
 extern "C" __global__ void find_row_candidates(const T* work, const T* relative,
                                                const unsigned char* taken, T* sizes,
                                                unsigned* columns, unsigned n, unsigned ld) {

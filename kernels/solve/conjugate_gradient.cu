@@ -10,11 +10,11 @@
 // takes the step along p that brings x as close to the solution as the directions so far allow. It
 // needs no bounds on the eigenvalues and no more iterations than `chebyshev` with the best ones.
 //
-// The price are two dot products an iteration, sums over all blocks. A block sums its part and
+// The price is two dot products per iteration, sums over all blocks. A block sums its part and
 // leaves it in `partials`; the next kernel, which starts when all blocks of this one have ended,
-// adds the parts up, in every block in the same order. So the step sizes stay on the device and no
+// adds up the parts, in every block in the same order. So the step sizes stay on the device and no
 // iteration waits for the host. Dot products are summed in double.
-//   multiply_direction   q = A p, one warp a row, and the parts of p.q
+//   multiply_direction   q = A p, one warp per row, and the parts of p.q
 //   take_step            x += s p, r -= s q with s = r.r / p.q, and the parts of the new r.r
 //   turn_direction       p = r + p (new r.r / old r.r)
 // Limits: refuses matrices that are not symmetric; p.q of the wrong sign shows that A is not
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) multiply_directi
         if (row < n) q[row] = sum;
         products[warp] = row < n ? (double)sum * p[row] : 0;
     }
-    __syncthreads();  // one product a row; one thread adds them in order
+    __syncthreads();  // one product per row; one thread adds them in order
     if (threadIdx.x == 0) {
         double part = 0;
         for (unsigned w = 0; w < WARPS; ++w) part += products[w];
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) multiply_directi
     }
 }
 
-// not_definite[0] becomes 1 where p.q does not have the sign that it has for a definite matrix.
+// not_definite[0] becomes 1 if p.q does not have the sign that it has for a definite matrix.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) take_step(
     T* x, T* r, const T* p, const T* q, const double* pq_parts, unsigned num_pq,
     const double* rr_parts, double* new_rr_parts, unsigned* not_definite, double sign, unsigned n) {

@@ -1,25 +1,25 @@
 // /// cudalab
-// summary  = "Conjugate gradients, one launch an iteration: the device decides when to stop"
+// summary  = "Conjugate gradients, one launch per iteration: the device decides when to stop"
 // order    = 5.3
-// adds     = "one launch an iteration, and the decision to stop, on the device"
+// adds     = "one launch per iteration, and the device decides when to stop"
 // dispatch = "descent"
 // defines  = { THREADS_PER_BLOCK = 512, ROWS_PER_BLOCK = 16, START_THREADS = 1024, SCALED = 0 }
 // ///
 //
-// `conjugate_gradient` waits: three launches an iteration, each of which begins when all blocks of
+// `conjugate_gradient` waits: three launches per iteration, each of which begins when all blocks of
 // the one before have ended, and after a few iterations the host reads the residual to decide
 // whether to go on. Here an iteration is one launch and the decision is the device's:
 //   start_descent   one block: norms, the diagonal, the first direction
-//   descend         q = A p, one warp a row, 16 bytes a load; the block that ends last adds up p.q
+//   descend         q = A p, one warp per row, 16-byte loads; the last block to end adds up p.q
 //                   and does what is left, a few vectors of n numbers: it steps, measures, stops or
 //                   turns the direction. A is read from left to right and from right to left in
 //                   turn: see solve/parts/row_product.cuh
-// After `state` says that it has stopped, launches return at once. So the host enqueues several
-// iterations, the measurement of the answer in double and the proof that A is symmetric, and reads
-// once what became of all that.
+// Once `state` says that it has stopped, launches return at once. So the host enqueues several
+// iterations, the measurement of the answer in double and the check that A is symmetric, and reads
+// all results at once.
 //
 // The direction is made of z, which is r times `inverse`: here the sign of the diagonal, so that a
-// negative definite A is solved too; `conjugate_gradient_scaled` has more in that place.
+// negative definite A is solved, too; `conjugate_gradient_scaled` puts more there.
 // Limits: refuses matrices that are not symmetric and definite, as `conjugate_gradient` does, and
 // needs as many iterations.
 //
@@ -31,9 +31,9 @@
 
 static_assert(ROWS_PER_BLOCK == THREADS_PER_BLOCK / 32, "one warp a row");
 
-// What `state` holds: the norms as find_norms leaves them, then how far the descent has come.
+// Indices in `state`: the norms as find_norms leaves them, then the progress of the descent.
 enum State { RESIDUAL, A_NORM, X_NORM, F_NORM, STOPPED, ITERATIONS, RZ };
-// What STOPPED says.
+// Values of STOPPED.
 enum Reason { RUNNING, SMALL_ENOUGH, UNSYMMETRIC, MIXED_SIGNS, NOT_DEFINITE };
 
 // Adds up the first SUMS of each thread's values and finds the greatest of the others, magnitudes,
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(START_THREADS) start_descent(
     if (threadIdx.x != 0) return;
     Reason reason = RUNNING;
     if (found[OF_R] == 0)
-        reason = SMALL_ENOUGH;  // f = 0, say: needs no reason to converge
+        reason = SMALL_ENOUGH;  // for example f = 0: converged for any A
     else if (*unsymmetric)
         reason = UNSYMMETRIC;
     else if (found[POSITIVE] != n && found[NEGATIVE] != n)
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(START_THREADS) start_descent(
 }
 
 // An iteration. partials: a number for each block; arrived: 0 before and after. `wanted` is the
-// backward error, by the residual as the recurrence has it, at which to stop.
+// backward error at which to stop, by the residual of the recurrence.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) descend(
     const T* a, const T* inverse, T* x, T* r, T* p, T* q, double* partials, unsigned* arrived,
     double* state, double wanted, unsigned n) {
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) descend(
         if (row < n) q[row] = sum;
         products[warp] = row < n ? (double)sum * p[row] : 0;
     }
-    __syncthreads();  // one product a row; one thread adds them in order
+    __syncthreads();  // one product per row; one thread adds them in order
     if (threadIdx.x == 0) {
         double part = 0;
 #pragma unroll

@@ -7,15 +7,15 @@
 // ///
 //
 // n steps turn A into its inverse: step k takes the greatest number of column k in the rows that
-// were no pivots yet (each row scaled to the same size) and subtracts multiples of its row from all
-// others, above and below. All n * n elements change independently of each other, so a step is one
-// launch of as many threads as there are elements, which is what a GPU likes: there is no triangle
-// that empties, and no substitution afterwards, x is the inverse times f.
+// have not been pivots (each row scaled to the same size) and subtracts multiples of its row from
+// all others, above and below. All n * n elements change independently, so a step is one launch of
+// as many threads as there are elements, which suits a GPU: there is no shrinking triangle, and no
+// substitution afterwards, since x is the inverse times f.
 //
-// choose_pivot finds the pivot and prepares the step, in one block; eliminate makes it. Two
-// launches a step, and the index of the pivot never leaves the device. Limits: 2 n^3 operations,
+// choose_pivot finds the pivot and prepares the step, in one block; eliminate performs it. Two
+// launches per step, and the index of the pivot never leaves the device. Limits: 2 n^3 operations,
 // three times those of LU factors, and every step reads and writes the whole matrix:
-// `lu_partial_pivot` does it once for 32 columns. An inverse is less exact than factors; the
+// `lu_partial_pivot` does it once for 32 columns. An inverse is less accurate than factors; the
 // solution is refined with residuals in double.
 //
 // Macros from outside: T (element type), SEARCH_THREADS.

@@ -1,17 +1,17 @@
 // /// cudalab
 // summary  = "Jacobi: each equation solved for its own unknown"
 // order    = 3
-// adds     = "a step of its own for each row: no alpha"
+// adds     = "a separate step size for each row: no alpha"
 // dispatch = "jacobi"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 8 }
 // ///
 //
-// x1_i = x0_i + (f_i - (A x0)_i) / a_ii: Richardson's iteration with a step of its own for each
-// row, so rows of different size do not disturb it and there is no alpha to choose.
+// x1_i = x0_i + (f_i - (A x0)_i) / a_ii: Richardson's iteration with a separate step size for each
+// row, so rows of different size do no harm and there is no alpha to choose.
 //
-// It converges if A is strictly diagonally dominant, |a_ii| > the sum of |a_ij| beside it, in every
-// row: the greatest quotient of the two is the factor by which the error shrinks, at least, in each
-// iteration. One warp a row, as in `richardson_coalesced`.
+// It converges if A is strictly diagonally dominant: in every row |a_ii| exceeds the sum of the
+// other |a_ij|. Each iteration shrinks the error at least by the greatest quotient of that sum and
+// |a_ii|. One warp per row, as in `richardson_coalesced`.
 // Limits: refuses matrices that are not diagonally dominant; close to the limit it is slow.
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK.

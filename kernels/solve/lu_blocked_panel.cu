@@ -1,8 +1,8 @@
 // /// cudalab
-// summary  = "LU factors: a panel's pivots found in one launch, the matrix updated once a block"
+// summary  = "LU factors: a panel's pivots found in one launch, the matrix updated once per block"
 // order    = 8
 // ladder   = "direct methods"
-// adds     = "a panel's pivots in one launch, the matrix updated once a block"
+// adds     = "a panel's pivots in one launch, the matrix updated once per block"
 // dispatch = "lu"
 // default  = ["cuda"]
 //
@@ -14,24 +14,24 @@
 // TILE           = 128   # of update_trailing, in float; half in double
 // ///
 //
-// As `lu_substitution_chain`, which launches a kernel for each column; what a launch costs is most
-// of its time. Here a panel of 32 columns takes two launches, and its pivots are found before
-// anything is eliminated:
+// Like `lu_substitution_chain`, which launches a kernel for each column, mostly for the cost of the
+// launches. Here a panel of 32 columns takes two launches, and its pivots are found before anything
+// is eliminated:
 //   choose_pivots    an election: each block finds the 32 best rows among its own, by eliminating
-//                    them in registers, two a thread; the block that ends last finds the 32 best
+//                    them in registers, two per thread; the block that ends last finds the 32 best
 //                    among those, brings them to the top of the panel and computes their rows of U
 //   eliminate_rows   all rows below: their part of L by substitution with the panel's triangle,
 //                    and the update of the block's other columns; other blocks exchange the rows
 //                    in the columns left and right of the block
 // After BLOCK columns:
 //   solve_rows       the block's rows of U to the right
-//   update_trailing  the rest of the matrix minus a product: read and written once a block
-//   substitute_lower_chain, substitute_upper_chain   a launch each
+//   update_trailing  the rest of the matrix minus a product: read and written once per block
+//   substitute_lower_chain, substitute_upper_chain   one launch each
 //
-// Up to twice MOST_THREADS rows are one block's: its pivots are those of `lu_partial_pivot`. Above
+// Up to twice MOST_THREADS rows fit one block, whose pivots are those of `lu_partial_pivot`. Beyond
 // that it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot is the greatest among the
 // rows that their blocks have elected, not in the whole column, so multipliers may exceed 1. In
-// practice they stay small; the residual tells where they do not, and `lu_partial_pivot` takes
+// practice they stay small; if they do not, the residual shows it and `lu_partial_pivot` takes
 // over. No block waits for another in the election: the last one to arrive goes on alone.
 //
 // Matrices are padded as in `lu_partial_pivot`, so the kernels have no special cases at the edges.
@@ -53,8 +53,8 @@ constexpr unsigned SOLVE_THREADS = sizeof(T) == 4 ? 512 : 256;
 static_assert(STRIP % PANEL == 0, "whole panels");
 static_assert(EDGE % 64 == 0, "16 threads across with pieces of four");
 
-// Brings the chosen rows to the top, in the columns start to strip_end, and turns what is right of
-// the panel into rows of U. One thread a column: no thread reads what another writes.
+// Brings the chosen rows to the top, in the columns start to strip_end, and turns their part right
+// of the panel into rows of U. One thread per column: no thread reads what another writes.
 __device__ inline void raise_rows(const Election& elected, const unsigned (&places)[PANEL], T* lu,
                                   unsigned ld, unsigned start, unsigned strip_end) {
     for (unsigned c = threadIdx.x; c < strip_end - start; c += blockDim.x) {
@@ -96,8 +96,8 @@ __device__ inline void raise_rows(const Election& elected, const unsigned (&plac
 }
 
 // candidates: PANEL for each block. arrived: 0 before and after. status[0]: 0, or the number (from
-// 1) of the first column whose pivot is not above `threshold`, negative if the pivot is no finite
-// number; status[1]: that pivot's size. Blocks of whole warps, rows start to end between them.
+// 1) of the first column whose pivot is not above `threshold`, negative if the pivot is not finite;
+// status[1]: that pivot's size. Blocks of whole warps, rows start to end between them.
 extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
     T* lu, const T* relative, unsigned* row_of, unsigned* candidates, unsigned* arrived,
     unsigned* pivots, double* status, double threshold, unsigned end, unsigned ld, unsigned start,
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
             if (lane < PANEL) candidates[blockIdx.x * PANEL + lane] = elected.chosen[lane];
             __syncthreads();  // all candidates are there
             if (lane == 0) {
-                __threadfence();  // who sees the arrival must see the candidates
+                __threadfence();  // a block that sees the arrival must see the candidates
                 is_last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;  // ends as 0
                 __threadfence();  // candidates are read after the arrivals
             }
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
             }
         }
         done += at_a_time - kept;
-        __syncthreads();  // all have read who was elected before
+        __syncthreads();  // all have read the rows elected before
     }
 
     if (threadIdx.x < 32) {
@@ -163,12 +163,12 @@ extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
         places[lane] = place;
         pivots[start + lane] = pivot;
     }
-    __syncthreads();  // who moves where is known
+    __syncthreads();  // the moves are known
     raise_rows(elected, places, lu, ld, start, strip_end);
 }
 
-// The panel's rows of L for ROWS rows below, one thread a row: x U = a, with a in registers. `left`
-// gets it as [k][row], the matrix too.
+// The panel's rows of L for ROWS rows below, one thread per row: x U = a, with a in registers. Goes
+// to `left` as [k][row], and to the matrix.
 __device__ inline void solve_left(const T (&panel)[ROWS][PANEL + 1],
                                   const T (&triangle)[PANEL][PANEL + 4], const T (&inverses)[PANEL],
                                   T (&left)[PANEL][ROWS], T* line) {
@@ -197,7 +197,7 @@ __device__ inline void solve_left(const T (&panel)[ROWS][PANEL + 1],
 __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned start,
                                       unsigned strip_end, unsigned tile) {
     constexpr unsigned EACH = ROWS / 16;  // rows of a thread, of four columns each
-    __shared__ T panel[ROWS][PANEL + 1];  // one word more: a thread reads a row
+    __shared__ T panel[ROWS][PANEL + 1];  // a word of padding: a thread reads a row
     __shared__ __align__(16) T triangle[PANEL][PANEL + 4];
     __shared__ T inverses[PANEL];
     __shared__ __align__(16) T left[PANEL][ROWS];
@@ -205,7 +205,7 @@ __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned
     const unsigned t = threadIdx.x, tx = t % 16, ty = t / 16;
     const unsigned row0 = start + PANEL + tile * ROWS;
 
-    // The rows of U for 64 columns: on their way while what is before them is computed.
+    // The rows of U for 64 columns: in flight while the previous ones are computed.
     Four next[PANEL / 16];
     auto fetch = [&](unsigned col) {
 #pragma unroll
@@ -283,7 +283,7 @@ __device__ inline void exchange_rows(T* lu, const unsigned* pivots, unsigned ld,
         chosen[i] = column[(size_t)pivots[start + k] * ld];
         top[i] = column[(size_t)(start + k) * ld];
     }
-    __syncthreads();  // all that is moved has been read, and who moves where is known
+    __syncthreads();  // everything to be moved has been read, and the moves are known
 #pragma unroll
     for (unsigned i = 0; i < EACH; ++i) {
         const unsigned k = warp * EACH + i;
@@ -307,9 +307,9 @@ extern "C" __global__ void __launch_bounds__(256) eliminate_rows(T* lu, const un
     }
 }
 
-// The strip's rows of U right of it, 32 columns a block: panel by panel a triangle in one warp, a
-// lane a column, and the rows below it in all warps. What they read of L is on its way before they
-// need it: the triangles through shared memory, the rows a row ahead.
+// The strip's rows of U right of it, 32 columns per block: panel by panel, one warp solves a
+// triangle with a lane per column, and all warps the rows below it. What they read of L is
+// requested before they need it: the triangles through shared memory, the rows one row ahead.
 extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, unsigned ld,
                                                                        unsigned start) {
     constexpr unsigned WARPS = SOLVE_THREADS / 32, FOURS = PANEL / 4;
@@ -382,7 +382,7 @@ extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, un
 extern "C" __global__ void __launch_bounds__(256, 2) update_trailing(T* lu, unsigned ld,
                                                                      unsigned start) {
     constexpr unsigned EACH = EDGE / 16, PIECES = EACH / 4;
-    constexpr unsigned SLAB = 1024 / EDGE;  // numbers along k: four of each factor a thread
+    constexpr unsigned SLAB = 1024 / EDGE;  // numbers along k: four of each factor per thread
     __shared__ __align__(16) T Ls[2][SLAB][EDGE + 4];
     __shared__ Four Us[2][SLAB][EDGE / 4];
     const unsigned t = threadIdx.x, tx = t % 16, ty = t / 16;
@@ -402,7 +402,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) update_trailing(T* lu, unsi
         for (unsigned j = 0; j < 4; ++j) Ls[stage][k_l + j][row_l] = next_l.v[j];
         Us[stage][k_u][four_u] = next_u;
         // The slabs are complete. Those of the step before may still be read: the step after this
-        // one overwrites them, behind the next barrier.
+        // one overwrites them, after the next barrier.
         __syncthreads();
         if (k0 + SLAB < STRIP) {
             l_at += SLAB;

@@ -2,7 +2,7 @@
 // summary  = "LU factors by panels, pivots searched in the column"
 // order    = 7
 // ladder   = "direct methods"
-// adds     = "factors by panels of 32 columns: the rest is updated once a panel"
+// adds     = "factors by panels of 32 columns: the rest is updated once per panel"
 // dispatch = "lu"
 // default  = ["cpu"]
 //
@@ -20,20 +20,20 @@
 //
 // Column by column, a factorization would read and write the whole matrix n times. Here it goes by
 // panels of 32 columns: only the panel is eliminated column by column, and the rest of the matrix
-// is updated once a panel, as a product of matrices:
+// is updated once per panel, as a product of matrices:
 //   find_candidates    the greatest number of the panel's first column in each block's rows
-//   eliminate_column   one launch a column. Every block finds the pivot among the candidates,
+//   eliminate_column   one launch per column. Every block finds the pivot among the candidates,
 //                      eliminates its own rows and leaves its candidate for the next column. The
 //                      pivot row stays where it is and is not written, so no block waits for
 //                      another; the index of the pivot never leaves the device
 //   permute_rows       brings the 32 pivot rows to the top of the panel, in all columns
 //   solve_rows         the 32 rows of U to the right: substitution with the panel's triangle
 //   update_trailing    the rest of the matrix minus its part of L times these rows
-//   substitute_lower, substitute_upper   32 unknowns a launch
+//   substitute_lower, substitute_upper   32 unknowns per launch
 // Matrices are padded: n to a multiple of 32 by the identity, and by rows and columns of zeros to
 // whole tiles, so the kernels have no special cases at the edges.
 // Limits: a launch for each column and each 32 unknowns: `lu_substitution_chain`. Partial pivoting
-// cannot stop the growth that a few matrices are known for: the residual tells, and
+// cannot stop the growth that a few matrices are known for: the residual shows it, and
 // `complete_pivot` solves them.
 //
 // Macros from outside: T (element type), PANEL, PANEL_THREADS, ROWS_PER_WARP, TILE.
@@ -92,8 +92,8 @@ __device__ inline T magnitude(T value) {
     return value < 0 ? -value : value;
 }
 
-// Candidates for the first column of a panel. One thread a row: the column is read in strides, once
-// a panel.
+// Candidates for the first column of a panel. One thread per row: the column is read in strides,
+// once per panel.
 extern "C" __global__ void __launch_bounds__(PANEL_THREADS) find_candidates(
     const T* lu, const T* relative, const unsigned* row_of, T* sizes, unsigned* rows, unsigned end,
     unsigned ld, unsigned column) {
@@ -108,8 +108,8 @@ extern "C" __global__ void __launch_bounds__(PANEL_THREADS) find_candidates(
 }
 
 // Column `column` of the panel that starts at column and row `start`. status[0]: 0, or the number
-// (from 1) of the first column whose pivot is not above `threshold`, negative if the pivot is no
-// finite number; status[1]: that pivot's size. taken[row]: the row was a pivot of this panel.
+// (from 1) of the first column whose pivot is not above `threshold`, negative if the pivot is not
+// finite; status[1]: that pivot's size. taken[row]: the row was a pivot of this panel.
 extern "C" __global__ void __launch_bounds__(PANEL_THREADS) eliminate_column(
     T* lu, const T* relative, const unsigned* row_of, unsigned char* taken, const T* sizes,
     const unsigned* rows, T* next_sizes, unsigned* next_rows, unsigned* pivots, double* status,
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(PANEL_THREADS) eliminate_column(
             best = better(best, {sizes[i], rows[i]});
         best = best_in_warp(best);
         const T* line = lu + (size_t)best.row * ld + start;
-        // Columns up to this one are final: zeros there leave them alone.
+        // Columns up to this one are final: zeros there leave them unchanged.
         pivot_row[lane] = lane > c ? line[lane] : (T)0;
         if (lane == 0) {
             pivot_at = best.row;
@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(256) permute_rows(T* lu, unsigned* 
             const unsigned other = __shfl_sync(FULL, own, k) - start;
             if (other < PANEL) stays |= 1u << other;
         }
-        // The k-th place outside of the top gets the k-th row that is no pivot: as many of both.
+        // The k-th place outside the top gets the k-th row that is not a pivot; there are as many.
         const bool outside = own - start >= PANEL;
         const unsigned places = __ballot_sync(FULL, outside);
         unsigned homeless = ~stays;
@@ -203,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(256) permute_rows(T* lu, unsigned* 
         pivot[lane] = own;
         moved[lane] = outside ? __ffs(homeless) - 1 : NONE;
     }
-    __syncthreads();  // who moves where is known
+    __syncthreads();  // the moves are known
 
     for (unsigned k = warp; k < PANEL; k += 8) {
         chosen[k][lane] = lu[(size_t)pivot[k] * ld + column];
@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(256) permute_rows(T* lu, unsigned* 
         chosen_number = row_of[pivot[lane]];
         top_number = row_of[start + lane];
     }
-    __syncthreads();  // all that is moved has been read
+    __syncthreads();  // everything to be moved has been read
 
     for (unsigned k = warp; k < PANEL; k += 8) {
         lu[(size_t)(start + k) * ld + column] = chosen[k][lane];
@@ -229,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(256) permute_rows(T* lu, unsigned* 
     }
 }
 
-// The panel's rows of U right of it: one thread a column, 32 unknowns in registers.
+// The panel's rows of U right of it: one thread per column, 32 unknowns in registers.
 extern "C" __global__ void __launch_bounds__(128) solve_rows(T* lu, unsigned ld, unsigned start) {
     __shared__ T triangle[PANEL][PANEL];
     for (unsigned e = threadIdx.x; e < PANEL * PANEL; e += 128)
@@ -317,7 +317,7 @@ __device__ inline T solve_triangle(const T* lu, const T* b, unsigned ld, unsigne
 }
 
 // Every block computes the 32 unknowns for itself and subtracts their part from its own rows of b,
-// one thread a row; the first block keeps them in y (b is still being read by others).
+// one thread per row; the first block keeps them in y (b is still being read by others).
 template <bool LOWER>
 __device__ inline void substitute(const T* lu, T* b, T* y, unsigned end, unsigned ld,
                                   unsigned start) {

@@ -12,11 +12,11 @@
 // TILE           = 128   # of update_trailing, in float; 64 in double
 // ///
 //
-// As `lu_partial_pivot`, with one change: a substitution is one launch instead of n / 32. A block
-// solves for 32 unknowns. Unknowns come one after the other whatever one does, but between two of
-// its launches `lu_partial_pivot` waits until all blocks have subtracted the last 32 everywhere;
-// here a block goes on as soon as the unknowns that it needs are in memory. How it waits for them,
-// without a fence and without a block that waits for one that cannot run: substitute_chain.cuh.
+// Like `lu_partial_pivot`, with one change: a substitution is one launch instead of n / 32. A block
+// solves for 32 unknowns. Unknowns necessarily come one after the other, but between its launches
+// `lu_partial_pivot` waits until all blocks have subtracted the last 32 everywhere; here a block
+// goes on as soon as the unknowns that it needs are in memory. substitute_chain.cuh explains how it
+// waits for them without a fence, and never for a block that cannot run.
 //
 // A solution and a refinement are four substitutions, n / 8 launches that become 4.
 // Limits: the factorization still launches a kernel for each column: `lu_blocked_panel`.

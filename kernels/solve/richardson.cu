@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "The lecture's iteration x + alpha (A x - f), one thread a row"
+// summary  = "The lecture's iteration x + alpha (A x - f), one thread per row"
 // order    = 1
 // dispatch = "richardson"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 256 }
@@ -11,8 +11,8 @@
 // alpha > 0 if all lie left of it, and no alpha does for a matrix that has both, such as
 // [[1, 2], [3, 4]]. Without --alpha the program chooses it from bounds on the eigenvalues.
 //
-// A thread computes one element of x1: a whole row of A times x0. x1 is another array than x0,
-// which all threads read.
+// A thread computes one element of x1: a whole row of A times x0. x1 is a separate array, since all
+// threads read x0.
 // Limits: the lanes of a warp walk along 32 rows of A, so each of their loads touches 32 places far
 // apart: `richardson_coalesced`. Convergence is slow where the eigenvalues differ much in size.
 //

@@ -1,14 +1,14 @@
 // /// cudalab
-// summary  = "The lecture's iteration, one warp a row"
+// summary  = "The lecture's iteration, one warp per row"
 // order    = 2
-// adds     = "a warp a row: coalesced loads"
+// adds     = "a warp per row: coalesced loads"
 // dispatch = "richardson"
 // defines  = { THREADS_PER_BLOCK = 256, ROWS_PER_BLOCK = 8 }
 // ///
 //
 // As `richardson`, but the 32 lanes of a warp share a row: they read neighbouring elements of A and
 // of x0, whole cache lines, and add up their partial sums by shuffles. Each element of A is read
-// once an iteration and used once, so the time is that of reading A from memory.
+// once per iteration and used once, so the time is that of reading A from memory.
 // Limits: those of the iteration itself, see `richardson`.
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK.

@@ -1,11 +1,11 @@
-// Pivot rows of a panel of 32 columns by one block, two rows a thread: 32 steps of elimination in
-// registers, one barrier a step. With two rows a thread there are half as many warps that look for
-// the greatest element, and a pivot row is read from shared memory once for both.
+// One block finds the pivot rows of a panel of 32 columns, two rows per thread: 32 steps of
+// elimination in registers, one barrier per step. With two rows per thread, half as many warps look
+// for the greatest element, and a pivot row is read from shared memory once for both.
 //
-// In each step every warp finds its greatest element of the column and lays that element's row into
+// In each step every warp finds its greatest element of the column and copies that element's row to
 // shared memory at once, before it is known which warp has the greatest of all. One barrier later
-// all warps read the keys of all, agree, and take the pivot row from there: the row of a warp that
-// lost costs a few stores, a second barrier would cost more.
+// all warps read all keys, agree, and take the pivot row from there: the row of a warp that lost
+// costs a few stores; a second barrier would cost more.
 //
 // The steps come in four phases of eight. Between them the 32 registers of a row rotate by eight,
 // so that the loop body addresses registers by constants and is small: the column of a step is
@@ -23,7 +23,7 @@ constexpr unsigned MOST_WARPS = MOST / 32;
 static_assert(PANEL == 32, "a lane for each pivot");
 static_assert(MOST >= 32 && MOST <= 1024 && MOST % 32 == 0, "a warp reads the keys of all warps");
 
-// A row's size plus one; zero for a row that is out of the race. A NaN is seen: it is above all.
+// A row's size plus one; zero for a row that has dropped out. A NaN shows: it is above all others.
 using Key = SizeBits;
 constexpr Key NOTHING = 1;  // the key of size 0
 
@@ -128,8 +128,8 @@ __device__ inline void elect_rows(Election& shared, const T* lu, const T* relati
                         line[i] = reinterpret_cast<Four*>(v[e])[i];
                 }
             }
-            // All warps have left their best. This set is written again two steps from now, behind
-            // the next barrier: who comes there has read it.
+            // All warps have left their best. This set is written again two steps from now, after
+            // the next barrier, when all threads have read it.
             __syncthreads();
             const Key of_warp = lane < warps ? shared.keys[set][lane] : 0;
             const Key winning = greatest_key(of_warp);
@@ -150,14 +150,14 @@ __device__ inline void elect_rows(Election& shared, const T* lu, const T* relati
                 }
             }
 
-            // A column of zeros needs no elimination, and the pivot is as good as any other. Rows
-            // out of the race are eliminated with multipliers of zero: no branch.
+            // A column of zeros needs no elimination, and any pivot is as good as another. Rows
+            // that have dropped out are eliminated with multipliers of zero: no branch.
             const T inverse = fabs(element) < smallest ? (T)0 : reciprocal(element);
             T multipliers[ROWS_OF_THREAD];
 #pragma unroll
             for (unsigned e = 0; e < ROWS_OF_THREAD; ++e)
                 multipliers[e] = running[e] ? v[e][s] * inverse : (T)0;
-            // Eight columns after eight, the pivot row's next eight on their way meanwhile.
+            // Eight columns at a time, while the pivot row's next eight are being loaded.
 #pragma unroll
             for (unsigned group = 0; group < PHASES; ++group) {
                 Four across[PHASE / 4];

@@ -1,4 +1,4 @@
-// Four neighbours of the element type, read and written 16 bytes at a time.
+// Four neighbouring elements, read and written 16 bytes at a time.
 
 struct alignas(16) Four {
     T v[4];

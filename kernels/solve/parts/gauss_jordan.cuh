@@ -1,4 +1,4 @@
-// Gauss and Jordan's elimination in place: what turns a matrix into its inverse, step by step.
+// Gauss-Jordan elimination in place: turns a matrix into its inverse, step by step.
 //
 // A step with the pivot in row p and column q subtracts multiples of row p from all other rows, so
 // that column q becomes a column of the identity; the same operations on the identity would give
@@ -52,7 +52,7 @@ __device__ inline void prepare_step(const T* work, T* pivot_row, T* multipliers,
 }
 
 // A row and a column that may become the pivot. The greater wins, then the upper row: the choice
-// does not depend on the launch; a NaN wins over all, so that it is seen. Size -1: none.
+// does not depend on the launch; a NaN wins over all, so that it shows. Size -1: none.
 struct Candidate {
     T size;
     unsigned row, column;
@@ -84,7 +84,7 @@ __device__ inline Candidate best_in_block(Candidate own) {
 }
 
 // status[0]: 0, or the number (from 1) of the first step whose pivot is not above `threshold`,
-// negative if the pivot is no finite number; status[1]: that pivot's size. One thread calls it.
+// negative if the pivot is not finite; status[1]: that pivot's size. One thread calls it.
 __device__ inline void record_pivot(Candidate best, unsigned* pivot, unsigned* row_of_column,
                                     double* status, double threshold, unsigned step) {
     pivot[0] = best.row;
@@ -97,7 +97,7 @@ __device__ inline void record_pivot(Candidate best, unsigned* pivot, unsigned* r
     }
 }
 
-// One warp an unknown: the inverse times b, whose elements are in the order of the rows of A.
+// One warp per unknown: the inverse times b, whose elements are in the order of the rows of A.
 extern "C" __global__ void apply_inverse(const T* work, const unsigned* row_of_column, const T* b,
                                          T* y, unsigned n, unsigned ld) {
     const unsigned lane = threadIdx.x % 32;

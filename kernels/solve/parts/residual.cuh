@@ -1,8 +1,8 @@
-// How good an answer is: the residual f - A x and the norms that its size is compared with, all in
-// double whatever T is. Blocks of any number of whole warps.
+// Measures an answer: the residual f - A x and the norms that its size is compared with, all in
+// double for any T. Blocks of any number of whole warps.
 #include "common/warp/warp_sum.cuh"
 
-// One warp a row, neighbouring lanes on neighbouring elements: r = f - A x, and the sums of the
+// One warp per row, neighbouring lanes on neighbouring elements: r = f - A x, and the sums of the
 // magnitudes in each row of A, the greatest of which is its norm.
 extern "C" __global__ void residual(const T* a, const T* x, const T* f, double* r, double* row_sums,
                                     unsigned n) {

@@ -1,10 +1,9 @@
-// A row of A times a vector, by one warp. It is A that takes the time: its elements come from
-// memory and are used once, so what counts is how many bytes are under way at a time. A lane reads
-// 16 bytes (of the vector too, which stays in the cache), and several such loads before it waits
-// for one.
+// A row of A times a vector, by one warp. The time is that of reading A: its elements come from
+// memory and are used once, so what counts is how many bytes are in flight. A lane loads 16 bytes
+// (of the vector, too, which stays in the cache), and starts several loads before it waits for one.
 //
-// All rows are read at the same time, from left to right or from right to left. Who turns round
-// after each product begins with what was read last: as much of A as the L2 cache holds.
+// All rows are read at the same time, from left to right or from right to left. A caller that
+// alternates starts with what was read last: as much of A as the L2 cache holds.
 #include "common/warp/warp_sum.cuh"
 #include "solve/parts/four.cuh"
 

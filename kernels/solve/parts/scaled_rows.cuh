@@ -1,10 +1,10 @@
-// A copy of A to factorize, its rows and then its columns scaled by powers of two: exact. It makes
-// pivots of rows of different size comparable, and a column of small numbers is not taken for one
-// without a pivot.
+// A copy of A to factorize, its rows and then its columns scaled by powers of two, which is exact.
+// It makes pivots of rows of different size comparable, and a column of small numbers is not
+// mistaken for one without a pivot.
 #include "common/warp/warp_sum.cuh"
 #include "solve/parts/size_bits.cuh"
 
-constexpr unsigned CHUNK = 64;  // rows of a column that a thread looks at
+constexpr unsigned CHUNK = 64;  // rows of a column that a thread examines
 
 // The power of two that brings a size to 1 up to 2; 1 for zero, infinity and NaN. The limits keep
 // it a normal number.
@@ -16,7 +16,7 @@ __device__ inline T scale_for(T size) {
     return ldexp((T)1, -exponent);
 }
 
-// One warp a row. work (rows of `ld` elements) = A with row i times scales[i], its greatest
+// One warp per row. work (rows of `ld` elements) = A with row i times scales[i], its greatest
 // magnitude then 1 to 2; relative[i] is 1 over that magnitude, so that |work_ij| * relative[i] is a
 // pivot's size in a row scaled to exactly 1. Columns and rows from n on are those of the identity
 // up to `padded` and zero beyond. `row_of` starts as the identity, `greatest_of` (the columns') as
@@ -50,7 +50,7 @@ extern "C" __global__ void load_scaled_rows(const T* a, T* work, T* scales, T* r
     }
 }
 
-// One thread a column of CHUNK rows: greatest_of[column] = the bits of its greatest magnitude.
+// One thread per column of CHUNK rows: greatest_of[column] = the bits of its greatest magnitude.
 extern "C" __global__ void find_column_sizes(const T* work, SizeBits* greatest_of, unsigned n,
                                              unsigned ld) {
     const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;
@@ -67,7 +67,7 @@ extern "C" __global__ void find_column_sizes(const T* work, SizeBits* greatest_o
     atomicMax(greatest_of + column, bits);  // a maximum has no order
 }
 
-// As many threads: columns to a greatest magnitude of 1 to 2. Most have it: rows have.
+// As many threads: scales columns to a greatest magnitude of 1 to 2; most have it after the rows.
 extern "C" __global__ void scale_columns(T* work, const SizeBits* greatest_of, T* column_scales,
                                          unsigned n, unsigned ld) {
     const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;
@@ -90,7 +90,7 @@ __device__ inline int exponent_of(const double* norms) {
     return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
 }
 
-// One thread a row of work: the right-hand side, in the order of its rows and scaled as they are,
+// One thread per row of work: the right-hand side, in the order of its rows and scaled as they are,
 // divided by the power of two. Zeros from n on.
 extern "C" __global__ void load_right_hand_side(const double* r, const double* norms,
                                                 const T* scales, const unsigned* row_of, T* b,
@@ -101,8 +101,8 @@ extern "C" __global__ void load_right_hand_side(const double* r, const double* n
     b[i] = row < n ? (T)(ldexp(r[row], -exponent_of(norms)) * (double)scales[row]) : (T)0;
 }
 
-// One thread an element: x += what the system gave for that right-hand side, times the power of two
-// and the scale of its column.
+// One thread per element: x += the solution for that right-hand side, times the power of two and
+// the scale of its column.
 extern "C" __global__ void add_correction(T* x, const T* correction, const T* column_scales,
                                           const double* norms, unsigned n) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-// Sizes, numbers without a sign, as whole numbers in the same order, so that their maximum can be
-// an integer operation. A NaN is above all numbers.
+// Magnitudes as integers in the same order, so that their maximum can be an integer operation. A
+// NaN is above all numbers.
 template <unsigned BYTES>
 struct SizeBitsOf {
     using type = unsigned long long;

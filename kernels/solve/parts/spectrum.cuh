@@ -1,8 +1,8 @@
-// What tells about the eigenvalues of A before an iteration starts: Gershgorin's circles, symmetry,
-// and products with A and its transpose. Blocks of any number of whole warps.
+// Information about the eigenvalues of A before an iteration starts: Gershgorin's circles,
+// symmetry, and products with A and its transpose. Blocks of any number of whole warps.
 #include "common/warp/warp_sum.cuh"
 
-// One warp a row: the diagonal element and the sum of the magnitudes beside it. Every eigenvalue
+// One warp per row: the diagonal element and the sum of the magnitudes beside it. Every eigenvalue
 // lies in a circle around some diagonal element, with that sum as its radius.
 extern "C" __global__ void find_circles(const T* a, double* centers, double* radii, unsigned n) {
     const unsigned lane = threadIdx.x % 32;
@@ -21,13 +21,13 @@ extern "C" __global__ void find_circles(const T* a, double* centers, double* rad
 
 // Blocks of 32 x 8 threads, blockIdx counts tiles of 32 x 32 elements across and down. Counts the
 // pairs a_ij != a_ji: a tile is compared with its mirror image, which is read along its rows, too,
-// and turned in shared memory. Rows of 33 words put a column of the tile in 32 banks.
+// and transposed in shared memory. Rows of 33 words put a column of the tile in 32 banks.
 extern "C" __global__ void count_unsymmetric(const T* a, unsigned* count, unsigned n) {
     __shared__ T mirror[32][33];
     if (blockIdx.x > blockIdx.y) return;  // the whole block: below the diagonal is enough
     const unsigned tx = threadIdx.x;
     const unsigned row0 = blockIdx.y * 32, col0 = blockIdx.x * 32;
-    T own[4];  // read before the barrier as well: eight loads are under way at a time
+    T own[4];  // read before the barrier as well: eight loads are in flight at a time
 #pragma unroll
     for (unsigned k = 0; k < 4; ++k) {
         const unsigned ty = threadIdx.y + 8 * k;
@@ -43,7 +43,7 @@ extern "C" __global__ void count_unsymmetric(const T* a, unsigned* count, unsign
     if (different) atomicAdd(count, different);  // rare, and a sum of integers has no order
 }
 
-// One warp a row: y = A x.
+// One warp per row: y = A x.
 extern "C" __global__ void multiply(const T* a, const double* x, double* y, unsigned n) {
     const unsigned lane = threadIdx.x % 32;
     const unsigned row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
@@ -55,7 +55,7 @@ extern "C" __global__ void multiply(const T* a, const double* x, double* y, unsi
     if (lane == 0) y[row] = sum;
 }
 
-// One thread a column, so that a warp reads neighbours in every row: y = transpose(A) x.
+// One thread per column, so that a warp reads neighbours in every row: y = transpose(A) x.
 extern "C" __global__ void multiply_transposed(const T* a, const double* x, double* y, unsigned n) {
     const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;
     if (column >= n) return;

@@ -1,13 +1,13 @@
-// L y = b downwards or U x = y upwards, all unknowns in one launch. A block solves for 32 of them
-// and waits for the unknowns of blocks before it, which it takes as they come; blocks are numbered
-// by ticket in the order in which they start, so none waits for a block that has no place to run.
+// Solves L y = b downwards or U x = y upwards in one launch. A block solves for 32 unknowns and
+// waits for those of the blocks before it, which it takes as they come; blocks are numbered by
+// ticket in the order in which they start, so none waits for a block that cannot run.
 //
-// An unknown is its own signal: until it is known its place holds EMPTY, all bits set, which no
-// result is. So one read from memory both tells and fetches it, and no fence is needed. EMPTY is
-// put back by the substitution in the other direction, whose launches lie between two of this one.
+// An unknown is its own signal: until it is known, its place holds EMPTY, all bits set, which no
+// result has. So one read both detects and fetches it, and no fence is needed. The substitution in
+// the other direction, which runs between two of this one, restores EMPTY.
 //
-// The time is that of the chain: 32 dependent steps in a warp, one way through memory, and again.
-// Meanwhile the rows' products with what is known already go on in all blocks.
+// The time is that of the chain: 32 dependent steps in a warp, a trip through memory, and again.
+// Meanwhile all blocks multiply their rows by the unknowns already known.
 
 constexpr unsigned CHAIN_THREADS = 256;
 constexpr unsigned LINK = 32;  // unknowns of a block
@@ -24,7 +24,7 @@ __device__ inline bool is_empty(T value) {
     return bits == ~0ull >> (64 - 8 * sizeof(T));
 }
 
-// The known unknown `at` for each lane; blocks far from their turn ask less often, which leaves the
+// Wait for unknown `at` in each lane; blocks far from their turn poll less often, which leaves the
 // memory to those whose turn it is. volatile: written by other blocks meanwhile.
 __device__ inline T wait_for(const T* known, unsigned at, unsigned distance) {
     T value = ((const volatile T*)known)[at];
@@ -48,7 +48,7 @@ __device__ inline void substitute_chain(const T* lu, const T* b, T* solution, T*
     auto start_of = [](unsigned at) { return LINK * (LOWER ? at : gridDim.x - 1 - at); };
     const unsigned row0 = start_of(turn);
 
-    // The triangle on the diagonal, a row for each lane, and what depends on nobody.
+    // The triangle on the diagonal, a row for each lane, and what depends on no other block.
     T triangle[LINK], value = 0, inverse = 1;
     if (warp == 0) {
         const T* line = lu + (size_t)(row0 + lane) * ld + row0;
@@ -59,7 +59,7 @@ __device__ inline void substitute_chain(const T* lu, const T* b, T* solution, T*
         other[row0 + lane] = empty_place();
     }
 
-    // Neighbouring lanes on neighbouring columns; the next elements are on their way while this
+    // Neighbouring lanes take neighbouring columns; the next elements are being loaded while this
     // step waits for its unknowns.
     const T* line = lu + (size_t)(row0 + warp * ROWS_OF_WARP) * ld + lane;
     T sum[ROWS_OF_WARP] = {}, next[ROWS_OF_WARP] = {};
