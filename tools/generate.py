@@ -142,7 +142,9 @@ def goals() -> str:
     """Each lab's best beside the vendor's libraries, from docs/results/targets/*.json."""
     columns = ["work", "n", "variant", "times the peer's speed", "goal", "measured"]
     return "\n".join(
-        f"{stored['device']}:\n\n" + table(columns, targets.lines(stored))
+        f"{stored['device']}:\n\n"
+        + table(columns, targets.lines(stored))
+        + targets.not_measured(stored)
         for stored in results.read_all("targets")
     )
 

@@ -336,30 +336,48 @@ def is_of(baseline: Json, peer: str) -> bool:
 def lines(stored: Json) -> Iterable[list[str]]:
     """The rows of the table: each target at each size, with the last runs of the best variant.
 
-    A target is missed where the median of these runs is below its goal.
+    A target is missed where the median of these runs is below its goal. Targets without a run are
+    left out: `not_measured` names them.
     """
+    for target, size, history in runs(stored):
+        if not history:
+            continue
+        date, commit, name, _ = history[-1]
+        times = [of[name] for *_, of in history if name in of][-RUNS_SHOWN:]
+        missed = round(statistics.median(times), 2) < target.goal
+        yield [
+            f"`{target.lab}` {target.work}",
+            shown(size),
+            f"`{name}`",
+            ", ".join(f"{best:.2f}" for best in times) + (" (missed)" if missed else ""),
+            f"{target.goal:g} times {PEERS[target.peer]}",
+            f"{date[:10]}, `{commit}`",
+        ]
+
+
+def not_measured(stored: Json) -> str:
+    """A sentence that names the work without any run, or nothing."""
+    missing = [
+        f"`{target.lab}` {target.work} (n = {shown(size)})"
+        for target, size, history in runs(stored)
+        if not history
+    ]
+    return f"\nNot measured on this device: {'; '.join(missing)}.\n" if missing else ""
+
+
+Run = tuple[str, str, str, dict[str, float]]  # date, commit, best variant, all variants' ratios
+
+
+def runs(stored: Json) -> Iterator[tuple[Target, Size, list[Run]]]:
+    """Each target at each size with its runs, the latest last."""
     for target in TARGETS:
         for size in target.sizes:
-            runs = sorted(
+            history: list[Run] = sorted(
                 (str(table["date"]), str(table["commit"]), best[1], ratios(table, target))
                 for table in stored["tables"]
                 if belongs(table, target, size) and (best := ratio(table, target))
             )
-            goal = f"{target.goal:g} times {PEERS[target.peer]}"
-            if not runs:
-                yield [f"`{target.lab}` {target.work}", shown(size), "", "not measured", goal, ""]
-                continue
-            date, commit, name, _ = runs[-1]
-            times = [of[name] for *_, of in runs if name in of][-RUNS_SHOWN:]
-            missed = round(statistics.median(times), 2) < target.goal
-            yield [
-                f"`{target.lab}` {target.work}",
-                shown(size),
-                f"`{name}`",
-                ", ".join(f"{best:.2f}" for best in times) + (" (missed)" if missed else ""),
-                goal,
-                f"{date[:10]}, `{commit}`",
-            ]
+            yield target, size, history
 
 
 if __name__ == "__main__":

@@ -85,10 +85,13 @@ def test_a_target_is_stored_without_samples(folder, measured):
     assert not any(samples(stored))
     (kept,) = stored["tables"]
     assert kept["rows"][0]["statistics"] == asdict(load(measured).tables[0].rows[0].statistics)
-    lines = [line for line in targets.lines(stored) if line[3] != "not measured"]
+    lines = list(targets.lines(stored))
     assert [line[:4] for line in lines] == [
         ["`reduce` sum, int32", "65,536", "`single_pass`", "2.00"]
     ]
+    missing = targets.not_measured(stored)
+    assert "`reduce` sum, int32 (n = 65,536)" not in missing
+    assert "Not measured on this device: `reduce` sum, int32 (n = 128,000,000); " in missing
 
 
 def test_the_last_runs_of_a_target_are_kept(folder, measured):
