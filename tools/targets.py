@@ -357,12 +357,12 @@ def lines(stored: Json) -> Iterable[list[str]]:
 
 def not_measured(stored: Json) -> str:
     """A sentence that names the work without any run, or nothing."""
-    missing = [
-        f"`{target.lab}` {target.work} (n = {shown(size)})"
-        for target, size, history in runs(stored)
-        if not history
-    ]
-    return f"\nNot measured on this device: {'; '.join(missing)}.\n" if missing else ""
+    sizes: dict[str, list[str]] = {}
+    for target, size, history in runs(stored):
+        if not history:
+            sizes.setdefault(f"`{target.lab}` {target.work}", []).append(shown(size))
+    missing = "; ".join(f"{work} (n = {', '.join(of)})" for work, of in sizes.items())
+    return f"\nNot measured on this device: {missing}.\n" if missing else ""
 
 
 Run = tuple[str, str, str, dict[str, float]]  # date, commit, best variant, all variants' ratios
