@@ -1,4 +1,4 @@
-"""The direct methods of solve: factors or an inverse, the launches that make and use them."""
+"""The direct methods of solve: the launches that compute and use factors or an inverse."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Job
 
 UNIT = {"float32": 2.0**-23, "float64": 2.0**-52}  # the distance from 1 to the next number
-CHUNK = 64  # rows of a column in which a thread looks for the greatest element
+CHUNK = 64  # rows of a column that a thread searches for the greatest element
 PANEL = 32  # columns
-MIN_THREADS = 256  # of an election, which then also moves as many columns at a time
-CHAIN_THREADS = 256  # of a substitution in one launch
+MIN_THREADS = 256  # for an election, which then also moves as many columns at a time
+CHAIN_THREADS = 256  # for a substitution in one launch
 
 
 class SingularError(RefusalError):
-    """There is no unique solution, or none can be told from rounding errors."""
+    """There is no unique solution, or rounding errors hide it."""
 
 
 class Direct:
     """A method that prepares the matrix once and then solves for any right-hand side."""
 
-    next_method: str | None = "complete_pivot"  # for a matrix that this one does not solve
-    finds_greatest = True  # as pivots: where they are too small, the matrix is singular
+    next_method: str | None = "complete_pivot"  # for a matrix that this method does not solve
+    finds_greatest = True  # pivots are the greatest; if they are too small, A is singular
 
     def __init__(self, job: Job, padded: int, ld: int) -> None:
-        """A matrix of ld x ld elements, the identity from n to padded, zeros from there."""
+        """Allocate ld x ld elements: A, the identity from n to padded, zeros from there."""
         self.job = job
         self.n, self.padded, self.ld = job.params["n"], padded, ld
         dtype, empty = np.dtype(job.case["dtype"]), job.device.empty
@@ -48,7 +48,7 @@ class Direct:
         self.threshold = np.float64(math.sqrt(self.n) * UNIT[dtype.name])
 
     def factorize(self) -> None:
-        """Launch what prepares a copy of A; `check` tells later whether it could."""
+        """Launch the preparation of a copy of A; `check` says later whether it succeeded."""
         job, n, ld = self.job, self.n, self.ld
         job.device.copy(self.none_taken, self.taken)
         job.device.copy(self.no_status, self.status)
@@ -70,9 +70,9 @@ class Direct:
         self.eliminate()
 
     def check(self) -> None:
-        """SingularError if a pivot was missing; waits for the factors."""
+        """Wait for the factors; raise a SingularError if a pivot was missing."""
         step, pivot = self.job.device.to_host(self.status)
-        if step > 0:  # negative: the numbers have overflown, which the residual will show
+        if step > 0:  # negative: numbers have overflowed, which the residual will show
             digits = int(math.log2(UNIT[self.job.case["dtype"]]))
             raise SingularError(
                 f"A is singular: in step {int(step)} of {self.n} no pivot is above {pivot:.3g}, "
@@ -95,11 +95,11 @@ class Direct:
         )  # fmt: skip
 
     def eliminate(self) -> None:
-        """Turn `work` into what solves; `status` tells of a pivot that is none."""
+        """Turn `work` into factors or the inverse; `status` records a missing pivot."""
         raise NotImplementedError
 
     def substitute(self) -> None:
-        """From the right-hand side `b` to the solution `y`."""
+        """Compute the solution `y` for the right-hand side `b`."""
         raise NotImplementedError
 
 
@@ -111,7 +111,7 @@ class Candidates(NamedTuple):
 
 
 class Factors(Direct):
-    """L and U in place of the matrix, padded so that no kernel meets an edge."""
+    """L and U in place of the matrix, padded so that kernels need no special cases at edges."""
 
     def __init__(self, job: Job) -> None:
         dtype = np.dtype(job.case["dtype"])
@@ -121,7 +121,7 @@ class Factors(Direct):
         padded = blocks_for(job.params["n"], PANEL) * PANEL
         super().__init__(job, padded, padded + self.edge - PANEL)
         self.threads = job.define("PANEL_THREADS", least=32)
-        self.panel_rows = self.threads // 32 * job.define("ROWS_PER_WARP")  # of a block
+        self.panel_rows = self.threads // 32 * job.define("ROWS_PER_WARP")  # per block
         blocks, empty = blocks_for(padded, self.panel_rows), job.device.empty
         self.candidates = [
             Candidates(empty(blocks, dtype), empty(blocks, np.uint32)) for _ in range(2)
@@ -129,7 +129,7 @@ class Factors(Direct):
         self.pivots = empty(padded, np.uint32)
 
     def eliminate(self) -> None:
-        """A panel of 32 columns after the other: nothing is read back."""
+        """Eliminate panels of 32 columns; nothing is read back."""
         job, lu, ld = self.job, self.work, self.ld
         for start in range(0, self.padded, PANEL):
             self.eliminate_panel(start)
@@ -144,31 +144,31 @@ class Factors(Direct):
             launch(job, "update_trailing", (tiles, tiles), 256, lu=lu, ld=ld, start=start)
 
     def eliminate_panel(self, start: int) -> None:
-        """Column by column: each finds the pivot among the candidates that the last one left."""
+        """Eliminate column by column, each with the pivot among the candidates of the last."""
         job, end, ld = self.job, self.padded, self.ld
         blocks = blocks_for(end - start, self.panel_rows)
-        found, other = self.candidates
+        first, second = self.candidates
         launch(
             job, "find_candidates", blocks, self.threads,
-            lu=self.work, relative=self.relative, row_of=self.row_of, sizes=found.sizes,
-            rows=found.rows, end=end, ld=ld, column=start,
+            lu=self.work, relative=self.relative, row_of=self.row_of, sizes=first.sizes,
+            rows=first.rows, end=end, ld=ld, column=start,
         )  # fmt: skip
-        of_turn = [
+        arguments_by_turn = [
             arguments(
                 lu=self.work, relative=self.relative, row_of=self.row_of, taken=self.taken,
                 sizes=now.sizes, rows=now.rows, next_sizes=then.sizes, next_rows=then.rows,
                 pivots=self.pivots, status=self.status, threshold=self.threshold,
                 num_candidates=blocks, end=end, ld=ld, start=start,
             )
-            for now, then in ((found, other), (other, found))
+            for now, then in ((first, second), (second, first))
         ]  # fmt: skip
         kernel = job.kernels["eliminate_column"]
         for number in range(PANEL):
             column = np.uint32(start + number)
-            job.device.launch(kernel, blocks, self.threads, *of_turn[number % 2], column)
+            job.device.launch(kernel, blocks, self.threads, *arguments_by_turn[number % 2], column)
 
     def substitute(self) -> None:
-        """L y = b downwards, U b = y upwards: 32 unknowns a launch."""
+        """Solve L y = b downwards and U b = y upwards, 32 unknowns per launch."""
         job, lu, end, ld = self.job, self.work, self.padded, self.ld
         for start in range(0, end, PANEL):
             blocks = max(1, blocks_for(end - start - PANEL, THREADS))
@@ -193,14 +193,14 @@ class ChainedFactors(Factors):
         self.chain = SubstitutionChain(self)
 
     def substitute(self) -> None:
-        """L y = b, then U x = y: a launch each."""
+        """Solve L y = b, then U x = y, in one launch each."""
         self.chain.substitute()
 
 
 class BlockedFactors(Direct):
-    """L and U in place of the matrix, two launches a panel and two a block."""
+    """L and U in place of the matrix, with two launches per panel and two per block."""
 
-    next_method = "lu_partial_pivot"  # which takes no pivot but the greatest of the whole column
+    next_method = "lu_partial_pivot"  # which always takes the greatest pivot of the whole column
 
     def __init__(self, job: Job) -> None:
         dtype = np.dtype(job.case["dtype"])
@@ -208,12 +208,12 @@ class BlockedFactors(Direct):
         item_words = dtype.itemsize // 4
         self.strip = job.define("BLOCK", least=PANEL * item_words) // item_words
         self.edge = job.define("TILE", least=item_words) // item_words
-        self.most_threads = job.define("MOST_THREADS", least=32 * item_words) // item_words
+        self.max_threads = job.define("MOST_THREADS", least=32 * item_words) // item_words
         self.rows_each = job.define("ROWS_OF_THREAD")
-        self.rows = 256 // dtype.itemsize  # of a block of eliminate_rows
+        self.rows = 256 // dtype.itemsize  # per block of eliminate_rows
         self.solve_threads = 2048 // dtype.itemsize
         padded = blocks_for(job.params["n"], PANEL) * PANEL
-        self.finds_greatest = padded <= self.most_threads * self.rows_each
+        self.finds_greatest = padded <= self.max_threads * self.rows_each
         super().__init__(job, padded, padded + self.edge - PANEL)
         empty = job.device.empty
         self.pivots = empty(padded, np.uint32)
@@ -222,18 +222,18 @@ class BlockedFactors(Direct):
         self.chain = SubstitutionChain(self)
 
     def election(self, rows: int) -> tuple[int, int]:
-        """Blocks and threads that find the pivots among `rows` rows.
+        """The numbers of blocks and threads that find the pivots among `rows` rows.
 
-        One block while it can hold them; else blocks about as large as the number of their
-        candidates, so that the two rounds take equally long.
+        One block if it can hold the rows; else blocks with about as many rows as there are
+        candidates in all, so that the two rounds take equally long.
         """
-        each, most = self.rows_each, self.most_threads
-        of_block = rows if rows <= most * each else _square_root(PANEL * rows)
-        threads = min(max(blocks_for(of_block, 32 * each) * 32, MIN_THREADS), most)
+        each, max_threads = self.rows_each, self.max_threads
+        block_rows = rows if rows <= max_threads * each else _square_root(PANEL * rows)
+        threads = min(max(blocks_for(block_rows, 32 * each) * 32, MIN_THREADS), max_threads)
         return blocks_for(rows, threads * each), threads
 
     def eliminate(self) -> None:
-        """Strip after strip, panel after panel: nothing is read back."""
+        """Eliminate strip by strip, panel by panel; nothing is read back."""
         job, lu, ld = self.job, self.work, self.ld
         for first in range(0, self.padded, self.strip):
             strip_end = min(first + self.strip, self.padded)
@@ -245,7 +245,7 @@ class BlockedFactors(Direct):
             launch(job, "update_trailing", (tiles, tiles), 256, lu=lu, ld=ld, start=first)
 
     def eliminate_panel(self, start: int, strip_end: int) -> None:
-        """The panel's pivots, then all rows below; rows are exchanged in the other columns too."""
+        """Find the panel's pivots, eliminate the rows below, exchange rows in all columns."""
         job, end, ld = self.job, self.padded, self.ld
         launch(
             job, "choose_pivots", *self.election(end - start),
@@ -261,41 +261,41 @@ class BlockedFactors(Direct):
         )  # fmt: skip
 
     def substitute(self) -> None:
-        """L y = b, then U x = y: a launch each."""
+        """Solve L y = b, then U x = y, in one launch each."""
         self.chain.substitute()
 
 
 class SubstitutionChain:
-    """Both substitutions with a method's factors, each in one launch; places for its unknowns."""
+    """Both substitutions with a method's factors, in one launch each, and their buffers."""
 
     def __init__(self, method: Direct) -> None:
-        """The places between the two start as not known, which is all bits set."""
+        """Mark the unknowns between the two substitutions as unknown: all bits set."""
         self.method, device = method, method.job.device
         dtype = np.dtype(method.job.case["dtype"])
-        not_known = np.full(method.ld * dtype.itemsize, 0xFF, np.uint8).view(dtype)
+        unknown = np.full(method.ld * dtype.itemsize, 0xFF, np.uint8).view(dtype)
         self.between = device.empty(method.ld, dtype)
-        device.copy(not_known, self.between)
+        device.copy(unknown, self.between)
         self.lower_ticket, self.upper_ticket = (
             device.to_device(np.zeros(1, np.uint32)) for _ in range(2)
         )
 
     def substitute(self) -> None:
-        """From the method's right-hand side `b` to its solution `y`."""
-        found, links = self.method, self.method.padded // PANEL
+        """Compute the method's solution `y` for its right-hand side `b`."""
+        method, links = self.method, self.method.padded // PANEL
         launch(
-            found.job, "substitute_lower_chain", links, CHAIN_THREADS,
-            lu=found.work, b=found.b, between=self.between, solution=found.y,
-            ticket=self.lower_ticket, ld=found.ld,
+            method.job, "substitute_lower_chain", links, CHAIN_THREADS,
+            lu=method.work, b=method.b, between=self.between, solution=method.y,
+            ticket=self.lower_ticket, ld=method.ld,
         )  # fmt: skip
         launch(
-            found.job, "substitute_upper_chain", links, CHAIN_THREADS,
-            lu=found.work, between=self.between, solution=found.y, ticket=self.upper_ticket,
-            ld=found.ld,
+            method.job, "substitute_upper_chain", links, CHAIN_THREADS,
+            lu=method.work, between=self.between, solution=method.y, ticket=self.upper_ticket,
+            ld=method.ld,
         )  # fmt: skip
 
 
 class Inverse(Direct):
-    """The inverse of the scaled matrix in its place."""
+    """The inverse of the scaled matrix, in place."""
 
     def __init__(self, job: Job, *, complete: bool) -> None:
         n = job.params["n"]
@@ -310,13 +310,13 @@ class Inverse(Direct):
         self.sizes, self.columns = empty(n, dtype), empty(n, np.uint32)
 
     def eliminate(self) -> None:
-        """Two or three launches a step; nothing is read back."""
+        """Eliminate with two or three launches per step; nothing is read back."""
         job, device, sizes = self.job, self.job.device, {"n": self.n, "ld": self.ld}
-        found = {"relative": self.relative}
+        candidates = {"relative": self.relative}
         if self.complete:
-            found = {"sizes": self.sizes, "columns": self.columns}
+            candidates = {"sizes": self.sizes, "columns": self.columns}
         choice = arguments(
-            work=self.work, **found, taken=self.taken, pivot_row=self.pivot_row,
+            work=self.work, **candidates, taken=self.taken, pivot_row=self.pivot_row,
             multipliers=self.multipliers, pivot=self.pivot, row_of_column=self.row_of_column,
             status=self.status, threshold=self.threshold, **sizes,
         )  # fmt: skip
@@ -331,7 +331,7 @@ class Inverse(Direct):
             if self.complete:
                 launch(
                     job, "find_row_candidates", warp_blocks(self.n), THREADS,
-                    work=self.work, relative=self.relative, taken=self.taken, **found, **sizes,
+                    work=self.work, relative=self.relative, taken=self.taken, **candidates, **sizes,
                 )  # fmt: skip
             device.launch(choose, 1, threads, *choice, np.uint32(step))
             device.launch(eliminate, grid, (32, 4), *prepared)
@@ -346,5 +346,5 @@ class Inverse(Direct):
 
 
 def _square_root(number: int) -> int:
-    """Rounded up."""
+    """The square root, rounded up."""
     return math.isqrt(number - 1) + 1

@@ -1,4 +1,4 @@
-"""The iterations of solve: why each converges, and the launches of its steps."""
+"""The iterations of solve: when each converges, and the launches of its steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Iteration:
-    """An iteration for x; subclasses know when it converges and how to launch it."""
+    """An iteration for x. Subclasses know when it converges and how to launch it."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -35,11 +35,11 @@ class Iteration:
         self._centers, self._radii = (job.device.empty(self.n, np.float64) for _ in range(2))
 
     def begin(self, meter: Meter) -> str:
-        """Say why it converges; NoStepError tells why not. The residual of x is in the meter."""
+        """Return the reason why it converges. NoStepError if it does not; meter.r is f - A x."""
         raise NotImplementedError
 
     def advance(self, count: int, meter: Meter) -> None:
-        """Launch `count` iterations, from one array for x to the other and back."""
+        """Launch `count` iterations, alternating between two arrays for x."""
         del meter
         a, f, n = self.job.buffers["a"], self.job.buffers["f"], np.uint32(self.n)
         kernel, grid = self.job.kernels["iterate"], self.rows_grid
@@ -49,11 +49,11 @@ class Iteration:
             self.x, self._other = self._other, self.x
 
     def arguments(self) -> tuple[Buffer | np.generic, ...]:
-        """What the next iteration's kernel gets besides A, f, the two x and n."""
+        """Further arguments of the next iteration's kernel, between both x and n."""
         return ()
 
     def circles(self) -> tuple[Array, Array]:
-        """The diagonal of A, and the sums of the magnitudes beside it."""
+        """Gershgorin's circles: the diagonal of A, and the sums of magnitudes beside it."""
         launch(
             self.job, "find_circles", warp_blocks(self.n), THREADS,
             a=self.job.buffers["a"], centers=self._centers, radii=self._radii, n=self.n,
@@ -69,11 +69,11 @@ class Iteration:
         return int(device.to_host(count)[0]) == 0
 
     def product(self, vector: Array) -> Array:
-        """A times a vector of the host."""
+        """A times a vector in host memory."""
         return self._product("multiply", warp_blocks(self.n), vector)
 
     def transposed(self, vector: Array) -> Array:
-        """The transpose of A times a vector of the host."""
+        """The transpose of A times a vector in host memory."""
         return self._product("multiply_transposed", blocks_for(self.n, THREADS), vector)
 
     def _product(self, name: str, grid: int, vector: Array) -> Array:
@@ -84,7 +84,7 @@ class Iteration:
 
 
 class Richardson(Iteration):
-    """One step for all; chosen from the spectrum where it is not given."""
+    """One step size for all rows, chosen from the spectrum unless --alpha sets it."""
 
     alpha: float | None = None
     why = "given"
@@ -107,7 +107,7 @@ class Richardson(Iteration):
 
 
 class Jacobi(Iteration):
-    """A step for each row, the inverse of its diagonal element."""
+    """A step size for each row, the inverse of its diagonal element."""
 
     def begin(self, meter: Meter) -> str:
         del meter
@@ -127,7 +127,7 @@ class Jacobi(Iteration):
 
 
 class Chebyshev(Iteration):
-    """Steps from an interval that holds all eigenvalues of a symmetric matrix."""
+    """Step sizes from an interval that contains all eigenvalues of a symmetric matrix."""
 
     coefficients: Iterator[tuple[float, float]]
 
@@ -180,31 +180,31 @@ class ConjugateGradient(Iteration):
         return "A is symmetric, its diagonal has one sign"
 
     def advance(self, count: int, meter: Meter) -> None:
-        """Begin again where rounding has led r away from the residual, then iterate."""
+        """Restart if rounding has made r differ from the residual, then iterate."""
         recursive = math.sqrt(float(self.job.device.to_host(self.rr).sum()))
         if recursive < meter.last.residual / 10:
             self._start(meter)
-        of_turn = [
+        launches_by_turn = [
             self._iteration(rr, new_rr)
             for rr, new_rr in ((self.rr, self.new_rr), (self.new_rr, self.rr))
         ]
         for number in range(count):
-            for kernel, grid, given in of_turn[number % 2]:
-                self.job.device.launch(kernel, grid, self.threads, *given)
+            for kernel, grid, values in launches_by_turn[number % 2]:
+                self.job.device.launch(kernel, grid, self.threads, *values)
         if count % 2:
             self.rr, self.new_rr = self.new_rr, self.rr
         if self.job.device.to_host(self.not_definite)[0]:
             raise spectrum.NoStepError("conjugate_gradient needs a definite A, and this is none")
 
     def _start(self, meter: Meter) -> None:
-        """Go on from the residual in the meter."""
+        """Continue from the residual in the meter."""
         launch(
             self.job, "start_direction", self.blocks, self.threads,
             residual=meter.r, r=self.r, p=self.p, partials=self.rr, n=self.n,
         )  # fmt: skip
 
     def _iteration(self, rr: Buffer, new_rr: Buffer) -> list[Launch]:
-        """Three launches; the parts of r.r go from one of two places to the other."""
+        """The three launches of an iteration, from one buffer of parts of r.r to the other."""
         kernels = self.job.kernels
         product = arguments(a=self.job.buffers["a"], p=self.p, q=self.q, partials=self.pq, n=self.n)
         step = arguments(
@@ -221,13 +221,13 @@ class ConjugateGradient(Iteration):
 
 
 class Descent:
-    """Conjugate gradients that run on the device alone, until they stop by themselves."""
+    """Conjugate gradients that run on the device without the host, until they stop."""
 
     def __init__(self, job: Job, x: Buffer) -> None:
-        """`x`: where the answer is built up."""
+        """`x` is the buffer of the answer."""
         self.job, self.x, n = job, x, job.params["n"]
         device, dtype = job.device, np.dtype(job.case["dtype"])
-        self.n, self.wanted = n, np.float64(0)
+        self.n, self.target = n, np.float64(0)
         self.blocks = blocks_for(n, job.define("ROWS_PER_BLOCK"))
         self.threads = job.define("THREADS_PER_BLOCK")
         self.meter = Meter(job, others=3)
@@ -239,9 +239,9 @@ class Descent:
         self.nothing = device.to_device(np.zeros(n, dtype))
         self.start = device.to_device(np.zeros(self.meter.norms.shape))
 
-    def begin(self, wanted: float) -> None:
-        """From x = 0; stop at the backward error `wanted`. Nothing is known of A."""
-        self.wanted = np.float64(wanted)
+    def begin(self, target: float) -> None:
+        """Start from x = 0, to stop at the backward error `target`. A need not be checked yet."""
+        self.target = np.float64(target)
         self.job.device.copy(self.nothing, self.x)
         self.job.device.copy(self.start, self.meter.norms)
         count_unsymmetric(self.job, self.unsymmetric)
@@ -249,7 +249,7 @@ class Descent:
         self.restart()
 
     def restart(self) -> None:
-        """Go on from the residual in the meter."""
+        """Continue from the residual in the meter."""
         buffers, meter = self.job.buffers, self.meter
         launch(
             self.job, "start_descent", 1, self.job.define("START_THREADS"),
@@ -261,39 +261,39 @@ class Descent:
     def advance(self, count: int) -> None:
         """Enqueue `count` iterations; those after the last one needed do nothing."""
         kernel = self.job.kernels["descend"]
-        given = arguments(
+        values = arguments(
             a=self.job.buffers["a"], inverse=self.inverse, x=self.x, r=self.r, p=self.p, q=self.q,
             partials=self.partials, arrived=self.arrived, state=self.meter.norms,
-            wanted=self.wanted, n=self.n,
+            wanted=self.target, n=self.n,
         )  # fmt: skip
         for _ in range(count):
-            self.job.device.launch(kernel, self.blocks, self.threads, *given)
+            self.job.device.launch(kernel, self.blocks, self.threads, *values)
 
     def measure(self) -> tuple[Measurement, int, int]:
-        """How good x is, the number of the reason to stop, and the iterations so far."""
+        """Measure x; return that, the number of the reason to stop, and the iterations."""
         now = self.meter.measure(self.x)
         reason, count, _ = self.meter.others
         return now, int(reason), int(count)
 
 
 def count_unsymmetric(job: Job, count: Buffer) -> None:
-    """Add to `count` the pairs of elements that differ from each other across the diagonal."""
+    """Add to `count` the number of pairs a_ij != a_ji."""
     tiles, n = blocks_for(job.params["n"], 32), job.params["n"]
     launch(job, "count_unsymmetric", (tiles, tiles), (32, 8), a=job.buffers["a"], count=count, n=n)
 
 
 def contraction(centers: Array, radii: Array) -> float:
-    """The greatest quotient of a radius and its center; infinite where the center is zero."""
+    """The greatest quotient of a radius and its center; infinite if a center is zero."""
     sizes = np.abs(centers)
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.max(np.where(sizes > 0, radii / sizes, np.inf)))
 
 
 def chebyshev_coefficients(low: float, high: float) -> Iterator[tuple[float, float]]:
-    """(c1, c2) for each iteration, with the eigenvalues in [low, high], on one side of zero.
+    """Yield (c1, c2) for each iteration; the eigenvalues are in [low, high], on one side of zero.
 
-    With the interval's center t and half its width w, and p_k the quotient of the values at zero
-    of the Chebyshev polynomials of degree k - 1 and k: p_1 = w / t, 1 / p_k = 2 t / w - p_(k-1),
+    Let t be the interval's center, w half its width, and p_k the quotient of the values at zero of
+    the Chebyshev polynomials of degree k - 1 and k: p_1 = w / t, 1 / p_k = 2 t / w - p_(k-1),
     c1 = p_k p_(k-1), c2 = 2 p_k / w.
     """
     center = (low + high) / 2

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     from cudalab.formats import InputStream
 
-TEXT_ROUNDING = 1e-10  # of an answer written with eleven digits
+TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
 COMPARED = "A x against f, row by row"
-SMALL_N = 64  # up to here no iteration is worth looking for
+SMALL_N = 64  # up to this order it is not worth looking for an iteration
 
 
 class Solve(Lab):
     """Stream: int32 n, then A, n x n, row by row, then f. Answer: x, n elements, no header.
 
-    Without --variant the matrix decides: an iteration where it provably converges quickly, else LU
+    Without --variant the matrix decides: an iteration if one provably converges quickly, else LU
     factors with pivoting, which solve any non-singular system; stderr says what was chosen. The
     answer's backward error is at most 1e-6 sqrt(n) in float32, 1e-14 sqrt(n) in float64, or the
     exit status is 1.
@@ -55,19 +55,19 @@ class Solve(Lab):
     example_size = "500"
 
     def encode(self, answer: Callable[[], Array], case: Case) -> bytes | None:
-        """With --text a line for each unknown."""
+        """Encode --text: a line for each unknown."""
         if not case.get("text"):
             return None
         return "".join(f"{value:.10e}\n" for value in answer().tolist()).encode()
 
-    def complete(self, given: Case) -> Case:
-        """The text form is float64. UsageError for numbers that mean nothing."""
-        if given.get("text"):
-            if given.get("dtype") == "float32":
+    def complete(self, options: Case) -> Case:
+        """Make --text float64. UsageError for meaningless numbers."""
+        if options.get("text"):
+            if options.get("dtype") == "float32":
                 raise UsageError("--text is float64", hint="leave out --dtype float32")
-            given = {**given, "dtype": "float64"}
+            options = {**options, "dtype": "float64"}
         case: Case = {"alpha": None, "tol": None, "max_iter": MAX_ITER, "text": False}
-        case |= super().complete(given)
+        case |= super().complete(options)
         alpha, tol = case["alpha"], case["tol"]
         if alpha is not None and not (math.isfinite(alpha) and alpha != 0):
             raise UsageError(f"--alpha {alpha}: must be a number other than 0")
@@ -78,7 +78,7 @@ class Solve(Lab):
         return case
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header n, then A and f; or all of the text."""
+        """Read the header n, then A and f; or all of the text."""
         if case.get("text"):
             return _read_text(stream)
         (n,) = stream.header("n")
@@ -86,7 +86,7 @@ class Solve(Lab):
         return StreamInputs({"a": a, "f": stream.payload("f", case["dtype"], n)}, {"n": n})
 
     def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """x, as many elements as A has columns."""
+        """Read x, which has as many elements as A has columns."""
         n = inputs.params["n"]
         if not case.get("text"):
             return stream.payload("x", case["dtype"], n).array()
@@ -96,11 +96,11 @@ class Solve(Lab):
         return _numbers(words, stream.name, 0)
 
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """No unknowns, nothing."""
+        """No elements if there are no unknowns."""
         return None if inputs.params["n"] else np.empty(0, case["dtype"])
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """A system of order n, made by systems.py beside this."""
+        """Generate a system of order n: see systems.py."""
         if not isinstance(n, int):
             raise UsageError("solve: the size of a system is one number", hint="--n ORDER")
         a, f = systems.draw(n, dist, seed, np.dtype(case["dtype"]))
@@ -114,7 +114,7 @@ class Solve(Lab):
             yield as_bytes(f)
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """NumPy's solution, from float64. CudalabError if A is singular."""
+        """Solve with NumPy in float64. CudalabError if A is singular."""
         a, f = inputs.arrays["a"], inputs.arrays["f"]
         try:
             x: Array = np.linalg.solve(a.astype(np.float64), f.astype(np.float64))
@@ -123,10 +123,10 @@ class Solve(Lab):
         return x.astype(case["dtype"])
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """By the backward error in float64, |A x - f| / (|A| |x| + |f|) in the maximum norm.
+        """Judge by the backward error in float64, |A x - f| / (|A| |x| + |f|), in the maximum norm.
 
-        It is the relative size of the smallest change of A and f for which x is exact: what a
-        stable method promises, whatever the condition of A.
+        It is the relative size of the smallest change of A and f for which x is exact, which a
+        stable method bounds for any condition of A.
         """
         n = inputs.params["n"]
         limit = allowed(case, n)
@@ -141,12 +141,12 @@ class Solve(Lab):
         f = inputs.arrays["f"].astype(np.float64)
         worst = np.argsort(-np.abs(residual))[:SHOWN]
         rows = [(int(i), f"{f[i]:.9g}", f"{f[i] + residual[i]:.9g} as row i of A x") for i in worst]
-        found = Mismatches(n, n, rows, compared=COMPARED)
-        found.findings.append(f"the backward error is {error:.3g}, allowed are {limit:.3g}")
-        return found
+        mismatches = Mismatches(n, n, rows, compared=COMPARED)
+        mismatches.findings.append(f"the backward error is {error:.3g}, allowed are {limit:.3g}")
+        return mismatches
 
     def accuracy(self, got: Array, inputs: HostInputs, case: Case) -> Accuracy | None:
-        """The backward error of a finite answer, against the one that is allowed."""
+        """The backward error of a finite answer, and the bound."""
         x = got.reshape(-1)
         if not np.isfinite(x).all():
             return None
@@ -156,8 +156,8 @@ class Solve(Lab):
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
         """The policy `auto`: an iteration that provably converges quickly, else the default.
 
-        Leaves its reason in the inputs' parameter `policy`, from which the launch plans know that
-        they may turn to another method.
+        The reason goes to the inputs' parameter `policy`, which tells the launch plans that they
+        may turn to another method.
         """
         direct = registry.default(self, case, device).name
         if case["alpha"] is not None:
@@ -177,14 +177,14 @@ LAB = Solve()
 
 
 def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
-    """Return (variant or None, why) for A on the host.
+    """Return (variant or None, reason) for A on the host.
 
-    Strict diagonal dominance is proof: with q the greatest quotient of the magnitudes beside the
-    diagonal and on it, Jacobi's error shrinks by q at least. If A is also symmetric with a
-    diagonal of one sign, Gershgorin's circles put the eigenvalues of A scaled to a diagonal of 1
-    between 1 - q and 1 + q, and conjugate gradients need about sqrt(condition) / 2 iterations for
-    each factor of e. Quick is below n / 8 iterations: less work than LU factors by more than the
-    launches cost.
+    Strict diagonal dominance is a proof: let q be the greatest quotient of the sum of magnitudes
+    beside the diagonal and the one on it; then each of Jacobi's iterations shrinks the error at
+    least by q. If A is also symmetric with a diagonal of one sign, Gershgorin's circles put the
+    eigenvalues of A, scaled to a diagonal of 1, between 1 - q and 1 + q, and conjugate gradients
+    need about sqrt(condition) / 2 iterations for each factor of e. Quick means below n / 8
+    iterations, which saves more work over LU factors than the launches cost.
     """
     n = len(a)
     diagonal = np.diagonal(a).astype(np.float64)
@@ -210,7 +210,7 @@ def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
 
 
 def allowed(case: Case, n: int) -> float:
-    """The backward error up to which an answer is right."""
+    """The maximum backward error of a right answer."""
     rounding = TEXT_ROUNDING if case.get("text") else 0.0
     return max(target_of(case, n), promise(case["dtype"], n)) + rounding
 
@@ -225,7 +225,7 @@ def _error_and_residual(inputs: HostInputs, x: Array) -> tuple[float, Array]:
 
 
 def _is_symmetric(a: Array) -> bool:
-    """Compare in blocks, which fit into the cache as rows and as columns."""
+    """Compare in blocks, which fit into the cache both by rows and by columns."""
     for start in range(0, len(a), 256):
         block = slice(start, start + 256)
         if not np.array_equal(a[block, : start + 256], a[: start + 256, block].T):
@@ -245,16 +245,16 @@ def _held(inputs: Inputs, name: str) -> Array:
 
 
 def _read_text(stream: InputStream) -> HostInputs:
-    """N, the rows of A, f: numbers between any white space; the point is decimal."""
+    """Read n, the rows of A, and f: numbers separated by white space, with a decimal point."""
     words = _all_bytes(stream).split()
     try:
         n = int(words[0]) if words else -1
     except ValueError:
         n = -1
     if n < 0:
-        found = repr(words[0].decode(errors="replace")) if words else "nothing"
+        first_word = repr(words[0].decode(errors="replace")) if words else "nothing"
         raise InputError(
-            f"{stream.name}: expected the number of equations, found {found}",
+            f"{stream.name}: expected the number of equations, first_word {first_word}",
             hint="--text is n, then n rows of n numbers, then n numbers for f",
         )
     needed = n * n + n
@@ -286,7 +286,7 @@ def _numbers(words: list[bytes], name: str, first: int) -> Array:
 
 
 def _all_bytes(stream: InputStream) -> bytes:
-    """The rest of the stream."""
+    """Read the rest of the stream."""
     pieces = []
     try:
         while piece := os.read(stream.fd, 1 << 20):

@@ -1,4 +1,4 @@
-"""Launches of the kernels of solve, whose arguments are called by their names."""
+"""Launches of the kernels of solve, with arguments by name."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer, Dim
     from cudalab.labs.base import Job
 
-THREADS = 256  # of the kernels that all variants share
+THREADS = 256  # for the kernels that all variants share
 
 
 def launch(
     job: Job, kernel: str, grid: Dim, block: Dim, /, **named: Buffer | np.generic | int
 ) -> None:
-    """Launch a kernel with the `arguments` that are named."""
+    """Launch a kernel with named `arguments`."""
     job.device.launch(job.kernels[kernel], grid, block, *arguments(**named))
 
 
 def arguments(**named: Buffer | np.generic | int) -> tuple[Buffer | np.generic, ...]:
-    """A kernel's arguments, in the order of its parameters and called as they are.
+    """A kernel's arguments, in the order of its parameters and with their names.
 
-    Only the order counts: a file of one's own may call its parameters otherwise. Integers are
-    passed as `unsigned`.
+    Only the order counts: a student's file may use other names. Integers become `unsigned`.
     """
     return tuple(np.uint32(value) if isinstance(value, int) else value for value in named.values())
 
 
 def warp_blocks(rows: int) -> int:
-    """Blocks for one warp a row."""
+    """Number of blocks that have one warp per row."""
     return blocks_for(rows, THREADS // 32)

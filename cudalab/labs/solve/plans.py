@@ -1,7 +1,7 @@
 """The launch plans of solve: which kernels run, in what order, on which memory.
 
 Every file includes parts/residual.cuh, whose kernels measure the answer; all plans end with that
-measurement and turn an answer over the bound into an error.
+measurement and report an answer beyond the bound as an error.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 REFINEMENTS = 10
 MAX_ITER = 10_000
-GROWTH = 1e4  # of the residual, over f, the first one: the iteration diverges
-FIRST_BATCH = 8  # iterations that are enqueued before anything is known of the matrix
-# The reasons to stop of kernels that decide on the device.
+GROWTH = 1e4  # an iteration whose residual exceeds the first, f, by this factor diverges
+FIRST_BATCH = 8  # iterations enqueued before anything is known about the matrix
+# The reasons to stop, for kernels that decide on the device.
 SMALL_ENOUGH = 1
 REFUSALS = {
     2: "symmetric A, and this is none",
@@ -57,8 +57,8 @@ def dispatch_richardson(job: Job) -> Step:
     """x1 = x0 + alpha (A x0 - f) until the backward error is small enough.
 
     iterate(const T *a, const T *f, const T *x0, T *x1, T alpha, unsigned n)
-        blocks of THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
-    Without --alpha it is chosen by the kernels of parts/spectrum.cuh: find_circles,
+        blocks of THREADS_PER_BLOCK threads, one block per ROWS_PER_BLOCK rows
+    Without --alpha the kernels of parts/spectrum.cuh help to choose it: find_circles,
     count_unsymmetric, multiply, multiply_transposed. Also: those of parts/residual.cuh.
     """
     return _iterate(job, "richardson", Richardson(job))
@@ -68,7 +68,7 @@ def dispatch_jacobi(job: Job) -> Step:
     """x1_i = x0_i + (f_i - (A x0)_i) / a_ii until the backward error is small enough.
 
     iterate(const T *a, const T *f, const T *x0, T *x1, unsigned n)
-        blocks of THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
+        blocks of THREADS_PER_BLOCK threads, one block per ROWS_PER_BLOCK rows
     Also: find_circles of parts/spectrum.cuh and the kernels of parts/residual.cuh.
     """
     _no_alpha(job)
@@ -79,8 +79,8 @@ def dispatch_chebyshev(job: Job) -> Step:
     """d1 = c1 d0 + c2 (f - A x0), x1 = x0 + d1 until the backward error is small enough.
 
     iterate(const T *a, const T *f, const T *x0, T *x1, T *d, T c1, T c2, unsigned n)
-        d0 is read from d, d1 written there, by the same thread; c1 is 0 in the first iteration;
-        blocks of THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
+        the same thread reads d0 from d and writes d1 there; c1 is 0 in the first iteration;
+        blocks of THREADS_PER_BLOCK threads, one block per ROWS_PER_BLOCK rows
     Also: the kernels of parts/spectrum.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
@@ -88,10 +88,10 @@ def dispatch_chebyshev(job: Job) -> Step:
 
 
 def dispatch_conjugate_gradient(job: Job) -> Step:
-    """Steps along conjugate directions; the step sizes stay on the device.
+    """Take steps along conjugate directions; the step sizes stay on the device.
 
     start_direction(const double *residual, T *r, T *p, double *partials, unsigned n)
-        r = p = residual and, as below, the parts of r.r
+        r = p = residual, and the parts of r.r, as below
     multiply_direction(const T *a, const T *p, T *q, double *partials, unsigned n)
         q = A p; partials[block] = the block's part of p.q; blocks of ROWS_PER_BLOCK rows
     take_step(T *x, T *r, const T *p, const T *q, const double *pq_parts, unsigned num_pq,
@@ -110,7 +110,7 @@ def dispatch_conjugate_gradient(job: Job) -> Step:
 
 
 def dispatch_descent(job: Job) -> Step:
-    """Conjugate gradients that stop by themselves; the host reads only how they ended.
+    """Conjugate gradients that stop by themselves; the host reads only the outcome.
 
     start_descent(const T *a, const double *residual, const double *row_sums, const T *f,
                   T *inverse, T *r, T *p, unsigned *unsymmetric, double *state, unsigned n)
@@ -118,8 +118,8 @@ def dispatch_descent(job: Job) -> Step:
         `state`. inverse = 1 / diagonal if the file defines SCALED as 1, else the diagonal's sign
     descend(const T *a, const T *inverse, T *x, T *r, T *p, T *q, double *partials,
             unsigned *arrived, double *state, double wanted, unsigned n)
-        an iteration, or nothing if `state` says that all is done; blocks of
-        THREADS_PER_BLOCK threads, one for each ROWS_PER_BLOCK rows
+        an iteration, or nothing if `state` says that it has stopped; blocks of
+        THREADS_PER_BLOCK threads, one block per ROWS_PER_BLOCK rows
     state: the four norms of find_norms, 0 or the reason to stop, the iterations, r.(inverse r).
     Also: count_unsymmetric of parts/spectrum.cuh, the kernels of parts/residual.cuh.
     """
@@ -130,15 +130,15 @@ def dispatch_descent(job: Job) -> Step:
 
 
 def dispatch_lu(job: Job) -> Step:
-    """LU factors, 32 columns at a time; then substitution and refinement.
+    """Compute LU factors, 32 columns at a time; then substitute and refine.
 
     find_candidates, eliminate_column, permute_rows, solve_rows, update_trailing,
     substitute_lower, substitute_upper
         as lu_partial_pivot.cu describes them, with its defines
-    or, where the file defines substitute_lower_chain
+    or, if the file defines substitute_lower_chain,
     substitute_lower_chain, substitute_upper_chain in place of the last two
         as parts/substitute_chain.cuh describes them
-    or, where the file also defines choose_pivots
+    or, if the file also defines choose_pivots,
     choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower_chain,
     substitute_upper_chain
         as lu_blocked_panel.cu describes them, with its defines
@@ -154,14 +154,14 @@ def dispatch_lu(job: Job) -> Step:
 
 
 def dispatch_gauss_jordan(job: Job) -> Step:
-    """The inverse, one launch of eliminate a step; then refinement.
+    """Compute the inverse, one launch of eliminate per step; then refine.
 
     choose_pivot(const T *work, const T *relative, unsigned char *taken, T *pivot_row,
                  T *multipliers, unsigned *pivot, unsigned *row_of_column, double *status,
                  double threshold, unsigned n, unsigned ld, unsigned step)
-        one block of SEARCH_THREADS threads: the pivot of column `step`, its divided row, the
-        multipliers
-    or, where the file defines it, with pivots of the whole matrix
+        one block of SEARCH_THREADS threads: finds the pivot of column `step`, its divided row
+        and the multipliers
+    or, with pivots from the whole matrix, if the file defines find_row_candidates,
     find_row_candidates(const T *work, const T *relative, const unsigned char *taken,
                         T *sizes, unsigned *columns, unsigned n, unsigned ld)
     choose_pivot(const T *work, const T *sizes, const unsigned *columns, unsigned char *taken,
@@ -175,24 +175,24 @@ def dispatch_gauss_jordan(job: Job) -> Step:
 
 
 def _iterate(job: Job, name: str, method: Iteration) -> Step:
-    """Iterate from x = 0; measure from time to time, on the device, and decide on the host."""
+    """Iterate from x = 0; measure on the device now and then, and decide on the host."""
     n, dtype = job.params["n"], job.case["dtype"]
     out, meter = job.device.empty(n, dtype), Meter(job)
     zero = job.device.to_device(np.zeros(n, dtype))
-    target, most = target_of(job.case, n, margin=0.5), job.case.get("max_iter", MAX_ITER)
+    target, max_iterations = target_of(job.case, n, margin=0.5), job.case.get("max_iter", MAX_ITER)
     notes: list[str] = []
 
     def converge() -> None:
         job.device.copy(zero, method.x)
         now = meter.measure(method.x)
         now.check_finite()
-        if now.error > 0:  # f = 0 needs no iteration, and no reason why it would converge
+        if now.error > 0:  # f = 0 needs no iteration, and so no proof of convergence
             notes.append(f"{name}: {method.begin(meter)}")
         count = 0
         while now.error > target:
-            if count >= most:
+            if count >= max_iterations:
                 raise NotSolvedError(f"{name} has not converged after {count} iterations", now, job)
-            batch = min(max(4, count // 8), 32, most - count)
+            batch = min(max(4, count // 8), 32, max_iterations - count)
             method.advance(batch, meter)
             count += batch
             now = meter.measure(method.x)
@@ -205,26 +205,29 @@ def _iterate(job: Job, name: str, method: Iteration) -> Step:
 
 
 def _descend(job: Job, name: str) -> Step:
-    """Let the device iterate from x = 0 until it stops; measure, and go on if need be."""
+    """Let the device iterate from x = 0 until it stops; measure, and continue if necessary."""
     out = job.device.empty(job.params["n"], job.case["dtype"])
     method = Descent(job, out)
-    target, most = target_of(job.case, job.params["n"]), job.case.get("max_iter", MAX_ITER)
+    target, max_iterations = (
+        target_of(job.case, job.params["n"]),
+        job.case.get("max_iter", MAX_ITER),
+    )
     notes: list[str] = []
 
     def converge() -> None:
-        method.begin(wanted=0.8 * target)  # by a residual in the element type: rounding
+        method.begin(target=0.8 * target)  # a margin: its residual is in the element type
         count, before = 0, math.inf
         while True:
-            method.advance(min(max(FIRST_BATCH, count // 2), most - count))
+            method.advance(min(max(FIRST_BATCH, count // 2), max_iterations - count))
             now, reason, count = method.measure()
             now.check_finite()
             if reason in REFUSALS:
                 raise spectrum.NoStepError(f"{name} needs a {REFUSALS[reason]}")
             if now.error <= target:
                 break
-            if count >= most:
+            if count >= max_iterations:
                 raise NotSolvedError(f"{name} has not converged after {count} iterations", now, job)
-            if reason == SMALL_ENOUGH:  # rounding has led r away from the residual
+            if reason == SMALL_ENOUGH:  # rounding has made r differ from the residual
                 if not now.error < before / 2:
                     raise NotSolvedError(f"{name} stays where it is: {count} iterations", now, job)
                 before = now.error
@@ -238,7 +241,7 @@ def _descend(job: Job, name: str) -> Step:
 def _or_factors(
     job: Job, converge: Callable[[], None], notes: list[str], out: Buffer
 ) -> Callable[[], None]:
-    """An iteration, and LU factors where it fails and it was the policy that chose it."""
+    """Try an iteration, then LU factors if it fails and the policy has chosen it."""
 
     def run() -> None:
         notes[:] = _opening(job)
@@ -254,17 +257,17 @@ def _or_factors(
 
 
 def _refine(job: Job, name: str, method: Direct) -> Step:
-    """Factorize, solve, and solve again for what is left, as long as that helps."""
+    """Factorize, solve, and refine by solving for the residual, as long as that helps."""
     n, dtype = job.params["n"], job.case["dtype"]
     out = job.device.empty(n, dtype)
     meter, zero = Meter(job), job.device.to_device(np.zeros(n, dtype))
-    target, wanted = target_of(job.case, n), target_of(job.case, n, margin=0.5)
+    target, goal = target_of(job.case, n), target_of(job.case, n, margin=0.5)
     notes: list[str] = []
 
     def solve() -> None:
-        # Nothing is read back before there is an answer, so that the device need not wait. One
-        # refinement in any case: it costs little and gives almost all digits of x that the
-        # type can hold.
+        # Nothing is read back before there is an answer, so that the device need not wait. There
+        # is always one refinement: it costs little and gives x almost all digits that the type
+        # can hold.
         job.device.copy(zero, out)
         meter.launch(out)
         method.factorize()
@@ -275,7 +278,7 @@ def _refine(job: Job, name: str, method: Direct) -> Step:
         now.check_finite()
         method.check()
         solutions, before = 2, math.inf
-        while now.error > wanted and now.error < before / 2 and solutions <= REFINEMENTS:
+        while now.error > goal and now.error < before / 2 and solutions <= REFINEMENTS:
             before = now.error
             method.correct(meter.r, meter.norms, out)
             solutions += 1
@@ -292,7 +295,7 @@ def _refine(job: Job, name: str, method: Direct) -> Step:
             solve()
         except (NotSolvedError, SingularError) as error:
             certain = isinstance(error, SingularError) and method.finds_greatest
-            # A file of one's own is judged by what it computes itself.
+            # A student's file is judged by its own result.
             if certain or method.next_method is None or not _is_ours(job):
                 raise
             notes.append(f"{error.message}: turning to {method.next_method}")
@@ -310,19 +313,19 @@ def _no_alpha(job: Job) -> None:
 
 
 def _is_ours(job: Job) -> bool:
-    from cudalab.language.source import kernels_dir  # noqa: PLC0415 - only where a method failed
+    from cudalab.language.source import kernels_dir  # noqa: PLC0415 - only if a method failed
 
     return job.kernels.source.path.resolve().parent == (kernels_dir() / "solve").resolve()
 
 
 def _refinements(solutions: int) -> str:
-    """The solution itself does not count."""
+    """Count the refinements in words; the first solution is none."""
     count = max(solutions - 1, 0)
     return f"{count} refinement" + ("" if count == 1 else "s")
 
 
 def _opening(job: Job) -> list[str]:
-    """What there is to say before a method begins."""
+    """The notes before a method begins."""
     policy, extra = job.params.get("policy"), job.params.get("extra_numbers")
     notes = [policy] if policy else []
     if extra:
@@ -331,7 +334,7 @@ def _opening(job: Job) -> list[str]:
 
 
 def _other_method(job: Job, name: str, notes: list[str], out: Buffer) -> None:
-    """Solve the same system, which is on the device already, by the variant `name`."""
+    """Solve the same system, which is already on the device, by the variant `name`."""
     lab = labs.get(job.variant.lab)
     variant = registry.find(lab, name)
     kernels = job.device.compile(

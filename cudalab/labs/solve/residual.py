@@ -1,4 +1,4 @@
-"""How good an answer of solve is: its residual, measured on the device, and what is promised."""
+"""The accuracy of an answer of solve: its residual, measured on the device, and the bound."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Job
     from cudalab.labs.inputs import Case
 
-PROMISE = {"float32": 1e-6, "float64": 1e-14}  # the backward error, over the square root of n
+PROMISE = {"float32": 1e-6, "float64": 1e-14}  # maximum backward error over the square root of n
 NORM_THREADS = 1024  # of find_norms, which is one block
 
 
 def promise(dtype: str, n: int) -> float:
-    """The backward error that an answer may have."""
+    """The maximum backward error of an answer."""
     return PROMISE[dtype] * math.sqrt(n)
 
 
 def backward_error(residual: float, x_norm: float, f_norm: float, *, a_norm: float) -> float:
-    """The relative size of the smallest change of A and f that makes x exact."""
+    """The relative size of the smallest change of A and f for which x is exact."""
     return residual / (a_norm * x_norm + f_norm) if residual else 0.0
 
 
 def target_of(case: Case, n: int, margin: float = 1.0) -> float:
-    """The backward error to stop at: --tol, or what is promised (times a margin for rounding)."""
+    """The backward error to stop at: --tol, or the promise times a margin for rounding."""
     tol = case.get("tol")
     return float(tol) if tol is not None else margin * promise(case["dtype"], n)
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """How good an x is; maximum norms."""
+    """The accuracy of an x, in maximum norms."""
 
     residual: float
     a_norm: float
@@ -49,11 +49,11 @@ class Measurement:
     @property
     def error(self) -> float:
         """The backward error; NaN counts as infinite."""
-        found = backward_error(self.residual, self.x_norm, self.f_norm, a_norm=self.a_norm)
-        return math.inf if math.isnan(found) else found
+        error = backward_error(self.residual, self.x_norm, self.f_norm, a_norm=self.a_norm)
+        return math.inf if math.isnan(error) else error
 
     def check_finite(self) -> None:
-        """InputError for an input that no method can solve."""
+        """Raise an InputError for an input that no method can solve."""
         for name, norm in (("A", self.a_norm), ("f", self.f_norm)):
             if not math.isfinite(norm):
                 raise InputError(
@@ -62,12 +62,12 @@ class Measurement:
                 )
 
     def __str__(self) -> str:
-        """What the run reports."""
+        """The text of the run's report."""
         return f"residual {self.residual:.3g}, backward error {self.error:.3g}"
 
 
 class NotSolvedError(RefusalError):
-    """A method ended with an answer that is not good enough."""
+    """A method ended with an answer that is not accurate enough."""
 
     def __init__(self, what: str, now: Measurement, job: Job) -> None:
         tol, dtype, n = job.case.get("tol"), job.case["dtype"], job.params["n"]
@@ -80,10 +80,10 @@ class NotSolvedError(RefusalError):
 
 
 class Meter:
-    """Measures answers on the device, in double: the only numbers read back while solving."""
+    """Measures answers on the device, in double; only these numbers are read back while solving."""
 
     def __init__(self, job: Job, others: int = 0) -> None:
-        """`others`: places behind the norms for numbers that are read with them."""
+        """`others` is the number of places after the norms for numbers that are read with them."""
         self.job = job
         self.n = job.params["n"]
         self.r = job.device.empty(self.n, np.float64)  # f - A x of the last measurement
@@ -93,7 +93,7 @@ class Meter:
         self.others: list[float] = []
 
     def find_residual(self, x: Buffer) -> None:
-        """Launch what leaves the residual of x in `r`."""
+        """Launch the computation of x's residual, in `r`."""
         launch(
             self.job, "residual", warp_blocks(self.n), THREADS,
             a=self.job.buffers["a"], x=x, f=self.job.buffers["f"], r=self.r,
@@ -101,7 +101,7 @@ class Meter:
         )  # fmt: skip
 
     def launch(self, x: Buffer) -> None:
-        """Launch what leaves the residual of x in `r`, and the norms in `norms`."""
+        """Launch the computation of x's residual, in `r`, and of the norms, in `norms`."""
         self.find_residual(x)
         launch(
             self.job, "find_norms", 1, NORM_THREADS,
@@ -110,7 +110,7 @@ class Meter:
         )  # fmt: skip
 
     def read(self) -> Measurement:
-        """What was launched last; what stands behind the norms goes to `others`."""
+        """Read the measurement launched last; numbers after the norms go to `others`."""
         residual, a_norm, x_norm, f_norm, *self.others = self.job.device.to_host(
             self.norms
         ).tolist()
@@ -118,6 +118,6 @@ class Meter:
         return self.last
 
     def measure(self, x: Buffer) -> Measurement:
-        """The residual of x, which stays in `r`, and the norms."""
+        """Measure x; its residual stays in `r`."""
         self.launch(x)
         return self.read()

@@ -1,7 +1,7 @@
-"""Bounds on the eigenvalues of a matrix, and the steps of iterations that follow from them.
+"""Bounds on the eigenvalues of a matrix, and the step sizes of iterations that follow from them.
 
-The matrix stays on the device: all that is needed are Gershgorin's circles and products of the
-matrix with vectors. Lengths are n; everything is float64.
+The matrix stays on the device: only Gershgorin's circles and products of the matrix with vectors
+are needed. Vectors have length n; everything is float64.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ if TYPE_CHECKING:
     Product = Callable[[Array], Array]
 
 LANCZOS_STEPS = 40
-WIDE = 100.0  # high / low of Gershgorin's interval from which a closer look pays
-SMALL_N = 512  # up to here the host computes all eigenvalues of a matrix that is not symmetric
+WIDE = 100.0  # high / low of Gershgorin's interval above which Lanczos is worthwhile
+SMALL_N = 512  # up to this order the host computes all eigenvalues of an unsymmetric matrix
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the eigenvalues of a symmetric matrix lie, or the real parts of any matrix's."""
+    """An interval that contains a matrix's eigenvalues, or their real parts."""
 
     low: float
     high: float
-    source: str  # where that is known from
+    source: str  # the method that found it
 
     @property
     def definite(self) -> bool:
-        """Whether zero lies outside, and not just at the end."""
+        """Whether zero lies strictly outside."""
         return self.low > 0 or self.high < 0
 
     def __str__(self) -> str:
-        """The interval and where it is known from."""
+        """The interval and its source."""
         return f"[{self.low:.4g}, {self.high:.4g}] ({self.source})"
 
 
 class RefusalError(CudalabError):
-    """A method gives no answer to a system, and says why: better than one that is wrong."""
+    """A method refuses a system, with the reason, rather than give a wrong answer."""
 
 
 class NoStepError(RefusalError):
-    """No step makes the iteration converge, or none is known to."""
+    """No step size makes the iteration converge, or none is known to."""
 
 
 def circles(centers: Array, radii: Array) -> Interval:
-    """Gershgorin: each eigenvalue lies within radii[i] of centers[i] for some i."""
+    """Gershgorin's theorem: each eigenvalue lies within radii[i] of centers[i] for some i."""
     low, high = float(np.min(centers - radii)), float(np.max(centers + radii))
     return Interval(low, high, "Gershgorin's circles")
 
 
 def lanczos(product: Product, n: int, norm: float) -> Interval:
-    """The extreme eigenvalues of a symmetric matrix, from its products with vectors.
+    """Estimate the extreme eigenvalues of a symmetric matrix from its products with vectors.
 
-    They are Ritz values, inside of the spectrum, moved outwards by their residuals, but never
-    beyond `norm` and never across zero: a positive estimate does not become negative.
+    They are Ritz values, which lie inside the spectrum, moved outwards by their residuals, but
+    never beyond `norm` and never across zero: a positive estimate does not become negative.
     """
     steps = min(LANCZOS_STEPS, n)
     start = np.random.PCG64(1).random_raw(n) >> np.uint64(12)
-    vector = start / 2.0**52 + 0.5  # no zeros, all directions
+    vector = start / 2.0**52 + 0.5  # without zeros, so that it has parts in all directions
     basis = np.zeros((steps, n))
     basis[0] = vector / np.linalg.norm(vector)
     diagonal, beside = np.zeros(steps), np.zeros(steps)
@@ -72,10 +72,12 @@ def lanczos(product: Product, n: int, norm: float) -> Interval:
     for k in range(steps):
         vector = product(basis[k])
         diagonal[k] = basis[k] @ vector
-        for _ in range(2):  # twice is enough: the basis stays orthogonal in spite of rounding
+        for _ in range(2):  # twice is enough to keep the basis orthogonal in spite of rounding
             vector = vector - basis[: k + 1].T @ (basis[: k + 1] @ vector)
         beside[k] = np.linalg.norm(vector)
-        if not beside[k] > 1e-10 * norm or k + 1 == steps:  # the space is exhausted, or enough
+        if (
+            not beside[k] > 1e-10 * norm or k + 1 == steps
+        ):  # the space is exhausted, or the steps are
             count = k + 1
             break
         basis[k + 1] = vector / beside[k]
@@ -95,19 +97,21 @@ def lanczos(product: Product, n: int, norm: float) -> Interval:
 
 
 def symmetric_interval(centers: Array, radii: Array, product: Product) -> Interval:
-    """For a symmetric matrix: the circles where they tell enough, else Lanczos."""
+    """The interval of a symmetric matrix: by circles if they are narrow enough, else Lanczos."""
     bounds = circles(centers, radii)
     if bounds.definite and condition(bounds) <= WIDE:
         return bounds
     norm = float(np.max(np.abs(centers) + radii))
-    found = lanczos(product, len(centers), norm)
-    if bounds.definite:  # then the circles are proof, and the narrower end of each is valid
-        return Interval(max(found.low, bounds.low), min(found.high, bounds.high), found.source)
-    return found
+    estimate = lanczos(product, len(centers), norm)
+    if bounds.definite:  # the circles are a proof, so the narrower end of each is valid
+        return Interval(
+            max(estimate.low, bounds.low), min(estimate.high, bounds.high), estimate.source
+        )
+    return estimate
 
 
 def condition(bounds: Interval) -> float:
-    """The quotient of the ends, the greater magnitude above the smaller."""
+    """The quotient of the greater and the smaller magnitude of the ends."""
     one, two = abs(bounds.low), abs(bounds.high)
     return max(one, two) / min(one, two)
 
@@ -121,10 +125,10 @@ def richardson_step(
     transposed: Product,
     matrix: Callable[[], Array],
 ) -> tuple[float, str]:
-    """Return (alpha, why) so that x + alpha (A x - f) converges. NoStepError explains if not.
+    """Return (alpha, reason) with which x + alpha (A x - f) converges. NoStepError if none does.
 
     |1 + alpha lambda| < 1 must hold for every eigenvalue lambda. If they are real and lie in
-    [low, high] on one side of zero, alpha = -2 / (low + high) makes the greatest of these least.
+    [low, high] on one side of zero, alpha = -2 / (low + high) minimizes their maximum.
     """
     bounds = circles(centers, radii)
     if symmetric:
@@ -145,7 +149,7 @@ def richardson_step(
 
 
 def _step_for(eigenvalues: Array) -> tuple[float, str]:
-    """The best step when all eigenvalues are known."""
+    """The best step size if all eigenvalues are known."""
     real = eigenvalues.real
     low, high = float(real.min()), float(real.max())
     tiny = 1e-12 * float(np.abs(eigenvalues).max())
@@ -155,7 +159,7 @@ def _step_for(eigenvalues: Array) -> tuple[float, str]:
             f"{high:.4g}, and |1 + alpha lambda| < 1 needs alpha < 0 for those right of zero and "
             "alpha > 0 for those left of it"
         )
-    # The greatest |1 + alpha lambda| is a convex function of alpha: thirds find its minimum.
+    # The maximum of |1 + alpha lambda| is convex in alpha: ternary search finds its minimum.
     sign = -1.0 if low > 0 else 1.0
     left, right = 0.0, float(np.min(2 * np.abs(real) / np.abs(eigenvalues) ** 2))
 
@@ -168,7 +172,7 @@ def _step_for(eigenvalues: Array) -> tuple[float, str]:
             right -= third
         else:
             left += third
-    # Six digits: the rest depends on the host's arithmetic.
+    # Six digits: further ones depend on the host's arithmetic.
     size = float(f"{(left + right) / 2:.6g}")
     return sign * size, (
         f"eigenvalues with real parts from {low:.4g} to {high:.4g}, "
@@ -179,10 +183,10 @@ def _step_for(eigenvalues: Array) -> tuple[float, str]:
 def _step_from_symmetric_part(
     centers: Array, radii: Array, product: Product, transposed: Product
 ) -> tuple[float, str]:
-    """A safe step when (A + transpose(A)) / 2 is definite: its eigenvalues bound the real parts.
+    """A safe step size if (A + transpose(A)) / 2 is definite: its eigenvalues bound real parts.
 
-    With mu the one next to zero and s the norm of A, every alpha between 0 and -2 mu / s^2 makes
-    I + alpha A shrink every vector; half of that is best.
+    Let mu be the eigenvalue next to zero and s the norm of A. For every alpha between 0 and
+    -2 mu / s^2, I + alpha A shrinks every vector; the middle is best.
     """
     n = len(centers)
     norm = float(np.max(np.abs(centers) + radii))

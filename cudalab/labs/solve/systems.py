@@ -1,7 +1,7 @@
-"""Systems of linear equations to try a solver on: the same seed gives the same bytes everywhere.
+"""Systems of linear equations to test solvers with: the same seed, the same bytes everywhere.
 
-Random numbers are PCG64's raw output. Whatever is computed from them is exact, or a sequence of
-single IEEE operations in a fixed order; no library function decides a bit.
+Random numbers are PCG64's raw output. All computations with them are exact, or sequences of single
+IEEE operations in a fixed order; no bit depends on a library function.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 DISTRIBUTIONS = (
-    "dominant",  # diagonally dominant by a factor of two, symmetric: every method solves it
+    "dominant",  # symmetric, diagonally dominant by a factor of two: every method solves it
     "unsymmetric",  # diagonally dominant by a factor of two
-    "spd",  # symmetric, positive definite, of a chosen condition: spd:1e4
+    "spd",  # symmetric, positive definite, with a chosen condition: spd:1e4
     "random",
     "pivot",  # zeros and tiny numbers on the diagonal
     "wilkinson",  # pivots from one column double at every step
@@ -28,8 +28,8 @@ DISTRIBUTIONS = (
     "tridiagonal",  # 1, -2, 1
 )
 DEFAULT_CONDITION = 100.0
-BITS = 23  # of a random number, with its sign 24: float32 holds it exactly
-TINY = 2.0**-40  # a leading element that is no good pivot, beside numbers up to 1
+BITS = 23  # of a random number, 24 with its sign: float32 holds it exactly
+TINY = 2.0**-40  # a leading element that is a bad pivot beside numbers up to 1
 
 
 def draw(n: int, dist: str, seed: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
@@ -53,9 +53,9 @@ def draw(n: int, dist: str, seed: int, dtype: np.dtype[Any]) -> tuple[Array, Arr
         case "wilkinson":
             a = np.eye(n) - np.tri(n, k=-1)
             a[:, n - 1 :] = 1
-        case "singular":  # the last row is half the first; of order 1: zero
+        case "singular":  # the last row is half the first; zero for order 1
             a = _uniform(raw, n * n).reshape(n, n)
-            a[:1, :1] = 1  # no number is greater, so row 0 is the first pivot: the rest is exact
+            a[:1, :1] = 1  # the greatest number, so row 0 is the first pivot and the rest is exact
             a[n - 1 :] = a[:1] / 2 if n > 1 else 0
         case "tridiagonal":
             a = np.diag(np.full(n, -2.0))
@@ -68,14 +68,14 @@ def draw(n: int, dist: str, seed: int, dtype: np.dtype[Any]) -> tuple[Array, Arr
 
 
 def _uniform(raw: np.random.PCG64, count: int) -> Array:
-    """Multiples of 2^-23 in [-1, 1)."""
+    """Draw multiples of 2^-23 in [-1, 1)."""
     words = (raw.random_raw(count) >> np.uint64(63 - BITS)).astype(np.int64)
     numbers: Array = (words - 2**BITS) / 2.0**BITS
     return numbers
 
 
 def _dominant(a: Array) -> Array:
-    """The diagonal becomes twice the sum of the magnitudes beside it (1 if there is nothing)."""
+    """Set the diagonal to twice the sum of the magnitudes beside it (1 for order 1)."""
     np.fill_diagonal(a, 0)
     # Whole multiples of 2^-23, fewer than 2^53 of them: the sum is exact in any order.
     np.fill_diagonal(a, 2 * np.abs(a).sum(axis=1) + (len(a) == 1))
@@ -83,7 +83,7 @@ def _dominant(a: Array) -> Array:
 
 
 def _needs_pivoting(raw: np.random.PCG64, n: int) -> Array:
-    """A dominant matrix with its rows moved on by one: zeros and tiny numbers on the diagonal."""
+    """A dominant matrix with rows shifted by one: zeros and tiny numbers on the diagonal."""
     a = np.roll(_dominant(_uniform(raw, n * n).reshape(n, n)), -1, axis=0)
     if n > 1:
         np.fill_diagonal(a, np.where(np.arange(n) % 2, TINY, 0))
@@ -91,7 +91,7 @@ def _needs_pivoting(raw: np.random.PCG64, n: int) -> Array:
 
 
 def _condition(parameter: str, dtype: np.dtype[Any]) -> float:
-    """The number after `spd:`; the rounded matrix must still be positive definite."""
+    """Parse the number after `spd:`; the rounded matrix must still be positive definite."""
     highest = 1e6 if dtype.itemsize == 4 else 1e14
     try:
         value = float(parameter) if parameter else DEFAULT_CONDITION
@@ -106,13 +106,13 @@ def _condition(parameter: str, dtype: np.dtype[Any]) -> float:
 
 
 def _positive_definite(raw: np.random.PCG64, n: int, cond: float) -> Array:
-    """H D H: D the geometric sequence from 1 to 1 / cond, H a Householder reflection.
+    """H D H, with D the geometric sequence from 1 to 1 / cond and H a Householder reflection.
 
     H = I - b v v', so H D H = D - v w' - w v' with w = b (D v - (b v'D v / 2) v): elementwise
     operations, and two sums that math.fsum rounds correctly.
     """
     with localcontext() as context:
-        context.prec = 30  # exp and ln are rounded correctly, so no digit depends on a library
+        context.prec = 30  # Decimal's exp and ln are rounded correctly on every platform
         logarithm = Decimal(cond).ln()
         spectrum = [float((-logarithm * i / max(n - 1, 1)).exp()) for i in range(n)]
     d = np.array(spectrum, np.float64)
@@ -121,6 +121,6 @@ def _positive_definite(raw: np.random.PCG64, n: int, cond: float) -> Array:
     half = b * math.fsum(v * v * d) / 2
     w = b * (d * v - half * v)
     mixed = v[:, None] * w[None, :]
-    a: Array = -(mixed + mixed.T)  # the sum of two numbers has no order: symmetric to the last bit
+    a: Array = -(mixed + mixed.T)  # addition commutes, so it is symmetric to the last bit
     np.fill_diagonal(a, d + np.diagonal(a))
     return a

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from cudalab.labs.libraries import Compute, Problem
     from cudalab.labs.teaching import Params
 
-CONVERGES = "dominant"  # the distribution on which each of the course's iterations does
-# Launch plans that solve any system, and their operations for n unknowns.
+CONVERGES = "dominant"  # the distribution for which all of the course's iterations converge
+# Launch plans that solve any system, and their numbers of operations for n unknowns.
 DIRECT = {"lu": lambda n: 2 * n**3 // 3, "gauss_jordan": lambda n: n**3}
 
 
@@ -30,12 +30,12 @@ class SolveLibraries(Libraries):
     names = (NUMPY, CUPY)
 
     def answer(self, inputs: HostInputs, case: Case) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """The unknowns."""
+        """One element for each unknown."""
         del case
         return (inputs.params["n"],), inputs.arrays["a"].dtype
 
     def compute(self, problem: Problem) -> Compute:
-        """LU factors with pivoting by LAPACK."""
+        """Solve by LAPACK's LU factors with pivoting."""
         arrays, out = problem.arrays, problem.out
 
         def solve_system() -> None:
@@ -44,7 +44,7 @@ class SolveLibraries(Libraries):
         return solve_system
 
     def cupy(self, problem: Problem) -> Sequence[Way]:
-        """LU factors and, for a positive definite matrix, its Cholesky factor, by cuSOLVER."""
+        """Solve by cuSOLVER's LU factors, and Cholesky factors if A is positive definite."""
         cupy, vendor, out = problem.xp, problem.vendor, problem.out
         a, f = problem.arrays["a"], problem.arrays["f"]
         factors = cupy.empty_like(a)
@@ -57,16 +57,16 @@ class SolveLibraries(Libraries):
         def solve_cholesky() -> None:
             out[...] = vendor.lapack.posv(a, f)
 
-        found = [Way(solve_lu, ["cuSOLVER's LU factors"])]
+        ways = [Way(solve_lu, ["cuSOLVER's LU factors"])]
         if bool((a == a.T).all()):
             try:
                 with vendor.errstate(linalg="raise"):
                     solve_cholesky()
             except np.linalg.LinAlgError:
-                return found
+                return ways
             notes = ["cuSOLVER's Cholesky factor; only for positive definite matrices"]
-            found.append(Way(solve_cholesky, notes, "Cholesky"))
-        return found
+            ways.append(Way(solve_cholesky, notes, "Cholesky"))
+        return ways
 
 
 class Teaching(Base):
@@ -96,23 +96,23 @@ class Teaching(Base):
     scattered = True
 
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
-        """Any system for a program and a direct method; for an iteration those it converges for."""
+        """All tests for programs and direct methods; for iterations those that converge."""
         if dispatch is None or dispatch in DIRECT:
             return super().public_tests(case, dispatch)
         return [one._replace(dist=CONVERGES) for one in self.tests if one.dist != "tridiagonal"]
 
     def flops(self, params: Params) -> int:
-        """LU factors, 2/3 n^3, and the substitutions, 2 n^2."""
+        """2/3 n^3 for LU factors and 2 n^2 for the substitutions."""
         n = int(params["n"])
         return 2 * n**3 // 3 + 2 * n * n
 
     def own_flops(self, dispatch: str, inputs: HostInputs) -> int:
-        """An iteration multiplies by A once."""
+        """The operations of a direct method, or of one product with A in an iteration."""
         n = int(inputs.params["n"])
         return DIRECT[dispatch](n) if dispatch in DIRECT else 2 * n * n
 
     def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
-        """The sign, the transposed system, an iteration that ended early, missing pivots."""
+        """Recognise a wrong sign, a transposed system, too few iterations, missing pivots."""
         return _mistakes(evidence)
 
 
