@@ -170,7 +170,7 @@ def _missing_passes(e: Evidence, keys: Array) -> Iterator[Finding]:
             yield Finding(
                 "passes missing",
                 f"sorted by the lowest {low} bits only",
-                f"keys output {width} bits: the passes end too early, or the last one's result is "
+                f"keys have {width} bits: the passes end too early, or the last one's result is "
                 "in the other buffer",
                 "cudalab explain radixsort",
             )

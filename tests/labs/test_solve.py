@@ -536,13 +536,13 @@ def test_the_upper_of_equal_rows_is_the_pivot(device, dtype):
 def test_elections_have_room_for_all_rows():
     method = object.__new__(BlockedFactors)
     method.rows_each = 2
-    for method.most_threads in (32, 256, 512):
+    for method.max_threads in (32, 256, 512):
         for rows in (32, 64, 704, 768, 800, 4096, 16_384, 65_536):
             blocks, threads = method.election(rows)
             assert threads % 32 == 0
-            assert 32 <= threads <= method.most_threads
+            assert 32 <= threads <= method.max_threads
             assert (blocks - 1) * 2 * threads < rows <= blocks * 2 * threads
-            assert blocks == 1 or rows > 2 * method.most_threads
+            assert blocks == 1 or rows > 2 * method.max_threads
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

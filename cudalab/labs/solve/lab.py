@@ -254,7 +254,7 @@ def _read_text(stream: InputStream) -> HostInputs:
     if n < 0:
         first_word = repr(words[0].decode(errors="replace")) if words else "nothing"
         raise InputError(
-            f"{stream.name}: expected the number of equations, first_word {first_word}",
+            f"{stream.name}: expected the number of equations, found {first_word}",
             hint="--text is n, then n rows of n numbers, then n numbers for f",
         )
     needed = n * n + n
