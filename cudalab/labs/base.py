@@ -64,7 +64,12 @@ class Job:
         return self.variant.defines
 
     def define(
-        self, name: str, otherwise: int | None = None, *, least: int = 1, most: int = 2**31 - 1
+        self,
+        name: str,
+        otherwise: int | None = None,
+        *,
+        at_least: int = 1,
+        at_most: int = 2**31 - 1,
     ) -> int:
         """The variant's integer define `name`, with which its kernels were compiled.
 
@@ -73,10 +78,10 @@ class Job:
         value = self.defines.get(name, otherwise)
         if value is None:
             raise self.variant.error("defines", f"defines: {name} is missing")
-        if isinstance(value, int) and (name not in self.defines or least <= value <= most):
+        if isinstance(value, int) and (name not in self.defines or at_least <= value <= at_most):
             return value
-        is_large = isinstance(value, int) and value > most
-        expected = f"{most:,} or less" if is_large else f"{least} or more"
+        is_large = isinstance(value, int) and value > at_most
+        expected = f"{at_most:,} or less" if is_large else f"{at_least} or more"
         raise self.variant.error(
             "defines", f"defines: {name} = {value!r}: the launch plan needs an integer, {expected}"
         )

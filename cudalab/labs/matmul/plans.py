@@ -52,7 +52,7 @@ def dispatch_tiles(job: Job) -> Step:
     grid = blocks_for(job.params["m"], job.define("BM")) * blocks_for(
         job.params["n"], job.define("BN")
     )
-    shared = job.define("SHARED_BYTES", 0, least=0)
+    shared = job.define("SHARED_BYTES", 0, at_least=0)
     return _multiply(job, grid, job.define("THREADS_PER_BLOCK"), shared)
 
 
@@ -118,13 +118,15 @@ def dispatch_whole_waves(job: Job) -> Step:
     b = job.buffers.get("b", a)
     m, k, n = (job.params[name] for name in "mkn")
     bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
-    threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", least=0)
+    threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", at_least=0)
     tiles = blocks_for(m, bm) * blocks_for(n, bn)
     whole, pieces, piece_k = whole_waves(
-        tiles, k, bk, job.define("MULTIPROCESSORS"), job.define("PIECE_COST", least=0)
+        tiles, k, bk, job.define("MULTIPROCESSORS"), job.define("PIECE_COST", at_least=0)
     )
     split = tiles - whole
-    align = job.case["product"] == "ab" and n % 4 and min(k, n) >= job.define("ALIGN_FROM", least=0)
+    align = (
+        job.case["product"] == "ab" and n % 4 and min(k, n) >= job.define("ALIGN_FROM", at_least=0)
+    )
     if pieces == 1 and not align:
         return dispatch_tiles(job)
     partials = device.empty((split * pieces if pieces > 1 else 1, bm, bn), np.float32)
@@ -170,7 +172,7 @@ def dispatch_symmetric(job: Job) -> Step:
     )
     c = device.empty((job.params["n"], job.params["n"]), np.float32)
     kernel, threads = job.kernels["multiply_symmetric"], job.define("THREADS_PER_BLOCK")
-    shared = job.define("SHARED_BYTES", least=0)
+    shared = job.define("SHARED_BYTES", at_least=0)
 
     def run() -> None:
         blocks = len(pairs)
@@ -203,7 +205,7 @@ def dispatch_symmetric_bf16(job: Job) -> Step:
     c = device.empty((n, n), np.float32)
     split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts_symmetric"]
     split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
-    shared = job.define("SHARED_BYTES", least=0)
+    shared = job.define("SHARED_BYTES", at_least=0)
     sizes = (np.uint32(k), np.uint32(n))
 
     def run() -> None:
@@ -239,7 +241,7 @@ def dispatch_packed(job: Job) -> Step:
     b_tiles = device.empty((columns * k_tiles, bk, bn + 4), np.float32)
     c = device.empty((m, n), np.float32)
     pack, multiply = job.kernels["pack_factors"], job.kernels["multiply_packed"]
-    threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", least=0)
+    threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", at_least=0)
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
 
     def run() -> None:
@@ -287,7 +289,7 @@ def dispatch_split_bf16(job: Job) -> Step:
     split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts"]
     split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
     grid = (blocks_for(m, bm) * blocks_for(n, bn), job.define("BLOCKS_A_TILE"))
-    shared = job.define("SHARED_BYTES", least=0)
+    shared = job.define("SHARED_BYTES", at_least=0)
     scratch = (a_parts, b_parts, a_ranges, b_ranges)
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
 

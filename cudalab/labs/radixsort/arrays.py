@@ -41,7 +41,7 @@ def last_of(ping: Buffer, pong: Buffer, passes: int) -> Buffer:
 
 def radix_bits(job: Job) -> int:
     """The bits of a digit; more than 16 would be counted in more memory than there is."""
-    return job.define("RADIX_BITS", most=16)
+    return job.define("RADIX_BITS", at_most=16)
 
 
 def passes_of(job: Job) -> int:
@@ -56,7 +56,7 @@ def tile_of(job: Job, keys_per_thread: str = "KEYS_PER_THREAD") -> tuple[int, in
         items = threads * job.define("PAIRS_PER_THREAD")
         return items, 2 * VALUE_BYTES * items
     itemsize = input_of(job).dtype.itemsize
-    size = 4 * threads * job.define(keys_per_thread, least=blocks_for(itemsize, 4 * threads))
+    size = 4 * threads * job.define(keys_per_thread, at_least=blocks_for(itemsize, 4 * threads))
     return size // itemsize, size
 
 

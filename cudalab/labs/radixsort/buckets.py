@@ -98,7 +98,9 @@ class Buckets:
     ) -> None:
         spare, out = arrays
         self._job = job
-        self.sampled = cells is not None and job.params["n"] >= job.define("MIN_SAMPLED", least=0)
+        self.sampled = cells is not None and job.params["n"] >= job.define(
+            "MIN_SAMPLED", at_least=0
+        )
         self._bucket_bits = min(top_bits + self.sampled, max_top_bits(job))
         self._numbers = np.uint32(job.params["n"]), np.int32(top_bits)
         state = (buckets,) if cells is None else (buckets, cells)

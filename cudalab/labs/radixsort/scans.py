@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def scan_levels(job: Job, items: int) -> list[Buffer]:
     """The array to scan, then the block sums of each level up to a single one."""
-    per_block = job.define("ITEMS_PER_BLOCK", least=2)
+    per_block = job.define("ITEMS_PER_BLOCK", at_least=2)
     sizes = [items]
     while len(sizes) == 1 or sizes[-1] > 1:
         sizes.append(blocks_for(sizes[-1], per_block))

@@ -28,7 +28,7 @@ def dispatch_multi_pass(job: Job) -> Step:
     MAX_BLOCKS if the header defines it. A sum of n <= ITEMS_PER_BLOCK items needs only x, out
     and n.
     """
-    n, per_block = job.params["n"], job.define("ITEMS_PER_BLOCK", least=2)
+    n, per_block = job.params["n"], job.define("ITEMS_PER_BLOCK", at_least=2)
     max_blocks = job.define("MAX_BLOCKS", n)
     grids = [min(blocks_for(n, per_block), max_blocks)]
     while grids[-1] > 1:
@@ -105,9 +105,9 @@ def dispatch_rows(job: Job) -> Step:
     segment is a row.
     """
     rows, cols = job.params.get("rows", 1), job.params.get("cols", job.params.get("n", 0))
-    per_segment = job.define("ITEMS_PER_SEGMENT", cols, least=2)
+    per_segment = job.define("ITEMS_PER_SEGMENT", cols, at_least=2)
     kernel, max_lanes = job.kernels["reduce_rows"], job.define("MAX_LANES")
-    threads = job.define("THREADS_PER_BLOCK", least=max_lanes)
+    threads = job.define("THREADS_PER_BLOCK", at_least=max_lanes)
     widths = [cols, blocks_for(cols, per_segment)]
     while widths[-1] > 1:
         widths.append(blocks_for(widths[-1], per_segment))
@@ -164,7 +164,7 @@ def dispatch_col_segments(job: Job) -> Step:
     rows, cols, x = job.params["rows"], job.params["cols"], job.buffers["x"]
     width = _power_of_two(cols, 32)
     strips = blocks_for(cols, width)
-    per_segment = job.define("ITEMS_PER_BLOCK", least=2 * width) // width
+    per_segment = job.define("ITEMS_PER_BLOCK", at_least=2 * width) // width
     heights = [rows, blocks_for(rows, per_segment)]
     while heights[-1] > 1:
         heights.append(blocks_for(heights[-1], per_segment))

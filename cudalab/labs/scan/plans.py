@@ -33,7 +33,7 @@ def dispatch_recursive(job: Job) -> Step:
     """
     device, items, n = job.device, job.buffers["items"], job.params["n"]
     items_each = job.define("ITEMS_PER_THREAD")
-    threads = job.define("THREADS_PER_BLOCK", least=1 if items_each > 1 else 2)
+    threads = job.define("THREADS_PER_BLOCK", at_least=1 if items_each > 1 else 2)
     per_block = threads * items_each
     out = device.empty(n, items.dtype)
     sizes = [blocks_for(n, per_block)]  # number of block sums at each level
@@ -102,7 +102,7 @@ def dispatch_look_back(job: Job) -> Step:
     device, items, n = job.device, job.buffers["items"], job.params["n"]
     item_words, kernel = items.dtype.itemsize // 4, job.kernels["scan_tiles"]
     threads = job.define("THREADS_PER_BLOCK")
-    words_each = job.define("WORDS_PER_THREAD", least=item_words)
+    words_each = job.define("WORDS_PER_THREAD", at_least=item_words)
     tiles = blocks_for(n, threads * words_each // item_words)
     nodes = tiles + blocks_for(tiles, GROUP) + blocks_for(tiles, GROUP * GROUP)
     out = device.empty(n, items.dtype)

@@ -117,10 +117,10 @@ class Factors(Direct):
         dtype = np.dtype(job.case["dtype"])
         item_words = dtype.itemsize // 4
         # Rows and columns of a tile of the trailing update.
-        self.edge = job.define("TILE", least=item_words) // item_words
+        self.edge = job.define("TILE", at_least=item_words) // item_words
         padded = blocks_for(job.params["n"], PANEL) * PANEL
         super().__init__(job, padded, padded + self.edge - PANEL)
-        self.threads = job.define("PANEL_THREADS", least=32)
+        self.threads = job.define("PANEL_THREADS", at_least=32)
         self.panel_rows = self.threads // 32 * job.define("ROWS_PER_WARP")  # per block
         blocks, empty = blocks_for(padded, self.panel_rows), job.device.empty
         self.candidates = [
@@ -206,9 +206,9 @@ class BlockedFactors(Direct):
         dtype = np.dtype(job.case["dtype"])
         # The kernels count in 16-byte pieces: half of everything in double.
         item_words = dtype.itemsize // 4
-        self.strip = job.define("BLOCK", least=PANEL * item_words) // item_words
-        self.edge = job.define("TILE", least=item_words) // item_words
-        self.max_threads = job.define("MOST_THREADS", least=32 * item_words) // item_words
+        self.strip = job.define("BLOCK", at_least=PANEL * item_words) // item_words
+        self.edge = job.define("TILE", at_least=item_words) // item_words
+        self.max_threads = job.define("MOST_THREADS", at_least=32 * item_words) // item_words
         self.rows_each = job.define("ROWS_OF_THREAD")
         self.rows = 256 // dtype.itemsize  # per block of eliminate_rows
         self.solve_threads = 2048 // dtype.itemsize

@@ -124,7 +124,7 @@ def dispatch_descent(job: Job) -> Step:
     Also: count_unsymmetric of parts/spectrum.cuh, the kernels of parts/residual.cuh.
     """
     _no_alpha(job)
-    scaled = job.define("SCALED", 1, least=0)
+    scaled = job.define("SCALED", 1, at_least=0)
     name = f"conjugate_gradient_{'scaled' if scaled else 'one_launch'}"
     return _descend(job, name)
 

@@ -28,7 +28,7 @@ def dispatch_sector_tiles(job: Job) -> Step:
     covers whole 32-byte sectors of `out`, so it may start up to a sector before its first row.
     """
     itemsize = job.buffers["matrix"].dtype.itemsize
-    words = job.define("TILE_WORDS", least=max(itemsize // 4, 1))
+    words = job.define("TILE_WORDS", at_least=max(itemsize // 4, 1))
     tile = job.define("TILE_ROWS"), words * 4 // itemsize
     return _tiled(job, tile, (32, job.define("WARPS")), 32 // itemsize - 1)
 
