@@ -1,4 +1,4 @@
-"""Times below which no measurement can be true, from the work and the peaks of a device."""
+"""Lower bounds of times, from the work and the peaks of a device: a time below is false."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Peaks:
-    """What a device can do at the very most."""
+    """The maximum rates of a device."""
 
     dram_gbs: float
     l2_bytes: int
@@ -23,29 +23,29 @@ class Peaks:
 
 @dataclass(frozen=True)
 class Bound:
-    """No time below this one can be true."""
+    """A time that no true measurement can be below."""
 
     ms: float
     reason: str
 
 
-# Lanes for float32 of a multiprocessor, by compute capability; the most there are, where unknown.
+# Float32 lanes of a multiprocessor by compute capability; others get the maximum.
 FP32_LANES = {(7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64}
-MOST_FP32_LANES = 128
-# A multiprocessor takes 64 bytes a clock from L2 up to compute capability 9.0; twice that covers
-# what is not documented.
+MAX_FP32_LANES = 128
+# A multiprocessor reads 64 bytes a clock from L2 up to compute capability 9.0. Twice that allows
+# for undocumented rates.
 L2_BYTES_PER_CLOCK = 128
 # Dense half-precision tensor cores are 8 to 16 times as fast as the ordinary units; sparsity
 # doubles that. A product at float32 accuracy needs at least one of their operations.
 TENSOR_SPEEDUP = 32
-# Of a core of any CPU of today: two loads of 64 bytes a clock, two fused operations on 16 lanes.
+# A core of any current CPU: two loads of 64 bytes a clock, two fused operations on 16 lanes.
 CPU_CLOCK_HZ = 6e9
 CPU_BYTES_PER_CLOCK = 128
 CPU_FLOPS_PER_CLOCK = 64
 
 
 def peaks(info: DeviceInfo) -> Peaks:
-    """The peaks of a device from its own numbers."""
+    """The peaks of a device, derived from its properties."""
     if info.capability is None:  # a host
         clocks = info.cores * CPU_CLOCK_HZ
         flops = clocks * CPU_FLOPS_PER_CLOCK
@@ -57,7 +57,7 @@ def peaks(info: DeviceInfo) -> Peaks:
             tensor_flops=flops,
         )
     clocks = info.cores * (info.clock_mhz or 0) * 1e6
-    lanes = FP32_LANES.get(info.capability, MOST_FP32_LANES)
+    lanes = FP32_LANES.get(info.capability, MAX_FP32_LANES)
     flops = 2 * lanes * clocks
     return Peaks(
         dram_gbs=info.dram_gbs or 0.0,
@@ -69,9 +69,9 @@ def peaks(info: DeviceInfo) -> Peaks:
 
 
 def bound(work: Work, flops: int, limits: Peaks, *, hot: bool, tensor_cores: bool) -> Bound:
-    """The least time: input from memory, answer to memory beyond L2, operations on their units.
+    """The minimum time to read the input, write the answer beyond L2 and do all operations.
 
-    Input that fits L2, or that may still be there from the run before (`hot`), may come from L2.
+    Input that fits into L2, or may be there from the previous run (`hot`), may come from L2.
     """
     cached = min(work.read_bytes, limits.l2_bytes)
     if not hot and work.read_bytes > limits.l2_bytes:
@@ -88,7 +88,7 @@ def bound(work: Work, flops: int, limits: Peaks, *, hot: bool, tensor_cores: boo
         (
             Bound(1e3 * amount / peak, f"{amount:,} {text} {peak / factor:,.0f} {unit}")
             for amount, peak, text, unit, factor in parts
-            if peak > 0  # a driver may not tell
+            if peak > 0  # a driver may not report it
         ),
         key=lambda one: one.ms,
     )

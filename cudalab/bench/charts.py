@@ -1,4 +1,4 @@
-"""Results of bench as charts: their data."""
+"""Turns results of bench into the data of charts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cudalab.bench.document import Document, Environment, Row, Statistics, Table
     from cudalab.output.plots import Chart
 
-    Timed = tuple[float, Row, Statistics]  # where a point stands, and its time
+    Timed = tuple[float, Row, Statistics]  # the position of a point, and its time
 
 
 def draw(document: Document, path: Path) -> None:
@@ -24,10 +24,10 @@ def draw(document: Document, path: Path) -> None:
 
 
 def charts(document: Document) -> list[Chart]:
-    """Of each lab and case: time over n where there are several sizes, and the ladder.
+    """For each lab and case: time over n if there are several sizes, and the ladder.
 
-    The ladder is that of the last size, which is the greatest as sizes are usually given. Sweeps
-    over numbers are drawn over the last define that changes.
+    The ladder is that of the last size, usually the largest. Sweeps over numbers are drawn over the
+    last define that changes.
     """
     environment = document.environment
     drawn: list[Chart] = []
@@ -42,7 +42,7 @@ def charts(document: Document) -> list[Chart]:
 
 
 def over_shapes(table: Table, environment: Environment) -> OverSizes | None:
-    """Times over a define; a line for each variant, state of the caches and other defines."""
+    """Times over a define, with a line for each variant, cache state and other defines."""
     rows = table.timed
     changing = [name for name in table.sweep if len({row.defines.get(name) for row, _ in rows}) > 1]
     if not changing or not all(isinstance(row.defines[changing[-1]], int) for row, _ in rows):
@@ -61,14 +61,14 @@ def over_shapes(table: Table, environment: Environment) -> OverSizes | None:
 
 
 def over_sizes(tables: Sequence[Table], environment: Environment) -> OverSizes:
-    """A line for each row that has times, in the order of the first table that has it."""
+    """Times over n, with a line for each row that has times."""
     by_n = all(table.size.replace(",", "").isdecimal() for table in tables)
-    place = _n if by_n else _items
-    tables = sorted(tables, key=place)
+    position = _n if by_n else _items
+    tables = sorted(tables, key=position)
     lines: dict[tuple[str, str], list[Timed]] = {}
     for table in tables:
         for row, one in table.timed:
-            lines.setdefault((row.title, row.cache), []).append((place(table), row, one))
+            lines.setdefault((row.title, row.cache), []).append((position(table), row, one))
     scale, unit = unit_for(one.median_ms for table in tables for _, one in table.timed)
     both = len({cache for _, cache in lines}) > 1
     drawn = [
@@ -76,12 +76,12 @@ def over_sizes(tables: Sequence[Table], environment: Environment) -> OverSizes:
         for (name, cache), points in lines.items()
     ]
     title = f"{tables[0].heading(size='…')}; {environment.device_text}; {cache_text(tables)}"
-    floor = _floor(tables, [place(table) for table in tables], scale)
+    floor = _floor(tables, [position(table) for table in tables], scale)
     return OverSizes(title, "n" if by_n else "elements", unit, drawn, floor=floor)
 
 
 def _line(label: str, points: Sequence[Timed], scale: float) -> Line:
-    """Medians with their standard deviations."""
+    """A line of medians with their standard deviations."""
     return Line(
         label,
         [x for x, _, _ in points],
@@ -99,22 +99,22 @@ def _items(table: Table) -> float:
     return float(table.work.items)
 
 
-def _floor(tables: Sequence[Table], places: Sequence[float], scale: float) -> Line | None:
-    """The least work at the ceiling's rate."""
+def _floor(tables: Sequence[Table], positions: Sequence[float], scale: float) -> Line | None:
+    """The time of the minimum work at the ceiling's rate."""
     by_flops = tables[0].by_flops
     x, y = [], []
-    for table, place in zip(tables, places, strict=True):
+    for table, position in zip(tables, positions, strict=True):
         rate = table.ceiling.gflop_per_s if by_flops else table.ceiling.gb_per_s
         if rate:
             amount = table.work.flops if by_flops else table.work.bytes
-            x.append(place)
+            x.append(position)
             y.append(1e-6 * amount / rate / scale)
     label = "peak of the units" if by_flops else "copy of the same bytes"
     return Line(label, x, y, []) if x else None
 
 
 def ladder(table: Table, environment: Environment) -> Ladder:
-    """A bar for each row; one that has no time shows why."""
+    """A bar for each row; a row without a time shows its status."""
     unit_of_rate = "GFLOP/s" if table.by_flops else "GB/s"
     both = len(table.caches()) > 1
     scale, unit = unit_for(one.median_ms for _, one in table.timed)

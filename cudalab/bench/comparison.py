@@ -1,4 +1,4 @@
-"""Two runs of bench compared, row by row."""
+"""Compares two runs of bench, row by row."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from cudalab.errors import UsageError
 if TYPE_CHECKING:
     from cudalab.bench.document import Document, Environment, Row, Table
 
-THRESHOLD = 0.05  # a smaller change of a median is none
+THRESHOLD = 0.05  # smaller relative changes of a median are ignored
 SAME, FASTER, SLOWER, BROKEN = "SAME", "FASTER", "SLOWER", "BROKEN"
 ONLY_OLD, ONLY_NEW, NOT_TIMED = "only in the old", "only in the new", "not timed"
-NO_SAMPLES = "no samples"  # stored of one of the two: their medians alone decide nothing
+NO_SAMPLES = "no samples"  # one of the two has only statistics, which decide nothing
 THREADS = "OS threads used"  # a property of the CPU device
 
 
 class Key(NamedTuple):
-    """What a row measures."""
+    """Identifies what a row measures."""
 
     lab: str
     size: str
-    table: str  # what its table measures, in full
+    table: str  # the heading of its table
     name: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What became of one row from an old run to a new one."""
+    """How one row changed from an old run to a new one."""
 
     key: Key
     verdict: str
     old_ms: float | None = None
     new_ms: float | None = None
-    change: stats.Ratio | None = None  # new to old
+    change: stats.Ratio | None = None  # the new time to the old one
 
     @property
     def name(self) -> str:
@@ -52,19 +52,19 @@ class Verdict:
 
 @dataclass
 class Comparison:
-    """The verdicts, and what differs in the conditions."""
+    """The verdicts, and notes about different conditions."""
 
     verdicts: list[Verdict]
     notes: list[str] = field(default_factory=list)
 
     @property
     def regressions(self) -> int:
-        """How many rows are worse."""
+        """The number of rows that are worse."""
         return sum(verdict.regression for verdict in self.verdicts)
 
 
 def compare(old: Document, new: Document, threshold: float = THRESHOLD) -> Comparison:
-    """Row by row: a change needs an interval without 1 and more than `threshold`.
+    """Compare row by row: a change needs an interval without 1, and more than `threshold`.
 
     UsageError for results of different kinds of devices: emulated times say nothing about a GPU.
     """
@@ -95,7 +95,7 @@ def check_comparable(old: Document, device: str) -> None:
 
 
 def _differences(old: Document, new: Document) -> list[str]:
-    """What the times depend on and is not the same."""
+    """Differences in the conditions on which times depend."""
     then, now = old.environment, new.environment
     unknown = "unknown"
     facts = [
@@ -114,7 +114,7 @@ def _busy_notes(environment: Environment, when: str) -> list[str]:
 
 
 def _keyed(document: Document) -> dict[Key, Row]:
-    """Rows by what they measure; of several that measure the same, the last."""
+    """Rows by what they measure; the last one if several measure the same."""
     return {_key(table, row): row for table in document.tables for row in table.rows}
 
 
@@ -124,7 +124,7 @@ def _key(table: Table, row: Row) -> Key:
 
 
 def _repeated_notes(document: Document, when: str) -> list[str]:
-    """Which rows were measured more than once, a line for each table."""
+    """Notes about rows that were measured more than once, one for each table."""
     keys = Counter(_key(table, row) for table in document.tables for row in table.rows)
     repeated: dict[str, list[str]] = {}
     for key, times in keys.items():
@@ -148,7 +148,9 @@ def _verdict(key: Key, old: Row | None, new: Row | None, threshold: float) -> Ve
     elif not (old.samples_ms and new.samples_ms):
         verdict = NO_SAMPLES
     else:
-        change = stats.independent_ratio(list(new.kept().values()), list(old.kept().values()))
+        change = stats.independent_ratio(
+            list(new.valid_samples().values()), list(old.valid_samples().values())
+        )
         verdict = _judged(change, threshold)
     return Verdict(
         key=key,

@@ -1,7 +1,7 @@
 """The document of bench: what one run measured, and its JSON, which docs/bench.md describes.
 
-Tables, charts and reports are made of it, so that an old file gives the same as the run that wrote
-it. The fields are the keys of the JSON, in its order.
+Tables, charts and reports are made from it, so a stored file gives the same output as the run that
+wrote it. The fields are the keys of the JSON, in the same order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EMULATED = "emulated"
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """What a time depends on besides the program; nothing that names the machine or its user."""
+    """What a time depends on besides the program. Nothing names the machine or its user."""
 
     date: str
     device: str
@@ -52,13 +52,13 @@ class Environment:
 
 
 def device_text(name: str, *, emulated: bool) -> str:
-    """A device in a title."""
+    """The text for a device in a title."""
     return f"CPU device, {EMULATED}: {name}" if emulated else name
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """How a run measured."""
+    """The conditions of a run."""
 
     caches: list[str]
     time_limit_s: float
@@ -67,7 +67,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What was measured of the device: its copy, and the peak of its units at its clock."""
+    """The device's measured copy rate, and the peak of its units at the measured clock."""
 
     gb_per_s: float
     gflop_per_s: float | None
@@ -75,7 +75,7 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class EndToEnd:
-    """One variant from file to file."""
+    """The times of one variant from file to file."""
 
     variant: str
     stages_ms: dict[str, float]
@@ -85,7 +85,7 @@ class EndToEnd:
 class Speedup:
     """How many times as fast as another row, with the confidence interval."""
 
-    name: str  # of the other row
+    name: str  # the other row's
     ratio: float
     low: float
     high: float
@@ -112,13 +112,13 @@ class Statistics:
 
     @property
     def rate(self) -> float:
-        """Operations a second where they are the measure, else bytes: in thousands of millions."""
+        """GFLOP/s if operations are counted, else GB/s."""
         return self.gb_per_s if self.gflop_per_s is None else self.gflop_per_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What was measured of one variant or baseline."""
+    """The measurement of one variant or baseline."""
 
     name: str
     kind: str
@@ -160,8 +160,8 @@ class Row:
         """The name without the defines of a sweep."""
         return self.name.partition("[")[0]
 
-    def kept(self) -> dict[int, float]:
-        """Round and milliseconds of the samples that count."""
+    def valid_samples(self) -> dict[int, float]:
+        """The milliseconds of the samples that were not discarded, by round."""
         discarded = set(self.discarded)
         pairs = enumerate(zip(self.rounds, self.samples_ms, strict=True))
         return {number: ms for i, (number, ms) in pairs if i not in discarded}
@@ -185,7 +185,7 @@ class Table:
     def heading(self, *, size: str | None = None) -> str:
         """What the table measures: the lab, its case, size and distribution.
 
-        Another `size` is shown instead of the table's own; none at all if it is empty.
+        `size` replaces the table's own size; an empty one is left out.
         """
         shown = self.size if size is None else size
         case = [f"{name} {value}" for name, value in self.case.items()]
@@ -194,12 +194,12 @@ class Table:
 
     @property
     def series(self) -> str:
-        """The same for tables that differ in their size only."""
+        """A key that is equal for tables that differ only in their size."""
         return json.dumps([self.lab, self.case, self.dist])
 
     @property
     def by_flops(self) -> bool:
-        """Whether operations, and not bytes, are the measure."""
+        """Whether rates count operations, not bytes."""
         return bool(self.work.flops)
 
     @property
@@ -209,17 +209,17 @@ class Table:
 
     @property
     def limit(self) -> float | None:
-        """The ceiling of what is the measure, GFLOP/s or GB/s; None where it is not known."""
+        """The ceiling in GFLOP/s or GB/s; None if it is not known."""
         return self.ceiling.gflop_per_s if self.by_flops else self.ceiling.gb_per_s
 
     def caches(self) -> list[str]:
         """The states of the caches in which the table was measured.
 
-        A variant that cannot run has one row, whatever the states: that row does not count.
+        A variant that cannot run has a single row for all states, which does not count.
         """
         count = Counter(row.name for row in self.rows)
-        counting = [row for row in self.rows if row.statistics or count[row.name] > 1]
-        states = {row.cache for row in counting or self.rows}
+        counted = [row for row in self.rows if row.statistics or count[row.name] > 1]
+        states = {row.cache for row in counted or self.rows}
         return [cache for cache in (COLD, HOT) if cache in states]
 
 
@@ -231,7 +231,7 @@ def cache_text(tables: Sequence[Table]) -> str:
 
 @dataclass(kw_only=True)
 class Document:
-    """All that a run measured."""
+    """The complete results of a run."""
 
     schema: str = SCHEMA
     environment: Environment
@@ -239,32 +239,32 @@ class Document:
     tables: list[Table]
 
     def series(self) -> list[list[Table]]:
-        """The tables that differ in their size only, together; sweeps are left out."""
-        together: dict[str, list[Table]] = {}
+        """The tables grouped by series: tables of a group differ only in size. No sweeps."""
+        groups: dict[str, list[Table]] = {}
         for table in self.tables:
             if not table.sweep:
-                together.setdefault(table.series, []).append(table)
-        return list(together.values())
+                groups.setdefault(table.series, []).append(table)
+        return list(groups.values())
 
 
 # Files -------------------------------------------------------------------------------------------
 
 
 def as_json(document: Document) -> str:
-    """One line for each list of numbers: such a file can be read and compared by eye."""
+    """The JSON with each list of numbers on one line, for human readers."""
     text = json.dumps(asdict(document), indent=1, ensure_ascii=False, allow_nan=False)
     numbers = re.compile(r"\[\s+((?:-?[\d.e+-]+,\s+)*-?[\d.e+-]+)\s+\]")
     return numbers.sub(lambda m: "[" + re.sub(r"\s+", " ", m[1]) + "]", text) + "\n"
 
 
 def save(path: Path, text: str) -> None:
-    """Replace the file in one step: a reader, and a crash, never see half of it."""
+    """Replace the file in one step, so that it is complete at any time."""
     with output_file(path) as fd:
         write_all(fd, [text.encode()], str(path))
 
 
 def load(path: Path) -> Document:
-    """A file's document. InputError names what is not as docs/bench.md says."""
+    """Read a document. InputError names the part that violates docs/bench.md."""
     try:
         parsed = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -278,7 +278,7 @@ def load(path: Path) -> Document:
 
 
 def from_json(parsed: object) -> Document:
-    """The document that parsed JSON is. InputError names the key that is wrong."""
+    """The document in parsed JSON. InputError names the key that is wrong."""
     schema = parsed.get("schema") if isinstance(parsed, dict) else None
     if schema != SCHEMA:
         raise InputError(

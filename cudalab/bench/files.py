@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def markdown(document: Document) -> str:
-    """All tables as Markdown, with the device on top."""
+    """All tables as Markdown, after a description of the device."""
     tables = [line for grid in grids(document) for line in _table(grid)]
     return "\n".join([*device_lines(document.environment), *tables]).rstrip() + "\n"
 
@@ -34,7 +34,7 @@ def _table(grid: Grid) -> list[str]:
 
 
 def device_lines(environment: Environment) -> list[str]:
-    """The device in a few lines."""
+    """A description of the device in a few lines."""
     known = environment.properties
     first = [environment.device_text]
     labels = {
@@ -67,7 +67,7 @@ CSV_COLUMNS = [
 
 
 def csv_text(document: Document) -> str:
-    """A line a row, with numbers in full."""
+    """CSV with one line for each row, and unrounded numbers."""
     target = io.StringIO()
     lines = csv.DictWriter(target, CSV_COLUMNS, lineterminator="\n")
     lines.writeheader()

@@ -1,4 +1,4 @@
-"""Results of bench laid out as tables."""
+"""Tables of the results of bench."""
 # ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ COURSE = (
 
 
 def grids(document: Document) -> list[Grid]:
-    """All of a document, in the order in which it was measured."""
+    """All tables of a document, in the order of measuring."""
     each = [one for table in document.tables for one in of_table(table, document.environment)]
     return each + summaries(document)
 
 
 def of_table(table: Table, environment: Environment) -> list[Grid]:
-    """What is shown of one table when it is measured."""
+    """The tables to show when one table has been measured."""
     if table.sweep:
         swept = sweeps.grids(table, environment)
         swept[-1].notes += table.notes
@@ -43,7 +43,7 @@ def of_table(table: Table, environment: Environment) -> list[Grid]:
 
 
 def summaries(document: Document) -> list[Grid]:
-    """What is shown when all tables are measured: times over n."""
+    """The tables to show at the end: times over n."""
     over_n = [over_sizes(tables, document.environment) for tables in document.series()]
     return [one for one in over_n if one]
 
@@ -52,7 +52,7 @@ def summaries(document: Document) -> list[Grid]:
 
 
 def grid(table: Table, environment: Environment) -> Grid:
-    """The table of one lab, case and size; columns without any text are left out."""
+    """The table of one lab, case and size, without empty columns."""
     columns = [
         *_columns_of_names(table),
         *_columns_of_times(table),
@@ -77,7 +77,7 @@ def _columns_of_names(table: Table) -> list[tuple[Column, Cell]]:
 
 
 def _columns_of_times(table: Table) -> list[tuple[Column, Cell]]:
-    """Times and rates; a row without a time has its status instead."""
+    """Times and rates; a row without a time shows its status."""
     scale, unit = unit_for(one.median_ms for _, one in table.timed)
     rate, rate_unit = rate_for(one.items_per_s for _, one in table.timed)
 
@@ -107,7 +107,7 @@ def _columns_of_times(table: Table) -> list[tuple[Column, Cell]]:
 
 
 def _of_timed(text: Callable[[Statistics], str]) -> Cell:
-    """A cell that is empty where the row has no time."""
+    """A cell that is empty if the row has no time."""
     return lambda row: text(row.statistics) if row.statistics else ""
 
 
@@ -124,7 +124,7 @@ def _columns_of_speedups(table: Table) -> list[tuple[Column, Cell]]:
 
 
 def times(speedup: Speedup | None) -> str:
-    """How many times faster, where that is decided."""
+    """The factor of a speedup if it is decided."""
     if speedup is None:
         return ""
     return factor(speedup.ratio) if speedup.decided else "no winner"
@@ -134,17 +134,17 @@ def times(speedup: Speedup | None) -> str:
 
 
 def notes(table: Table, environment: Environment) -> list[str]:
-    """What a table's figures leave open: who won, why rows have no time, what is doubtful."""
+    """Notes: the winner, why rows have no time, and doubts about times."""
     lines = winner(table, environment)
-    alike: dict[str, list[str]] = {}  # the same warning of several rows is one line
+    names_by_warning: dict[str, list[str]] = {}  # rows with the same warning share a line
     for row in table.rows:
         name = row.name + ("" if row.cache == COLD else f" ({row.cache})")
         if not row.statistics:
             lines.append(f"{name}: {row.status}: {row.reason}")
         lines += [text if text.startswith(f"{name}:") else f"{name}: {text}" for text in row.notes]
         for text in row.warnings:
-            alike.setdefault(text, []).append(name)
-    lines += [f"{', '.join(names)}: {text}" for text, names in alike.items()]
+            names_by_warning.setdefault(text, []).append(name)
+    lines += [f"{', '.join(names)}: {text}" for text, names in names_by_warning.items()]
     if any(row.clock == "host" for row, _ in table.timed):
         lines.append("timed by the host's clock: " + _by_host(table))
     if any(row.course_ms for row in table.rows):
@@ -154,14 +154,14 @@ def notes(table: Table, environment: Environment) -> list[str]:
 
 def _by_host(table: Table) -> str:
     names = list(dict.fromkeys(row.name for row, _ in table.timed if row.clock == "host"))
-    everybody = len(names) == len({row.name for row, _ in table.timed})
-    return "all rows" if everybody else ", ".join(names)
+    all_rows = len(names) == len({row.name for row, _ in table.timed})
+    return "all rows" if all_rows else ", ".join(names)
 
 
 def winner(table: Table, environment: Environment) -> list[str]:
-    """The fastest variant and by how much, or that there is none; a line for each state.
+    """A line for each state of the caches: the fastest variant, or that there is no winner.
 
-    Nothing where the samples are not stored: without them nobody knows how sure it is.
+    Tables without stored samples have none, because the confidence is not known.
     """
     if table.sweep:
         return []
@@ -181,7 +181,7 @@ def winner(table: Table, environment: Environment) -> list[str]:
 
 
 def _ahead(best: Row, second: Row, where: str) -> str:
-    ratio = stats.ratio(second.kept(), best.kept())
+    ratio = stats.ratio(second.valid_samples(), best.valid_samples())
     interval = (
         f"{factor(ratio.value)} times as fast as {second.name} "
         f"({factor(ratio.low)} to {factor(ratio.high)})"
@@ -195,7 +195,7 @@ def _ahead(best: Row, second: Row, where: str) -> str:
 
 
 def end_to_end_grid(table: Table) -> Grid | None:
-    """The stages from file to file."""
+    """The times of the stages from file to file."""
     measured = table.end_to_end
     if measured is None:
         return None
@@ -231,16 +231,16 @@ def over_sizes(tables: Sequence[Table], environment: Environment) -> Grid | None
 
 
 def _label(row: Row, *, both: bool) -> str:
-    """A row's name, with the state of the caches where the tables have both."""
+    """A row's name, with the state of the caches if the tables have both."""
     return f"{row.title} ({row.cache})" if both else row.title
 
 
 def _heads_of_sizes(tables: Sequence[Table]) -> list[str]:
-    """Sizes, with the state of the caches where it is not the same in all tables."""
+    """The sizes, with the state of the caches if the tables differ in it."""
     states = [table.caches() for table in tables]
-    apart = all(len(one) < 2 for one in states) and len({cache for s in states for cache in s}) > 1
+    differ = all(len(one) < 2 for one in states) and len({cache for s in states for cache in s}) > 1
     return [
-        table.size + "".join(f" ({cache})" for cache in state if apart)
+        table.size + "".join(f" ({cache})" for cache in state if differ)
         for table, state in zip(tables, states, strict=True)
     ]
 
@@ -258,7 +258,7 @@ def _fastest_of_sizes(tables: Sequence[Table], names: Sequence[str]) -> set[tupl
 
 
 def comparison_grid(comparison: Comparison) -> Grid:
-    """A line a row, and how many there are of each verdict."""
+    """A line for each row, and the number of rows with each verdict."""
     verdicts = comparison.verdicts
     scale, unit = unit_for(one.new_ms for one in verdicts if one.new_ms is not None)
     counts = {
@@ -294,7 +294,7 @@ def _compared(one: Verdict, scale: float) -> list[str]:
 
 
 def _change(change: stats.Ratio | None) -> list[str]:
-    """By how much, and between which bounds."""
+    """The texts for the change and for its interval."""
     if change is None:
         return ["", ""]
     percents = [100 * (value - 1) for value in (change.value, change.low, change.high)]

@@ -1,8 +1,8 @@
-"""Measuring: a right answer first, then samples in turn, then a right answer again. No printing.
+"""Measures: checks the answers, takes samples in turn, and checks the answers again. No printing.
 
-What is compared is measured in one loop, A B A B ..., so that a clock that falls or a machine that
-gets busy touches all of them. A row whose answer is wrong, whose inputs come back changed or whose
-time cannot be true has no time.
+All candidates are measured in one loop, A B A B ..., so that a falling clock or a busy machine
+affects all of them. A row gets no time if its answer is wrong, if it changed its inputs, or if its
+time cannot be true.
 """
 
 from __future__ import annotations
@@ -40,55 +40,55 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Array, Case, HostInputs, Size
 
-    Tell = Callable[[float, Sequence["Entry"]], None]
+    OnProgress = Callable[[float, Sequence["Entry"]], None]
 
 POISON = 0xA5
-MIN_SAMPLES = 5  # of every row, whatever they cost
-WANTED_SAMPLES = 30  # before a small error is believed, where the time limit allows
+MIN_SAMPLES = 5  # for every row, regardless of the time limit
+ENOUGH_SAMPLES = 30  # with fewer, a small error is not trusted if the time limit allows more
 MAX_SAMPLES = 1000
 FEW_SAMPLES = 10
-TARGET_ERROR = 0.005  # relative standard error of the median: the row has settled
-THROTTLED = 0.85  # a sample at less than this part of the best clock seen is discarded
-# A time this much below its bound is false: two events are read to about half a microsecond, and
-# a device may run a little above the clock that it declares.
+TARGET_ERROR = 0.005  # relative standard error of the median at which a row has settled
+THROTTLED = 0.85  # samples below this part of the highest measured clock are discarded
+# The tolerance for times below their bound: events have a resolution of about half a microsecond,
+# and a device may run slightly faster than its declared clock.
 BOUND_SLACK = 0.97
 BOUND_SLACK_MS = 0.001
 NOISY = 0.05  # relative noise that is worth a warning
 COMPARED_BYTES = 1 << 26
 HASHED_BYTES = 1 << 23
 END_TO_END_RUNS = 3
-HOLD_TRIES = 3  # a busy host may miss the end of one
+HOLD_TRIES = 3  # a busy host may enqueue too slowly for one
 
 COLD, HOT = "cold", "hot"
 WRONG = int(ExitCode.WRONG_ANSWER)
-NOT_HELD = "it waits for the device, or launches more than a queue holds: its time has those waits"
+NOT_HELD = "it waits for the device, or fills its queue: the time includes these waits"
 
 
 @dataclass(kw_only=True)
 class Candidate:
-    """One way to compute the answer to inputs that are on the device already."""
+    """One way to compute the answer from inputs that are on the device already."""
 
     name: str
     kind: str  # "variant" or "baseline"
-    run: Callable[[], None]  # enqueues, or computes, once; repeatable
+    run: Callable[[], None]  # enqueues or computes one answer; repeatable
     answer: Callable[[], Array]  # a copy of the output on the host
     poison: Callable[[], None]  # fills the output with 0xA5 bytes
     reads_back: bool = False  # waits for results between launches: cannot be held
     device: str = "cuda"  # "cuda" or "cpu": where it computes
-    answer_bytes: int = 0  # where somebody must know
+    answer_bytes: int = 0  # the size of the output; 0 if unknown
     notes: list[str] = field(default_factory=list)
-    precision: str = ""  # narrower than the lab's own, where the variant says so
+    precision: str = ""  # if narrower than the lab's: a lossy variant
 
 
 class Status(StrEnum):
-    """What became of a row; a row without OK has no time."""
+    """The status of a row. Only OK rows have a time."""
 
     OK = "ok"
-    WRONG = "WRONG"  # another answer than the reference's, or changed inputs
+    WRONG = "WRONG"  # the answer differs from the reference's, or the inputs were changed
     INVALID = "INVALID"  # a time that cannot be true
     FAILED = "FAILED"  # it does not compile, or crashed
-    SKIPPED = "skipped"  # it does not apply: to the device, or to these inputs
-    UNFINISHED = "unfinished"  # not measured to the end
+    SKIPPED = "skipped"  # it does not apply to the device or to these inputs
+    UNFINISHED = "unfinished"  # still being measured
 
 
 class Sample(NamedTuple):
@@ -96,12 +96,12 @@ class Sample(NamedTuple):
 
     round: int
     ms: float
-    mhz: float | None = None  # of the device, right after it
+    mhz: float | None = None  # the device's clock right after it
 
 
 @dataclass
 class Row:
-    """What was measured of one candidate."""
+    """The measurement of one candidate."""
 
     name: str
     _: KW_ONLY
@@ -109,10 +109,10 @@ class Row:
     device: str = "cuda"
     emulated: bool = False  # a kernel on the CPU device
     cache: str = COLD
-    clock: str = "device"  # whose clock timed it: the device's or the host's
+    clock: str = "device"  # the clock that timed it: the device's or the host's
     status: Status = Status.UNFINISHED
     reason: str = ""
-    exit_code: int = 0  # that the reason asks for
+    exit_code: int = 0  # for this reason
     samples: list[Sample] = field(default_factory=list)
     discarded: list[int] = field(default_factory=list)  # indices of throttled samples
     bound: Bound | None = None
@@ -130,19 +130,19 @@ class Row:
         """Whether its time may be compared: a lossy variant computes less than the others."""
         return self.kind == "variant" and not self.precision
 
-    def kept(self) -> dict[int, float]:
-        """Round and milliseconds of the samples that count."""
+    def valid_samples(self) -> dict[int, float]:
+        """The milliseconds of the samples that were not discarded, by round."""
         discarded = set(self.discarded)
         return {s.round: s.ms for i, s in enumerate(self.samples) if i not in discarded}
 
     def refuse(self, status: Status, reason: str, exit_code: int = 0) -> None:
-        """Take the row out of the comparison."""
+        """Exclude the row from the comparison."""
         self.status, self.reason, self.exit_code = status, reason, exit_code
 
 
 @dataclass
 class Entry:
-    """A row being measured, with its candidate: none where there is nothing to run."""
+    """A row being measured and its candidate, or None if there is nothing to run."""
 
     row: Row
     candidate: Candidate | None = None
@@ -150,21 +150,21 @@ class Entry:
 
     @property
     def alive(self) -> bool:
-        """Whether it is still to be measured."""
+        """Whether it still has to be measured."""
         return self.candidate is not None and self.row.status is Status.UNFINISHED
 
     def settled(self) -> bool:
-        """Whether more samples would tell nothing new."""
-        kept = list(self.row.kept().values())
-        return len(kept) >= WANTED_SAMPLES and stats.error(kept) <= TARGET_ERROR
+        """Whether more samples would add nothing."""
+        kept = list(self.row.valid_samples().values())
+        return len(kept) >= ENOUGH_SAMPLES and stats.error(kept) <= TARGET_ERROR
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to measure, and what the advice in warnings must know."""
+    """How long to measure, and the facts on which the advice in warnings depends."""
 
-    time_limit_s: float = 10.0  # of sampling, for all rows of a table together
-    limit_given: bool = False  # by the user
+    time_limit_s: float = 10.0  # for sampling all rows of a table together
+    limit_chosen: bool = False  # whether the user chose it
     busy: tuple[str, ...] = ()  # other processes on the GPU
 
 
@@ -178,10 +178,10 @@ class Sampler:
         self.device, self.meter = device, meter
         self.queue = meter if isinstance(meter, QueueMeter) else None
         self.now = now
-        self.best_mhz = 0.0  # of the session
+        self.best_mhz = 0.0  # so far
 
     def clock(self) -> float | None:
-        """The device's clock under way, where it has one; the best is remembered."""
+        """The device's current clock, if it has one; the highest is kept in `best_mhz`."""
         if self.queue is None:
             return None
         mhz = self.queue.clock_mhz()
@@ -191,7 +191,7 @@ class Sampler:
     def sample(self, candidate: Candidate, cache: str, number: int) -> Sample:
         """Time one computation: from flushed caches, or right after another one (hot)."""
         if candidate.device != self.device.name:
-            self.device.synchronize()  # nothing else runs meanwhile
+            self.device.synchronize()  # so that nothing else runs meanwhile
             if cache == HOT:
                 candidate.run()
             ms = self._by_host(candidate)
@@ -202,7 +202,7 @@ class Sampler:
         return Sample(number, ms, self.clock())
 
     def _held(self, candidate: Candidate, cache: str, queue: QueueMeter) -> float:
-        """Begin when all is enqueued, as launches cost the host time; without, if no hold lasts."""
+        """Hold the queue until all is enqueued; measure without holding it if that fails."""
         for _ in range(HOLD_TRIES):
             with queue.held() as hold:
                 timer = self._timed(candidate, cache)
@@ -214,7 +214,7 @@ class Sampler:
         return self._timed(candidate, cache).ms
 
     def _timed(self, candidate: Candidate, cache: str) -> Timer:
-        """One computation between two events; the first is behind what prepares the caches."""
+        """Time one computation between two events, after preparing the caches."""
         if cache == HOT:
             candidate.run()
         else:
@@ -234,7 +234,7 @@ class Sampler:
 
 
 class Judge:
-    """Tells right answers from wrong ones, and whether the inputs are still what they were."""
+    """Judges answers, and whether the inputs have been changed."""
 
     def __init__(
         self, lab: Lab, inputs: HostInputs, case: Case, device: Device, buffers: dict[str, Buffer]
@@ -242,24 +242,24 @@ class Judge:
         """`buffers` hold `inputs` on the device."""
         self.lab, self.inputs, self.case = lab, inputs, case
         self.device, self.buffers = device, buffers
-        # Precisions and digests: the same bytes at the same precision need no second comparison.
+        # Precisions and digests of right answers, which need no second comparison.
         self._right: set[tuple[str, bytes]] = set()
 
     def mistake(self, candidate: Candidate) -> str | None:
-        """What is wrong with the candidate's answer, in words."""
+        """A message about what is wrong with the candidate's answer; None if it is right."""
         answer = np.ascontiguousarray(candidate.answer())
         seen = candidate.precision, _digest(as_bytes(answer))
         if seen in self._right:
             return None
-        found = self.lab.compare_at(candidate.precision, answer, self.inputs, self.case)
-        if found is None:
+        difference = self.lab.compare_at(candidate.precision, answer, self.inputs, self.case)
+        if difference is None:
             self._right.add(seen)
             return None
         untouched = bool((answer.reshape(-1).view(np.uint8) == POISON).all())
-        return "the output was not written" if untouched else str(found)
+        return "the output was not written" if untouched else str(difference)
 
     def modified(self) -> str | None:
-        """The first input that is no longer what it was; all are restored."""
+        """The first input that has been changed; all inputs are restored."""
         changed = None
         for name, buffer in self.buffers.items():
             original = np.ascontiguousarray(self.inputs.arrays[name])
@@ -270,7 +270,7 @@ class Judge:
 
 
 def _digest(data: memoryview) -> bytes:
-    """Of digests of pieces, which all cores work on."""
+    """A hash of the hashes of pieces, which are computed on all cores."""
     pieces = (data[at : at + HASHED_BYTES] for at in range(0, len(data), HASHED_BYTES))
     with ThreadPoolExecutor(usable_cores()) as pool:
         digests = b"".join(pool.map(lambda piece: hashlib.blake2b(piece).digest(), pieces))
@@ -278,7 +278,7 @@ def _digest(data: memoryview) -> bytes:
 
 
 def _equal(chunks: Iterator[memoryview], original: memoryview) -> bool:
-    """Byte for byte; all chunks are taken, whatever the first ones hold."""
+    """Whether all bytes are equal; all chunks are read in any case."""
     same, position = True, 0
     for chunk in chunks:
         for at in range(0, len(chunk), COMPARED_BYTES):
@@ -290,7 +290,7 @@ def _equal(chunks: Iterator[memoryview], original: memoryview) -> bool:
 
 
 def _words(data: memoryview) -> Array:
-    """The same bytes, eight at a time where they can be."""
+    """The bytes as an array of 64-bit words if possible, for speed."""
     return np.frombuffer(data, np.uint8 if len(data) % 8 else np.uint64)
 
 
@@ -302,34 +302,36 @@ def measure(
     sampler: Sampler,
     judge: Judge,
     plan: Plan,
-    tell: Tell = lambda _done, _entries: None,
+    on_progress: OnProgress = lambda _done, _entries: None,
 ) -> None:
-    """Check, sample in turn, check again; every entry's row has its status in the end.
+    """Check, sample in turn, and check again. In the end each entry's row has its status.
 
-    `tell` is called after each check and round with the part of the work that is done.
+    `on_progress` is called after each check and each round, with the completed part of the work.
     """
     for number, entry in enumerate(entries):
         _guarded(entry, sampler, partial(_check_before, entry, judge))
-        tell(0.1 * (number + 1) / len(entries), entries)
-    _sample_in_turn([entry for entry in entries if entry.alive], sampler, plan, tell, entries)
+        on_progress(0.1 * (number + 1) / len(entries), entries)
+    _sample_in_turn(
+        [entry for entry in entries if entry.alive], sampler, plan, on_progress, entries
+    )
     changed = judge.modified()
-    living = [entry for entry in entries if entry.alive]
-    for entry in living:
+    remaining = [entry for entry in entries if entry.alive]
+    for entry in remaining:
         _guarded(entry, sampler, partial(_check_after, entry, sampler, judge))
-    if changed and not any(entry.row.status is Status.WRONG for entry in living):
-        for entry in living:
+    if changed and not any(entry.row.status is Status.WRONG for entry in remaining):
+        for entry in remaining:
             entry.row.refuse(
                 Status.INVALID,
-                f"a kernel changed the input {changed} while times were taken",
+                f"a kernel changed the input {changed} during timing",
                 WRONG,
             )
     for entry in entries:
         finish(entry.row, sampler.best_mhz, plan)
-    tell(1.0, entries)
+    on_progress(1.0, entries)
 
 
 def _guarded(entry: Entry, sampler: Sampler, work: Callable[[], None]) -> None:
-    """Do `work`; an expected failure ends this row. A device that is gone ends everything."""
+    """Do `work`. An expected failure ends this row, a lost device the whole measurement."""
     if not entry.alive:
         return
     try:
@@ -340,7 +342,7 @@ def _guarded(entry: Entry, sampler: Sampler, work: Callable[[], None]) -> None:
 
 
 def refuse_for(row: Row, error: CudalabError) -> None:
-    """Crashes and compiler errors are failures; what a method says of its inputs is not."""
+    """Exclude a row: crashes and compiler errors are failures, other errors are not."""
     failed = isinstance(error, KernelError | KernelCompileError)
     status = Status.FAILED if failed else Status.SKIPPED
     row.refuse(status, error.message, int(error.exit_code) if failed else 0)
@@ -355,7 +357,7 @@ def _check_before(entry: Entry, judge: Judge) -> None:
 
 
 def _check_after(entry: Entry, sampler: Sampler, judge: Judge) -> None:
-    """The same way as the samples were taken, on a poisoned output."""
+    """Check once more, in the way in which samples are taken, with a poisoned output."""
     candidate = entry.candidate
     assert candidate is not None
     candidate.poison()
@@ -377,19 +379,19 @@ def _verdict(entry: Entry, judge: Judge, when: str) -> None:
 
 
 def _sample_in_turn(
-    living: list[Entry],
+    remaining: list[Entry],
     sampler: Sampler,
     plan: Plan,
-    tell: Tell,
+    on_progress: OnProgress,
     entries: Sequence[Entry],
 ) -> None:
-    """Rounds of one sample each until all have settled or have spent their share of the time."""
-    share = plan.time_limit_s / max(len(living), 1)
+    """Take one sample of each row per round, until all have settled or spent their time."""
+    share = plan.time_limit_s / max(len(remaining), 1)
     number = 0
     while True:
         active = [
             entry
-            for entry in living
+            for entry in remaining
             if entry.alive
             and (
                 len(entry.row.samples) < MIN_SAMPLES
@@ -401,8 +403,8 @@ def _sample_in_turn(
         for entry in active:
             _guarded(entry, sampler, partial(_take, entry, sampler, number))
         number += 1
-        spent = sum(entry.spent_s for entry in living) / plan.time_limit_s
-        tell(0.1 + 0.85 * min(spent, 1.0), entries)
+        spent = sum(entry.spent_s for entry in remaining) / plan.time_limit_s
+        on_progress(0.1 + 0.85 * min(spent, 1.0), entries)
 
 
 def _take(entry: Entry, sampler: Sampler, number: int) -> None:
@@ -415,7 +417,7 @@ def _take(entry: Entry, sampler: Sampler, number: int) -> None:
 
 
 def clock_of(candidate: Candidate, device: str) -> str:
-    """Whose clock times the candidate on `device`."""
+    """The clock that times the candidate on `device`: the device's or the host's."""
     return "host" if candidate.device != device or emulated(device) else "device"
 
 
@@ -423,12 +425,12 @@ def clock_of(candidate: Candidate, device: str) -> str:
 
 
 def finish(row: Row, best_mhz: float, plan: Plan) -> None:
-    """Discard throttled samples, refuse impossible times, warn of doubtful ones."""
+    """Discard throttled samples, refuse impossible times, and warn about doubtful ones."""
     low = low_clocks(row.samples, best_mhz)
     row.discarded = low if len(row.samples) - len(low) >= MIN_SAMPLES else []
     if row.status is not Status.UNFINISHED or not row.samples:
         return
-    middle = stats.median(list(row.kept().values()))
+    middle = stats.median(list(row.valid_samples().values()))
     if middle <= 0:
         row.refuse(Status.INVALID, f"{middle:g} ms: nothing was timed", WRONG)
     elif row.bound and middle < BOUND_SLACK * row.bound.ms - BOUND_SLACK_MS:
@@ -445,28 +447,34 @@ def finish(row: Row, best_mhz: float, plan: Plan) -> None:
 
 def low_clocks(samples: Sequence[Sample], best_mhz: float) -> list[int]:
     """Indices of the samples that were taken at a low clock."""
-    least = THROTTLED * best_mhz
-    return [i for i, sample in enumerate(samples) if sample.mhz is not None and sample.mhz < least]
+    min_mhz = THROTTLED * best_mhz
+    return [
+        i for i, sample in enumerate(samples) if sample.mhz is not None and sample.mhz < min_mhz
+    ]
 
 
 def warnings(row: Row, plan: Plan, *, low: bool = False) -> list[str]:
-    """What makes the row's time doubtful, with advice that was not followed already."""
-    kept = list(row.kept().values())
-    said = []
+    """Reasons to doubt the row's time, each with advice."""
+    kept = list(row.valid_samples().values())
+    result = []
     if low:
-        said.append(
+        result.append(
             f"the clock was below {100 * THROTTLED:.0f} % of the best in some samples: "
-            + ("they are discarded" if row.discarded else "none is discarded, too few were left")
+            + (
+                "they are discarded"
+                if row.discarded
+                else "none is discarded, too few would be left"
+            )
         )
-    away = stats.outliers(kept)
-    if away == [0] and kept[0] > stats.median(kept):
-        if len(kept) < FEW_SAMPLES:  # the median of more hardly knows of it
-            said.append(f"the first sample was slow: {_advice(row, plan)}")
-    elif len(away) > max(1, len(kept) // 20):
-        said.append(f"many outliers: {_advice(row, plan)}")
+    outliers = stats.outliers(kept)
+    if outliers == [0] and kept[0] > stats.median(kept):
+        if len(kept) < FEW_SAMPLES:  # it hardly affects the median of more
+            result.append(f"the first sample was slow: {_advice(row, plan)}")
+    elif len(outliers) > max(1, len(kept) // 20):
+        result.append(f"many outliers: {_advice(row, plan)}")
     elif stats.noise(kept) > NOISY:
-        said.append(f"noisy: {_advice(row, plan)}")
-    return said
+        result.append(f"noisy: {_advice(row, plan)}")
+    return result
 
 
 def _advice(row: Row, plan: Plan) -> str:
@@ -474,19 +482,19 @@ def _advice(row: Row, plan: Plan) -> str:
         return f"end the other processes on the GPU ({', '.join(plan.busy)})"
     if row.emulated:
         return "other programs keep the processor busy"
-    if not plan.limit_given and len(row.samples) < MAX_SAMPLES:
-        return "a greater --time-limit takes more samples"
+    if not plan.limit_chosen and len(row.samples) < MAX_SAMPLES:
+        return "a longer --time-limit takes more samples"
     if row.clock == "host":
-        return "the host's clock sees all that the host does: keep it quiet"
+        return "the host's clock includes all that the host does: close other programs"
     return "is another program using the GPU, or does its clock change?"
 
 
-# What is measured --------------------------------------------------------------------------------
+# Candidates ---------------------------------------------------------------------------------------
 
 
 @dataclass
 class Data:
-    """A generated input: as a file, on the host and on the device."""
+    """A generated input as a file, on the host and on the device."""
 
     path: Path
     inputs: HostInputs
@@ -496,14 +504,14 @@ class Data:
 def make_data(
     lab: Lab, case: Case, size: Size, dist: str, seed: int, device: Device, folder: Path
 ) -> Data:
-    """Generate an input. UsageError where there would be nothing to measure."""
+    """Generate an input. UsageError if there is nothing to measure."""
     path = folder / "input.bin"
     with path.open("wb") as file:
         write_all(file.fileno(), lab.generate(case, size, dist, seed), path.name)
     with path.open("rb") as file:
         inputs = lab.read(InputStream(file.fileno(), path.name), case).load()
     if lab.empty_answer(inputs, case) is not None:
-        raise UsageError(f"{lab.name}: size {size}: there is nothing to compute, and to measure")
+        raise UsageError(f"{lab.name}: size {size}: there is nothing to compute or to measure")
     buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
     return Data(path, inputs, buffers)
 
@@ -511,7 +519,7 @@ def make_data(
 def variant_candidate(
     lab: Lab, variant: Variant, sampler: Sampler, data: Data, case: Case
 ) -> Candidate:
-    """Compile the variant and plan its launches for the inputs that are on the device."""
+    """Compile the variant and plan its launches for the inputs on the device."""
     device, meter = sampler.device, sampler.meter
     registry.check_features(variant, device.name, device.features)
     try:
@@ -553,12 +561,12 @@ STAGES: Mapping[str, str] = {
 def end_to_end(
     lab: Lab, variant: Variant, device: Device, case: Case, path: Path
 ) -> dict[str, float]:
-    """Milliseconds of each stage from file to file, medians of a few runs; compiled before."""
+    """The median milliseconds of each stage from file to file, without compiling."""
     runs: list[dict[str, Any]] = []
     for _ in range(END_TO_END_RUNS):
         watch = runner.Stopwatch()
-        with path.open("rb") as given, tempfile.TemporaryFile() as out:
-            inputs = lab.read(InputStream(given.fileno(), path.name), case).load()
+        with path.open("rb") as file, tempfile.TemporaryFile() as out:
+            inputs = lab.read(InputStream(file.fileno(), path.name), case).load()
             answer = runner.run(lab, variant, device, inputs, case, watch=watch)
             with watch("write"):
                 write_all(out.fileno(), watch.pieces(answer.pieces(), "to host"), "answer")

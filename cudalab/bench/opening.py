@@ -1,4 +1,4 @@
-"""A device opened to be measured: a GPU by one process at a time."""
+"""Opens a device for measuring, a GPU for one process at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened_alone(name: str, threads: int | None) -> Iterator[tuple[Device, list[str]]]:
-    """The device, and the processes that use it besides; BusyError while another one measures."""
+    """The device, and other processes that use it. BusyError while another one measures."""
     with ExitStack() as stack:
         busy: list[str] = []
         if not emulated(name):

@@ -1,4 +1,4 @@
-"""The results of a run as they go into its document: environment, rows, ladders."""
+"""Turns measurements into the parts of a document: environment, rows, speedups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def environment(
     copy_gb_per_s: float,
     other_processes: Sequence[str],
 ) -> Environment:
-    """What a time depends on besides the program; nothing that names the machine or its user."""
+    """What a time depends on besides the program. Nothing names the machine or its user."""
     return Environment(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device,
@@ -66,7 +66,7 @@ def _versions() -> dict[str, str]:
 
 
 def _commit() -> str:
-    """The checkout's commit, with a + where files differ from it; empty outside of one."""
+    """The checkout's commit, with a + if files differ from it; empty outside a checkout."""
     if "CUDALAB_COMMIT" in os.environ:
         return os.environ["CUDALAB_COMMIT"]
     root = Path(__file__).resolve().parents[2]
@@ -91,9 +91,9 @@ def _git(root: Path, *args: str) -> str:
 def rows_of(
     rows: Sequence[measure.Row], work: Work, ceiling: Ceiling, *, ladder: bool = True
 ) -> list[Row]:
-    """Every row with its statistics and, on a `ladder`, with its place among the others."""
+    """All rows with their statistics and, on a `ladder`, their speedups."""
     right = [row for row in rows if row.status is Status.OK] if ladder else []
-    return [_placed(_row(row, work, ceiling), row, right) for row in rows]
+    return [_with_speedups(_row(row, work, ceiling), row, right) for row in rows]
 
 
 def _row(row: measure.Row, work: Work, ceiling: Ceiling) -> Row:
@@ -123,8 +123,8 @@ def _row(row: measure.Row, work: Work, ceiling: Ceiling) -> Row:
 
 
 def _statistics(row: measure.Row, work: Work, ceiling: Ceiling) -> Statistics:
-    kept = list(row.kept().values())
-    ms = stats.median(kept)
+    samples = list(row.valid_samples().values())
+    ms = stats.median(samples)
     gb_per_s = 1e-6 * work.bytes / ms
     gflop_per_s = 1e-6 * work.flops / ms if work.flops else None
     limit = ceiling.gflop_per_s if work.flops else ceiling.gb_per_s
@@ -132,24 +132,24 @@ def _statistics(row: measure.Row, work: Work, ceiling: Ceiling) -> Statistics:
     by_host = row.clock == "host" and not row.emulated
     return Statistics(
         median_ms=ms,
-        min_ms=min(kept),
-        noise=stats.noise(kept),
-        error=stats.error(kept),
-        runs=len(kept),
+        min_ms=min(samples),
+        noise=stats.noise(samples),
+        error=stats.error(samples),
+        runs=len(samples),
         items_per_s=1e3 * work.items / ms,
         gb_per_s=gb_per_s,
         gflop_per_s=gflop_per_s,
-        # NumPy on the host beside a GPU has not the GPU's ceiling.
+        # The GPU's ceiling does not apply to NumPy on the host.
         of_ceiling=reached / limit if limit and reached and not by_host else None,
     )
 
 
-def _placed(stored: Row, row: measure.Row, right: Sequence[measure.Row]) -> Row:
-    """With how many times faster it is than the rung below, the first rung and each baseline."""
+def _with_speedups(stored: Row, row: measure.Row, right: Sequence[measure.Row]) -> Row:
+    """The row with its speedup over the rung below, the first rung and each baseline."""
     if not row.comparable or not any(row is other for other in right):
         return stored
     ladder = [other for other in right if other.comparable and other.cache == row.cache]
-    # The host has no cold and hot; of a baseline with both, the same.
+    # The host has no cold and hot; a baseline with both is compared in the row's state.
     baselines = [other for other in right if other.kind == "baseline"]
     baselines.sort(key=lambda other: other.cache == row.cache)
     place = next(i for i, other in enumerate(ladder) if other is row)
@@ -163,5 +163,5 @@ def _placed(stored: Row, row: measure.Row, right: Sequence[measure.Row]) -> Row:
 
 
 def _speedup(other: measure.Row, row: measure.Row) -> Speedup:
-    ratio = stats.ratio(other.kept(), row.kept())
+    ratio = stats.ratio(other.valid_samples(), row.valid_samples())
     return Speedup(other.name, ratio.value, ratio.low, ratio.high)

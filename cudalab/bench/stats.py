@@ -1,7 +1,7 @@
-"""The statistics of samples. Medians and quartiles: a few slow samples must not move a figure.
+"""The statistics of samples: medians and quartiles, so that a few slow samples have no effect.
 
-Resampling takes its random numbers from PCG64's raw output, so that the same samples give the same
-interval everywhere.
+Resampling uses the raw output of PCG64, so that the same samples give the same interval
+everywhere.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
-# Quartiles of a normal distribution lie 1.349 standard deviations apart, and the median of n
-# samples of it scatters by sqrt(pi / 2) standard deviations / sqrt(n).
+# In a normal distribution the quartiles are 1.349 standard deviations apart, and the standard
+# error of the median of n samples is sqrt(pi / 2) standard deviations / sqrt(n).
 QUARTILES_APART = 1.349
 MEDIAN_SCATTER = 1.2533
-# The modified Z-score above which a sample is an outlier: 0.6745 * 20 * |x - median| / MAD would
-# be usual for noise that is normal; timings have a heavy tail to one side.
+# The modified Z-score 0.6745 * |x - median| / MAD above which a sample is an outlier. It is higher
+# than usual for normal noise, because timings have a heavy tail on one side.
 OUTLIER_SCORE = 14.0
-MIN_PAIRS = 5  # rounds in which both were sampled, from which pairs say more than two sets
+MIN_PAIRS = 5  # rounds with samples of both, from which on samples are resampled in pairs
 
 
 def median(samples: Sequence[float]) -> float:
-    """The middle one, or the mean of the two in the middle."""
+    """The middle sample, or the mean of the two in the middle."""
     return float(np.median(samples))
 
 
 def noise(samples: Sequence[float]) -> float:
-    """The standard deviation as the quartiles tell it, relative to the median."""
+    """The standard deviation, estimated from the quartiles, relative to the median."""
     if len(samples) < 2:
         return float("inf")
     low, middle, high = np.quantile(samples, [0.25, 0.5, 0.75])
@@ -42,24 +42,24 @@ def noise(samples: Sequence[float]) -> float:
 
 
 def error(samples: Sequence[float]) -> float:
-    """The standard error of the median, relative to it."""
+    """The standard error of the median, relative to the median."""
     return MEDIAN_SCATTER * noise(samples) / len(samples) ** 0.5 if samples else float("inf")
 
 
 def outliers(samples: Sequence[float]) -> list[int]:
-    """Indices of the samples that have little to do with the others."""
+    """The indices of samples far from the others."""
     if len(samples) < 3:
         return []
     distances = np.abs(np.asarray(samples) - np.median(samples))
     typical = float(np.median(distances))
-    if typical == 0:  # most samples are equal; a timer's step is about this much of a short time
+    if typical == 0:  # most samples are equal; this is about a timer's resolution for a short time
         typical = 0.005 * float(np.median(samples))
     return [int(i) for i in np.flatnonzero(0.6745 * distances > OUTLIER_SCORE * typical)]
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times longer one takes than the other, and between which bounds that is known."""
+    """How many times longer one takes than the other, with a confidence interval."""
 
     value: float
     low: float
@@ -71,16 +71,16 @@ class Ratio:
         return not self.low <= 1 <= self.high
 
     def inverse(self) -> Ratio:
-        """The same, seen from the other one."""
+        """The ratio with the two exchanged."""
         return Ratio(1 / self.value, 1 / self.high, 1 / self.low)
 
 
 def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
-    """The ratio of the medians with its bootstrap interval; samples by round.
+    """The ratio of the medians with its bootstrap interval; samples are given by round.
 
-    Rounds in which both were sampled are resampled together: what slowed both down in one of them,
-    a clock for example, is in both medians and cancels. The other samples of each, as of the
-    faster row, which is sampled for longer, are resampled by themselves.
+    Rounds with samples of both are resampled in pairs: whatever slows both down in a round, such
+    as a lower clock, affects both medians and cancels. Samples without a partner, for example of
+    the faster row, which gets more samples, are resampled independently.
     """
     rounds = sorted(of.keys() & to.keys())
     if len(rounds) < MIN_PAIRS:
@@ -94,7 +94,7 @@ def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
 
 
 def _medians(samples: Mapping[int, float], rounds: list[int], pairs: Array, seed: int) -> Array:
-    """Medians of RESAMPLES resamples: `pairs` are indices into `rounds`, the others have `seed`."""
+    """Medians of RESAMPLES resamples: `pairs` index `rounds`, other samples are drawn by `seed`."""
     common = np.array([samples[r] for r in rounds])
     others = np.array([samples[r] for r in sorted(samples.keys() - rounds)])
     resampled = np.hstack([common[pairs], others[_picks(len(others), seed)]])
@@ -103,7 +103,7 @@ def _medians(samples: Mapping[int, float], rounds: list[int], pairs: Array, seed
 
 
 def independent_ratio(of: Sequence[float], to: Sequence[float]) -> Ratio:
-    """The same for samples that have nothing to do with each other, as of two runs."""
+    """The ratio for samples of different runs, which have no common rounds."""
     shifted = {-1 - i: ms for i, ms in enumerate(to)}
     return ratio(dict(enumerate(of)), shifted)
 

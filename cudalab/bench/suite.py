@@ -1,4 +1,4 @@
-"""What one call of bench measures: a table for each lab, case and size. No printing."""
+"""Measures the tables of one call of bench, one for each lab, case and size. No printing."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case, Size
     from cudalab.system.records import Scalar
 
-    Chosen = tuple[list[Variant], list[str]]  # variants, and why others are left out
+    Chosen = tuple[list[Variant], list[str]]  # the variants, and why others are left out
 
-BUDGET_S = 20.0  # of sampling in a call that does not say; compiling and checking come on top
-MOST_TABLE_S = 10.0
-LEAST_TABLE_S = 1.0
-MOST_COMBINATIONS = 1000
+BUDGET_S = 20.0  # for sampling by default; compiling and checking are not included
+MAX_TABLE_S = 10.0
+MIN_TABLE_S = 1.0
+MAX_COMBINATIONS = 1000
 SAVE_EVERY_S = 2.0
 ALL = "all"
 
-# Define -> values: numbers, products of numbers and defines, or ~DEFINE: in proportion to it.
+# Values of each define: numbers, products of numbers and defines, or ~DEFINE (proportional to it).
 Sweep = dict[str, list[str]]
 
 
-def joined(given: Iterable[tuple[str, list[str]]]) -> Sweep:
-    """The values of each define; one that is named twice has those of both."""
-    found: Sweep = {}
-    for name, values in given:
-        found[name] = list(dict.fromkeys([*found.get(name, []), *values]))
-    return found
+def joined(options: Iterable[tuple[str, list[str]]]) -> Sweep:
+    """The values of each define; a define that is named twice gets both lists."""
+    sweep: Sweep = {}
+    for name, values in options:
+        sweep[name] = list(dict.fromkeys([*sweep.get(name, []), *values]))
+    return sweep
 
 
 class Progress(Protocol):
-    """Where the progress is shown."""
+    """Shows the progress."""
 
     def begin(self, what: str) -> None: ...
     def step(self, what: str) -> None: ...
@@ -60,7 +60,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a call of bench is to measure."""
+    """The labs, variants and conditions that a call of bench measures."""
 
     labs: list[tuple[Lab, Case]]
     sizes: list[Size] | None = None  # None: each lab's own
@@ -75,7 +75,7 @@ class Request:
 
 
 class Suite:
-    """Measures the tables of a request on one device; `document` holds what there is so far."""
+    """Measures the tables of a request on one device; `document` holds the results so far."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Suite:
         save: Callable[[Document], None],
         busy: Sequence[str] = (),
     ) -> None:
-        """`save` is called with the document whenever there is more to keep."""
+        """`save` is called with the document whenever it has grown."""
         self.device, self.request, self.progress = device, request, progress
         self._save, self._saved = save, 0.0
         self.sampler = Sampler(device, open_meter(device))
@@ -98,7 +98,7 @@ class Suite:
             for lab, case, size in jobs(request, device.name)
         ]
         limit = request.time_limit_s or min(
-            max(BUDGET_S / len(self.jobs), LEAST_TABLE_S), MOST_TABLE_S
+            max(BUDGET_S / len(self.jobs), MIN_TABLE_S), MAX_TABLE_S
         )
         self.plan = Plan(limit, request.time_limit_s is not None, tuple(busy))
         self.document = Document(
@@ -148,13 +148,13 @@ class Suite:
         return table
 
     def _exit_codes(self, entries: _Entries) -> set[int]:
-        """In a sweep some combinations cannot run: that is an answer, as long as one can."""
-        codes = {entry.row.exit_code for entry in entries.found}
-        some = any(entry.row.status is Status.OK for entry in entries.found)
+        """The exit codes of a table; in a sweep, failures do not count if any combination works."""
+        codes = {entry.row.exit_code for entry in entries.all}
+        some = any(entry.row.status is Status.OK for entry in entries.all)
         return codes & {0, int(ExitCode.WRONG_ANSWER)} if self.request.sweep and some else codes
 
     def _ceiling(self) -> Ceiling:
-        """The measured copy, and the peak of the units at the clock that was measured."""
+        """The measured copy rate, and the peak of the units at the measured clock."""
         gflop_per_s = None
         if self.sampler.best_mhz and self.declared_mhz:
             gflop_per_s = self.peaks.flops / 1e9 * self.sampler.best_mhz / self.declared_mhz
@@ -165,22 +165,22 @@ class Suite:
             entries.lab, entries.data.inputs, entries.case, self.device, entries.data.buffers
         )
 
-        def tell(done: float, _: Sequence[Entry]) -> None:
+        def on_progress(done: float, _: Sequence[Entry]) -> None:
             self.progress.update(done, entries.estimate())
             self.keep(entries)
 
         try:
-            measure.measure(entries.found, self.sampler, judge, self.plan, tell)
+            measure.measure(entries.all, self.sampler, judge, self.plan, on_progress)
         finally:
             self.keep(entries, now=True)
 
     def _end_to_end(self, lab: Lab, case: Case, entries: _Entries, data: Data) -> EndToEnd | None:
-        """Of the device's default, where it is in the table, else of the fastest."""
-        right = [e for e in entries.found if e.row.status is Status.OK and e.row.comparable]
+        """Measure the device's default from file to file, or the fastest variant without it."""
+        right = [e for e in entries.all if e.row.status is Status.OK and e.row.comparable]
         if not right:
             return None
         defaults = [e for e in right if e.variant and e.variant.is_default_on(self.device.name)]
-        best = min(defaults or right, key=lambda entry: min(entry.row.kept().values()))
+        best = min(defaults or right, key=lambda entry: min(entry.row.valid_samples().values()))
         assert best.variant is not None
         self.progress.step("end to end")
         try:
@@ -191,14 +191,14 @@ class Suite:
         return EndToEnd(best.row.name, stages)
 
     def keep(self, entries: _Entries, *, now: bool = False) -> None:
-        """Bring the document up to date; save it now, or when the last time is a while ago."""
+        """Update the document, and save it, but not too often unless `now`."""
         if not now and time.monotonic() < self._saved + SAVE_EVERY_S:
             return
         table = entries.table
         table.work = entries.work()
         table.ceiling = self._ceiling()
         table.rows = results.rows_of(
-            [entry.row for entry in entries.found],
+            [entry.row for entry in entries.all],
             table.work,
             table.ceiling,
             ladder=not self.request.sweep,
@@ -210,7 +210,7 @@ class Suite:
         self._saved = time.monotonic()
 
     def _chosen(self, lab: Lab, case: Case) -> Chosen:
-        """The variants to measure in teaching order, and why others are left out."""
+        """The variants to measure, in teaching order, and why others are left out."""
         variants, notes = choose(lab, case, self.request.variants, self.device)
         if self.request.kernel:
             variants.append(own_variant(lab, case, self.request.kernel))
@@ -233,25 +233,25 @@ class Suite:
 
 @dataclass
 class _VariantEntry(Entry):
-    """An entry that knows the variant, for the run from file to file."""
+    """An entry with its variant, for the run from file to file."""
 
     variant: Variant | None = None
 
 
 class _Entries:
-    """The rows of a table, and what makes them."""
+    """The entries of a table, and the methods that add them."""
 
     def __init__(self, suite: Suite, lab: Lab, case: Case, data: Data, table: Table) -> None:
         self.suite, self.lab, self.case, self.data, self.table = suite, lab, case, data, table
-        self.found: list[_VariantEntry] = []
+        self.all: list[_VariantEntry] = []
         self._answer_bytes = 0
 
     def work(self) -> Work:
-        """What the table's computation is at least."""
+        """The minimum work of the table's computation."""
         return self.lab.teaching.work(self.data.inputs, self.case, self._answer_bytes)
 
     def add_variant(self, variant: Variant) -> None:
-        """Compile it; what cannot run is a row with the reason."""
+        """Compile a variant and add its rows; one that cannot run gets a row with the reason."""
         suite = self.suite
         suite.progress.step(variant.name)
         row = Row(
@@ -273,7 +273,7 @@ class _Entries:
             )
         except CudalabError as error:
             measure.refuse_for(row, error)
-            self.found.append(_VariantEntry(row))
+            self.all.append(_VariantEntry(row))
             suite.device.synchronize()
         else:
             flops = self.lab.teaching.own_flops(variant.dispatch, self.data.inputs)
@@ -282,7 +282,7 @@ class _Entries:
         suite.keep(self, now=True)
 
     def add_baseline(self, name: str) -> None:
-        """A library's way to compute the same."""
+        """Add the rows of a library that computes the same."""
         from cudalab.bench import baselines  # noqa: PLC0415 - few runs need it
 
         suite, data = self.suite, self.data
@@ -292,15 +292,15 @@ class _Entries:
             return
         suite.progress.step(name)
         try:
-            found = baselines.baselines(
+            candidates = baselines.baselines(
                 self.lab, suite.sampler, data.inputs, self.case, data.buffers, [name]
             )
         except CudalabError as error:
             row = Row(name, kind="baseline", device=suite.device.name)
             row.refuse(Status.SKIPPED, error.message)
-            self.found.append(_VariantEntry(row))
+            self.all.append(_VariantEntry(row))
             return
-        for candidate in found:
+        for candidate in candidates:
             row = Row(candidate.name, kind="baseline", device=candidate.device)
             row.clock = measure.clock_of(candidate, suite.device.name)
             self._add(row, candidate, 0, tensor_cores=False)
@@ -315,7 +315,7 @@ class _Entries:
         tensor_cores: bool,
         variant: Variant | None = None,
     ) -> None:
-        """One entry for each state of the caches; the host's have only one."""
+        """Add an entry for each state of the caches; for the host there is only one."""
         suite = self.suite
         self._answer_bytes = self._answer_bytes or candidate.answer_bytes
         on_device = candidate.device == suite.device.name
@@ -329,14 +329,14 @@ class _Entries:
                     hot=cache == measure.HOT,
                     tensor_cores=tensor_cores,
                 )
-            self.found.append(_VariantEntry(one, candidate, variant=variant))
+            self.all.append(_VariantEntry(one, candidate, variant=variant))
 
     def estimate(self) -> str:
-        """The fastest row so far."""
+        """A text about the fastest row so far."""
         timed = [
             (sum(kept) / len(kept), entry.row)
-            for entry in self.found
-            if not entry.row.precision and (kept := list(entry.row.kept().values()))
+            for entry in self.all
+            if not entry.row.precision and (kept := list(entry.row.valid_samples().values()))
         ]
         if not timed:
             return "checking"
@@ -348,20 +348,20 @@ class _Entries:
 
 
 def check(request: Request, device: str) -> None:
-    """UsageError for what cannot be measured, as far as that is known before the device is open."""
+    """Raise UsageError for errors that can be detected before the device is opened."""
     for lab, case in request.labs:
         if request.variants not in (None, ALL):
             named(lab, case, request.variants)
         if request.kernel:
             own_variant(lab, case, request.kernel)
     for lab, case, size in jobs(request, device):
-        # Drawn is the first piece only, a header. Every number is a size, so a small one will do.
+        # Only a header is generated. Any number is a valid size, so a small one will do.
         shape = size if isinstance(size, tuple) else 1
         next(iter(lab.generate(case, shape, request.dist or lab.distributions[0], request.seed)))
 
 
 def jobs(request: Request, device: str) -> list[tuple[Lab, Case, Size]]:
-    """What each table is about."""
+    """The lab, case and size of each table."""
     return [
         (lab, case, size)
         for lab, case in request.labs
@@ -371,45 +371,45 @@ def jobs(request: Request, device: str) -> list[tuple[Lab, Case, Size]]:
 
 def named(lab: Lab, case: Case, names: str) -> list[Variant]:
     """The variants with these names, in teaching order. UsageError if one is not for the case."""
-    found = [registry.find(lab, name.strip()) for name in names.split(",")]
-    for variant in found:
+    variants = [registry.find(lab, name.strip()) for name in names.split(",")]
+    for variant in variants:
         registry.check_applies(variant, lab, case)
-    return sorted(found, key=lambda variant: (variant.order, variant.name))
+    return sorted(variants, key=lambda variant: (variant.order, variant.name))
 
 
 def own_variant(lab: Lab, case: Case, path: Path) -> Variant:
-    """A student's file, called by its name."""
+    """The variant in a student's file, named like the file."""
     own = registry.read_header(path, lab, str(path))
     registry.check_applies(own, lab, case)
     return replace(own, name=path.name)
 
 
-def choose(lab: Lab, case: Case, wanted: str | None, device: Device) -> Chosen:
-    """The variants that `--variants` means, and why others of `all` are left out."""
+def choose(lab: Lab, case: Case, names: str | None, device: Device) -> Chosen:
+    """The variants that `--variants` selects, and why others are left out of `all`."""
     everything = registry.variants(lab)
-    if wanted is not None and wanted != ALL:
-        found = named(lab, case, wanted)
-        for variant in found:
+    if names is not None and names != ALL:
+        variants = named(lab, case, names)
+        for variant in variants:
             registry.check_features(variant, device.name, device.features)
-        return found, []
-    able: list[Variant] = []
-    why: dict[str, list[str]] = {}
+        return variants, []
+    usable: list[Variant] = []
+    unusable: dict[str, list[str]] = {}
     for variant in everything:
         reason = left_out(variant, case, device)
         if reason:
-            why.setdefault(reason, []).append(variant.name)
+            unusable.setdefault(reason, []).append(variant.name)
         else:
-            able.append(variant)
-    notes = [f"left out: {', '.join(names)}: {reason}" for reason, names in why.items()]
-    if wanted == ALL:
-        return able, notes
-    ends = [v for v in able if v is able[0] or v.is_default_on(device.name)]
-    others = len(able) - len(ends)
+            usable.append(variant)
+    notes = [f"left out: {', '.join(left)}: {reason}" for reason, left in unusable.items()]
+    if names == ALL:
+        return usable, notes
+    ends = [v for v in usable if v is usable[0] or v.is_default_on(device.name)]
+    others = len(usable) - len(ends)
     return ends, [f"{others} more with --variants all"] if others else []
 
 
 def left_out(variant: Variant, case: Case, device: Device) -> str | None:
-    """Why `all` leaves the variant out, in words; None where it does not."""
+    """Why `all` leaves the variant out; None if it does not."""
     for axis, values in variant.applies.items():
         if case.get(axis) not in values:
             return f"computes {axis} {', '.join(values)} only"
@@ -422,33 +422,33 @@ def left_out(variant: Variant, case: Case, device: Device) -> str | None:
 def combinations(variant: Variant, sweep: Mapping[str, Sequence[str]]) -> list[Variant]:
     """The variant with each combination of values for its defines."""
     count = prod(len(values) for values in sweep.values())
-    if count > MOST_COMBINATIONS:
+    if count > MAX_COMBINATIONS:
         raise UsageError(
-            f"--sweep: {count:,} combinations are too many", hint=f"{MOST_COMBINATIONS:,} at most"
+            f"--sweep: {count:,} combinations are too many", hint=f"{MAX_COMBINATIONS:,} at most"
         )
-    found = []
+    result = []
     for values in product(*sweep.values()):
-        given = dict(zip(sweep, values, strict=True))
+        texts = dict(zip(sweep, values, strict=True))
         defines: dict[str, int | str] = dict(variant.defines)
-        defines |= {name: int(text) for name, text in given.items() if text.isdecimal()}
-        for name, text in given.items():
+        defines |= {name: int(text) for name, text in texts.items() if text.isdecimal()}
+        for name, text in texts.items():
             if text.startswith("~"):
                 defines[name] = _in_proportion(name, text[1:], variant, defines)
             elif not text.isdecimal():
                 defines[name] = _product(name, text, defines)
         label = " ".join(f"{name}={defines[name]}" for name in sweep)
-        found.append(replace(variant, name=f"{variant.name}[{label}]", defines=defines))
-    return found
+        result.append(replace(variant, name=f"{variant.name}[{label}]", defines=defines))
+    return result
 
 
 def free_defines(sweep: Sweep) -> list[str]:
-    """Those that have values of their own; the others follow from them."""
+    """The defines with values of their own, from which the others follow."""
     free = [name for name, values in sweep.items() if all(v.isdecimal() for v in values)]
     return free or list(sweep)
 
 
 def _product(name: str, text: str, defines: Mapping[str, int | str]) -> int:
-    """A value such as 2*THREADS_PER_BLOCK."""
+    """The number for a value such as 2*THREADS_PER_BLOCK."""
     value = 1
     for factor in text.split("*"):
         known = defines.get(factor.strip(), factor.strip())
@@ -465,33 +465,33 @@ def _product(name: str, text: str, defines: Mapping[str, int | str]) -> int:
 def _in_proportion(
     name: str, other: str, variant: Variant, defines: Mapping[str, int | str]
 ) -> int:
-    """The define as many times larger than in the header as `other` is."""
+    """The define, scaled from its value in the header by the same factor as `other`."""
     if other not in variant.defines:
         raise UsageError(f"--sweep {name}: {variant.name} does not define {other}")
     return int(variant.defines[name]) * int(defines[other]) // int(variant.defines[other])
 
 
 def exit_code(codes: set[int]) -> int:
-    """A wrong answer before a failure before success."""
+    """The exit code of the run: a wrong answer first, then a failure, then success."""
     wrong = int(ExitCode.WRONG_ANSWER)
     return wrong if wrong in codes else max(codes, default=0)
 
 
 def shown_case(lab: Lab, case: Case) -> dict[str, Scalar]:
-    """The axes of the case, and the options that are not as they always are."""
-    usual = lab.complete({})
+    """The axes of the case, and the options that differ from their defaults."""
+    defaults = lab.complete({})
     axes = {axis: case[axis] for axis in lab.axes if axis not in lab.derived}
     rest = {
         name: value
         for name, value in case.items()
-        if name not in lab.axes and value not in (None, usual.get(name))
+        if name not in lab.axes and value not in (None, defaults.get(name))
     }
     return axes | rest
 
 
-def case_of(lab: Lab, given: Mapping[str, Any]) -> Case:
-    """The whole case. UsageError for what bench does not measure."""
-    case = lab.complete(dict(given))
+def case_of(lab: Lab, options: Mapping[str, Any]) -> Case:
+    """The complete case. UsageError for options that bench does not measure."""
+    case = lab.complete(dict(options))
     if case.get("text"):
         raise UsageError("--text is not measured", hint="bench measures the binary streams")
     return case

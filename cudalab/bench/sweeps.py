@@ -1,4 +1,4 @@
-"""Results of bench over launch shapes, laid out as tables."""
+"""Tables of results over launch shapes."""
 
 from __future__ import annotations
 
@@ -21,36 +21,37 @@ if TYPE_CHECKING:
 def grids(table: Table, environment: Environment) -> list[Grid]:
     """Medians over launch shapes, for each state of the caches.
 
-    One define stands across; of two, the first down, for each variant; more make a list.
+    One define gives the columns. With two, each variant has a table, and the first define gives the
+    rows. More make a list.
     """
     free = [name for name in table.sweep if len({row.defines[name] for row in table.rows}) > 1]
     free = free or table.sweep[:1]
     scale, unit = unit_for(one.median_ms for _, one in table.timed)
     axis = _Axis(free[-1], list(dict.fromkeys(row.defines[free[-1]] for row in table.rows)))
-    shown = []
+    result = []
     for cache in table.caches():
         rows = _in_state(table.rows, cache)
         title = f"{table.heading()}; {environment.device_text}; {cache} cache"
         over = f"{title}: median {unit} over {axis.name}"
         if len(free) == 1:
-            shown.append(_variants_over(over, rows, axis, scale))
+            result.append(_variants_over(over, rows, axis, scale))
         elif len(free) == 2:
-            shown += _plane_of_each_variant(over, rows, free[0], axis, scale)
+            result += _plane_of_each_variant(over, rows, free[0], axis, scale)
         else:
-            shown.append(_list(title, rows, table.sweep, scale, unit))
-    return shown
+            result.append(_list(title, rows, table.sweep, scale, unit))
+    return result
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """A define that stands across, and its values: the columns."""
+    """The define of the columns, and its values."""
 
     name: str
     values: list[Value]
 
 
 def _in_state(rows: Sequence[Row], cache: str) -> list[Row]:
-    """The rows of one state of the caches, with those that cannot run."""
+    """The rows of one state of the caches, and those that cannot run."""
     names = {row.name for row in rows if row.cache == cache}
     return [
         row for row in rows if row.cache == cache or (row.name not in names and not row.statistics)
@@ -58,39 +59,39 @@ def _in_state(rows: Sequence[Row], cache: str) -> list[Row]:
 
 
 def _variants_over(title: str, rows: Sequence[Row], axis: _Axis, scale: float) -> Grid:
-    """A line for each variant, each with its best value of the define."""
+    """A line for each variant, with its best value of the define marked."""
     plane = _Plane(rows, lambda row: row.variant, axis)
     best = {min(line, key=line.__getitem__) for line in plane.medians_by_line() if line}
-    return plane.grid(title, "variant", scale, best, "* the least median of its row")
+    return plane.grid(title, "variant", scale, best, "* the lowest median of its row")
 
 
 def _plane_of_each_variant(
     title: str, rows: Sequence[Row], down: str, axis: _Axis, scale: float
 ) -> list[Grid]:
-    """For each variant a table over two defines, with the best of all cells."""
-    shown = []
+    """A table over two defines for each variant, with the best cell marked."""
+    result = []
     for variant in dict.fromkeys(row.variant for row in rows):
         members = [row for row in rows if row.variant == variant]
         plane = _Plane(members, lambda row: row.defines[down], axis)
         medians = {cell: ms for line in plane.medians_by_line() for cell, ms in line.items()}
         best = {min(medians, key=medians.__getitem__)} if medians else set()
         label = f"{variant}: {down}"
-        shown.append(plane.grid(title, label, scale, best, "* the least median"))
-    return shown
+        result.append(plane.grid(title, label, scale, best, "* the lowest median"))
+    return result
 
 
 class _Plane:
-    """Rows by two values: `line_of` chooses the line, a define the column."""
+    """Rows arranged by two values: `line_of` gives the line, a define the column."""
 
     def __init__(self, rows: Sequence[Row], line_of: ValueOf, axis: _Axis) -> None:
         self.axis = axis
         self.lines = list(dict.fromkeys(map(line_of, rows)))
         timed_last = sorted(rows, key=lambda row: bool(row.statistics))
-        # Of two rows for one cell, one with times is shown.
+        # If two rows share a cell, one with times is result.
         self.rows = {(line_of(row), row.defines[axis.name]): row for row in timed_last}
 
     def medians_by_line(self) -> list[dict[tuple[int, int], float]]:
-        """For each line the medians by their cells; column 0 has the labels."""
+        """The medians of each line by cell; column 0 has the labels."""
         return [
             {
                 (i, j): row.statistics.median_ms
@@ -103,7 +104,7 @@ class _Plane:
     def grid(
         self, title: str, label: str, scale: float, best: set[tuple[int, int]], star: str
     ) -> Grid:
-        """The table with a star at the `best` cells, and what `star` means."""
+        """The table with stars at the `best` cells, and the note `star` that explains them."""
         cells = [
             [
                 str(line),
@@ -119,14 +120,14 @@ class _Plane:
 
 
 def _median(row: Row | None, scale: float) -> str:
-    """What a cell shows: nothing for a combination that was not measured."""
+    """The text of a cell; empty for a combination that was not measured."""
     if row is None:
         return ""
     return figure(row.statistics.median_ms / scale) if row.statistics else str(row.status)
 
 
 def _list(title: str, rows: Sequence[Row], names: Sequence[str], scale: float, unit: str) -> Grid:
-    """A line for each combination, where three defines or more change."""
+    """A line for each combination, for three or more defines."""
     cells = [
         [row.variant, *(str(row.defines.get(name, "")) for name in names), _median(row, scale)]
         for row in rows
@@ -136,17 +137,17 @@ def _list(title: str, rows: Sequence[Row], names: Sequence[str], scale: float, u
         cells[min(medians, key=medians.__getitem__)][-1] += " *"
     heads = [Column("variant", right=False), *map(Column, names), Column(f"median {unit}")]
     return Grid(
-        title, heads, cells, notes=[*_why_not(rows), *(["* the least median"] if medians else [])]
+        title, heads, cells, notes=[*_why_not(rows), *(["* the lowest median"] if medians else [])]
     )
 
 
 def _why_not(rows: Iterable[Row]) -> list[str]:
-    """Why combinations cannot run: one line for all that have the same reason."""
-    alike: dict[str, list[str]] = {}
+    """Why combinations cannot run, one line for each reason."""
+    names_by_reason: dict[str, list[str]] = {}
     for row in rows:
         if not row.statistics:
-            alike.setdefault(f"{row.status}: {_gist(row.reason)}", []).append(row.name)
-    return [f"{', '.join(names)}: {reason}" for reason, names in alike.items()]
+            names_by_reason.setdefault(f"{row.status}: {_gist(row.reason)}", []).append(row.name)
+    return [f"{', '.join(names)}: {reason}" for reason, names in names_by_reason.items()]
 
 
 def _gist(reason: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers of bench as text: units that fit them, and as many digits as they are worth."""
+"""Formats the numbers of bench, with suitable units and digits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RATES = ((1e9, "10⁹"), (1e6, "10⁶"), (1e3, "10³"), (1.0, "items"))
 
 
 def unit_for(ms: Iterable[float]) -> tuple[float, str]:
-    """The unit in which the shortest time is 1 or more; microseconds at least."""
+    """The largest unit in which the shortest time is at least 1; otherwise microseconds."""
     return _largest_within(UNITS, min(ms, default=1.0))
 
 
@@ -26,13 +26,13 @@ def _largest_within(units: tuple[tuple[float, str], ...], value: float) -> tuple
 
 
 def figure(value: float) -> str:
-    """Four digits, or all before the point."""
-    for least, digits in ((1000, 0), (100, 1), (10, 2)):
-        if abs(value) >= least:
+    """A number with four significant digits, or as an integer if it has more."""
+    for lower, digits in ((1000, 0), (100, 1), (10, 2)):
+        if abs(value) >= lower:
             return f"{value:,.{digits}f}"
     return f"{value:.3f}"
 
 
 def factor(value: float) -> str:
-    """Three digits, or all before the point."""
+    """A number with three significant digits, or as an integer if it has more."""
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"

@@ -56,7 +56,7 @@ class Result:
         if not timed(first) or not right:
             return None
         best = min(right, key=median)
-        return stats.ratio(first.kept(), best.kept())
+        return stats.ratio(first.valid_samples(), best.valid_samples())
 
 
 def timed(row: Row) -> bool:
@@ -66,7 +66,7 @@ def timed(row: Row) -> bool:
 
 def median(row: Row) -> float:
     """Milliseconds of a row that is timed."""
-    return stats.median(list(row.kept().values()))
+    return stats.median(list(row.valid_samples().values()))
 
 
 def run(
@@ -195,7 +195,7 @@ def grid(results: Sequence[Result], device: str, name: str) -> Grid:
         ]
         for result in results
     ]
-    runs = [len(row.kept()) for row in rows if timed(row)]
+    runs = [len(row.valid_samples()) for row in rows if timed(row)]
     return Grid(
         f"Exercises of the hand-out, {unit}; {where}",
         columns,

@@ -291,7 +291,7 @@ def test_a_hold_that_expires_is_tried_again(device):
     script = Script(device, "a", [7.0] * measure.HOLD_TRIES + [3.0])
     (row,) = measured(device, script)
     assert device.log.count("hold") >= measure.HOLD_TRIES - 1 + len(row.samples)
-    assert list(row.kept().values()) == pytest.approx([3.0] * len(row.samples))
+    assert list(row.valid_samples().values()) == pytest.approx([3.0] * len(row.samples))
     assert row.notes == []
     assert not script.candidate.reads_back
 
@@ -303,35 +303,35 @@ def test_what_outlasts_every_hold_is_held_no_more(device):
     assert device.log.count("hold") == measure.HOLD_TRIES
     assert row.clock == "device"
     assert row.notes == [measure.NOT_HELD]
-    assert list(row.kept().values()) == pytest.approx([3.0] * len(row.samples))
+    assert list(row.valid_samples().values()) == pytest.approx([3.0] * len(row.samples))
 
 
 def test_samples_are_taken_in_turn(device):
     measured(device, Script(device, "a", [1.0]), Script(device, "b", [2.0]))
     runs = [entry for entry in device.log if entry in "ab"]
     assert runs[:2] == ["a", "b"]  # the first check
-    assert runs[2:-2] == ["a", "b"] * measure.WANTED_SAMPLES
+    assert runs[2:-2] == ["a", "b"] * measure.ENOUGH_SAMPLES
     assert runs[-2:] == ["a", "b"]  # the second
 
 
 def test_steady_samples_stop_when_enough_are_wanted(device):
     (row,) = measured(device, Script(device, "a", [1.0]))
     assert row.status is Status.OK
-    assert [sample.ms for sample in row.samples] == [1.0] * measure.WANTED_SAMPLES
-    assert [sample.round for sample in row.samples] == list(range(measure.WANTED_SAMPLES))
+    assert [sample.ms for sample in row.samples] == [1.0] * measure.ENOUGH_SAMPLES
+    assert [sample.round for sample in row.samples] == list(range(measure.ENOUGH_SAMPLES))
 
 
 def test_noisy_samples_go_on_until_the_time_is_spent(device):
     noisy = Script(device, "a", [9.0, *[7.0, 14.0] * 500])  # 8 and 15 ms with the flush
     (row,) = measured(device, noisy, plan=Plan(1.0))
     assert len(row.samples) == 88  # 43 pairs are 989 ms, and one sample more 997
-    assert row.warnings == ["noisy: a greater --time-limit takes more samples"]
+    assert row.warnings == ["noisy: a longer --time-limit takes more samples"]
 
 
 def test_every_row_has_five_samples_whatever_they_cost(device):
     slow, fast = Script(device, "slow", [5000.0]), Script(device, "fast", [1.0])
     rows = measured(device, slow, fast, plan=Plan(0.2))
-    assert [len(row.samples) for row in rows] == [5, measure.WANTED_SAMPLES]
+    assert [len(row.samples) for row in rows] == [5, measure.ENOUGH_SAMPLES]
 
 
 def test_a_slow_row_does_not_spend_the_time_of_the_others(device):
@@ -428,7 +428,7 @@ def test_an_input_changed_later_is_found_after_timing(device):
 
 def test_an_input_changed_by_nobody_knows_whom_spoils_all(device):
     rows = spoiled(device, first=5, last=6)
-    reason = "a kernel changed the input x while times were taken"
+    reason = "a kernel changed the input x during timing"
     assert [(row.status, row.reason) for row in rows] == [(Status.INVALID, reason)] * 2
 
 
@@ -457,8 +457,8 @@ def test_throttled_samples_are_discarded():
     device = ScriptedDevice([1800.0] * 3 + [900.0] + [1800.0] * 1000)
     (row,) = measured(device, Script(device, "a", [1.0, 1.0, 1.0, 1.0, 2.0, 1.0]))
     assert row.discarded == [3]
-    assert len(row.kept()) == measure.WANTED_SAMPLES - 1
-    assert set(row.kept().values()) == {1.0}
+    assert len(row.valid_samples()) == measure.ENOUGH_SAMPLES - 1
+    assert set(row.valid_samples().values()) == {1.0}
     assert row.warnings == [
         "the clock was below 85 % of the best in some samples: they are discarded"
     ]
@@ -469,7 +469,7 @@ def test_never_are_all_samples_discarded():
     (row,) = measured(device, Script(device, "a", [1.0]))
     assert row.discarded == []
     assert row.status is Status.OK
-    assert row.warnings[0].endswith("none is discarded, too few were left")
+    assert row.warnings[0].endswith("none is discarded, too few would be left")
 
 
 def test_the_best_clock_is_that_of_the_session():
@@ -503,7 +503,7 @@ def test_a_time_of_nothing_is_invalid():
 
 def test_a_slow_first_sample_matters_among_few():
     few = finished([9.0] + [1.0] * 6)
-    assert few.warnings == ["the first sample was slow: a greater --time-limit takes more samples"]
+    assert few.warnings == ["the first sample was slow: a longer --time-limit takes more samples"]
     assert finished([9.0] + [1.0] * 30).warnings == []
 
 
@@ -512,14 +512,14 @@ def test_a_slow_first_sample_matters_among_few():
     [
         (Plan(busy=("python (7)",)), {}, "end the other processes on the GPU (python (7))"),
         (Plan(), {"emulated": True}, "other programs keep the processor busy"),
-        (Plan(), {}, "a greater --time-limit takes more samples"),
+        (Plan(), {}, "a longer --time-limit takes more samples"),
         (
-            Plan(limit_given=True),
+            Plan(limit_chosen=True),
             {"clock": "host"},
-            "the host's clock sees all that the host does: keep it quiet",
+            "the host's clock includes all that the host does: close other programs",
         ),
         (
-            Plan(limit_given=True),
+            Plan(limit_chosen=True),
             {},
             "is another program using the GPU, or does its clock change?",
         ),

@@ -359,7 +359,7 @@ def test_emulated_times_say_so_in_every_table_and_file():
 def test_warnings_that_are_alike_are_one_line():
     noisy = [row(name, [1.0, 1.5] * 6) for name in ("a", "b")]
     shown = grids.grid(table(noisy), environment())
-    assert "a, b: noisy: a greater --time-limit takes more samples" in shown.notes
+    assert "a, b: noisy: a longer --time-limit takes more samples" in shown.notes
 
 
 def test_end_to_end_separates_the_stages(stored):
@@ -402,7 +402,7 @@ def test_a_sweep_of_one_define_has_a_line_for_each_variant():
     )
     assert [column.title for column in shown.columns] == ["variant", "1", "2"]
     assert shown.rows == [["a", "4.000", "2.000 *"], ["b", "3.000 *", "FAILED"]]
-    assert shown.notes == ["b[T=2]: FAILED: too many", "* the least median of its row"]
+    assert shown.notes == ["b[T=2]: FAILED: too many", "* the lowest median of its row"]
 
 
 def test_a_sweep_of_two_defines_is_a_grid_with_its_best_cell():
@@ -415,13 +415,13 @@ def test_a_sweep_of_two_defines_is_a_grid_with_its_best_cell():
     )
     assert [column.title for column in shown.columns] == ["a: T", "8", "9"]
     assert shown.rows == [["1", "4.000", "3.000"], ["2", "1.000 *", "FAILED"]]
-    assert shown.notes == ["a[T=2 U=9]: FAILED: too many", "* the least median"]
+    assert shown.notes == ["a[T=2 U=9]: FAILED: too many", "* the lowest median"]
 
 
 def test_a_sweep_of_three_defines_is_a_list():
     (shown,) = swept([("a", {"T": t, "U": t, "V": t}, float(t)) for t in (1, 2)], ["T", "U", "V"])
     assert shown.rows == [["a", "1", "1", "1", "1.000 *"], ["a", "2", "2", "2", "2.000"]]
-    assert shown.notes == ["* the least median"]
+    assert shown.notes == ["* the lowest median"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""What the variants are compared with: NumPy, the vendor's libraries through CuPy, and CUB.
+"""Libraries to compare variants with: NumPy, the vendor's libraries through CuPy, and CUB.
 
-A baseline computes from the same buffers as the variants and is flushed, timed and checked by the
-same code. Libraries are loaded when they are asked for.
+A baseline uses the same buffers as the variants, and the same code prepares the caches, times it
+and checks its answer. A library is loaded only if it is used.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ def baselines(
     buffers: dict[str, Buffer],
     names: Iterable[str],
 ) -> list[Candidate]:
-    """The candidates of the libraries called `names`, on `inputs` (in memory) and on `buffers`.
+    """The candidates of the libraries `names`, on `inputs` (in memory) and on `buffers`.
 
-    A library that has nothing for this case gives no candidate, and `why_not` says why.
-    NoDeviceError for one that is not installed, UsageError for a name that is none.
+    A library that does not support the case has no candidate, and `why_not` gives the reason.
+    NoDeviceError for a library that is not installed, UsageError for an unknown name.
     """
-    found: list[Candidate] = []
+    result: list[Candidate] = []
     for name in names:
         if name not in NAMES:
             raise UsageError(f"no baseline is called {name}", hint=f"one of {', '.join(NAMES)}")
         if why_not(name, lab, case, sampler.device.name) is not None:
             continue
         if name == NUMPY:
-            from cudalab.bench.baselines import on_host  # noqa: PLC0415 - only what is asked for
+            from cudalab.bench.baselines import on_host  # noqa: PLC0415 - only if it is used
 
-            found += on_host.candidates(lab, inputs, case)
+            result += on_host.candidates(lab, inputs, case)
         elif name == CUPY:
             from cudalab.bench.baselines import through_cupy  # noqa: PLC0415 - loads CuPy
 
-            found += through_cupy.candidates(lab, sampler, inputs, case, buffers)
+            result += through_cupy.candidates(lab, sampler, inputs, case, buffers)
         else:
             from cudalab.bench.baselines import cub  # noqa: PLC0415 - may start nvcc
 
-            found += cub.candidates(lab, sampler, inputs, case, buffers)
-    return found
+            result += cub.candidates(lab, sampler, inputs, case, buffers)
+    return result
 
 
 def why_not(name: str, lab: Lab, case: Case, device: str) -> str | None:
-    """Why the library has nothing to compare with, in words; None where it has."""
+    """Why the library cannot be compared for this case; None if it can."""
     libraries = lab.teaching.libraries
     if name not in libraries.names:
         return f"{name} has no {lab.name}"

@@ -1,7 +1,7 @@
-"""CUB itself: the toolkit's and, where it is newer, that of the package `nvidia-cuda-cccl`.
+"""CUB as a baseline: the toolkit's and, if it is newer, that of the package `nvidia-cuda-cccl`.
 
-cub.cu is compiled by nvcc into a small library for the one operation that is measured, once for
-each element type and device, and kept in the user's cache.
+nvcc compiles cub.cu into a small library for the measured operation, once for each element type
+and device. The libraries are stored in the user's cache.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ TRIALS = 7  # of 32- and of 64-bit n, to choose the faster one
 
 @dataclass(frozen=True)
 class Headers:
-    """Where a CUB is."""
+    """The headers of one CUB."""
 
     version: tuple[int, int, int]
-    folder: Path | None = None  # None: nvcc knows
+    folder: Path | None = None  # None: nvcc knows the folder
 
     @property
     def name(self) -> str:
-        """What its candidate is called."""
+        """The name of its candidate."""
         return "cub" if self.folder is None else f"cub (CCCL {self.version[0]}.{self.version[1]})"
 
 
@@ -56,45 +56,45 @@ def operation(lab: Lab, case: Case, dtype: np.dtype[Any]) -> dict[str, str]:
 def candidates(
     lab: Lab, sampler: Sampler, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
-    """CUB's way to compute the lab's answer, from each CUB there is."""
+    """A candidate for each installed CUB."""
     libraries = lab.teaching.libraries
-    given = list(buffers.values())
-    defines = operation(lab, case, given[0].dtype)
+    arrays = list(buffers.values())
+    defines = operation(lab, case, arrays[0].dtype)
     compiler = nvcc.find_nvcc()
-    found = []
+    result = []
     for headers in installed(compiler):
         library = load(compiler, headers, defines, architecture(sampler.device.features))
         out = sampler.device.empty(*libraries.answer(inputs, case))
         n = int(inputs.params["n"])
-        found.append(_candidate(sampler, headers, library, given, out, n, case.get("bins", 0)))
-    return found
+        result.append(_candidate(sampler, headers, library, arrays, out, n, case.get("bins", 0)))
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One computation; keeps the buffers alive whose addresses the library is given."""
+    """One computation. It keeps the buffers alive, whose addresses are passed to the library."""
 
     library: Library
-    given: list[Buffer]
+    inputs: list[Buffer]
     out: Buffer
     temp: Buffer
     n: int
     bins: int
-    wide: bool  # n of 64 bits
+    wide: bool  # whether n has 64 bits
 
     def __call__(self) -> None:
-        """Enqueue it."""
-        pointers = addresses(self.given, self.out)
+        """Enqueue the computation."""
+        pointers = addresses(self.inputs, self.out)
         self.library.run(
             self.temp.address, self.temp.nbytes, pointers, self.bins, self.n, wide=self.wide
         )
 
 
-def addresses(given: list[Buffer], out: Buffer) -> tuple[int, int, int, int]:
-    """Both inputs and both outputs; the values of pairs follow the keys in one buffer."""
-    first = given[0].address
-    if len(given) > 1:
-        return first, given[1].address, out.address, 0
+def addresses(inputs: list[Buffer], out: Buffer) -> tuple[int, int, int, int]:
+    """The addresses of two inputs and two outputs; values may follow keys in one buffer."""
+    first = inputs[0].address
+    if len(inputs) > 1:
+        return first, inputs[1].address, out.address, 0
     pairs = len(out.shape) > 1
     half = out.nbytes // 2 if pairs else 0
     return first, first + half, out.address, out.address + half
@@ -104,13 +104,13 @@ def _candidate(
     sampler: Sampler,
     headers: Headers,
     library: Library,
-    given: list[Buffer],
+    arrays: list[Buffer],
     out: Buffer,
     n: int,
     bins: int,
 ) -> Candidate:
-    """The faster of both widths of n, chosen by a few samples in turn."""
-    pointers = addresses(given, out)
+    """The candidate with the faster width of n, chosen by a few alternating samples."""
+    pointers = addresses(arrays, out)
     needed = max(library.temp_bytes(pointers, bins, n, wide=wide) for wide in (False, True))
     device, meter = sampler.device, sampler.meter
     temp = device.empty(max(needed, 1), np.uint8)
@@ -119,7 +119,7 @@ def _candidate(
         return Candidate(
             name=headers.name,
             kind="baseline",
-            run=Call(library=library, given=given, out=out, temp=temp, n=n, bins=bins, wide=wide),
+            run=Call(library=library, inputs=arrays, out=out, temp=temp, n=n, bins=bins, wide=wide),
             answer=lambda: device.to_host(out),
             poison=lambda: meter.fill(out, POISON),
             device=device.name,
@@ -134,12 +134,12 @@ def _candidate(
 
 
 def faster(both: tuple[Candidate, Candidate], sampler: Sampler) -> tuple[Candidate, float]:
-    """The one with the smaller median, and how many times longer the other takes."""
+    """The candidate with the smaller median, and how many times longer the other takes."""
     taken: list[list[float]] = [[], []]
     for trial in range(-1, TRIALS):
         for candidate, samples in zip(both, taken, strict=True):
             ms = sampler.sample(candidate, COLD, trial).ms
-            if trial >= 0:  # the first one loads the kernels
+            if trial >= 0:  # the first run loads the kernels
                 samples.append(ms)
     one, two = (statistics.median(samples) for samples in taken)
     fast, slow = sorted((one, two))
@@ -153,7 +153,7 @@ class Library:
     """A compiled cub.cu."""
 
     def __init__(self, path: Path) -> None:
-        """Load it. The CUDA runtime inside uses the context that is current."""
+        """Load it. The CUDA runtime inside uses the current context."""
         self._library = ctypes.CDLL(str(path))
         pointer, size = ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)
         self._run = self._library.cudalab_cub_run
@@ -167,11 +167,11 @@ class Library:
         self._error.restype = ctypes.c_char_p
 
     def version(self) -> tuple[int, int, int]:
-        """Of the CUB inside."""
+        """The version of the CUB inside."""
         return version_of(int(self._library.cudalab_cub_version()))
 
     def temp_bytes(self, pointers: tuple[int, ...], bins: int, n: int, *, wide: bool) -> int:
-        """How much scratch memory a run needs."""
+        """The scratch memory that a run needs, in bytes."""
         size = ctypes.c_size_t(0)
         self._check(self._run(None, ctypes.byref(size), *pointers, bins, n, wide))
         return size.value
@@ -179,9 +179,9 @@ class Library:
     def run(
         self, temp: int, size: int, pointers: tuple[int, ...], bins: int, n: int, *, wide: bool
     ) -> None:
-        """Enqueue it on the default stream."""
-        given = ctypes.c_size_t(size)
-        self._check(self._run(temp, ctypes.byref(given), *pointers, bins, n, wide))
+        """Enqueue a run on the default stream."""
+        temp_bytes = ctypes.c_size_t(size)
+        self._check(self._run(temp, ctypes.byref(temp_bytes), *pointers, bins, n, wide))
 
     def _check(self, status: int) -> None:
         if status:
@@ -189,7 +189,7 @@ class Library:
 
 
 def load(compiler: Path, headers: Headers, defines: dict[str, str], arch: str) -> Library:
-    """Compile cub.cu, or take it from the user's cache."""
+    """Load the library from the user's cache; compile it first if necessary."""
     path = library_path(compiler, headers, defines, arch)
     if not path.exists():
         build(compiler, headers, defines, arch, path)
@@ -202,7 +202,7 @@ def load(compiler: Path, headers: Headers, defines: dict[str, str], arch: str) -
 
 
 def library_path(compiler: Path, headers: Headers, defines: dict[str, str], arch: str) -> Path:
-    """The cache entry: decided by the source, the compiler, the CUB and the macros."""
+    """The cache entry for this source, compiler, CUB, macros and architecture."""
     named = ",".join(f"{name}={value}" for name, value in sorted(defines.items()))
     text = "\0".join((SOURCE.read_text(encoding="utf-8"), str(headers), named, *FLAGS))
     key = nvcc.cache_key(compiler, text, arch)
@@ -210,11 +210,11 @@ def library_path(compiler: Path, headers: Headers, defines: dict[str, str], arch
 
 
 def build(compiler: Path, headers: Headers, defines: dict[str, str], arch: str, path: Path) -> None:
-    """Compile beside the cache entry and move the result into place: never a half-written one."""
+    """Compile beside the cache entry and move the result into place, so it is always complete."""
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     include = [f"-I{headers.folder}"] if headers.folder else []
     include += nvcc.include_flags(compiler)
-    # A toolkit made of wheels keeps its libraries where a linker does not look.
+    # A toolkit from wheels has its libraries where linkers do not search.
     libraries = [f"-L{compiler.parent.parent / name}" for name in ("lib", "lib64")]
     with tempfile.TemporaryDirectory(prefix="build-", dir=path.parent) as folder:
         built = Path(folder) / "cub.so"
@@ -234,7 +234,7 @@ def build(compiler: Path, headers: Headers, defines: dict[str, str], arch: str, 
 
 
 def architecture(features: frozenset[str]) -> str:
-    """The device's own, such as sm_90."""
+    """The device's architecture, such as sm_90."""
     known = [int(name[3:]) for name in features if re.fullmatch(r"sm_\d+", name)]
     if not known:
         raise NoDeviceError("the baseline cub needs the CUDA device")
@@ -245,22 +245,22 @@ def architecture(features: frozenset[str]) -> str:
 
 
 def installed(compiler: Path) -> list[Headers]:
-    """The toolkit's CUB, then that of the package where it is newer. NoDeviceError if none."""
+    """The toolkit's CUB, then that of the package if it is newer. NoDeviceError if none."""
     own, packaged = of_toolkit(compiler), of_package()
-    found = [own] if own else []
+    result = [own] if own else []
     if packaged and (own is None or packaged.version > own.version):
-        found.append(packaged)
-    if not found:
+        result.append(packaged)
+    if not result:
         raise NoDeviceError(
             f"the baseline cub needs CUB's headers: {compiler} finds none",
             hint="pip install 'cudalab[baselines]', or a whole CUDA toolkit",
         )
-    return found
+    return result
 
 
 @cache
 def of_toolkit(compiler: Path) -> Headers | None:
-    """The CUB that nvcc finds by itself: nobody else knows where its headers are."""
+    """The CUB that nvcc finds by itself; only nvcc knows where its headers are."""
     with tempfile.TemporaryDirectory() as folder:
         question = Path(folder) / "version.cu"
         question.write_text("#include <cub/version.cuh>\ncudalab CUB_VERSION\n", encoding="ascii")
@@ -271,7 +271,7 @@ def of_toolkit(compiler: Path) -> Headers | None:
             errors="replace",
             check=False,
         )
-    # A preprocessor may put line markers between the words.
+    # A preprocessor may insert line markers between the words.
     defined = re.search(r"^cudalab\s(?:\s|#.*\n)*(\d+)", done.stdout, re.MULTILINE)
     return Headers(version_of(int(defined[1]))) if defined else None
 

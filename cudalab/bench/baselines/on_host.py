@@ -1,4 +1,4 @@
-"""NumPy on the host's processor."""
+"""NumPy on the host as a baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def candidates(lab: Lab, inputs: HostInputs, case: Case) -> list[Candidate]:
-    """NumPy's way to compute the lab's answer."""
+    """The candidate of NumPy."""
     libraries = lab.teaching.libraries
     out = np.empty(*libraries.answer(inputs, case))
     way = libraries.numpy(Problem(xp=np, arrays=inputs.arrays, inputs=inputs, case=case, out=out))

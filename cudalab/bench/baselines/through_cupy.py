@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def load() -> Any:
-    """The module. NoDeviceError says how to get it."""
+    """The module CuPy. NoDeviceError says how to install it."""
     try:
         import cupy  # noqa: PLC0415 - see above
     except ImportError as error:
@@ -33,40 +33,40 @@ def load() -> Any:
 
 
 class Vendor:
-    """The routines of the vendor's libraries that CuPy's array functions do not reach."""
+    """Routines of the vendor's libraries that CuPy's array functions do not use."""
 
     def __init__(self, cupy: Any) -> None:
-        """Import each when it is asked for."""
+        """Modules are imported on their first use."""
         self._cupy = cupy
 
     @property
     def device_histogram(self) -> Any:
-        """CUB's."""
+        """CUB's histogram."""
         return self._cupy.cuda.cub.device_histogram
 
     @property
     def cublas(self) -> Any:
-        """CuBLAS."""
+        """CuPy's module for cuBLAS."""
         from cupy import cublas  # noqa: PLC0415 - see above
 
         return cublas
 
     @property
     def lapack(self) -> Any:
-        """cuSOLVER, by LAPACK's names."""
+        """CuPy's module for cuSOLVER, with LAPACK's names."""
         from cupyx import lapack  # noqa: PLC0415 - see above
 
         return lapack
 
     @property
     def errstate(self) -> Any:
-        """What is done about errors of linear algebra."""
+        """The context manager that chooses how errors of linear algebra are treated."""
         from cupyx import errstate  # noqa: PLC0415 - see above
 
         return errstate
 
     def compute_in_full_float32(self) -> None:
-        """No TF32, whatever the environment says."""
+        """Disable TF32, regardless of environment variables."""
         from cupy._core import _routines_linalg as routines  # noqa: PLC0415 - has no public name
 
         routines.set_compute_type(np.float32, routines.COMPUTE_TYPE_FP32)
@@ -75,10 +75,10 @@ class Vendor:
 def candidates(
     lab: Lab, sampler: Sampler, inputs: HostInputs, case: Case, buffers: dict[str, Buffer]
 ) -> list[Candidate]:
-    """What CuPy offers for the lab."""
+    """The candidates of CuPy for the lab."""
     cupy = load()
-    cupy.cuda.Stream.null.use()  # where the device launches, too
-    cupy.get_default_memory_pool().free_all_blocks()  # what earlier baselines have left behind
+    cupy.cuda.Stream.null.use()  # the stream of the device's launches
+    cupy.get_default_memory_pool().free_all_blocks()  # memory of earlier baselines
     libraries = lab.teaching.libraries
     out = sampler.device.empty(*libraries.answer(inputs, case))
     problem = Problem(
@@ -104,7 +104,7 @@ def array_over(cupy: Any, buffer: Buffer) -> Any:
 
 
 def _candidate(sampler: Sampler, way: Way, note: str, out: Buffer) -> Candidate:
-    """Run twice, so that all is compiled and allocated."""
+    """A candidate, run twice so that everything is compiled and allocated."""
     name = f"cupy ({way.name})" if way.name else "cupy"
 
     def run() -> None:

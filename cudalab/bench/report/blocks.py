@@ -1,4 +1,4 @@
-"""The parts of a report, whatever kind of file they become."""
+"""The parts of a report, independent of the file format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heading:
-    """The title (level 1), a section (2), a part of one (3)."""
+    """The title (level 1), or the heading of a section (2) or subsection (3)."""
 
     level: int
     text: str
@@ -27,7 +27,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines as they are."""
+    """Preformatted lines."""
 
     text: str
 
@@ -48,7 +48,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Blank:
-    """Room for the student's own words."""
+    """Space for the student's own text."""
 
     prompt: str
 

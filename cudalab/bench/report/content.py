@@ -1,4 +1,4 @@
-"""What a report says: what was measured is filled in, what a student must find out stays blank."""
+"""The content of a report: results are filled in, and the student's conclusions stay blank."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from cudalab.bench.report.blocks import Block
     from cudalab.labs.base import Lab
 
-DIFFERS = "differs: each table says it"  # of files of several runs
+DIFFERS = "differs: each table says it"  # for files of several runs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """What a report is made of."""
+    """The data that a report is made from."""
 
     lab: Lab
-    document: Document  # of bench, with the tables of this lab only
+    document: Document  # of bench, with only this lab's tables
     differing: list[str] = field(default_factory=list)  # facts that its runs do not share
-    profile: str | None = None  # as `cudalab profile` printed it, or its JSON
+    profile: str | None = None  # the text or the JSON of `cudalab profile`
     pictures: bool = True
 
 
 def build(source: Source) -> list[Block]:
-    """The whole report. UsageError when there is nothing to report."""
+    """All blocks of a report. UsageError if there is nothing to report."""
     lab, tables = source.lab, source.document.tables
     if not tables:
         raise UsageError(
@@ -73,7 +73,7 @@ def build(source: Source) -> list[Block]:
 
 
 def _profile(text: str) -> list[Block]:
-    """The JSON of `cudalab profile` as a table and sentences, other text as it is."""
+    """The JSON of `cudalab profile` as a table and sentences; other text unchanged."""
     try:
         parsed = json.loads(text)
     except ValueError:
@@ -86,7 +86,7 @@ def _profile(text: str) -> list[Block]:
 
 
 def _paragraphs(text: str) -> list[Block]:
-    """Lines joined to paragraphs; indented ones stay as they are."""
+    """Lines joined to paragraphs; indented lines stay unchanged."""
     found: list[Block] = []
     for part in text.split("\n\n"):
         lines = part.strip("\n").splitlines()
@@ -126,7 +126,7 @@ def _pairs(
 
 
 def _method(lab: Lab, tables: Sequence[document.Table]) -> list[Block]:
-    """Each variant that was measured, in the words of its own file."""
+    """A description of each measured variant, from the comment in its file."""
     known = {variant.name: variant for variant in registry.variants(lab)}
     measured: dict[str, Row] = {}
     for row in (row for table in tables for row in table.rows):
@@ -150,7 +150,7 @@ def _method(lab: Lab, tables: Sequence[document.Table]) -> list[Block]:
 
 
 def description(text: str) -> str:
-    """The comment at the top of a .cu, behind its header."""
+    """The comment at the top of a .cu file, after its header."""
     lines = iter(text.splitlines())
     for line in lines:  # the header
         if line.startswith("// /// cudalab"):
@@ -205,7 +205,7 @@ def _results(document: Document, *, pictures: bool) -> list[Block]:
 
 
 def questions(tables: Sequence[document.Table]) -> list[str]:
-    """What the student must answer, as far as the results bear on it."""
+    """The questions to the student that concern these results."""
     plain = [table for table in tables if not table.sweep]
     sizes = {(table.series, table.size) for table in plain}
     rows = [row for table in plain for row in table.rows]

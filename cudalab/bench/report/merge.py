@@ -1,4 +1,4 @@
-"""Several runs of bench as one document for a report."""
+"""Merges several runs of bench into one document for a report."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Merged:
     """The tables of one lab."""
 
     document: Document
-    differing: list[str]  # the facts that are not the same in all runs
+    differing: list[str]  # labels of facts in which the runs differ
 
 
 def merged(documents: Sequence[Document], lab: str) -> Merged:
-    """The tables of `lab` from several files; where their runs differ, a note of each says how.
+    """The tables of `lab` from several files. If their runs differ, each table has a note.
 
     UsageError if they are from different devices.
     """
@@ -41,13 +41,13 @@ def merged(documents: Sequence[Document], lab: str) -> Merged:
 
 
 def _differing(facts: Sequence[dict[str, str]]) -> list[str]:
-    """The labels of the facts that are not the same in all runs."""
+    """The labels of facts in which the runs differ."""
     labels = dict.fromkeys(label for known in facts for label in known)
     return [label for label in labels if len({known.get(label) for known in facts}) > 1]
 
 
 def _conditions_of_all(runs: Sequence[Document]) -> Document:
-    """The first run, with the states of the caches and the other processes of all."""
+    """The first run, with the cache states and the other processes of all runs."""
     first = runs[0]
     busy = dict.fromkeys(process for run in runs for process in run.environment.other_processes)
     caches = dict.fromkeys(cache for run in runs for cache in run.conditions.caches)
@@ -75,7 +75,7 @@ def _noted(tables: Sequence[Table], notes: list[str]) -> list[Table]:
 
 
 def _facts(run: Document) -> dict[str, str]:
-    """What the times of a run depend on, by its label."""
+    """The facts on which the times of a run depend, by label."""
     return {
         **device_facts(run.environment),
         **software_facts(run.environment),
@@ -85,7 +85,7 @@ def _facts(run: Document) -> dict[str, str]:
 
 
 def device_facts(environment: Environment) -> dict[str, str]:
-    """What was declared and measured of the device, by its label."""
+    """Declared and measured properties of the device, by label."""
     facts = {label: _value(value) for label, value in environment.properties.items()}
     facts["copy, memory to memory, measured (GB/s)"] = f"{environment.copy_gb_per_s:,.1f}"
     if environment.clock_mhz:
@@ -94,7 +94,7 @@ def device_facts(environment: Environment) -> dict[str, str]:
 
 
 def software_facts(environment: Environment) -> dict[str, str]:
-    """Versions and the date, by their labels."""
+    """Versions and the date, by label."""
     facts = {"system": environment.platform, **environment.versions}
     if environment.commit:
         facts["commit"] = environment.commit

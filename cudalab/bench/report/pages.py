@@ -1,4 +1,4 @@
-"""A report as a file: Markdown with pictures beside it, or one HTML file."""
+"""Writes a report as Markdown with pictures in separate files, or as one HTML file."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class Pictures:
-    """The charts of a Markdown file, which lie beside it."""
+    """The charts of a Markdown file, in files beside it."""
 
     stem: str
     files: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, chart: Chart) -> str:
-        """Keep the picture; its name."""
+        """Add a picture; return its file name."""
         name = f"{self.stem}-{len(self.files) + 1}.png"
         self.files[name] = chart_bytes([chart], "png")
         return name
 
 
 def markdown(blocks: Sequence[Block], pictures: Pictures | None = None) -> str:
-    """The report as Markdown; charts are left out where there is no place for pictures."""
+    """The report as Markdown; charts are left out if pictures cannot be stored."""
     parts = []
     for block in blocks:
         match block:
@@ -60,7 +60,7 @@ def markdown(blocks: Sequence[Block], pictures: Pictures | None = None) -> str:
 
 
 def _markdown_text(text: str) -> str:
-    """Characters that mean something escaped; an underscore within a word means nothing."""
+    """A text with Markdown's characters escaped, except underscores within words."""
     return re.sub(r"[\\`*\[\]<>#]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
 
 
@@ -95,7 +95,7 @@ img { max-width: 100%; }
 
 
 def html(blocks: Sequence[Block]) -> str:
-    """The report as one HTML file that needs nothing else; blanks can be filled in there."""
+    """The report as one self-contained HTML file, with editable blanks."""
     title = next((block.text for block in blocks if isinstance(block, Heading)), "Lab report")
     body = []
     for block in blocks:
@@ -152,7 +152,7 @@ def _html_table(grid: Grid) -> str:
 
 
 def write(source: Source, path: Path | None) -> list[str]:
-    """Write the report to `path`, pictures of a Markdown file beside it; to stdout without them.
+    """Write the report to `path`, with the pictures of Markdown beside it; stdout has none.
 
     The suffix .html or .htm makes one file of it all. Returns what is left out and why.
     """

@@ -1,4 +1,4 @@
-"""A small input of a lab and the right answer to it, as a report shows them."""
+"""A small input of a lab and its right answer, for a report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN_ELEMENTS = 32
 
 
 def samples(lab: Lab, table: Table) -> list[Block]:
-    """A small input, as bytes and as numbers, and the right answer to it."""
+    """A small input and its right answer, as bytes and as numbers."""
     case = lab.complete(dict(table.case))
     dist = table.dist
     size = lab.teaching.sizes(case).sample
@@ -51,7 +51,7 @@ def samples(lab: Lab, table: Table) -> list[Block]:
 
 
 def read_back(lab: Lab, case: Case, stream: bytes) -> HostInputs:
-    """What a lab reads from a stream."""
+    """The inputs that a lab reads from a stream."""
     with tempfile.TemporaryFile() as file:
         write_all(file.fileno(), [stream], "sample")
         file.seek(0)
@@ -70,7 +70,7 @@ def dump(data: bytes) -> str:
 
 
 def shown(array: Array) -> str:
-    """All elements of a small array; of a large one those that are not zero, if they are few."""
+    """All elements of a small array, or the nonzero elements of a large one if they are few."""
     flat = array.reshape(-1)
     if flat.size > SHOWN_ELEMENTS:
         places = np.flatnonzero(flat)

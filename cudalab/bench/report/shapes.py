@@ -1,4 +1,4 @@
-"""What is measured for a report: sizes, and launch shapes of a few variants."""
+"""The sizes and launch shapes to measure for a report."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
 
-# The define that is swept where a variant has it, and its values.
+# The defines to sweep if a variant has them, and their values.
 SHAPES = {
     "THREADS_PER_BLOCK": ["32", "64", "128", "256", "512", "1024"],
     "TILE": ["8", "16", "32"],
     "TILE_DIM": ["16", "32", "64"],
 }
-FOLLOWS = "ITEMS_PER_BLOCK"  # in proportion to the threads, unless it is that of a scan inside
-FEW_THREADS = 32  # a block of fewer is no block of a GPU
+FOLLOWS = "ITEMS_PER_BLOCK"  # proportional to the threads, unless it belongs to an inner scan
+FEW_THREADS = 32  # a smaller block makes no sense on a GPU
 
 
 def default_sizes(lab: Lab, case: Case, device: str) -> list[Size]:
-    """Three sizes up to the one that bench takes."""
+    """Three sizes, up to the one that bench measures."""
     most = lab.teaching.bench_size(case, device)
     if not isinstance(most, int):
         return [most]
@@ -33,7 +33,7 @@ def default_sizes(lab: Lab, case: Case, device: str) -> list[Size]:
 
 
 def launch_shapes(variant: Variant) -> dict[str, list[str]] | None:
-    """A sweep over the variant's block or tile size; None where it has none to change.
+    """A sweep over the variant's block or tile size; None if it has none.
 
     The items of a block stay in proportion to its threads. Where tiles of BM x BN and registers
     decide how many threads there are, no single number can be changed.
@@ -57,7 +57,7 @@ def _number(defines: Mapping[str, int | str], name: str, otherwise: int) -> int:
 
 
 def swept_variants(lab: Lab, case: Case, device: str, features: frozenset[str]) -> list[Variant]:
-    """The first variant of the ladder that has a launch shape, and a default that has one."""
+    """The first variant of the ladder and the default, if they have a launch shape."""
     able = [
         variant
         for variant in registry.variants(lab)

@@ -294,7 +294,7 @@ def in_one(entries: tuple[bench.Entry, ...]) -> Json:
     times = {
         str(number * len(entries) + i): ms
         for i, entry in enumerate(entries)
-        for number, ms in entry.row.kept().items()
+        for number, ms in entry.row.valid_samples().items()
     }
     return {"status": str(row.status), "reason": row.reason, "ms": times}
 
