@@ -242,7 +242,7 @@ def bench(
 
 @dataclass(frozen=True)
 class Files:
-    """Where results go besides stdout."""
+    """The files to which results are written."""
 
     json: Path | None
     csv: Path | None

@@ -273,7 +273,7 @@ class SubmissionOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """Where `check` reports, and in which formats."""
+    """The destinations and formats of the report of `check`."""
 
     json_path: Path | None
     junit: Path | None

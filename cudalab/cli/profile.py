@@ -541,7 +541,7 @@ def watched(
 def look(
     subject: Subject, report: Report, sizes: tuple[Size, ...], orders: int, kill_after: float
 ) -> int:
-    """In the child process: run all inputs, with the instrument and without it."""
+    """Run all inputs, with the instrument and without it; this is the child process."""
     from cudalab.backends.cpu.check import CheckDevice
     from cudalab.backends.cpu.device import CpuDevice
     from cudalab.microscope import sanitize as sanitizer
@@ -570,7 +570,7 @@ def ends(subject: Subject, size: Size, seconds: float) -> bool:
 
 
 def at_full_speed(subject: Subject, size: Size) -> int:
-    """In a child process: compute once, as `cudalab LAB` does."""
+    """Compute once, as `cudalab LAB` does; this is a child process."""
     from cudalab.backends.cpu.device import CpuDevice
     from cudalab.microscope import sanitize as sanitizer
 

@@ -49,7 +49,7 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a launch plan needs: the device, the compiled kernels, the inputs on the device."""
+    """The input of a launch plan: the device, the compiled kernels, the inputs on the device."""
 
     device: Device
     kernels: Module

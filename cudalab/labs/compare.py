@@ -16,7 +16,7 @@ SHOWN = 5  # mismatches listed one by one
 
 @dataclass(frozen=True)
 class Mismatches:
-    """How an answer differs from the reference."""
+    """The differences between an answer and the reference."""
 
     count: int
     total: int

@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Launches:
-    """How the work was divided, according to the kernel's header and its run."""
+    """The division of the work, according to the kernel's header and its run."""
 
     dispatch: str = ""
     defines: Mapping[str, int | str] = field(default_factory=dict)

@@ -59,7 +59,7 @@ class Variant:
         return all(case.get(axis) in values for axis, values in self.applies.items())
 
     def missing(self, features: frozenset[str]) -> list[str]:
-        """What the variant requires but a device with `features` lacks."""
+        """The variant's requirements that a device with `features` does not meet."""
         return [feature for feature in self.requires if feature not in features]
 
     def is_default_on(self, device: str) -> bool:

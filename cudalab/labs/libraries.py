@@ -66,11 +66,11 @@ class Libraries:
         raise NotImplementedError
 
     def numpy(self, problem: Problem) -> Way:
-        """How NumPy computes it."""
+        """The computation by NumPy."""
         return Way(self.compute(problem))
 
     def cupy(self, problem: Problem) -> Sequence[Way]:
-        """The ways in which CuPy computes it; each one's note is the library that does the work."""
+        """The computations by CuPy; the note of each is the library that does the work."""
         return [Way(self.compute(problem))]
 
     def cub(self, case: Case) -> dict[str, str]:

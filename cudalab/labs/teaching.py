@@ -61,7 +61,7 @@ class Skeleton(NamedTuple):
     """The kernel file that a student starts from."""
 
     variant: str  # whose header and kernels it has
-    given: tuple[str, ...] = ()  # headers whose kernels are not part of the exercise
+    includes: tuple[str, ...] = ()  # headers whose kernels are not part of the exercise
 
 
 class Exercise(NamedTuple):

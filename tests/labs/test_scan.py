@@ -164,11 +164,11 @@ def test_an_error_beyond_the_bound_is_measured():
 
 def test_the_other_kind_of_scan_is_recognized():
     items = np.array([3, 1, 7], np.int32)
-    assert "this is the inclusive scan: the exclusive one is asked for" in verdict(
+    assert "this is the inclusive scan: the exclusive one was expected" in verdict(
         scanned(items, kind="inclusive"), items
     )
     floats = drawn("float32", 5000)
-    assert "this is the exclusive scan: the inclusive one is asked for" in verdict(
+    assert "this is the exclusive scan: the inclusive one was expected" in verdict(
         scanned(floats), floats, kind="inclusive"
     )
 

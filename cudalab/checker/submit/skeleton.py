@@ -38,7 +38,7 @@ class Signature:
 def skeleton(lab: Lab, title: str) -> str:
     """The text of a file called `title`."""
     base = lab.teaching.skeleton or Skeleton(registry.variants(lab)[0].name)
-    includes = base.given
+    includes = base.includes
     variant = registry.find(lab, base.variant)
     plan = inspect.getdoc(lab.plan(variant.dispatch)) or ""
     included = {name for path in includes for name in _kernels_of(path)}

@@ -120,7 +120,7 @@ class Scan(Lab):
         head = items[:HEAD_ITEMS]
         _, expected, tolerance = next(expected_pieces(head, case | {"kind": other}))
         if len(head) > 1 and agree(got[:HEAD_ITEMS], expected, tolerance).all():
-            findings.append(f"this is the {other} scan: the {case['kind']} one is asked for")
+            findings.append(f"this is the {other} scan: the {case['kind']} one was expected")
         return Mismatches(count, len(items), first, findings)
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:

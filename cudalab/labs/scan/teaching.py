@@ -109,7 +109,7 @@ def _mistakes(e: Evidence) -> Iterator[Finding]:
         yield Finding(
             f"{other} instead of {e.case['kind']}",
             f"this is the {other} scan",
-            f"the {e.case['kind']} one is asked for: "
+            f"the {e.case['kind']} one is expected: "
             + ("element 0 is 0, each place has the sum of all before it" if other == "inclusive"
                else "each place has the sum up to and with its own item"),
             "cudalab explain scan",
