@@ -9,14 +9,14 @@
 // THREADS_PER_BLOCK = 256
 // ITEMS_PER_THREAD  = 64    # at least; more where MAX_BLOCKS bounds the grid
 // MAX_BLOCKS        = 660   # five on each of 132 multiprocessors: 48 registers per thread
-// LOADS             = 4     # 16-byte loads under way together
+// LOADS             = 4     # 16-byte loads in flight together
 // ///
 //
 // A block has a table for each lane, interleaved: the counter of class b for lane l is word
-// b * 32 + l, in bank l. Lanes of one warp never meet in a counter and never in a bank, whatever
-// the data are; only the block's warps share counters, hence atomics, whose result is not used. The
-// grid is just large enough to fill the device and strides over the data, so that the cost of
-// clearing and summing the tables is spread over many elements.
+// b * 32 + l, in bank l. Lanes of one warp never meet in a counter and never in a bank, for any
+// data; only the block's warps share counters, hence atomics, whose result is not used. The grid is
+// just large enough to fill the device and strides over the data, so that the cost of clearing and
+// summing the tables is spread over many elements.
 //
 // Limits: 32 copies of 383 counters fill 48 KB. With more classes lanes share a copy, down to one
 // for all at 12 286 classes, and conflicts depend on the data again.

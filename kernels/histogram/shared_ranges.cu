@@ -12,7 +12,7 @@
 // ITEMS_PER_THREAD  = 64
 // MAX_BLOCKS        = 88     # per range: with six ranges, four on each of 132 multiprocessors
 // RANGE_BINS        = 12288  # counters in 48 KB
-// LOADS             = 4      # 16-byte loads under way together
+// LOADS             = 4      # 16-byte loads in flight together
 // ///
 //
 // A table that does not fit into shared memory is cut into ranges of RANGE_BINS classes; row y of
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* d
     const uint4* vectors = reinterpret_cast<const uint4*>(data);
     const unsigned num_vectors = n / ITEMS_PER_VECTOR;
     for (unsigned batch = blockIdx.x * BATCH; batch < num_vectors; batch += gridDim.x * BATCH) {
-        // All loads first, so that they are under way together.
+        // All loads first, so that all are in flight together.
         uint4 loaded[LOADS];
 #pragma unroll
         for (unsigned k = 0; k < LOADS; ++k) {

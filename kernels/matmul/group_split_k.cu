@@ -58,7 +58,7 @@ static_assert(TM % 4 == 0 && REST % 2 == 0, "16 bytes a read, or 8");
 static_assert(BK % 8 == 0 && STEPS % 2 == 0, "8 steps a pass; two buffers in turns");
 static_assert(COPY_STEP < STEPS - 1, "the last step waits for copies that have begun");
 
-// By how many words the rows of a group are shifted, W words a copy.
+// By how many words the rows of a group are shifted, W words per copy.
 template <unsigned W>
 __device__ inline unsigned shift_of(unsigned group, unsigned n) {
     return group * n % W;
@@ -311,7 +311,7 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
         }
     }
     wait_for_copies<0>();
-    __syncthreads();  // nobody reads the ring any more
+    __syncthreads();  // no thread reads the ring any more
 
     // Each group's sums. Rows of 4 words more: a quarter of a warp, two rows 4 apart and four fours
     // of columns, writes to 32 banks.

@@ -279,7 +279,7 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
     const unsigned log_k = 32 - __clz((int)(k - 1));
     for (unsigned i = t; i < k_blocks; i += THREADS_PER_BLOCK)
         doubtful |= out_of_range(a_ranges[a_first + i], b_ranges[b_first + i], log_k);
-    // Also for the barriers: nobody may use them earlier. All blocks of a cluster decide alike.
+    // Also for the barriers, which may not be used earlier. All blocks of a cluster decide alike.
     if (__syncthreads_or(doubtful)) {
         for (unsigned col = rank * 64; col < BN; col += BLOCKS_A_TILE * 64)
             multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_row * BM,
@@ -349,7 +349,7 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
     constexpr unsigned LD = BM + 4;
     static_assert(BN * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
     float* turned = reinterpret_cast<float*>(ring);
-    wait_for_consumers();  // nobody's products still read a stage
+    wait_for_consumers();  // no product still reads a stage
 #pragma unroll
     for (unsigned h = 0; h < 2; ++h)
 #pragma unroll
@@ -371,7 +371,7 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
     constexpr unsigned LD = BN + 8, ROWS = BM / BLOCKS_A_TILE;
     static_assert(BM * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
     float* sums = reinterpret_cast<float*>(ring);
-    wait_for_consumers();  // nobody's products still read a stage
+    wait_for_consumers();  // no product still reads a stage
 #pragma unroll
     for (unsigned h = 0; h < 2; ++h)
 #pragma unroll

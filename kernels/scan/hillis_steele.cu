@@ -37,7 +37,7 @@ __device__ inline void scan_block(const T* in, T* out, T* block_sums, unsigned n
 
     sums[place] = i < n ? in[i] : Op::identity();
     for (unsigned distance = 1; distance < ITEMS_PER_BLOCK; distance *= 2) {
-        __syncthreads();  // `sums` is complete, and nobody reads `next` any more
+        __syncthreads();  // `sums` is complete, and no thread reads `next` any more
         next[place] = place >= distance ? Op()(sums[place - distance], sums[place]) : sums[place];
         T* const done = next;
         next = sums;

@@ -20,7 +20,7 @@ __device__ inline T scale_for(T size) {
 // magnitude then 1 to 2; relative[i] is 1 over that magnitude, so that |work_ij| * relative[i] is a
 // pivot's size in a row scaled to exactly 1. Columns and rows from n on are those of the identity
 // up to `padded` and zero beyond. `row_of` starts as the identity, `greatest_of` (the columns') as
-// zero. A row of zeros, NaNs or infinities stays as it is.
+// zero. A row of zeros, NaNs or infinities stays unchanged.
 extern "C" __global__ void load_scaled_rows(const T* a, T* work, T* scales, T* relative,
                                             unsigned* row_of, SizeBits* greatest_of, unsigned n,
                                             unsigned padded, unsigned ld) {
