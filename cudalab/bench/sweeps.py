@@ -87,7 +87,7 @@ class _Plane:
         self.axis = axis
         self.lines = list(dict.fromkeys(map(line_of, rows)))
         timed_last = sorted(rows, key=lambda row: bool(row.statistics))
-        # If two rows share a cell, one with times is result.
+        # If two rows share a cell, one with times is shown.
         self.rows = {(line_of(row), row.defines[axis.name]): row for row in timed_last}
 
     def medians_by_line(self) -> list[dict[tuple[int, int], float]]:

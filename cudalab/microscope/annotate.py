@@ -24,30 +24,30 @@ if TYPE_CHECKING:
     from cudalab.microscope.profile import KernelProfile, Line, VariantProfile
 
 BAR = 8  # columns of the bar beside a line
-CODE = 44  # columns of the source that the margin leaves, or it gets narrower
+CODE = 44  # columns for the source; if the margin leaves fewer, it is made narrower
 NEEDED, WASTED = "█", "░"
 STEPS_SHOWN = 16
-DEEP = 25  # columns of indentation that no block has
-OFTEN = 0.05  # of the warps at a branch: what splits fewer is nothing to look at
+DEEP = 25  # columns; no block is indented as deep
+OFTEN = 0.05  # of the warps at a branch; a branch that splits fewer is ignored
 
 
-# Numbers in words --------------------------------------------------------------------------------
+# Numbers as text ----------------------------------------------------------------------------------
 
 
 def number(value: float | None) -> str:
-    """One digit after the point, none for a whole number."""
+    """A number with one decimal, or none for a whole number."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value - round(value)) < 0.05 else f"{value:,.1f}"
 
 
 def share(part: float | None) -> str:
-    """Percent; a digit after the point below ten, unless there is nothing."""
+    """Percent, with one decimal below ten; 0 for nothing."""
     return "0" if part == 0 else percent(part)
 
 
 def traced(kernel: KernelProfile) -> str:
-    """How many of the blocks were looked at."""
+    """A text about how many blocks were traced."""
     trace = kernel.trace
     if kernel.whole:
         return f"all {trace.blocks:,} blocks traced" if trace.blocks > 1 else "its block traced"
@@ -70,7 +70,7 @@ def _dim(dim: tuple[int, int, int]) -> str:
 
 
 def summary_grid(document: Document) -> Grid:
-    """A line a kernel."""
+    """A line for each kernel."""
     rows = [
         [
             one.variant,
@@ -107,7 +107,7 @@ def summary_grid(document: Document) -> Grid:
 
 
 def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
-    """A line for each access to memory of a kernel."""
+    """A line for each memory access of a kernel."""
     rows = []
     accesses = sorted(
         kernel.trace.accesses,
@@ -154,7 +154,7 @@ def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
 
 
 def besides_memory(kernel: KernelProfile) -> str:
-    """Branches, barriers, warp operations and arithmetic, as far as they are seen."""
+    """A text about branches, barriers, warp operations and arithmetic, as far as traced."""
     sums, trace = kernel.totals(), kernel.trace
     blocks, warps = max(trace.blocks_traced, 1), max(trace.warps_traced, 1)
     parts = [f"branches: {number(sums.branches / warps)} a warp"]
@@ -174,7 +174,7 @@ def _meeting(access: Access) -> str:
 
 
 def _without_empty(grid: Grid) -> Grid:
-    """Leave out columns that say nothing in any row."""
+    """Leave out columns that are empty in all rows."""
     used = [i for i in range(len(grid.columns)) if any(row[i] for row in grid.rows)]
     used = used or list(range(len(grid.columns)))
     rows = [[row[i] for i in used] for row in grid.rows]
@@ -188,12 +188,12 @@ def listings(variant: VariantProfile, kernel: KernelProfile, width: int = 100) -
     """The kernel's source, file by file: the variant's own first. `width` is the screen's."""
     lines = kernel.lines()
     whole = sum(line.passes for line in lines.values())
-    most = max((line.passes for line in lines.values()), default=0.0)
+    highest = max((line.passes for line in lines.values()), default=0.0)
     columns = columns_of(lines.values())
-    if len(_head(columns, bar=True)) + CODE > width:  # how much is wasted, the bar tells as well
+    if len(_head(columns, bar=True)) + CODE > width:  # the bar shows the waste as well
         columns = [column for column in columns if column.head != "useful"]
     files = sorted({place.file for place in lines}, key=lambda file: (file != variant.label, file))
-    found = []
+    result = []
     for file in files:
         if file not in variant.texts:
             continue
@@ -204,11 +204,11 @@ def listings(variant: VariantProfile, kernel: KernelProfile, width: int = 100) -
             if before and number_ > before + 1:
                 listing.rows.append(Row(remark="   ⋮"))
             line = here.get(number_)
-            listing.rows.append(Row(_margin(number_, line, columns, whole, most), number_))
+            listing.rows.append(Row(_margin(number_, line, columns, whole, highest), number_))
             if line:
                 listing.rows.extend(Row(remark=f"     └ {text}") for text in remarks(line))
-        found.append(listing)
-    return found
+        result.append(listing)
+    return result
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class MarginColumn:
 
     head: str
     width: int
-    tell: Callable[[Line], str]
+    text: Callable[[Line], str]
     bad: Callable[[Line], bool]
 
 
@@ -226,18 +226,18 @@ def _of(line: Line, space: str) -> list[Access]:
 
 
 def _sectors(line: Line) -> str:
-    found = _of(line, "global")
-    if not found:
+    accesses = _of(line, "global")
+    if not accesses:
         return ""
-    requests = sum(access.requests for access in found)
-    actual = sum(access.sectors for access in found) / requests
-    return f"{number(actual)} ({number(sum(a.ideal_sectors for a in found) / requests)})"
+    requests = sum(access.requests for access in accesses)
+    actual = sum(access.sectors for access in accesses) / requests
+    return f"{number(actual)} ({number(sum(a.ideal_sectors for a in accesses) / requests)})"
 
 
 def _useful(line: Line) -> str:
-    found = _of(line, "global")
-    actual = sum(passes(access) for access in found)
-    return f"{percent(sum(map(ideal_passes, found)) / actual)}%" if actual else ""
+    accesses = _of(line, "global")
+    actual = sum(passes(access) for access in accesses)
+    return f"{percent(sum(map(ideal_passes, accesses)) / actual)}%" if actual else ""
 
 
 def _conflict(line: Line) -> str:
@@ -246,8 +246,8 @@ def _conflict(line: Line) -> str:
 
 
 def _same_word(line: Line) -> str:
-    most = max((a.same_address_max for a in line.accesses if a.kind == "atomic"), default=0)
-    return str(most) if most else ""
+    highest = max((a.same_address_max for a in line.accesses if a.kind == "atomic"), default=0)
+    return str(highest) if highest else ""
 
 
 def _split(line: Line) -> float | None:
@@ -261,8 +261,8 @@ def _divergent(line: Line) -> str:
 
 
 def _wastes(line: Line) -> bool:
-    found = _of(line, "global")
-    return sum(map(passes, found)) > 1.5 * sum(map(ideal_passes, found))
+    accesses = _of(line, "global")
+    return sum(map(passes, accesses)) > 1.5 * sum(map(ideal_passes, accesses))
 
 
 COLUMNS = (
@@ -275,9 +275,9 @@ COLUMNS = (
 
 
 def columns_of(lines: Iterable[Line]) -> list[MarginColumn]:
-    """Those that say something at one of the lines at least."""
+    """The columns that are not empty in all lines."""
     lines = list(lines)
-    return [column for column in COLUMNS if any(column.tell(line) for line in lines)]
+    return [column for column in COLUMNS if any(column.text(line) for line in lines)]
 
 
 def _head(columns: Sequence[MarginColumn], *, bar: bool) -> str:
@@ -286,26 +286,26 @@ def _head(columns: Sequence[MarginColumn], *, bar: bool) -> str:
 
 
 def _margin(
-    number_: int, line: Line | None, columns: Sequence[MarginColumn], whole: float, most: float
+    number_: int, line: Line | None, columns: Sequence[MarginColumn], whole: float, highest: float
 ) -> tuple[Cell, ...]:
     cells = [Cell(f"{number_:4}", QUIET)]
     if whole:
         cells.append(Cell(" "))
-        cells += _bar(line, most)
+        cells += _bar(line, highest)
         share = f"{percent(line.passes / whole)}%" if line and line.passes else ""
         cells.append(Cell(share.rjust(5)))
     for column in columns:
-        text = column.tell(line) if line else ""
+        text = column.text(line) if line else ""
         style = (BAD if column.bad(line) else GOOD) if line and text else ""
         cells.append(Cell(" " + text.rjust(column.width), style))
     return tuple(cells)
 
 
-def _bar(line: Line | None, most: float) -> list[Cell]:
-    """The part that is needed, then what is wasted; the costliest line has a full bar."""
+def _bar(line: Line | None, highest: float) -> list[Cell]:
+    """A bar of the needed part, then the waste; the most expensive line has a full bar."""
     if line is None or not line.passes:
         return [Cell(" " * BAR)]
-    full = max(round(BAR * line.passes / most), 1)
+    full = max(round(BAR * line.passes / highest), 1)
     needed = min(max(round(full * line.ideal_passes / line.passes), 1), full)
     return [
         Cell(NEEDED * needed, GOOD),
@@ -315,24 +315,24 @@ def _bar(line: Line | None, most: float) -> list[Cell]:
 
 
 def remarks(line: Line) -> Iterator[str]:
-    """What changes from step to step of a loop, where it does."""
-    said: dict[str, list[str]] = {}
+    """Remarks about costs that change from step to step of a loop, and about splits."""
+    kinds_by_text: dict[str, list[str]] = {}
     for access in line.accesses:
         shared = access.space == "shared"
         costs = [number(step.conflict_degree if shared else step.sectors) for step in access.steps]
         if len(set(costs)) > 1:
             what = "conflict degree" if shared else "sectors a request"
-            kinds = said.setdefault(f"{what} by step: {shortened(costs)}", [])
+            kinds = kinds_by_text.setdefault(f"{what} by step: {shortened(costs)}", [])
             if access.kind not in kinds:
                 kinds.append(access.kind)
-    for text, kinds in said.items():
+    for text, kinds in kinds_by_text.items():
         yield f"{', '.join(kinds)}: {text}"
     if (_split(line) or 0) > OFTEN:
         yield sides(line)
 
 
 def sides(line: Line) -> str:
-    """How many lanes took which side of a line's branches, where a warp split."""
+    """How many lanes took each side of a line's branches when a warp split."""
     divergent = sum(branch.divergent for branch in line.branches)
     if not divergent:
         return ""
@@ -342,7 +342,7 @@ def sides(line: Line) -> str:
 
 
 def shortened(values: Sequence[str]) -> str:
-    """Equal neighbours of a long series are counted, and its end is cut."""
+    """A long series with equal neighbours counted and its end cut off."""
     if len(values) <= STEPS_SHOWN:
         return " ".join(values)
     runs = [(value, len(list(same))) for value, same in groupby(values)]
@@ -350,17 +350,17 @@ def shortened(values: Sequence[str]) -> str:
     return " ".join(shown[:STEPS_SHOWN]) + (" ..." if len(shown) > STEPS_SHOWN else "")
 
 
-def _shown(text: str, wanted: set[int]) -> Iterable[int]:
-    """The lines of the functions that hold one of the wanted lines; those lines in any case."""
-    kept = set(wanted)
+def _shown(text: str, marked: set[int]) -> Iterable[int]:
+    """The marked lines, and all lines of the functions that contain them."""
+    shown = set(marked)
     for first, last in functions(text):
-        if any(first <= line <= last for line in wanted):
-            kept.update(range(first, last + 1))
-    return sorted(line for line in kept if 1 <= line <= len(text.splitlines()))
+        if any(first <= line <= last for line in marked):
+            shown.update(range(first, last + 1))
+    return sorted(line for line in shown if 1 <= line <= len(text.splitlines()))
 
 
 def shallow(text: str) -> str:
-    """The text with lines that begin far to the right, below a long head, moved to the left."""
+    """The text with very deeply indented lines, below a long head, moved to the left."""
     return "\n".join(
         " " * 8 + line.lstrip() if line.startswith(" " * DEEP) else line
         for line in text.splitlines()
@@ -368,11 +368,11 @@ def shallow(text: str) -> str:
 
 
 def functions(text: str) -> Iterator[tuple[int, int]]:
-    """First and last line of everything in braces at the outermost level, with its head."""
+    """The first and last line of each outermost pair of braces, with its head."""
     depth, first = 0, 0
     for number_, line in enumerate(source.blank_comments(text).splitlines(), 1):
-        said = line.strip()
-        if depth == 0 and (not said or said.startswith("#") or said.endswith(";")):
+        code = line.strip()
+        if depth == 0 and (not code or code.startswith("#") or code.endswith(";")):
             first = 0
             continue
         first = first or number_

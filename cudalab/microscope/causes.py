@@ -1,4 +1,4 @@
-"""Why a GPU counts other accesses and branches than its source has: what the compiler made of it.
+"""Why a GPU counts other accesses and branches than the source has: the compiler's changes.
 
 `ours` are the counts of the CPU device's instrument, which runs the source as it stands, `theirs`
 those of the instructions that the GPU has executed.
@@ -25,14 +25,14 @@ CAUSES = {
         "predicated, others are not."
     ),
 }
-CLOSE = 0.02  # deviations up to this need no cause
-SHOWN = 2  # lines of the source that are named as evidence
+CLOSE = 0.02  # deviations up to this part are not explained
+SHOWN = 2  # source lines that are named as evidence
 
 
 def of_accesses(called: str, ours: Mapping[int, int], theirs: Mapping[int, int]) -> tuple[str, str]:
-    """Why accesses cost something else, from the requests of each width in bytes a lane.
+    """Why costs of accesses differ, derived from the requests of each width in bytes per lane.
 
-    Returns a key of CAUSES, or an empty string where it is none of them, and the evidence.
+    Returns a key of CAUSES, or an empty string if none applies, and the evidence.
     """
     evidence = f"{called}: {_by_width(ours)} by the source; {_by_width(theirs)} on the GPU"
     if max(theirs, default=0) > max(ours, default=0):
@@ -41,28 +41,31 @@ def of_accesses(called: str, ours: Mapping[int, int], theirs: Mapping[int, int])
 
 
 def _by_width(requests: Mapping[int, int]) -> str:
-    """Such as "1,024 of 4 bytes and 512 of 16 bytes"."""
-    found = [f"{requests[width]:,} of {width} bytes" for width in sorted(requests)]
-    return " and ".join(found) or "none"
+    """A text such as "1,024 of 4 bytes and 512 of 16 bytes"."""
+    parts = [f"{requests[width]:,} of {width} bytes" for width in sorted(requests)]
+    return " and ".join(parts) or "none"
 
 
 def of_branches(
-    ours: Mapping[Place, int], theirs: Mapping[Place, int], kept: Collection[Place]
+    ours: Mapping[Place, int], theirs: Mapping[Place, int], compiled: Collection[Place]
 ) -> tuple[str, str]:
-    """Why other branches diverge, from how often those of each line do.
+    """Why divergence differs, derived from how often the branches of each line diverge.
 
-    `kept` are the lines whose branch, or a copy of it, the machine code has.
+    `compiled` are the lines that have a branch in the machine code.
     """
-    apart = {at: abs(ours.get(at, 0) - theirs.get(at, 0)) for at in {*ours, *theirs}}
-    lines = sorted((at for at in apart if apart[at]), key=lambda at: (-apart[at], at.file, at.line))
+    differences = {at: abs(ours.get(at, 0) - theirs.get(at, 0)) for at in {*ours, *theirs}}
+    lines = sorted(
+        (at for at in differences if differences[at]),
+        key=lambda at: (-differences[at], at.file, at.line),
+    )
     if not lines:
         return "", ""
-    said = [
+    evidence = [
         f"{at.file.rpartition('/')[2]}:{at.line}: {ours.get(at, 0):,} by the source, "
-        + (f"{theirs.get(at, 0):,} on the GPU" if at in kept else "no branch on the GPU")
+        + (f"{theirs.get(at, 0):,} on the GPU" if at in compiled else "no branch on the GPU")
         for at in lines[:SHOWN]
     ]
     if len(lines) > SHOWN:
-        said.append(f"and {len(lines) - SHOWN} more")
+        evidence.append(f"and {len(lines) - SHOWN} more")
     gone = all(theirs.get(at, 0) == 0 for at in lines)
-    return "predicated" if gone else "partly predicated", "; ".join(said)
+    return "predicated" if gone else "partly predicated", "; ".join(evidence)

@@ -1,4 +1,4 @@
-"""Two devices' counts side by side: the CPU's instrument and a GPU's own counters."""
+"""Compares the counts of the CPU device's instrument with a GPU's own counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cudalab.backends.trace import Access, Kind, Place, Space
     from cudalab.microscope.profile import KernelProfile, Profile
 
-# What both devices count, and what it is called.
+# The quantities that both devices count, with their titles.
 QUANTITIES = {
     "global_load_sectors": "sectors, global loads",
     "global_store_sectors": "sectors, global stores",
@@ -21,7 +21,7 @@ QUANTITIES = {
     "bank_conflicts": "bank conflicts, shared memory",
     "divergent_branches": "divergent branches",
 }
-# The accesses that a quantity is a count of: where, and how.
+# The accesses that a quantity counts: memory space and kinds.
 _ACCESSES: dict[str, tuple[Space, tuple[Kind, ...]]] = {
     "global_load_sectors": ("global", ("load",)),
     "global_store_sectors": ("global", ("store",)),
@@ -31,20 +31,20 @@ _ACCESSES: dict[str, tuple[Space, tuple[Kind, ...]]] = {
 
 
 def scaled(kernel: KernelProfile) -> dict[str, int]:
-    """A kernel's totals for all its blocks, where only some were traced."""
+    """A kernel's totals, scaled to all its blocks if only some were traced."""
     sums = kernel.totals()
     return {name: round(getattr(sums, name) * _factor(kernel)) for name in QUANTITIES}
 
 
 def deviation(here: float, there: float) -> float | None:
-    """How far `here` is from `there`, as a part of it; None where nothing is expected."""
+    """The relative deviation of `here` from `there`; None if that is 0 and `here` is not."""
     if there:
         return here / there - 1
     return 0.0 if here == 0 else None
 
 
 def why(name: str, here: KernelProfile, there: KernelProfile) -> str:
-    """The cause of a quantity's deviation and the evidence for it, or nothing."""
+    """The cause of a quantity's deviation and the evidence for it; empty if unknown."""
     if name == "divergent_branches":
         cause, evidence = causes.of_branches(
             _divergent(here), _divergent(there), {one.place for one in there.trace.branches}
@@ -59,12 +59,12 @@ def why(name: str, here: KernelProfile, there: KernelProfile) -> str:
 
 
 def _factor(kernel: KernelProfile) -> float:
-    """What makes the counts of the blocks that were traced those of all."""
+    """The factor from counts of the traced blocks to counts of all blocks."""
     return kernel.trace.blocks / max(kernel.trace.blocks_traced, 1)
 
 
 def _divergent(kernel: KernelProfile) -> dict[Place, int]:
-    """How often the branches of each line part lanes."""
+    """How often the branches of each line diverge."""
     factor = _factor(kernel)
     return {one.place: round(factor * one.divergent) for one in kernel.trace.branches}
 
@@ -78,11 +78,11 @@ def _cost(kernel: KernelProfile, space: Space, kind: Kind) -> float:
 
 
 def _widths(kernel: KernelProfile, space: Space, kind: Kind) -> dict[int, int]:
-    """Requests by their bytes a lane."""
-    found: Counter[int] = Counter()
+    """The number of requests by bytes per lane."""
+    requests_of: Counter[int] = Counter()
     for one in _accesses(kernel, space, kind):
-        found[one.bytes_per_lane] += one.requests
-    return {width: round(_factor(kernel) * requests) for width, requests in found.items()}
+        requests_of[one.bytes_per_lane] += one.requests
+    return {width: round(_factor(kernel) * requests) for width, requests in requests_of.items()}
 
 
 def grid(cpu: Profile, cuda: Profile) -> Grid:

@@ -1,4 +1,4 @@
-"""The JSON of a profile: flat lists, one entry a kernel, access, branch or barrier.
+"""The JSON of a profile: flat lists with an entry for each kernel, access, branch or barrier.
 
 docs/profile.md describes it. The fields are its keys, in its order.
 """
@@ -45,7 +45,7 @@ class _Whose:
 
 @dataclass(frozen=True, kw_only=True)
 class _Launched(_Whose):
-    """A kernel's launches, all of them together; grid and block are those of the first."""
+    """The launches of a kernel together; grid and block are those of the first launch."""
 
     launches: int
     grid: list[int]
@@ -57,12 +57,12 @@ class _Launched(_Whose):
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRow(Totals, _Launched):
-    """One kernel with its counts over all lines."""
+    """One kernel, with its counts over all lines."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccessCosts:
-    """One access, with the ratios that are read most."""
+    """One access, with its most useful ratios."""
 
     file: str
     line: int
@@ -96,7 +96,7 @@ class AccessRow(AccessCosts, _Whose):
 
 @dataclass(frozen=True, kw_only=True)
 class BranchRow(_Whose):
-    """One branch: how often warps came to it, and how often it split them."""
+    """One branch: how often warps reached it, and how often it split them."""
 
     file: str
     line: int
@@ -137,7 +137,7 @@ class Document:
 
 
 def document(profile: Profile) -> Document:
-    """A profile as it is stored."""
+    """The document of a profile."""
     kernels = [
         (_Whose(variant.name, kernel.name), kernel)
         for variant in profile.variants
@@ -168,12 +168,12 @@ def document(profile: Profile) -> Document:
 
 
 def to_json(first: Document, compared: Document | None = None) -> dict[str, object]:
-    """What is written: one profile, with that of another device below it."""
+    """The JSON of a profile, followed by the profile of another device if there is one."""
     return asdict(first) | ({"compared": asdict(compared)} if compared else {})
 
 
 def from_json(parsed: dict[str, object]) -> Document:
-    """The profile that was written; that of another device is left out."""
+    """Read a profile; another device's profile in the file is ignored."""
     return records.read(Document, {key: parsed[key] for key in parsed if key != "compared"})
 
 

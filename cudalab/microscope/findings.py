@@ -1,4 +1,4 @@
-"""What `sanitize` has found in one variant, as it is stored; docs/profile.md describes the JSON."""
+"""The findings of `sanitize` in one variant; docs/profile.md describes their JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = "cudalab-sanitize/1"
 
 @dataclass(frozen=True, kw_only=True)
 class FindingRow:
-    """A finding and its explanation, flat, with the lines of the source that it names."""
+    """A finding with its explanation and the source lines that it names, as a flat record."""
 
     kind: str
     title: str
@@ -51,7 +51,7 @@ class FindingRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """All that was found in one variant; docs/profile.md describes its JSON."""
+    """All findings in one variant; docs/profile.md describes the JSON."""
 
     schema: str = SCHEMA
     lab: str
@@ -64,10 +64,10 @@ class Findings:
 
 
 def read(path: Path) -> Findings:
-    """A file of findings."""
+    """Read a file of findings."""
     return from_json(path.read_text(encoding="utf-8"))
 
 
 def from_json(text: str | bytes) -> Findings:
-    """Findings from their JSON. ValueError for other text, InputError for other JSON."""
+    """Read findings from JSON. ValueError for other text, InputError for other JSON."""
     return records.read(Findings, json.loads(text))

@@ -1,7 +1,7 @@
 """Nsight Compute: the counters of a real GPU, by source line, in the classes of trace.py.
 
-`ncu` runs `cudalab LAB` once for each variant and writes a report; the `ncu_report` module that
-comes with it says what each instruction of the machine code did, and which source line it is of.
+`ncu` runs `cudalab LAB` once for each variant and writes a report. The `ncu_report` module that
+comes with it reads the counters of each machine instruction and the source line it belongs to.
 docs/profile.md lists the counters.
 """
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case
 
-INSTALLATIONS = Path("/opt/nvidia/nsight-compute")  # one folder a version
+INSTALLATIONS = Path("/opt/nvidia/nsight-compute")  # a folder for each version
 MAX_LAUNCHES = 200  # of a variant: each is run again for every group of counters
-# Of each instruction.
+# Counters of each instruction.
 EXECUTED = "inst_executed"  # by warps
 LANES = "thread_inst_executed_true"  # by lanes whose condition holds
 WAVEFRONTS = "memory_l1_wavefronts_shared"
@@ -56,7 +56,7 @@ BY_INSTRUCTION = (
     DIVERGENT,
     UNIFORM,
 )
-# Of a launch: how many operations each executed instruction is.
+# Counters of a launch, with the number of operations of each executed instruction.
 OPERATIONS = {
     f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": (kind, count)
     for name, kind, count in (
@@ -137,7 +137,7 @@ def load_reader(ncu: Path) -> Any:
 
 
 def _reader_folders(ncu: Path) -> Iterator[Path]:
-    """Where the module may be, the likeliest first.
+    """Folders that may contain the module, the likeliest first.
 
     In a toolkit's bin `ncu` is a script that starts the program from a folder of its version:
     <toolkit>/nsight-compute-2025.3.1 or /opt/nvidia/nsight-compute/2025.3.1.
@@ -161,13 +161,13 @@ def _numbers(folder: Path) -> tuple[int, ...]:
 
 
 def version(ncu: Path) -> tuple[int, ...]:
-    """What `ncu --version` says, as (2025, 3, 1); nothing where it does not start."""
+    """The version that `ncu --version` prints, such as (2025, 3, 1); empty if it does not start."""
     try:
         done = subprocess.run([str(ncu), "--version"], capture_output=True, text=True, check=False)
     except OSError:
         return ()
-    found = re.search(r"^Version (\d+)\.(\d+)\.(\d+)", done.stdout, re.MULTILINE)
-    return tuple(map(int, found.groups())) if found else ()
+    match = re.search(r"^Version (\d+)\.(\d+)\.(\d+)", done.stdout, re.MULTILINE)
+    return tuple(map(int, match.groups())) if match else ()
 
 
 def case_arguments(lab: Lab, case: Case) -> list[str]:
@@ -190,7 +190,7 @@ def case_arguments(lab: Lab, case: Case) -> list[str]:
 
 
 def run(ncu: Path, metrics: Sequence[str], report: Path, command: Sequence[str]) -> None:
-    """Run `command` under ncu, which writes `report`. CudalabError with ncu's own words."""
+    """Run `command` under ncu, which writes `report`. CudalabError with ncu's own message."""
     words = [
         *(str(ncu), "--force-overwrite", "--export", str(report), "--target-processes", "all"),
         *("--clock-control", "none", "--cache-control", "none"),
@@ -198,11 +198,11 @@ def run(ncu: Path, metrics: Sequence[str], report: Path, command: Sequence[str])
     ]
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode or not report.exists():
-        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+        output = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
         hint = None
-        if "ERR_NVGPUCTRPERM" in said:
+        if "ERR_NVGPUCTRPERM" in output:
             hint = "the driver lets only administrators read counters: run it as root"
-        raise CudalabError(f"ncu failed:\n{said}", hint)
+        raise CudalabError(f"ncu failed:\n{output}", hint)
 
 
 # Reading a report --------------------------------------------------------------------------------
@@ -224,14 +224,14 @@ def traces(report: Any, labels: Iterable[str]) -> list[LaunchTrace]:
 
 
 def actions(report: Any) -> Iterator[Any]:
-    """The launches of a report as its reader has them, in their order."""
+    """The launches of a report, in order, as objects of `ncu_report`."""
     for number in range(report.num_ranges()):
         one = report.range_by_idx(number)
         yield from (one.action_by_idx(i) for i in range(one.num_actions()))
 
 
 def device_name(report: Any) -> str:
-    """The GPU of the first launch; nothing where there is none."""
+    """The GPU of the first launch; empty without launches."""
     first = next(actions(report), None)
     metric = None if first is None else first.metric_by_name(DEVICE_NAME)
     return "" if metric is None else str(metric.as_string())
@@ -281,7 +281,7 @@ def _value(action: Any, name: str) -> float:
 
 def instructions(action: Any, labels: Sequence[str]) -> list[Instruction]:
     """All instructions with a counter, in the order of their addresses."""
-    found: dict[int, Instruction] = {}
+    by_address: dict[int, Instruction] = {}
     for name in BY_INSTRUCTION:
         metric = action.metric_by_name(name)
         if metric is None or not metric.num_instances():
@@ -289,20 +289,20 @@ def instructions(action: Any, labels: Sequence[str]) -> list[Instruction]:
         addresses = metric.correlation_ids()
         for i in range(metric.num_instances()):
             pc = int(addresses.as_uint64(i))
-            if pc not in found:
+            if pc not in by_address:
                 info = action.source_info(pc)
                 place = (
                     Place(_label(info.file_name(), labels), int(info.line()))
                     if info
                     else Place("", 0)
                 )
-                found[pc] = Instruction(str(action.sass_by_pc(pc)), place)
-            found[pc].counts[name] += int(metric.as_uint64(i))
-    return [found[pc] for pc in sorted(found)]
+                by_address[pc] = Instruction(str(action.sass_by_pc(pc)), place)
+            by_address[pc].counts[name] += int(metric.as_uint64(i))
+    return [by_address[pc] for pc in sorted(by_address)]
 
 
 def _label(path: str, labels: Sequence[str]) -> str:
-    """How messages name the file that the debug information names."""
+    """The label in messages of a file that the debug information names."""
     return next((label for label in labels if path.endswith(label)), path)
 
 
@@ -313,19 +313,19 @@ def opcode(sass: str) -> tuple[str, str]:
 
 
 def memory_access(sass: str) -> tuple[Space, Kind, int] | None:
-    """Which memory an instruction accesses, how, and the bytes of a lane; None: it does not."""
+    """The memory that an instruction accesses, how, and the bytes per lane; None if it does not."""
     name, modifiers = opcode(sass)
     width = next((_WIDTHS[part] for part in modifiers.split(".") if part in _WIDTHS), 4)
     return next(((space, kind, width) for known, space, kind in _MEMORY if name == known), None)
 
 
 def is_branch(sass: str) -> bool:
-    """Whether the lanes of a warp may go on differently behind an instruction."""
+    """Whether the lanes of a warp may diverge at an instruction."""
     return opcode(sass)[0] in _BRANCHES
 
 
 def _accesses(one: Instruction) -> Iterator[Access]:
-    """What an instruction does; an asynchronous copy is a load and a store to shared memory."""
+    """The accesses of an instruction; an asynchronous copy is a load and a shared store."""
     accessed = memory_access(one.sass)
     if accessed is None or not one.counts[EXECUTED]:
         return
@@ -355,7 +355,7 @@ def _access(one: Instruction, space: Space, kind: Kind, width: int) -> Access:
 
 
 def _together(accesses: Iterable[Access]) -> tuple[Access, ...]:
-    """One access for each line, memory, kind and width: copies of a loop's body are one."""
+    """One access for each line, memory, kind and width, which merges copies of a loop body."""
     same: dict[tuple[Any, ...], list[Access]] = defaultdict(list)
     for one in accesses:
         same[one.place, one.space, one.kind, one.bytes_per_lane].append(one)
@@ -386,11 +386,11 @@ def on_cuda(
     folder: Path,
     own_file: Path | None = None,
 ) -> profile.Profile:
-    """Run each variant under ncu; its report, and what is made of it, go to `folder`."""
+    """Run each variant under ncu, with reports and outputs in `folder`, and profile it."""
     ncu = find_ncu()
     reader = load_reader(ncu)
     shown = {axis: case[axis] for axis in lab.axes}
-    found = profile.Profile(
+    result = profile.Profile(
         device="cuda",
         device_name="a GPU",
         banks=32,
@@ -412,16 +412,16 @@ def on_cuda(
             order=variant.order,
             texts=profile.texts_of(source.load(variant.path, variant.label)),
         )
-        report = folder / f"{len(found.variants)}.ncu-rep"
+        report = folder / f"{len(result.variants)}.ncu-rep"
         try:
             run(ncu, [*BY_INSTRUCTION, *SHAPE, *OPERATIONS], report, command)
             loaded = reader.load_report(str(report))
-            found.device_name = device_name(loaded) or found.device_name
+            result.device_name = device_name(loaded) or result.device_name
             launches = traces(loaded, one.texts)
             one.kernels = profile.merged(launches)
             if len(launches) == MAX_LAUNCHES:
-                found.notes.append(f"{variant.name}: only its first {MAX_LAUNCHES} launches")
+                result.notes.append(f"{variant.name}: only its first {MAX_LAUNCHES} launches")
         except CudalabError as error:
             one.failed, one.exit_code = error.message, int(ExitCode.ERROR)
-        found.variants.append(one)
-    return found
+        result.variants.append(one)
+    return result

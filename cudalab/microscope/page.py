@@ -1,4 +1,4 @@
-"""A profile as one page for a browser that needs nothing else: `cudalab profile --html FILE`."""
+"""A profile as one self-contained HTML page: `cudalab profile --html FILE`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cudalab.output.grid import Grid
 
 STEPS_DRAWN = 64
-HOT = 0.1  # share of a kernel's passes from which on a line with waste is marked
+HOT = 0.1  # a wasteful line with at least this share of a kernel's passes is marked
 
 _WORDS = (
     "alignas|auto|bool|break|case|char|class|const|constexpr|continue|default|do|double|else|enum|"
@@ -41,7 +41,7 @@ _TOKEN = re.compile(
 
 
 def page(profiles: Sequence[Profile]) -> str:
-    """The page of one device, or of several one after the other."""
+    """The page of one device, or of several devices one after the other."""
     first = profiles[0]
     body = []
     if len(profiles) > 1:
@@ -67,7 +67,7 @@ def _text(text: object) -> str:
 
 
 def _summary(profile: Profile, prefix: str) -> str:
-    """The table of all kernels; a variant's name leads to its section."""
+    """The table of all kernels; a variant's name links to its section."""
     grid = annotate.summary_grid(document(profile))
     links = {variant.name: f"#{prefix}{variant.name}" for variant in profile.variants}
     rows = []
@@ -113,11 +113,11 @@ def _cell(grid: Grid, column: int, text: str) -> str:
 def _variant(variant: VariantProfile, prefix: str) -> str:
     conflict = variant.worst_conflict
     yes = " yes" if conflict and conflict[1].conflict_degree_max > 1 else ""
-    said = variant.verdict
+    verdict = variant.verdict
     parts = [
         f'<section><h2 id="{_text(prefix + variant.name)}">{_text(variant.name)}</h2>',
         f'<p class="soft">{_text(variant.summary)}.</p>',
-        f'<p class="answer{yes}">{_text(said[:1].upper() + said[1:])}.</p>',
+        f'<p class="answer{yes}">{_text(verdict[:1].upper() + verdict[1:])}.</p>',
         *(_kernel(variant, kernel) for kernel in variant.kernels),
         "</section>",
     ]
@@ -141,7 +141,7 @@ def _kernel(variant: VariantProfile, kernel: KernelProfile) -> str:
 
 
 def _tiles(kernel: KernelProfile) -> str:
-    """What the kernel is like, in a few figures."""
+    """The main figures of a kernel."""
     sums = kernel.totals()
     tiles = []
     if sums.global_efficiency is not None:
@@ -173,10 +173,10 @@ def _tiles(kernel: KernelProfile) -> str:
 
 
 def _source(variant: VariantProfile, kernel: KernelProfile) -> Iterable[str]:
-    """The files that the kernel runs through, with bars and numbers beside the lines."""
+    """The kernel's source files, with bars and numbers beside the lines."""
     lines = kernel.lines()
     whole = sum(line.passes for line in lines.values())
-    most = max((line.passes for line in lines.values()), default=0.0)
+    peak = max((line.passes for line in lines.values()), default=0.0)
     columns = annotate.columns_of(lines.values())
     heads = ["line", *(["passes", ""] if whole else []), *(c.head for c in columns)]
     head = "".join(f"<th{_right(h != 'passes')}>{_text(h)}</th>" for h in heads)
@@ -192,7 +192,7 @@ def _source(variant: VariantProfile, kernel: KernelProfile) -> Iterable[str]:
                 rows.append(f'<tr class="gap"><td colspan="{len(heads) + 1}">⋮</td></tr>')
             last = row.line
             line = by_place.get((listing.label, row.line))
-            rows.append(_row(row.line, line, text[row.line - 1], columns, whole, most))
+            rows.append(_row(row.line, line, text[row.line - 1], columns, whole, peak))
             rows += [
                 f'<tr><td colspan="{len(heads)}"></td><td class="src">{_steps(access)}</td></tr>'
                 for access in _changing(line)
@@ -209,14 +209,14 @@ def _row(
     code: str,
     columns: Sequence[annotate.MarginColumn],
     whole: float,
-    most: float,
+    peak: float,
 ) -> str:
     cells = [f'<td class="no">{number}</td>']
     attributes = ""
     if whole:
         cells += ["<td>", "</td>", '<td class="r">', "</td>"]
         if line and line.passes:
-            width = 100 * line.passes / most
+            width = 100 * line.passes / peak
             needed = width * min(line.ideal_passes / line.passes, 1.0)
             waste = f'<b style="width:{width - needed:.1f}%"></b>' if width - needed > 0.5 else ""
             cells[1] += f'<div class="bar"><i style="width:{needed:.1f}%"></i>{waste}</div>'
@@ -225,32 +225,32 @@ def _row(
             if waste and line.passes > HOT * whole:
                 attributes += ' class="hot"'
     for column in columns:
-        text = column.tell(line) if line else ""
+        text = column.text(line) if line else ""
         look = ("bad" if column.bad(line) else "good") if line and text else ""
-        said = annotate.sides(line) if line and column.head == "split" else ""
-        title = f' title="{_text(said)}"' if said else ""
+        sides = annotate.sides(line) if line and column.head == "split" else ""
+        title = f' title="{_text(sides)}"' if sides else ""
         cells.append(f'<td class="r {look}"{title}>{_text(text)}</td>')
     cells.append(f'<td class="src">{code}</td>')
     return f"<tr{attributes}>{''.join(cells)}</tr>"
 
 
 def _changing(line: Line | None) -> list[Access]:
-    """Accesses to shared memory whose conflicts change from step to step, one for each series."""
-    found: dict[tuple[float, ...], Access] = {}
+    """Accesses to shared memory whose conflicts change from step to step, without repeats."""
+    result: dict[tuple[float, ...], Access] = {}
     for access in line.accesses if line else []:
         degrees = tuple(step.conflict_degree for step in access.steps)
         if access.space == "shared" and len(set(degrees)) > 1:
-            found.setdefault(degrees, access)
-    return list(found.values())
+            result.setdefault(degrees, access)
+    return list(result.values())
 
 
 def _steps(access: Access) -> str:
     """A small chart of the conflict degree at each step of a loop."""
     degrees = [step.conflict_degree for step in access.steps]
-    most = max(degrees)
+    peak = max(degrees)
     bars = "".join(
         f"<span>{_text(annotate.number(degree))}"
-        f'<i{" class=one" if degree <= 1 else ""} style="height:{1.7 * degree / most:.2f}rem"></i>'
+        f'<i{" class=one" if degree <= 1 else ""} style="height:{1.7 * degree / peak:.2f}rem"></i>'
         "</span>"
         for degree in degrees[:STEPS_DRAWN]
     )
@@ -258,7 +258,7 @@ def _steps(access: Access) -> str:
 
 
 def _highlighted(text: str) -> list[str]:
-    """Lines of CUDA C++ as HTML; a comment may go over several lines."""
+    """Lines of CUDA C++ as HTML; a comment may span several lines."""
     lines, inside = [], False
     for line in text.splitlines():
         if inside:
@@ -276,9 +276,9 @@ def _highlighted(text: str) -> list[str]:
 
 
 def _tokens(line: str) -> str:
-    found, end = [], 0
+    result, end = [], 0
     for match in _TOKEN.finditer(line):
-        found.append(_text(line[end : match.start()]))
-        found.append(f'<span class="{match.lastgroup}">{_text(match[0])}</span>')
+        result.append(_text(line[end : match.start()]))
+        result.append(f'<span class="{match.lastgroup}">{_text(match[0])}</span>')
         end = match.end()
-    return "".join([*found, _text(line[end:])])
+    return "".join([*result, _text(line[end:])])

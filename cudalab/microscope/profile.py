@@ -1,4 +1,4 @@
-"""What the accesses of a kernel cost, by source line: put together and named.
+"""The costs of a kernel's accesses by source line.
 
 The launches that an instrument has traced (backends/trace.py) become a `Profile`. annotate.py lays
 it out for a terminal, page.py for a browser, document.py as JSON.
@@ -29,43 +29,43 @@ if TYPE_CHECKING:
     from cudalab.system.records import Scalar
 
 SECTOR_BYTES = 32
-SECTORS_PER_PASS = 4  # 128 bytes: what shared memory, and the cache beside it, move at once
+SECTORS_PER_PASS = 4  # 128 bytes, which shared memory and the L1 cache move at once
 BANKS = {32: "32 banks, a warp at a time", 16: "16 banks, half a warp at a time (the lecture's)"}
 _FILE_BEGINS = re.compile(r'^#line 1 "(?P<label>(?:\\.|[^"\\])*)"$', re.MULTILINE)
 
 
 @dataclass
 class Line:
-    """What happens at one line of the source, in one kernel."""
+    """The accesses, branches and barriers at one source line of one kernel."""
 
     place: Place
     _: KW_ONLY
     accesses: list[Access] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
-    barriers: int = 0  # by blocks
-    warp_operations: int = 0  # by warps
+    barriers: int = 0  # executed by blocks
+    warp_operations: int = 0  # executed by warps
 
     @property
     def passes(self) -> float:
-        """Turns of 128 bytes that its accesses take: wavefronts, or 4 sectors of global memory."""
+        """Passes of 128 bytes for its accesses: wavefronts, or 4 sectors of global memory."""
         return sum(passes(access) for access in self.accesses)
 
     @property
     def ideal_passes(self) -> float:
-        """What the same bytes need at least."""
+        """The minimum number of passes for the same bytes."""
         return sum(ideal_passes(access) for access in self.accesses)
 
 
 @dataclass(frozen=True)
 class KernelProfile:
-    """All traced launches of one kernel, put together."""
+    """All traced launches of one kernel together."""
 
     launches: int
     trace: LaunchTrace  # its numbers are sums; grid and block are those of the first launch
 
     @property
     def name(self) -> str:
-        """The kernel's."""
+        """The kernel's name."""
         return self.trace.kernel
 
     @property
@@ -74,11 +74,11 @@ class KernelProfile:
         return self.trace.blocks_traced == self.trace.blocks
 
     def lines(self) -> dict[Place, Line]:
-        """What happens at each line, in the order of file and line."""
-        found: dict[Place, Line] = {}
+        """The lines with accesses, branches or barriers, ordered by file and line."""
+        by_place: dict[Place, Line] = {}
 
         def line(place: Place) -> Line:
-            return found.setdefault(place, Line(place))
+            return by_place.setdefault(place, Line(place))
 
         for access in self.trace.accesses:
             line(access.place).accesses.append(access)
@@ -88,7 +88,9 @@ class KernelProfile:
             line(place).barriers += count
         for place, count in self.trace.warp_operations.items():
             line(place).warp_operations += count
-        return {place: found[place] for place in sorted(found, key=lambda p: (p.file, p.line))}
+        return {
+            place: by_place[place] for place in sorted(by_place, key=lambda p: (p.file, p.line))
+        }
 
     def totals(self) -> Totals:
         """The kernel's counts over all lines."""
@@ -97,20 +99,20 @@ class KernelProfile:
 
 @dataclass(kw_only=True)
 class VariantProfile:
-    """One variant's kernels and the source files that they are made of."""
+    """One variant's kernels and their source files."""
 
     name: str
     summary: str
     label: str
     order: float = 0
     kernels: list[KernelProfile] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)  # label of a file -> its text
+    texts: dict[str, str] = field(default_factory=dict)  # by the label of the file
     failed: str = ""  # why there are no counts
     exit_code: int = 0
 
     @property
     def worst_conflict(self) -> tuple[KernelProfile, Access] | None:
-        """The access to shared memory with the highest degree; None without any access."""
+        """The access to shared memory with the highest conflict degree; None without accesses."""
         shared = [
             (kernel, access)
             for kernel in self.kernels
@@ -125,7 +127,7 @@ class VariantProfile:
 
     @property
     def worst_meeting(self) -> Access | None:
-        """The atomic whose lanes meet most in one word; None where they never meet."""
+        """The atomic with the most lanes in one word; None if no two lanes meet."""
         atomics = [
             access
             for kernel in self.kernels
@@ -140,37 +142,37 @@ class VariantProfile:
         if self.failed:
             return self.failed
         if self.worst_conflict is None:
-            said = "no access to shared memory, so no bank conflicts"
+            text = "no access to shared memory, so no bank conflicts"
         else:
             _, access = self.worst_conflict
-            said = "bank conflicts: no"
+            text = "bank conflicts: no"
             if access.conflict_degree_max > 1:
-                said = (
+                text = (
                     f"bank conflicts: yes, up to {access.conflict_degree_max}-way "
                     f"(mean {access.conflict_degree_mean:.2f}) at "
                     f"{access.place.file}:{access.place.line}"
                 )
         meeting = self.worst_meeting
         if meeting:
-            said += (
+            text += (
                 f"; up to {meeting.same_address_max} lanes of an atomic meet in one word "
                 f"(mean {meeting.same_address_mean:.2f})"
             )
             at = f" at {meeting.place.file}:{meeting.place.line}"
-            said += " there" if at in said else at
-        return said
+            text += " there" if at in text else at
+        return text
 
 
 @dataclass(kw_only=True)
 class Profile:
-    """What one call of `cudalab profile` found on one device."""
+    """The result of one call of `cudalab profile` on one device."""
 
     device: str
     device_name: str
     banks: int
     lab: str
     case: dict[str, Scalar]
-    input: str  # what was computed, in words
+    input: str  # a description of the input
     variants: list[VariantProfile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -179,14 +181,14 @@ class Profile:
 
 
 def passes(access: Access) -> float:
-    """Turns of 128 bytes: wavefronts of shared memory, a quarter of the sectors of global."""
+    """Passes of 128 bytes: wavefronts of shared memory, or a quarter of the global sectors."""
     if access.space == "shared":
         return float(access.wavefronts)
     return access.sectors / SECTORS_PER_PASS if access.space == "global" else 0.0
 
 
 def ideal_passes(access: Access) -> float:
-    """The least for the same bytes."""
+    """The minimum number of passes for the same bytes."""
     if access.space == "shared":
         return float(access.ideal_wavefronts)
     return access.ideal_sectors / SECTORS_PER_PASS if access.space == "global" else 0.0
@@ -194,7 +196,7 @@ def ideal_passes(access: Access) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The counts of a kernel over all its lines, as they stand in the JSON."""
+    """The counts of a kernel over all its lines, in the form of the JSON."""
 
     global_load_requests: int
     global_store_requests: int
@@ -272,7 +274,7 @@ class _Accesses:
         self.accesses = [access for access in trace.accesses if access.space == space]
 
     def sum(self, name: str, kind: Kind | None = None) -> int:
-        """The sum of one count, of all accesses or of loads, stores or atomics."""
+        """The sum of one count over all accesses, or over loads, stores or atomics."""
         return _sum([a for a in self.accesses if kind in (None, a.kind)], name)
 
 
@@ -281,12 +283,12 @@ def _sum(accesses: Iterable[Access], name: str) -> int:
 
 
 def ratio(part: float, whole: float) -> float | None:
-    """The part of the whole; None where there is no whole."""
+    """A part divided by the whole; None if the whole is 0."""
     return part / whole if whole else None
 
 
 def merged(traces: Iterable[LaunchTrace]) -> list[KernelProfile]:
-    """The launches of each kernel put together, in the order of the first ones."""
+    """Merge the launches of each kernel; kernels are ordered by their first launch."""
     by_kernel: dict[str, list[LaunchTrace]] = {}
     for trace in traces:
         by_kernel.setdefault(trace.kernel, []).append(trace)
@@ -332,7 +334,7 @@ def _add(total: dict[Any, int], more: dict[Any, int]) -> None:
 
 
 def merged_access(parts: Sequence[Access]) -> Access:
-    """Several accesses of one place and kind as one."""
+    """Merge several accesses of one place and kind."""
     requests = sum(part.requests for part in parts)
 
     def mean(name: str) -> float:
@@ -370,15 +372,15 @@ def _merged_branch(parts: list[Branch]) -> Branch:
 
 @dataclass(frozen=True)
 class Data:
-    """An input in memory, and what it is in words."""
+    """An input in memory, with a description."""
 
     inputs: HostInputs
     words: str
-    path: Path  # of the file it was read from
+    path: Path  # the file that it was read from
 
 
 def generated(lab: Lab, case: Case, size: Size, dist: str, seed: int, folder: Path) -> Data:
-    """An input drawn at random."""
+    """A random input."""
     path = folder / "input.bin"
     with path.open("wb") as file:
         write_all(file.fileno(), lab.generate(case, size, dist, seed), path.name)
@@ -387,12 +389,12 @@ def generated(lab: Lab, case: Case, size: Size, dist: str, seed: int, folder: Pa
 
 
 def from_file(lab: Lab, case: Case, path: Path, words: str = "") -> Data:
-    """The input in a file. UsageError where nothing is to be computed."""
+    """The input in a file. UsageError if there is nothing to compute."""
     with path.open("rb") as file:
         inputs = lab.read(InputStream(file.fileno(), str(path)), case).load()
     words = words or str(path)
     if lab.empty_answer(inputs, case) is not None:
-        raise UsageError(f"{lab.name}: {words}: there is nothing to compute, and to look at")
+        raise UsageError(f"{lab.name}: {words}: there is nothing to compute or to observe")
     return Data(inputs, words, path)
 
 
@@ -404,28 +406,28 @@ def profile_variant(
     data: Data,
     case: Case,
 ) -> VariantProfile:
-    """Run a variant once; `traces` gives the launches that the instrument saw meanwhile.
+    """Run a variant once; `traces` returns the launches that the instrument has traced.
 
-    A variant that cannot run is a profile that says why.
+    The profile of a variant that cannot run has the reason instead of counts.
     """
-    found = VariantProfile(
+    result = VariantProfile(
         name=variant.name, summary=variant.summary, label=variant.label, order=variant.order
     )
     try:
         loaded = source.load(variant.path, variant.label)
-        found.texts = texts_of(loaded)
+        result.texts = texts_of(loaded)
         registry.check_features(variant, device.name, device.features)
         step = runner.prepare(lab, variant, device, data.inputs, case, watch=runner.Stopwatch())
         step()
         device.synchronize()
-        found.kernels = merged(traces())
+        result.kernels = merged(traces())
     except CudalabError as error:
-        found.failed, found.exit_code = error.message, int(error.exit_code)
-    return found
+        result.failed, result.exit_code = error.message, int(error.exit_code)
+    return result
 
 
 def texts_of(loaded: source.Source) -> dict[str, str]:
-    """The file and all it includes: how messages name each, and its text."""
+    """The texts of a file and of all that it includes, by their labels in messages."""
     labels = [match["label"] for match in _FILE_BEGINS.finditer(loaded.text)]
     return {
         re.sub(r"\\(.)", r"\1", label): source.read(path, label)

@@ -1,7 +1,7 @@
-"""What is wrong in a kernel, told to the student who wrote it. No printing here.
+"""Explains to students what is wrong in their kernels. No printing here.
 
-The instrument (backends/cpu/check.py) reports each `Finding` as plain data. `explain` says what
-happened, where, why it is a problem and what usually cures it.
+The instrument (backends/cpu/check.py) reports each `Finding` as plain data. `explain` describes
+what happened, where, why it is a problem and what usually cures it.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case
     from cudalab.microscope.profile import Data
 
-Identity = tuple[object, ...]  # of a mistake
+Identity = tuple[object, ...]  # equal for the same mistake
 
-POISONS = (0xA5, 0x5A)  # what an output holds before two runs; no byte of an answer follows both
-ORDERS = 3  # of blocks and warps in which a kernel is run, where nobody says how many
-LEFT = "left"  # detail of a barrier that a thread has left the kernel without
+POISONS = (0xA5, 0x5A)  # fill an output before two runs; no right answer depends on them
+ORDERS = 3  # different orders of blocks and warps in which a kernel runs by default
+LEFT = "left"  # detail of a barrier: a thread has left the kernel without reaching it
 NOWHERE = Place("", 0)
 NOBODY = Thread((0, 0, 0), (0, 0, 0))
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A finding in words."""
+    """The explanation of a finding."""
 
     title: str
     what: str
@@ -55,7 +55,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _About:
-    """What is always true of a kind of finding."""
+    """The texts that all findings of a kind share."""
 
     title: str
     why: str
@@ -63,7 +63,7 @@ class _About:
 
 
 KINDS = {
-    # Found by the instrument while a kernel runs.
+    # Reported by the instrument while a kernel runs.
     "race": _About(
         "data race",
         "Which of the two comes first is left to the GPU, so the result may change from run to "
@@ -146,7 +146,7 @@ KINDS = {
         "Look for a null or unset pointer, an index far out of range, an integer divided by zero; "
         "large local arrays and deep recursion belong into shared or global memory and a loop.",
     ),
-    # Found by running the lab several times.
+    # Detected by running the lab several times.
     "order_dependent": _About(
         "result depends on the order of threads",
         "Blocks and warps run in any order, another one each time. A program must give the same "
@@ -185,7 +185,7 @@ _NOUNS: dict[Kind, str] = {"load": "read", "store": "write", "atomic": "atomic o
 
 
 def explain(finding: Finding) -> Explanation:
-    """A finding in words. KeyError for a kind that is none of KINDS."""
+    """Explain a finding. KeyError for an unknown kind."""
     early = finding.kind == "barrier_divergence" and finding.note
     about = EARLY_RETURN if early else KINDS[finding.kind]
     what = {
@@ -208,12 +208,12 @@ def explain(finding: Finding) -> Explanation:
 
 
 def where(place: Place) -> str:
-    """Such as kernels/reduce/sequential.cu:31."""
+    """A place such as kernels/reduce/sequential.cu:31."""
     return f"{place.file}:{place.line}"
 
 
 def name_of(thread: Thread) -> str:
-    """Such as "block 3, thread 17", or with as many coordinates as are used."""
+    """A text such as "block 3, thread 17", with as many coordinates as are used."""
     return f"block {_index(thread.block)}, {_thread(thread)}"
 
 
@@ -222,13 +222,13 @@ def _thread(thread: Thread) -> str:
 
 
 def _index(at: tuple[int, int, int]) -> str:
-    """17, or (17, 2) where the second coordinate is not 0."""
+    """17, or (17, 2) if the second coordinate is not 0."""
     used = 3 if at[2] else 2 if at[1] else 1
     return str(at[0]) if used == 1 else f"({', '.join(map(str, at[:used]))})"
 
 
 def _memory(finding: Finding) -> str:
-    """What was accessed, such as "values[6] in shared memory"."""
+    """The accessed memory, such as "values[6] in shared memory"."""
     element = finding.buffer or "a word"
     if finding.buffer and finding.index is not None:
         element += f"[{finding.index}]"
@@ -237,14 +237,14 @@ def _memory(finding: Finding) -> str:
 
 def _race(finding: Finding) -> str:
     verb = _VERBS[finding.access or "load"]
-    said = f"{name_of(finding.thread)} {verb} {_memory(finding)} at {where(finding.place)}"
+    text = f"{name_of(finding.thread)} {verb} {_memory(finding)} at {where(finding.place)}"
     if finding.other_thread and finding.other_place:
         other = _other_name(finding)
-        said += f", {other} {_VERBS[finding.other_access or 'load']} it at "
+        text += f", {other} {_VERBS[finding.other_access or 'load']} it at "
         same = finding.other_place == finding.place
-        said += "the same line" if same else where(finding.other_place)
+        text += "the same line" if same else where(finding.other_place)
     between = f"no {finding.missing}()" if finding.missing else "nothing that orders them"
-    return f"{said}: there is {between} between the two."
+    return f"{text}: there is {between} between the two."
 
 
 def _other_name(finding: Finding) -> str:
@@ -255,14 +255,14 @@ def _other_name(finding: Finding) -> str:
 
 
 def _lost_update(finding: Finding) -> str:
-    said = f"{name_of(finding.thread)}"
+    text = f"{name_of(finding.thread)}"
     if finding.other_thread:
-        said += f" and {_other_name(finding)}"
-    return f"{said} read {_memory(finding)}, then write it, at {where(finding.place)}."
+        text += f" and {_other_name(finding)}"
+    return f"{text} read {_memory(finding)}, then write it, at {where(finding.place)}."
 
 
 def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
-    """A race's remedy depends on how far apart the threads are."""
+    """Advice on a race, which depends on how far apart the threads are."""
     if finding.missing == "__syncwarp" or finding.detail == "volatile":
         why = f"{why} {INDEPENDENT_THREADS}"
     if finding.missing == "__syncwarp":
@@ -292,18 +292,18 @@ def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
 
 def _out_of_bounds(finding: Finding) -> str:
     noun = _NOUNS[finding.access or "load"]
-    said = f"{name_of(finding.thread)}: {noun} of {_bytes(finding.bytes)} at {where(finding.place)}"
+    text = f"{name_of(finding.thread)}: {noun} of {_bytes(finding.bytes)} at {where(finding.place)}"
     if finding.beyond is None:
-        return f"{said}, outside of every buffer{_detail(finding)}."
+        return f"{text}, outside of every buffer{_detail(finding)}."
     buffer = f"'{finding.buffer}'" if finding.buffer else "a buffer"
     if finding.space:
         buffer += f" in {finding.space} memory"
     if finding.index is not None:
-        said += f", element {finding.index:,}"
+        text += f", element {finding.index:,}"
     if finding.beyond < 0:
-        return f"{said}: {_bytes(-finding.beyond)} before the start of {buffer}{_detail(finding)}."
+        return f"{text}: {_bytes(-finding.beyond)} before the start of {buffer}{_detail(finding)}."
     past = f"{_bytes(finding.beyond)} past" if finding.beyond else "just past"
-    return f"{said}: {past} the end of {buffer}{_detail(finding)}."
+    return f"{text}: {past} the end of {buffer}{_detail(finding)}."
 
 
 def _misaligned(finding: Finding) -> str:
@@ -329,22 +329,22 @@ def _not_arrived(finding: Finding) -> str:
 
 
 def _barrier(finding: Finding) -> str:
-    said = f"{name_of(finding.thread)} waits at {where(finding.place)}"
+    text = f"{name_of(finding.thread)} waits at {where(finding.place)}"
     if finding.other_thread:
         other, at = _thread(finding.other_thread), finding.other_place
         if finding.detail == LEFT or finding.note:
-            said += f", but {other} has left the kernel"
-            said += f", last seen at {where(at)}" if at else ""
+            text += f", but {other} has left the kernel"
+            text += f", last seen at {where(at)}" if at else ""
         elif at:
-            said += f", but {other} at {where(at)}"
-    return f"{said}."
+            text += f", but {other} at {where(at)}"
+    return f"{text}."
 
 
 def _same_word(finding: Finding) -> str:
-    said = f"{name_of(finding.thread)}"
+    text = f"{name_of(finding.thread)}"
     if finding.other_thread:
-        said += f" and {_other_name(finding)}"
-    return f"{said} write {_memory(finding)} at {where(finding.place)} in one instruction."
+        text += f" and {_other_name(finding)}"
+    return f"{text} write {_memory(finding)} at {where(finding.place)} in one instruction."
 
 
 def _endless(finding: Finding) -> str:
@@ -355,10 +355,10 @@ def _endless(finding: Finding) -> str:
 
 
 def _otherwise(finding: Finding) -> str:
-    said = finding.detail or KINDS[finding.kind].title
+    text = finding.detail or KINDS[finding.kind].title
     if finding.place.line:
-        said = f"{name_of(finding.thread)} at {where(finding.place)}: {said}"
-    return said if said.endswith(".") else f"{said}."
+        text = f"{name_of(finding.thread)} at {where(finding.place)}: {text}"
+    return text if text.endswith(".") else f"{text}."
 
 
 def _detail(finding: Finding) -> str:
@@ -374,7 +374,7 @@ def _bytes(count: int) -> str:
 
 @dataclass
 class Report:
-    """What is found so far; written to `path` each time, since the next kernel may crash."""
+    """The findings so far, saved to `path` each time because the next kernel may crash."""
 
     lab: Lab
     variant: Variant
@@ -383,7 +383,7 @@ class Report:
     _: KW_ONLY
     inputs: list[str] = field(default_factory=list)
     rows: dict[Identity, FindingRow] = field(default_factory=dict)
-    texts: dict[str, list[str]] = field(default_factory=dict)  # file -> its lines
+    texts: dict[str, list[str]] = field(default_factory=dict)  # the lines of each file
 
     def __post_init__(self) -> None:
         """Read the source, so that findings can show it."""
@@ -392,27 +392,27 @@ class Report:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing but notes was found."""
+        """Whether there are only notes."""
         return all(row.note for row in self.rows.values())
 
     def add(self, findings: Iterable[Finding], words: str) -> None:
-        """Take findings in; one that is there already counts more."""
+        """Add findings; a known one has its count increased."""
         for finding in findings:
             row = finding_row(finding, words, self.texts)
             known = self.rows.get(_identity(row))
             if known:
-                kept = row if needs_more(row.missing, known.missing) else known
-                row = replace(kept, count=known.count + row.count)
+                clearer = row if needs_more(row.missing, known.missing) else known
+                row = replace(clearer, count=known.count + row.count)
             self.rows[_identity(row)] = row
         self.save()
 
     def save(self) -> None:
-        """Write the document, whole or not at all."""
+        """Save the document, completely or not at all."""
         with output_file(self.path) as fd:
             write_all(fd, [json.dumps(asdict(self.document())).encode()], str(self.path))
 
     def document(self) -> Findings:
-        """Errors first, then notes, each in the order in which they were found."""
+        """The document: errors first, then notes, each in the order of detection."""
         return Findings(
             lab=self.lab.name,
             variant=self.variant.name,
@@ -425,7 +425,7 @@ class Report:
 
 
 def _identity(row: FindingRow) -> Identity:
-    """Equal for what is the same mistake: the two ends of a race may change places."""
+    """The identity of a mistake; the two ends of a race may be exchanged."""
     ends = sorted([(row.file, row.line), (row.other_file or "", row.other_line or 0)])
     return (row.kind, row.kernel, *ends, row.buffer, row.missing is None)
 
@@ -433,7 +433,7 @@ def _identity(row: FindingRow) -> Identity:
 def finding_row(
     finding: Finding, words: str, texts: Mapping[str, Sequence[str]] | None = None
 ) -> FindingRow:
-    """A finding explained; `texts` are the lines of the files that it may name."""
+    """A finding with its explanation; `texts` has the lines of files that it may name."""
     explanation = explain(finding)
     other, thread = finding.other_place, finding.other_thread
     return FindingRow(
@@ -474,7 +474,7 @@ def _code(texts: Mapping[str, Sequence[str]], place: Place) -> str:
 
 
 def crash_row(error: CudalabError, kind: str) -> FindingRow:
-    """What ended the process that ran the kernels."""
+    """The finding for an error that ended the process of the kernels."""
     message = error.message.replace("\n", " ")
     return finding_row(Finding(kind, "", NOWHERE, NOBODY, detail=message), "")
 
@@ -486,7 +486,7 @@ def check(
     fast: Callable[[], Device],
     orders: int = ORDERS,
 ) -> None:
-    """Run the variant in several orders under the instrument, then without it.
+    """Run the variant in several orders with the instrument, then without it.
 
     `instrument` opens a device for the number of an order, with the list `findings`.
     """
@@ -499,7 +499,7 @@ def check(
                 answers.append(answer(report.lab, report.variant, report.case, data, device))
             except CudalabError:
                 if all(finding.note for finding in device.findings):
-                    raise  # no finding tells what was wrong
+                    raise  # no finding explains the error
             report.add(device.findings, data.words)
         if len(answers) <= order:
             return
@@ -511,7 +511,7 @@ def check(
 
 
 def answer(lab: Lab, variant: Variant, case: Case, data: Data, device: Device) -> Array:
-    """Compute once."""
+    """Compute the answer once."""
     registry.check_features(variant, device.name, device.features)
     watch = runner.Stopwatch()
     step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
@@ -521,14 +521,14 @@ def answer(lab: Lab, variant: Variant, case: Case, data: Data, device: Device) -
 
 
 def _judge(report: Report, data: Data, answers: list[Array]) -> Iterable[Finding]:
-    """Whether all orders give the same bytes, and the right ones."""
+    """Findings if the orders give different bytes, or a wrong answer."""
     first = answers[0]
     for other in answers[1:]:
         if report.variant.deterministic and as_bytes(first) != as_bytes(other):
             yield _about_answer("order_dependent", _first_difference(first, other))
             return
-    for found in answers:
-        wrong = report.lab.compare_at(report.variant.precision, found, data.inputs, report.case)
+    for one in answers:
+        wrong = report.lab.compare_at(report.variant.precision, one, data.inputs, report.case)
         if wrong is not None:
             yield _about_answer("wrong_answer", " ".join(str(wrong).split()))
             return
@@ -539,7 +539,7 @@ def _about_answer(kind: str, detail: str) -> Finding:
 
 
 def _first_difference(one: Array, two: Array) -> str:
-    """Where two answers differ first."""
+    """A text about the first difference between two answers."""
     one, two = one.reshape(-1), two.reshape(-1)
     bits = f"u{one.itemsize}"
     places = np.flatnonzero(one.view(bits) != two.view(bits))
@@ -552,7 +552,7 @@ def _first_difference(one: Array, two: Array) -> str:
 
 
 def _stale(report: Report, data: Data, device: Device) -> Iterable[Finding]:
-    """Elements that keep what the output held before; found by two fillings."""
+    """A finding for elements that keep the previous content, detected with two fillings."""
     watch = runner.Stopwatch()
     step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case, watch=watch)
     answers = []

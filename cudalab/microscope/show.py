@@ -1,4 +1,4 @@
-"""A profile on the terminal."""
+"""Shows a profile on the terminal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from cudalab.microscope.profile import Profile
 
 
-def show(found: Profile) -> None:
-    """Print the table of all kernels, the answer about conflicts, then each kernel line by line."""
-    terminal.grid(annotate.summary_grid(document(found)))
-    terminal.lines([*(f"{variant.name}: {variant.verdict}" for variant in found.variants), ""])
+def show(profile: Profile) -> None:
+    """Print the table of all kernels, the verdicts on conflicts, and each kernel line by line."""
+    terminal.grid(annotate.summary_grid(document(profile)))
+    terminal.lines([*(f"{variant.name}: {variant.verdict}" for variant in profile.variants), ""])
     width = terminal.console().width
-    for variant in found.variants:
+    for variant in profile.variants:
         if variant.kernels:
             terminal.lines([f"{variant.name}: {variant.summary}", ""])
         for kernel in variant.kernels:

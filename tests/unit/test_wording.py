@@ -16,10 +16,6 @@ MODULES = [
     if "cheats" not in path.parts  # what students hand in
 ]
 DANGLING = re.compile(r"(?:Of|Beside|Those|One that)\b")
-# Modules that still have such texts: a list to be emptied, never to be added to.
-NOT_YET = {
-    "cudalab/microscope/annotate.py",
-}
 
 
 def texts(source):
@@ -38,9 +34,7 @@ def dangling(source):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_texts_say_what_a_thing_is(path, request):
-    if path.relative_to(REPOSITORY).as_posix() in NOT_YET:
-        request.applymarker(pytest.mark.xfail(reason="not yet reworded", strict=False))
+def test_texts_say_what_a_thing_is(path):
     assert dangling(path.read_text(encoding="utf-8")) == []
 
 
