@@ -1,6 +1,6 @@
 """Devices that run kernels: `cuda` (PyCUDA) and `cpu` (the same .cu on the host).
 
-`DEVICES` is the list of them: a new one is its folder here and its line there.
+`DEVICES` lists them. A new device is a folder in this package and a line in that list.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 class DeviceClass(Protocol):
-    """What can be asked of a device's class before one is opened."""
+    """The interface of a device's class before a device is opened."""
 
-    possible_features: frozenset[str]  # that a device of the class may have
+    possible_features: frozenset[str]  # features that a device of the class may have
 
     def __call__(self, *args: Any) -> Device: ...
 
     def available(self) -> bool:
-        """Whether this machine has one."""
+        """Whether this machine has such a device."""
         ...
 
 
 class Kind(NamedTuple):
-    """A device that can be opened; nothing of it is imported before `load`."""
+    """A kind of device. Its module is not imported before `load`."""
 
-    place: str  # of its class: module:name
-    emulated: bool = False  # the host runs the kernels; its class then takes a number of threads
-    defaults_of: str = ""  # the device whose default variants and sizes it takes: itself if empty
+    place: str  # its class, as module:name
+    emulated: bool = False  # the host runs the kernels; the class takes a number of threads
+    defaults_of: str = ""  # the device whose default variants and sizes it has; empty: itself
 
     def load(self) -> DeviceClass:
         """The device's class."""
         module, _, name = self.place.partition(":")
-        found: DeviceClass = getattr(import_module(module), name)
-        return found
+        device_class: DeviceClass = getattr(import_module(module), name)
+        return device_class
 
 
 # In the order in which "auto" tries them.
@@ -48,7 +48,7 @@ DEVICES = {
 
 
 def open_device(name: str, threads: int | None = None) -> Device:
-    """Open a device of `DEVICES`, or "auto": the GPU where there is one, else the CPU.
+    """Open a device of `DEVICES`, or "auto": the GPU if there is one, else the CPU.
 
     `threads` is the number of OS threads of a device on the host; None takes every core.
     NoDeviceError when the device, or what it needs, is not there.
@@ -58,14 +58,14 @@ def open_device(name: str, threads: int | None = None) -> Device:
 
 
 def choose_device(name: str = "auto") -> str:
-    """The device called `name`; of "auto" the first that this machine has."""
+    """The name of the device to open; "auto" is the first one that this machine has."""
     if name != "auto":
         return name
     return next(each for each, kind in DEVICES.items() if kind.load().available())
 
 
 def able_devices(features: Iterable[str]) -> list[str]:
-    """The devices that may have all of `features`; an opened one says whether it has."""
+    """The kinds of devices that may have all of `features`; only an opened device knows."""
     needed = set(features)
     return [name for name, kind in DEVICES.items() if needed <= kind.load().possible_features]
 
@@ -76,6 +76,6 @@ def emulated(name: str) -> bool:
 
 
 def defaults_of(name: str) -> str:
-    """The device whose default variants and sizes the one called `name` takes."""
+    """The device whose default variants and sizes the device `name` has."""
     kind = DEVICES.get(name)
     return (kind and kind.defaults_of) or name

@@ -1,4 +1,4 @@
-"""What a device must offer to run a lab's kernels.
+"""The interface of devices that run a lab's kernels.
 
 A device is a context manager: leaving it releases the device on every path. Everything a lab
 does with a device goes through the few methods of `Device`; a lab never knows which one it has.
@@ -70,23 +70,23 @@ class Module(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceInfo:
-    """A device in numbers; None or empty where it has no such thing, or does not tell.
+    """The properties of a device; None or empty if they do not apply or are not known.
 
     `output/labels.py` has the words for people.
     """
 
     name: str
     cores: int  # multiprocessors of a GPU
-    threads: int | None = None  # that a host computes with
+    threads: int | None = None  # OS threads that run kernels on a host
     warp_size: int = 32
     capability: tuple[int, int] | None = None  # compute capability
     memory_bytes: int | None = None
     constant_bytes: int | None = None
-    shared_bytes: int | None = None  # of a block that has not opted in to more
-    shared_optin_bytes: int | None = None  # of a block at most
+    shared_bytes: int | None = None  # for a block without opting in to more
+    shared_optin_bytes: int | None = None  # for a block with opting in
     shared_core_bytes: int | None = None
     registers_per_block: int | None = None
-    max_threads: int | None = None  # of a block
+    max_threads: int | None = None  # in a block
     max_block: tuple[int, int, int] | None = None
     max_grid: tuple[int, int, int] | None = None
     max_threads_per_core: int | None = None
@@ -102,7 +102,7 @@ class DeviceInfo:
 
 
 class Message(Protocol):
-    """A few words that kernels write for the host, which reads them while the device goes on."""
+    """A few words that kernels write and the host reads while the device continues."""
 
     @property
     def buffer(self) -> Buffer:
@@ -110,11 +110,11 @@ class Message(Protocol):
         ...
 
     def send(self) -> None:
-        """Mark the launches that write it: those made so far."""
+        """Send the words once the launches made so far have ended."""
         ...
 
     def read(self) -> list[int]:
-        """The words, when all that was launched before `send` has ended; nothing else is awaited.
+        """The words. Waits only for what was launched before `send`.
 
         A stretch of held launches must not wait for one of its own.
         """
@@ -125,7 +125,7 @@ class Message(Protocol):
 class Device(Protocol):
     """A device. Launches are in order; `to_host` waits for what was launched."""
 
-    name: str  # by which it is registered
+    name: str  # its key in `DEVICES`
     features: frozenset[str]  # what a variant's `requires` may name here
 
     def compile(
@@ -143,11 +143,11 @@ class Device(Protocol):
         ...
 
     def to_device(self, data: np.ndarray[Any, Any] | Payload) -> Buffer:
-        """A copy of an array, or of bytes that are still to be read from a stream."""
+        """Copy an array to the device, or bytes that are still to be read from a stream."""
         ...
 
     def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
-        """The buffer's content as a new array, or as one that nothing will write again."""
+        """The buffer's content as an array that nothing else will write."""
         ...
 
     def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
@@ -177,11 +177,11 @@ class Device(Protocol):
         ...
 
     def synchronize(self) -> None:
-        """Wait for everything launched; errors of those launches are raised here at the latest."""
+        """Wait for all launches; their errors are raised here at the latest."""
         ...
 
     def info(self) -> DeviceInfo:
-        """The device's numbers."""
+        """The device's properties."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -189,7 +189,7 @@ class Device(Protocol):
 
 
 class CopiedMessage:
-    """A message on a device that shares no memory with the host: it is copied when it is sent."""
+    """A message on a device without memory that the host shares; sending copies the words."""
 
     def __init__(self, device: Device, words: int) -> None:
         """Begin with zeros."""
@@ -199,7 +199,7 @@ class CopiedMessage:
         device.copy(np.zeros(words, np.uint32), self.buffer)
 
     def send(self) -> None:
-        """Wait for what was launched so far and copy the words."""
+        """Wait for all launches so far and copy the words."""
         self._words = [int(word) for word in self._device.to_host(self.buffer)]
 
     def read(self) -> list[int]:
@@ -220,15 +220,15 @@ def overwrite(device: Device, buffer: Buffer, value: int) -> None:
 
 def dim3(dim: Dim) -> tuple[int, int, int]:
     """Fill a grid or block up to three dimensions: 256 -> (256, 1, 1)."""
-    given = (dim,) if isinstance(dim, int) else tuple(int(d) for d in dim)
-    if not 1 <= len(given) <= 3:
-        raise ValueError(f"a grid or block has 1 to 3 dimensions, got {given}")
-    x, y, z = (*given, 1, 1)[:3]
+    sizes = (dim,) if isinstance(dim, int) else tuple(int(d) for d in dim)
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"a grid or block has 1 to 3 dimensions, got {sizes}")
+    x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
 
 
 def check_arguments(kernel: Kernel, args: Sequence[object]) -> None:
-    """Reject what a kernel cannot be launched with, before the device sees it."""
+    """Reject invalid arguments of a launch before the device gets them."""
     if len(args) != kernel.num_params:
         raise CudalabError(
             f"kernel {kernel.name} takes {kernel.num_params} parameters, launched with {len(args)}",
@@ -243,7 +243,7 @@ def check_arguments(kernel: Kernel, args: Sequence[object]) -> None:
 
 
 def missing_kernel(source: Source, name: str) -> CudalabError:
-    """Describe a .cu file that lacks a kernel which the launch plan needs."""
+    """The error for a .cu file that lacks a kernel of the launch plan."""
     defined = ", ".join(source.kernels) or "none"
     return CudalabError(
         f"{source.label} defines no kernel {name}; it defines: {defined}",

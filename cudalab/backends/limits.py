@@ -1,4 +1,4 @@
-"""What no device can launch: grids, blocks and shared memory beyond CUDA's limits."""
+"""CUDA's limits of grids, blocks and shared memory, and the errors beyond them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from functools import lru_cache
 from cudalab.backends.base import Dim, dim3
 from cudalab.errors import KernelError
 
-MAX_THREADS = 1024  # of a block
+MAX_THREADS = 1024  # in a block
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65_535, 65_535)
-SHARED_BYTES = 48 << 10  # of a block that has not opted in to more
-MAX_SHARED_BYTES = 227 << 10  # of a block on the GPUs that have most
+SHARED_BYTES = 48 << 10  # for a block without opting in to more
+MAX_SHARED_BYTES = 227 << 10  # for a block, on the GPUs with the most
 
 Dim3 = tuple[int, int, int]
 
 
 @lru_cache(maxsize=4096)
 def launch_shape(kernel: str, grid: Dim, block: Dim) -> tuple[Dim3, Dim3]:
-    """Grid and block in three dimensions. KernelError for what no device can launch."""
+    """Grid and block in three dimensions. KernelError if no device can launch them."""
     blocks, threads = dim3(grid), dim3(block)
     count = threads[0] * threads[1] * threads[2]
     if (
@@ -39,7 +39,7 @@ def launch_shape(kernel: str, grid: Dim, block: Dim) -> tuple[Dim3, Dim3]:
 
 
 def check_shared(kernel: str, device: str, limit: int, *, static: int, dynamic: int) -> None:
-    """KernelError where a block needs more shared memory than the device called `device` has."""
+    """Raise KernelError if a block needs more shared memory than the device `device` has."""
     if static + dynamic > limit:
         raise KernelError(
             f"kernel {kernel} needs {static + dynamic:,} bytes of shared memory a block "

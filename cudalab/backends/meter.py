@@ -1,4 +1,4 @@
-"""What a device must offer to be measured: a timer, cold caches, and what its memory can do.
+"""The interface for measuring on a device: timer, cold caches and memory bandwidth.
 
 A device has a meter where it has a method `meter`; `open_meter` asks for it.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Timer(Protocol):
-    """Time between two points of the device's own order of work."""
+    """Measures the time between two points in the device's order of launches."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -28,11 +28,11 @@ class Timer(Protocol):
 
 
 class Hold(Protocol):
-    """A stretch of launches that the device begins only when all of them are enqueued."""
+    """A series of launches that the device begins only when all of them are enqueued."""
 
     @property
     def expired(self) -> bool:
-        """Whether the device waited too long and began before; known after `synchronize`."""
+        """Whether the device gave up waiting and began early; known after `synchronize`."""
         ...
 
 
@@ -40,11 +40,11 @@ class Meter(Protocol):
     """Measures on one device."""
 
     def timer(self) -> Timer:
-        """A stop-watch for launches."""
+        """A timer for launches."""
         ...
 
     def flush(self) -> None:
-        """Drive everything that kernels have read or written out of the device's caches."""
+        """Evict everything that kernels have read or written from the device's caches."""
         ...
 
     def fill(self, buffer: Buffer, value: int) -> None:
@@ -52,16 +52,16 @@ class Meter(Protocol):
         ...
 
     def bandwidth(self) -> float:
-        """The device's own copy from memory to memory, measured: GB/s read plus written."""
+        """The measured bandwidth of a copy within the device's memory: GB/s read plus written."""
         ...
 
 
 @runtime_checkable
 class QueueMeter(Meter, Protocol):
-    """Measures on a device that works through a queue of launches, at a clock of its own."""
+    """Measures on a device that has a queue of launches and its own clock."""
 
     def held(self) -> AbstractContextManager[Hold]:
-        """Begin what is launched inside the block when the block ends.
+        """Delay all launches inside the block until the block ends.
 
         So the device never waits for the host in the middle. A block that waits for the device is
         let go after a while: `Hold.expired`.
@@ -69,12 +69,12 @@ class QueueMeter(Meter, Protocol):
         ...
 
     def clock_mhz(self) -> float:
-        """The clock of a multiprocessor under way, measured."""
+        """The measured current clock of a multiprocessor."""
         ...
 
 
 def open_meter(device: Device) -> Meter:
-    """The meter of a device. CudalabError for a device that has none."""
+    """The meter of a device. CudalabError if it has none."""
     make = getattr(device, "meter", None)
     if make is None:
         raise CudalabError(f"nothing can be measured on the {device.name} device: it has no meter")

@@ -1,4 +1,4 @@
-"""What an instrumented run saw: counts by source line, and findings. Plain data, no device.
+"""The observations of an instrumented run: counts by source line, and findings. Plain data.
 
 The CPU device's check mode (backends/cpu/check.py) and Nsight Compute (backends/ncu.py) both end
 in these classes; `profile.py` and `sanitize.py` turn them into reports.
@@ -34,13 +34,13 @@ class Step:
     """Consecutive requests of one access, between two block barriers, with the same cost."""
 
     requests: int
-    conflict_degree: float  # wavefronts a request, beyond what its width needs: 1 is none
-    sectors: float  # 32-byte sectors a request (global memory)
+    conflict_degree: float  # wavefronts per request, relative to what its width needs: 1 is none
+    sectors: float  # 32-byte sectors per request (global memory)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """One memory instruction of the source: all its requests, over the warps that were traced.
+    """One memory instruction of the source, with its requests from all traced warps.
 
     A request is one instruction of one warp. Its wavefronts are the passes over the banks that it
     takes; `ideal_wavefronts` is what the same bytes take without a conflict. Its sectors are the
@@ -53,16 +53,16 @@ class Access:
     bytes_per_lane: int
     requests: int
     lanes: int  # active lanes, summed over the requests
-    buffer: str | None = None  # the kernel's parameter, or the shared array, as the source says it
+    buffer: str | None = None  # the kernel's parameter or the shared array, as named in the source
     sectors: int = 0
     ideal_sectors: int = 0
     wavefronts: int = 0
     ideal_wavefronts: int = 0
     conflict_degree_max: int = 0  # 1: none; 0: not shared memory
     conflict_degree_mean: float = 0.0
-    same_address_max: int = 0  # atomics: most lanes of one request that hit one word
+    same_address_max: int = 0  # atomics: the maximum number of lanes of a request in one word
     same_address_mean: float = 0.0
-    steps: tuple[Step, ...] = ()  # in the order of execution, of the first block traced
+    steps: tuple[Step, ...] = ()  # of the first traced block, in the order of execution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ class Branch:
     """A conditional of the source: how often a warp reached it, and how often it split there."""
 
     place: Place
-    executions: int  # by warps
-    divergent: int  # of them, those that split
+    executions: int  # number of warps that reached it
+    divergent: int  # number of those that split
     lanes_first: int  # lanes that took the less frequent side, summed over divergent executions
     lanes_second: int  # lanes that took the other side
 
@@ -88,14 +88,18 @@ class LaunchTrace:
     warps_traced: int
     accesses: tuple[Access, ...]
     branches: tuple[Branch, ...] = ()
-    barriers: dict[Place, int] = field(default_factory=dict)  # __syncthreads, by blocks
-    warp_operations: dict[Place, int] = field(default_factory=dict)  # shuffles, votes, by warps
-    operations: dict[str, int] = field(default_factory=dict)  # such as {"float": …}, by lanes
+    barriers: dict[Place, int] = field(default_factory=dict)  # __syncthreads, counted by block
+    warp_operations: dict[Place, int] = field(
+        default_factory=dict
+    )  # shuffles and votes, counted by warp
+    operations: dict[str, int] = field(
+        default_factory=dict
+    )  # such as {"float": …}, counted by lane
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong in a kernel, as the instrument saw it. `sanitize.py` explains it.
+    """A problem in a kernel that the instrument has observed. `sanitize.py` explains it.
 
     `kind` is one of sanitize.KINDS. The first place is where it happened; the second, if any, is
     the other access of a race, the other barrier, or where the memory comes from.
@@ -116,9 +120,9 @@ class Finding:
     index: int | None = None  # element of the buffer
     beyond: int | None = None  # bytes past its end (>= 0) or before its start (< 0)
     missing: str | None = None  # "__syncthreads" or "__syncwarp"
-    detail: str = ""  # what the fields cannot say, such as a mask
-    count: int = 1  # times it was seen
-    note: bool = False  # worth knowing, and no error
+    detail: str = ""  # anything without a field, such as a mask
+    count: int = 1  # number of times it was observed
+    note: bool = False  # advice, not an error
 
 
 def needs_more(missing: str | None, known: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Check mode of the CPU device: the same kernels, every access and branch of them observed.
+"""Check mode of the CPU device: the same kernels, with every access and branch observed.
 
     with CheckDevice(detect=False, count=True, blocks=8) as device:
         answer = runner.run(lab, variant, device, inputs, case, watch=Stopwatch())
@@ -63,13 +63,11 @@ if TYPE_CHECKING:
     from cudalab.formats import Payload
     from cudalab.language.source import Source
 
-GUARD_BYTES = 64 << 10  # around each buffer: what a small overrun hits belongs to nobody
-PROBES = (
-    2  # blocks of a launch that are traced before it is decided how many more: the first is slow
-)
-SHARE = 0.5  # of what is left of the budget, for one launch: more may follow
-LONGEST_TURN_MS = 100  # until Python hears Ctrl-C
-GRACE_S = 2.0  # for a launch that is told to stop
+GUARD_BYTES = 64 << 10  # around each buffer, so that a small overrun hits no other one
+PROBES = 2  # blocks to trace before deciding how many more; the first one is slow
+SHARE = 0.5  # of the remaining budget for one launch, as more may follow
+MAX_TURN_MS = 100  # until Python reacts to Ctrl-C
+GRACE_S = 2.0  # for a cancelled launch to stop
 
 
 class CheckBuffer(CpuBuffer):
@@ -89,7 +87,7 @@ class CheckDevice(CpuDevice):
     """
 
     traces: list[LaunchTrace]  # appended after each launch (count=True)
-    findings: list[Finding]  # equal ones are one, with a count (detect=True)
+    findings: list[Finding]  # equal findings are counted (detect=True)
 
     def __init__(
         self,
@@ -103,7 +101,7 @@ class CheckDevice(CpuDevice):
         kill_after: float | None = None,
         threads: int | None = None,
     ) -> None:
-        """Choose what is observed.
+        """Open the device and choose what is observed.
 
         banks       32, or 16 for the half-warp rule of compute capability 1.x
         blocks      of each launch, how many are traced, spread over the grid with the first and the
@@ -121,7 +119,7 @@ class CheckDevice(CpuDevice):
         self.blocks, self.budget_s, self.kill_after = blocks, budget_s, kill_after
         self.traces, self.findings = [], []
         self._checker: ctypes.CDLL | None = None
-        self.spent_s = 0.0  # on tracing
+        self.spent_s = 0.0  # on tracing so far
         self._launch: _Launch | None = None
 
     def compile(
@@ -133,7 +131,7 @@ class CheckDevice(CpuDevice):
         checked = compiler.check_library(text, source.label)
         try:
             return CheckModule(source, fast.library, checked, self._load_checker())
-        except OSError:  # a damaged cache entry: build it again, and what it is linked with
+        except OSError:  # a damaged cache entry: rebuild it and its runtime
             checked.unlink(missing_ok=True)
             compiler.check_runtime_library().unlink()
             checked = compiler.check_library(text, source.label)
@@ -160,7 +158,7 @@ class CheckDevice(CpuDevice):
         return buffer
 
     def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
-        """Copy bytes; what the source has not been given yet, the target has not either."""
+        """Copy bytes, and which of them are uninitialised."""
         super().copy(source, target)
         if isinstance(source, CheckBuffer) and isinstance(target, CheckBuffer):
             self._load_checker().cudalab_check_copied(source.region, target.region)
@@ -168,7 +166,7 @@ class CheckDevice(CpuDevice):
             self._written(target)
 
     def meter(self) -> CpuMeter:
-        """Measure nothing: the instrument takes most of the time."""
+        """Refuse to measure: the instrument takes most of the time."""
         raise CudalabError("no time is measured in check mode: its instrument takes most of it")
 
     def launch(
@@ -179,7 +177,7 @@ class CheckDevice(CpuDevice):
         *args: Buffer | np.generic,
         shared_bytes: int = 0,
     ) -> None:
-        """Run the grid to its end and take down what was seen."""
+        """Run the grid to its end and record the observations."""
         self._launch = _Launch(self, kernel, args, shared_bytes)
         super().launch(kernel, grid, block, *args, shared_bytes=shared_bytes)
 
@@ -205,7 +203,7 @@ class CheckDevice(CpuDevice):
 
 
 class _Launch:
-    """One launch: which blocks run in which build, and what comes of it."""
+    """One launch: runs each block in one of the builds, and collects the observations."""
 
     def __init__(
         self,
@@ -214,12 +212,12 @@ class _Launch:
         args: Sequence[Buffer | np.generic],
         shared_bytes: int,
     ) -> None:
-        """Keep what the device was asked for."""
+        """Prepare a launch of `kernel`."""
         if not isinstance(kernel, CheckKernel):
             raise TypeError(f"{kernel.name} is not a kernel of check mode")
         self.device, self.kernel, self.shared_bytes = device, kernel, shared_bytes
         self.module = kernel.module
-        self.buffers: dict[int, tuple[str, int]] = {}  # region -> name, bytes of an item
+        self.buffers: dict[int, tuple[str, int]] = {}  # name and bytes of an item by region
         names = kernel.parameters if len(kernel.parameters) == len(args) else [None] * len(args)
         for name, arg in zip(names, args, strict=True):
             if isinstance(arg, CheckBuffer) and arg.region not in self.buffers:
@@ -236,7 +234,7 @@ class _Launch:
         block: tuple[int, int, int],
         pointers: ctypes.Array[ctypes.c_void_p],
     ) -> None:
-        """Run all blocks, in order; take down what was seen."""
+        """Run all blocks, in order, and record the observations."""
         device = self.device
         self.grid, self.block, self.pointers = grid, block, pointers
         blocks = grid[0] * grid[1] * grid[2]
@@ -244,7 +242,7 @@ class _Launch:
             self.deadline = time.monotonic() + device.kill_after
         traced = 0
         try:
-            everything = self._wanted(blocks) == blocks and device.budget_s is None
+            everything = self._goal(blocks) == blocks and device.budget_s is None
             if device.detect or not device.count or everything:
                 self._run_checked(self._order(blocks), 0, blocks)
                 traced = blocks
@@ -252,25 +250,25 @@ class _Launch:
                 traced = self._run_sample(blocks)
         finally:
             self._use(checked=False)
-            self._take_down(blocks, traced)
+            self._record(blocks, traced)
 
     def _order(self, blocks: int) -> ctypes.Array[ctypes.c_uint64] | None:
-        """The blocks shuffled, where that is asked for and none may wait for another."""
+        """The blocks in random order if there is a seed and no block may wait for another."""
         if self.device.seed is None or self.module.may_wait:
             return None
         order = list(range(blocks))
         random.Random(self.device.seed).shuffle(order)  # noqa: S311 - no secret
         return (ctypes.c_uint64 * blocks)(*order)
 
-    def _wanted(self, blocks: int) -> int:
-        """How many blocks to trace if time is no matter."""
-        wanted = self.device.blocks
-        return blocks if wanted is None else min(wanted, blocks)
+    def _goal(self, blocks: int) -> int:
+        """How many blocks to trace if time allows."""
+        limit = self.device.blocks
+        return blocks if limit is None else min(limit, blocks)
 
     def _run_sample(self, blocks: int) -> int:
-        """Trace some blocks as long as the budget lasts, run all others in the fast build."""
-        wanted = self._wanted(blocks)
-        chosen = spread(wanted, blocks)
+        """Trace some blocks while the budget lasts, and run the others in the fast build."""
+        goal = self._goal(blocks)
+        chosen = spread(goal, blocks)
         done = traced = 0
         while chosen and not (self.kernel.was_traced and self._left_s() <= 0):
             index = chosen.pop(0)
@@ -280,15 +278,15 @@ class _Launch:
             seconds = time.monotonic() - began
             self.kernel.was_traced = True
             done, traced = index + 1, traced + 1
-            if traced == PROBES:  # the last one's time says how many more there is time for
+            if traced == PROBES:  # its time determines how many more fit into the budget
                 affordable = traced + self._left_s() * SHARE / max(seconds, 1e-6)
-                if affordable < wanted:
+                if affordable < goal:
                     chosen = [i for i in spread(int(affordable), blocks) if i >= done]
         self._run_fast(done, blocks)
         return traced
 
     def _left_s(self) -> float:
-        """What is left of the budget."""
+        """The remaining budget in seconds."""
         budget = self.device.budget_s
         return float("inf") if budget is None else budget - self.device.spent_s
 
@@ -343,10 +341,10 @@ class _Launch:
             device.spent_s += time.monotonic() - began
 
     def _wait(self, wait: Any, stop: Any, error: Any) -> None:
-        """Wait in short turns; end what takes too long."""
+        """Wait in short turns, and cancel a launch that takes too long."""
         stopped_at = None
         try:
-            while (state := wait(LONGEST_TURN_MS)) == 0:
+            while (state := wait(MAX_TURN_MS)) == 0:
                 now = time.monotonic()
                 if stopped_at is not None and now > stopped_at + GRACE_S:
                     raise TimeLimitError(
@@ -369,7 +367,7 @@ class _Launch:
             for variable in self.module.variables:
                 variable.to_checked() if checked else variable.to_fast()
 
-    def _take_down(self, blocks: int, traced: int) -> None:
+    def _record(self, blocks: int, traced: int) -> None:
         names = check_rows.Names(
             kernel=self.kernel.name,
             files=self.module.files,
@@ -379,9 +377,9 @@ class _Launch:
             item_bytes=self._item_bytes,
         )
         if self.device.detect:
-            found = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)
+            rows = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)
             check_rows.merge_findings(
-                self.device.findings, [check_rows.finding(row, names) for row in found]
+                self.device.findings, [check_rows.finding(row, names) for row in rows]
             )
             self.checker.cudalab_check_forget()
         if self.device.count:
@@ -398,7 +396,7 @@ class _Launch:
             warps_traced=traced * -(-threads // 32),
             accesses=(),
         )
-        if traced == 0:  # the runtime still has what it saw of the launch before
+        if traced == 0:  # the runtime still holds observations of the previous launch
             return launch
         checker, sites = self.checker, self.module.sites
         by_site = check_rows.BranchRow * len(sites), ctypes.c_uint64 * len(sites)
@@ -425,7 +423,7 @@ class _Launch:
         )
 
     def _rows(self, function: Any, kind: Any) -> Any:
-        """A list of the runtime's, as it is now."""
+        """The current rows of one of the runtime's lists."""
         count = ctypes.c_size_t()
         address = function(ctypes.byref(count))
         return (kind * count.value).from_address(address) if count.value else []
@@ -442,7 +440,7 @@ class _Launch:
 
 
 def spread(count: int, blocks: int) -> list[int]:
-    """`count` block indices, as far from each other as can be: the first and the last are in."""
+    """`count` block indices as far apart as possible, including the first and the last."""
     if count == 1:
         return [0]
     return sorted({round(i * (blocks - 1) / (count - 1)) for i in range(count)})

@@ -34,7 +34,7 @@ class CheckModule(CpuModule):
     def __init__(
         self, source: Source, fast: ctypes.CDLL, checked: Path, runtime: ctypes.CDLL
     ) -> None:
-        """Load the instrumented build and tell the instrument what is in it."""
+        """Load the instrumented build and register its contents with the instrument."""
         super().__init__(source, fast)
         self.checked = ctypes.CDLL(str(checked))
         code = sources.blank_comments(source.text)
@@ -70,10 +70,10 @@ class CheckModule(CpuModule):
 
 
 class CheckKernel(CpuKernel):
-    """A kernel of a module that has it in both builds."""
+    """A kernel in both builds."""
 
     def __init__(self, name: str, handle: KernelEntry, module: CheckModule) -> None:
-        """Look up the instrumented one too."""
+        """Look up the instrumented kernel as well."""
         super().__init__(name, handle)
         self.module = module
         self.checked = ctypes.pointer(KernelEntry.in_dll(module.checked, f"cudalab_kernel_{name}"))
@@ -96,11 +96,11 @@ class _Variable:
         *,
         is_constant: bool,
     ) -> None:
-        """Make the instrumented build's memory known."""
+        """Register the instrumented build's memory."""
         self.name = name
         ours, theirs = (_Symbol.in_dll(lib, f"cudalab_symbol_{name}") for lib in (fast, checked))
         self.fast, self.checked, self.num_bytes = ours.address, theirs.address, theirs.bytes
-        if self.checked not in _variables:  # libraries stay loaded, and so does what they hold
+        if self.checked not in _variables:  # libraries and their variables stay loaded
             space = check_rows.SPACES.index("constant" if is_constant else "global")
             region = runtime.cudalab_check_add(self.checked, self.num_bytes, 0, space, 1)
             runtime.cudalab_check_written(region)
@@ -108,11 +108,11 @@ class _Variable:
         self.region = _variables[self.checked]
 
     def to_checked(self) -> None:
-        """Bring the fast build's value to the instrumented one."""
+        """Copy the fast build's value to the instrumented build."""
         ctypes.memmove(self.checked, self.fast, self.num_bytes)
 
     def to_fast(self) -> None:
-        """Bring the instrumented build's value to the fast one."""
+        """Copy the instrumented build's value to the fast build."""
         ctypes.memmove(self.fast, self.checked, self.num_bytes)
 
 
@@ -128,7 +128,7 @@ _loaded: dict[int, ctypes.CDLL] = {}  # handle -> the runtime, started
 
 
 def load_runtime() -> ctypes.CDLL:
-    """The runtime of check mode, started once in a process."""
+    """The runtime of check mode, started once per process."""
     path = compiler.check_runtime_library()
     try:
         runtime = ctypes.CDLL(str(path))

@@ -1,4 +1,4 @@
-"""What the runtime of check mode hands over: C structures, turned into the classes of trace.py."""
+"""Turns the C structures of check mode's runtime into the classes of trace.py."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Options(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """What the numbers of one launch stand for."""
+    """Resolves the numbers in the rows of one launch."""
 
     kernel: str
     files: Sequence[str]
@@ -120,7 +120,7 @@ class Names:
     item_bytes: Callable[[int], int | None]  # None: as wide as the access
 
     def place(self, number: int) -> Place:
-        """The line that a place's number stands for."""
+        """The source line for the number of a place."""
         return Place(self.files[number >> 20], number & 0xFFFFF)
 
     def thread(self, block: int, thread: int) -> Thread:
@@ -129,7 +129,7 @@ class Names:
 
 
 def _order(place: Place) -> tuple[str, int]:
-    """Places sort by file and line; compilers number files as they like."""
+    """Sorts places by file and line; file numbers depend on the compiler."""
     return place.file, place.line
 
 
@@ -137,26 +137,26 @@ def _coordinates(linear: int, size: tuple[int, int, int]) -> tuple[int, int, int
     return linear % size[0], linear // size[0] % size[1], linear // (size[0] * size[1])
 
 
-def accesses(found: Sequence[Any], steps: Iterable[Any], names: Names) -> tuple[Access, ...]:
-    """Rows of one line and array are one access, in the order of the source."""
+def accesses(rows: Sequence[Any], steps: Iterable[Any], names: Names) -> tuple[Access, ...]:
+    """The accesses in the order of the source; rows of one line and array are merged."""
     of_row: dict[int, list[Any]] = defaultdict(list)
     for step in steps:
         of_row[step.row].append(step)
     same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for index, row in enumerate(found):
+    for index, row in enumerate(rows):
         key = (row.place, row.space, row.kind, row.bytes, names.region(row.region) or "")
         same[key].append(index)
     return tuple(
-        _access([found[i] for i in same[key]], [s for i in same[key] for s in of_row[i]], names)
+        _access([rows[i] for i in same[key]], [s for i in same[key] for s in of_row[i]], names)
         for key in sorted(same, key=lambda key: (_order(names.place(key[0])), *key[1:]))
     )
 
 
-def _access(found: list[Any], steps: list[Any], names: Names) -> Access:
+def _access(rows: list[Any], steps: list[Any], names: Names) -> Access:
     def total(field: str) -> int:
-        return sum(getattr(row, field) for row in found)
+        return sum(getattr(row, field) for row in rows)
 
-    first, requests = found[0], total("requests")
+    first, requests = rows[0], total("requests")
     kind = _KINDS[first.kind]
     if kind is None:
         raise ValueError(f"no access: {first.kind}")
@@ -172,9 +172,9 @@ def _access(found: list[Any], steps: list[Any], names: Names) -> Access:
         ideal_sectors=total("ideal_sectors"),
         wavefronts=total("wavefronts"),
         ideal_wavefronts=total("ideal_wavefronts"),
-        conflict_degree_max=max(row.degree_max for row in found),
+        conflict_degree_max=max(row.degree_max for row in rows),
         conflict_degree_mean=total("degree_sum") / requests,
-        same_address_max=max(row.same_max for row in found),
+        same_address_max=max(row.same_max for row in rows),
         same_address_mean=total("same_sum") / requests,
         steps=tuple(
             Step(
@@ -187,14 +187,14 @@ def _access(found: list[Any], steps: list[Any], names: Names) -> Access:
     )
 
 
-def branches(sites: Iterable[Any], found: Iterable[Any], names: Names) -> tuple[Branch, ...]:
+def branches(sites: Iterable[Any], rows: Iterable[Any], names: Names) -> tuple[Branch, ...]:
     """The branches, by line.
 
     Of several branches on a line of one function, which compilers arrange as they like, the one
     that parts lanes most often stands for the line.
     """
     of_function: dict[tuple[Place, int], tuple[int, int, int, int]] = {}
-    for site, row in zip(sites, found, strict=True):
+    for site, row in zip(sites, rows, strict=True):
         if row.executions:
             key = Place(names.files[site.branch_file], site.branch_line), site.function
             values = (row.divergent, row.executions, row.lanes_first, row.lanes_second)
@@ -216,17 +216,17 @@ def branches(sites: Iterable[Any], found: Iterable[Any], names: Names) -> tuple[
     )
 
 
-def uses(sites: Iterable[Any], found: Iterable[int], names: Names) -> dict[Place, int]:
-    """How often something was done, by the line it was called on."""
+def uses(sites: Iterable[Any], rows: Iterable[int], names: Names) -> dict[Place, int]:
+    """Counts by the line of the call."""
     sums: dict[Place, int] = defaultdict(int)
-    for site, count in zip(sites, found, strict=True):
+    for site, count in zip(sites, rows, strict=True):
         if count:
             sums[Place(names.files[site.file], site.line)] += count
     return {place: sums[place] for place in sorted(sums, key=_order)}
 
 
 def finding(row: Any, names: Names) -> Finding:
-    """One finding, in the words of trace.py."""
+    """One finding as an object of trace.py."""
     kind = _FINDINGS[row.kind]
     item_bytes = names.item_bytes(row.region) or row.bytes or 1
     outside = kind == "out_of_bounds" and row.has_index
@@ -256,7 +256,7 @@ def finding(row: Any, names: Names) -> Finding:
 
 
 def merge_findings(known: list[Finding], new: list[Finding]) -> None:
-    """Add findings; what differs only in who did it, or when, is one finding seen more often."""
+    """Add findings; those that differ only in thread or time increase a finding's count."""
     index = {_identity(finding): i for i, finding in enumerate(known)}
     for finding in new:
         at = index.setdefault(_identity(finding), len(known))

@@ -1,4 +1,4 @@
-"""The host's C++ compiler: found, and run at most once for each source.
+"""Finds the host's C++ compiler, and runs it at most once for each source.
 
 A compiled library is kept in the user's cache under a hash of everything that went into it:
 source, runtime, compiler, flags and the processor's features (homes are shared between machines).
@@ -61,7 +61,7 @@ _HOOKS_CLANG = (
 # Where a message is; and what begins one, to which notes and source lines that follow belong.
 _WHERE = re.compile(r"^In file included|: (?:In |At global scope)")
 _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
-_OLDEST_GCC = 11  # that tells volatile accesses from others
+_OLDEST_GCC = 11  # the first that distinguishes volatile accesses
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Compiler:
     name: str
     compile: tuple[str, ...]
     link: tuple[str, ...]
-    identity: str  # changes when the compiler does
+    identity: str  # differs for another compiler
 
     def version(self) -> str:
-        """The first line of what the compiler says about itself."""
+        """The first line of the compiler's version message."""
         command = [*self.compile, "--version"]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         return (answer.stdout or answer.stderr).partition("\n")[0].strip()
@@ -127,10 +127,10 @@ def _runtime(
     """The library of `name`; the header of its kernels is precompiled with the flags `kernels`."""
     flags = with_users(flags)
     included = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
-    texts, found = [_text(name)], set[str]()
+    texts, names = [_text(name)], set[str]()
     for text in texts:  # grows while it is read
-        new = set(included.findall(text)) - found
-        found |= new
+        new = set(included.findall(text)) - names
+        names |= new
         texts += [_text(header) for header in sorted(new)]
     compile_and_link = _compile_and_link(flags, "-pthread")
 
@@ -210,7 +210,7 @@ def _hooks() -> tuple[str, ...]:
 
 
 def _headers(text: str) -> list[str]:
-    """What a kernel file is compiled with: cudalab_cpu.h, and CUDA's headers if it has any."""
+    """The headers for compiling a kernel file: cudalab_cpu.h, and CUDA's if it includes any."""
     has_any = any((HOST / name).is_file() for name in _INCLUDE.findall(text))
     more = sorted(HOST.rglob("*.h")) if has_any else []
     return [_text(_HEADER), *(path.read_text(encoding="utf-8") for path in more)]
@@ -233,16 +233,16 @@ def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
     Without it, as on a full disk, the compiler reads the text for each kernel.
     """
     compiler = find_compiler()
-    if "clang" in compiler.version():  # which would have to be told at each call
+    if "clang" in compiler.version():  # clang would need an option in each call
         return
     with suppress(OSError, NoDeviceError):
         flags, made = with_users(kernels()), folder / "header.gch"
         read = ("-x", "c++-header", str(RUNTIME / _HEADER), "-o", str(made))
         done = subprocess.run((*compiler.compile, *flags, *read), capture_output=True, check=False)
         if done.returncode == 0:
-            kept = _precompiled(flags)
-            kept.parent.mkdir(exist_ok=True)
-            made.replace(kept)
+            target = _precompiled(flags)
+            target.parent.mkdir(exist_ok=True)
+            made.replace(target)
 
 
 def _text(name: str) -> str:
@@ -258,7 +258,7 @@ def _built(stem: str, text: str, depends: tuple[str, ...], steps: Steps) -> Path
 
 
 def _key(*parts: str) -> str:
-    """The name of what is made of `parts` by this compiler for this processor."""
+    """A cache key for the result of `parts`, this compiler and this processor."""
     all_parts = (find_compiler().identity, processor(), *parts)
     return hashlib.sha256("\0".join(all_parts).encode()).hexdigest()[:24]
 
@@ -284,7 +284,7 @@ def _link(compiler: Compiler, folder: Path, link_with: tuple[str, ...]) -> tuple
 
 @explain_full_disk()
 def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
-    """Compile beside the cache entry and move the result into place: never a half-written one."""
+    """Compile beside the cache entry and move the result into place, so it is always complete."""
     with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as name:
         folder = Path(name)
         (folder / "source.cpp").write_text(text, encoding="utf-8")
@@ -310,7 +310,7 @@ def _run(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
 
 
 def runtime_failure(messages: str) -> ToolchainError:
-    """The error where cudalab's own code does not compile."""
+    """The error for cudalab's own code failing to compile."""
     return disk_full(messages) or ToolchainError(
         f"the CPU device's own runtime does not compile:\n{messages.strip()}"
     )
@@ -331,11 +331,11 @@ def _compile_error(messages: str, compiler: Compiler, text: str) -> CudalabError
 
 def _without_warnings(messages: str) -> str:
     """The errors among a compiler's messages: nvcc, which graders run, has other warnings."""
-    kept: list[str] = []
-    message: list[str] = []  # where it is, the message itself and what belongs to it
+    errors: list[str] = []
+    message: list[str] = []  # its place, its text and the lines that belong to it
     for line in [*messages.splitlines(), "In file included"]:
         if message and _BEGINS.search(line) and not _WHERE.search(message[-1]):
-            kept += [] if any(": warning: " in each for each in message) else message
+            errors += [] if any(": warning: " in each for each in message) else message
             message = []
         message.append(line)
-    return "\n".join(kept)
+    return "\n".join(errors)

@@ -112,16 +112,16 @@ class CpuDevice:
 
     @staticmethod
     def available() -> bool:
-        """Every machine is a host."""
+        """True: every machine is a host."""
         return True
 
     def __enter__(self) -> Self:
-        """Fail early when there is no compiler."""
+        """Fail early if there is no compiler."""
         compiler.find_compiler()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Nothing to release: the OS threads wait for a next launch."""
+        """Release nothing: the OS threads wait for the next launch."""
 
     def compile(
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
@@ -197,7 +197,7 @@ class CpuDevice:
         try:
             self._run(kernel, blocks, threads, pointers)
         except KeyboardInterrupt:
-            # A block that does not end goes on until the process has: it needs its memory so long.
+            # A block that never ends runs until the process ends, and needs its memory until then.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object((args, values, pointers)))
             raise
 
@@ -224,10 +224,10 @@ class CpuDevice:
         as_bytes(_own(target).array)[:] = as_bytes(array)
 
     def synchronize(self) -> None:
-        """Every launch has ended already."""
+        """Do nothing: every launch has ended already."""
 
     def info(self) -> DeviceInfo:
-        """The host, described like a GPU."""
+        """The host's properties in a GPU's terms."""
         found = compiler.find_compiler()
         return DeviceInfo(
             name=processor_name(),
@@ -243,7 +243,7 @@ class CpuDevice:
         )
 
     def meter(self) -> CpuMeter:
-        """Measures with the host's clock."""
+        """The meter, which uses the host's clock."""
         return CpuMeter(self)
 
     def _load_runtime(self) -> ctypes.CDLL:
@@ -302,7 +302,7 @@ class _Symbol(ctypes.Structure):
 def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
     """The C++ of a .cu file: defines in front, exports behind, and one edit in between.
 
-    `extern __shared__ T name[];` cannot be said in C++, so it becomes a pointer.
+    `extern __shared__ T name[];` is not valid C++, so it becomes a pointer.
     """
     code = sources.blank_comments(source.text)
     text = source.text

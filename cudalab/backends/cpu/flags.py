@@ -1,4 +1,4 @@
-"""How the host's compiler is called, for kernels and for whole programs. Imports nothing heavy."""
+"""The host compiler's flags for kernels and for whole programs. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMON = (
     "-fno-trapping-math",
     "-fwrapv",  # kernels count on wrapping integers and on type punning, as nvcc compiles them
     "-fno-strict-aliasing",
-    "-fno-delete-null-pointer-checks",  # following a null pointer is a fault, not a licence
+    "-fno-delete-null-pointer-checks",  # dereferencing a null pointer is a fault, not undefined
     "-fno-sanitize=undefined",  # on by default in some compilers
 )
 KERNEL = (
@@ -28,7 +28,7 @@ KERNEL = (
     "-fno-exceptions",
     "-fno-rtti",
     "-fno-threadsafe-statics",
-    "-Werror=vla",  # as for nvcc; other warnings are left out of what is shown
+    "-Werror=vla",  # as with nvcc; other warnings are not shown
 )
 PROGRAM = (
     *_COMMON,

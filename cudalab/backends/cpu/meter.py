@@ -15,7 +15,7 @@ from cudalab.system.machine import available_memory, last_level_cache
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer, Device, Module
 
-RUN_WORDS = 1 << 15  # of a block that measures: 256 KiB
+RUN_WORDS = 1 << 15  # per block: 256 KiB
 COPY_BYTES = 256 << 20
 COPIES = 5
 
@@ -38,10 +38,10 @@ class CpuTimer:
 
 
 class CpuMeter:
-    """Measures what the host's cores do."""
+    """Measures the work of the host's cores."""
 
     def __init__(self, device: Device) -> None:
-        """Measure on `device`; kernels and memory are made when they are needed."""
+        """Measure on `device`; kernels and memory are created when needed."""
         self._device = device
         self._sweep: tuple[Module, Buffer] | None = None
 
@@ -85,6 +85,6 @@ class CpuMeter:
             path = Path(__file__).with_name("measure.cu")
             kernels = self._device.compile(sources.load(path, "measure.cu"), {})
             words = self._device.empty(2 * last_level_cache() // 8, np.uint64)
-            overwrite(self._device, words, 0)  # its pages exist
+            overwrite(self._device, words, 0)  # so that its pages exist
             self._sweep = kernels, words
         return self._sweep

@@ -42,18 +42,18 @@ BOUNCE_BYTES = 4 << 20
 NUM_BOUNCES = 4
 DIRECT_BYTES = NUM_BOUNCES * BOUNCE_BYTES  # up to here pageable memory is faster
 
-# NumPy's character of a scalar's type, which is also the one of PyCUDA's prepared calls.
+# NumPy's characters of scalar types, which PyCUDA's prepared calls use as well.
 SCALAR_TYPES = frozenset("?bBhHiIlLqQfd")
 
 _CAPABILITIES = (70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
-# KiB of shared memory that a block may have, from 8.0 on; 99 where nothing is said.
+# KiB of shared memory that a block may have, from 8.0 on; 99 for others.
 _SHARED_KIB = {80: 163, 87: 163, 90: 227, 100: 227, 103: 227, 110: 227}
 _NO_GPU_HINT = "`nvidia-smi` lists the GPUs; CUDA_VISIBLE_DEVICES may hide them; or --device cpu"
 _COMPILE_FOLDER = re.compile(r"compilation of (.+)[/\\]kernel\.cu failed")
 
 
 def unavailable_reason() -> str | None:
-    """Why there is no GPU to use, in words; None when there is one. Creates no context."""
+    """Why there is no usable GPU; None if there is one. Creates no context."""
     try:
         _load_driver()
     except NoDeviceError as error:
@@ -62,10 +62,10 @@ def unavailable_reason() -> str | None:
 
 
 def _load_driver() -> Any:
-    """PyCUDA's driver interface, initialised. NoDeviceError tells what is missing."""
+    """PyCUDA's initialised driver interface. NoDeviceError says what is missing."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it warns about, it also raises
+            warnings.simplefilter("ignore")  # each warning is also raised as an error
             from pycuda import driver  # noqa: PLC0415 - an extra that few machines need
     except ModuleNotFoundError as error:
         raise NoDeviceError(
@@ -87,7 +87,7 @@ def _load_driver() -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What a driver error says, without the name of the call that said it."""
+    """The message of a driver error, without the name of the call."""
     return str(error).partition(" failed: ")[2] or str(error)
 
 
@@ -98,7 +98,7 @@ class CudaKernel:
         """Take the kernel `name` from PyCUDA's `module`."""
         self.name = name
         self.num_params = num_params
-        self.shared_allowed = 0  # dynamic shared memory that needs no further opting in
+        self.shared_allowed = 0  # bytes of dynamic shared memory that are opted in
         self._get_function = module.get_function
         self._prepared: dict[str, Any] = {}
 
@@ -183,7 +183,7 @@ class CudaDevice:
         self._capability = 10 * major + minor
         self.features = _features(self._capability)
         self._context: Any = None
-        self._dead = False  # a kernel crashed: the context answers nothing but errors
+        self._dead = False  # a kernel crashed: every call of the context fails
         self._last_launched: str | None = None
         self._bounces: list[_Bounce] = []
         self._meter: CudaMeter | None = None
@@ -483,7 +483,7 @@ class CudaDevice:
             raise self._failure(error) from None
 
     def _failure(self, error: Exception) -> CudalabError:
-        """What a driver error means: if waiting fails as well, a kernel has crashed."""
+        """The error to raise for a driver error; a kernel has crashed if waiting fails as well."""
         if self._context is None:
             return CudalabError("the CUDA device was used outside its `with` block")
         try:
@@ -501,7 +501,7 @@ class CudaDevice:
         return int(self._device.get_attribute(getattr(self._driver.device_attribute, name)))
 
     def info(self) -> DeviceInfo:
-        """What the driver tells of the device."""
+        """The properties that the driver reports."""
         ask = self._attribute
         block = ask("MAX_BLOCK_DIM_X"), ask("MAX_BLOCK_DIM_Y"), ask("MAX_BLOCK_DIM_Z")
         grid = ask("MAX_GRID_DIM_X"), ask("MAX_GRID_DIM_Y"), ask("MAX_GRID_DIM_Z")
@@ -535,7 +535,7 @@ class CudaDevice:
         )
 
     def meter(self) -> CudaMeter:
-        """Measures in the order of launches; one for as long as the device is open."""
+        """The meter, which is the same while the device is open."""
         if self._meter is None:
             with self.errors_in_words():
                 l2_bytes = self._attribute("L2_CACHE_SIZE")
@@ -545,16 +545,16 @@ class CudaDevice:
 
 def _features(capability: int) -> frozenset[str]:
     """What a variant's `requires` may name on a device such as 90 (compute capability 9.0)."""
-    found = {"inline_ptx", f"sm_{capability}"}
-    found.update(f"sm_{known}" for known in _CAPABILITIES if known <= capability)
+    features = {"inline_ptx", f"sm_{capability}"}
+    features.update(f"sm_{known}" for known in _CAPABILITIES if known <= capability)
     if capability >= 70:
-        found.add("tensor_cores")
+        features.add("tensor_cores")
     if capability >= 80:
         room = _SHARED_KIB.get(capability, 99)
-        found.update(f"shared_{kib}kb" for kib in (96, 160, 224) if kib <= room)
+        features.update(f"shared_{kib}kb" for kib in (96, 160, 224) if kib <= room)
     if capability >= 90:
-        found.update(("bulk_copy", "clusters", f"sm_{capability}a"))
-    return frozenset(found)
+        features.update(("bulk_copy", "clusters", f"sm_{capability}a"))
+    return frozenset(features)
 
 
 CudaDevice.possible_features = frozenset[str]().union(*map(_features, _CAPABILITIES))
@@ -606,8 +606,8 @@ def _compile(compiler: Path, text: str, target: str, label: str) -> tuple[Any, b
         compiled = cubin.read_bytes()
     for warning in caught:
         if issubclass(warning.category, UserWarning):
-            _, _, said = str(warning.message).partition("said the following:\n")
-            sys.stderr.write(nvcc.readable(said or str(warning.message)) + "\n")
+            _, _, output = str(warning.message).partition("said the following:\n")
+            sys.stderr.write(nvcc.readable(output or str(warning.message)) + "\n")
     return module, compiled
 
 

@@ -1,4 +1,4 @@
-"""The GPU's context, begun before the device asks for it. Imports nothing heavy."""
+"""Creates the GPU's context before the device needs it. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def begin_to_open_gpu() -> None:
 
 
 def _retain_primary_context() -> None:
-    """Until the process ends. Does nothing where there is no driver or no device."""
+    """Retain the context until the process ends. Does nothing without a driver or a device."""
     device, context = ctypes.c_int(), ctypes.c_void_p()
     with suppress(OSError, AttributeError):
         driver = ctypes.CDLL("libcuda.so.1")

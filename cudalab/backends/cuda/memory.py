@@ -1,4 +1,4 @@
-"""Memory of a GPU, and of the host where a GPU can reach it."""
+"""Memory of a GPU, and host memory that a GPU can access."""
 
 from __future__ import annotations
 

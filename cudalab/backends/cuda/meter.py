@@ -1,4 +1,4 @@
-"""Measuring on a GPU: events, cold caches, held launches, the clock and the memory's speed."""
+"""Measures on a GPU: events, cold caches, held launches, the clock and the bandwidth."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Buffer
 
-# A held stream must be let go before the driver's queue of about 1024 launches is full
-# for good; filling it takes the host 10 ms. Copies are long beside their launch.
+# A held stream must be released before the driver's queue of about 1024 launches is full, which
+# would block forever; the host takes 10 ms to fill it. Copies take much longer than their launch.
 HOLD_LIMIT_NS = 100_000_000
 CLOCK_NS = 20_000
 COPY_BYTES = 512 << 20
@@ -30,7 +30,7 @@ SWEEP_THREADS = 256
 
 
 class Opened(Device, Protocol):
-    """The device, while it is open."""
+    """The parts of an open device that the meter needs."""
 
     def errors_in_words(self) -> AbstractContextManager[None]:
         """Turn the driver's errors inside the block into a CudalabError."""
@@ -72,7 +72,7 @@ class CudaHold:
         self._ticket = ticket
 
     def release(self) -> None:
-        """Let the stream go on."""
+        """Release the stream."""
         self._flags[0] = self._ticket
 
     @property
@@ -92,12 +92,12 @@ class _Measuring:
         self.tickets = 0
         self.holding = False
         self.cycles_and_ns = device.empty(2, np.uint64)
-        # Twice the cache: its lines are replaced at random, more or less.
+        # Twice the cache, because its lines are replaced more or less at random.
         self.sweep = device.empty((max(2 * l2_bytes, 32 << 20) // 16, 4), np.uint32)
 
 
 class CudaMeter:
-    """Measures on a GPU while it is open; kernels and memory are made when they are needed."""
+    """Measures on an open GPU; kernels and memory are created when needed."""
 
     def __init__(self, device: Opened, driver: Any, l2_bytes: int) -> None:
         """Measure on `device`, whose L2 cache holds `l2_bytes`."""
@@ -105,11 +105,11 @@ class CudaMeter:
         self._measuring: _Measuring | None = None
 
     def release(self) -> None:
-        """Give the memory back: the device is left."""
+        """Release the memory when the device is closed."""
         self._measuring = None
 
     def timer(self) -> CudaTimer:
-        """A stop-watch that the device itself reads."""
+        """A timer that the device itself reads."""
         return CudaTimer(self._device, self._driver)
 
     def fill(self, buffer: Buffer, value: int) -> None:

@@ -1,4 +1,4 @@
-"""nvcc: where it is, what it is given, what its messages mean, and the cubins it made before.
+"""nvcc: its path, its input, its messages, and the cache of its cubins.
 
 Nothing here needs a GPU or PyCUDA.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SYSTEM_NVCC = Path("/usr/local/cuda/bin/nvcc")
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
-# What nvcc itself reads from the environment decides its output as well.
+# Environment variables that nvcc reads, which affect its output.
 _ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 
 _SYSTEM_INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*<[^>]+>")
@@ -67,7 +67,7 @@ def _nvidia_packages() -> list[Path]:
 
 
 def include_flags(nvcc: Path) -> list[str]:
-    """The headers that an nvcc does not find by itself: wheels before CUDA 13 are apart."""
+    """Flags for headers that nvcc does not find: wheels before CUDA 13 are separate."""
     if nvcc.parent.parent.name != "cuda_nvcc":
         return []
     beside = nvcc.parent.parent.parent
@@ -101,8 +101,8 @@ def _system_includes(text: str) -> list[str]:
 def readable(messages: str) -> str:
     """The messages with places as `file:line:`, as other compilers write them."""
     lines = [_PLACE.sub(r"\1:\2: ", line) for line in messages.splitlines()]
-    kept = [line.rstrip() for line in lines if line.strip() and not _NOISE.search(line)]
-    return "\n".join(kept)
+    lines = [line.rstrip() for line in lines if line.strip() and not _NOISE.search(line)]
+    return "\n".join(lines)
 
 
 def rejection(label: str, messages: str) -> CudalabError:
@@ -132,7 +132,7 @@ def rejection(label: str, messages: str) -> CudalabError:
 
 
 def cache_key(nvcc: Path, text: str, arch: str) -> str:
-    """What decides a cubin: source, target, flags and which nvcc it is. Starts no process."""
+    """The cache key of a cubin: source, target, flags and nvcc. Starts no process."""
     status = nvcc.stat()
     identity = (str(nvcc), status.st_mtime_ns, status.st_size, arch, *FLAGS)
     environment = (os.environ.get(name, "") for name in _ENVIRONMENT)
@@ -141,7 +141,7 @@ def cache_key(nvcc: Path, text: str, arch: str) -> str:
 
 
 def cached(key: str) -> bytes | None:
-    """The cubin stored under `key`; None when there is none, or a damaged one."""
+    """The cubin stored under `key`; None if it is missing or damaged."""
     try:
         entry = _entry(key).read_bytes()
     except OSError:
@@ -151,7 +151,7 @@ def cached(key: str) -> bytes | None:
 
 
 def store(key: str, cubin: bytes) -> None:
-    """Keep a cubin, followed by its digest: the driver would read beyond a truncated one.
+    """Store a cubin, followed by its digest: the driver would read beyond a truncated one.
 
     A full disk costs the next run a compilation, nothing else.
     """
