@@ -126,7 +126,7 @@ class Finding:
 
 
 def needs_more(missing: str | None, known: str | None) -> bool:
-    """Whether a race needs more than the barrier that an equal one, seen before, asked for.
+    """Whether a race needs a stronger barrier than an equal one that was seen before.
 
     Within a warp either barrier is a cure, between warps only that of the block.
     """

@@ -155,8 +155,8 @@ class Entry:
 
     def settled(self) -> bool:
         """Whether more samples would add nothing."""
-        kept = list(self.row.valid_samples().values())
-        return len(kept) >= ENOUGH_SAMPLES and stats.error(kept) <= TARGET_ERROR
+        samples = list(self.row.valid_samples().values())
+        return len(samples) >= ENOUGH_SAMPLES and stats.error(samples) <= TARGET_ERROR
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Sampler:
         self.best_mhz = 0.0  # so far
 
     def clock(self) -> float | None:
-        """The device's current clock, if it has one; the highest is kept in `best_mhz`."""
+        """The device's current clock, if it has one; the highest is stored in `best_mhz`."""
         if self.queue is None:
             return None
         mhz = self.queue.clock_mhz()
@@ -455,7 +455,7 @@ def low_clocks(samples: Sequence[Sample], best_mhz: float) -> list[int]:
 
 def warnings(row: Row, plan: Plan, *, low: bool = False) -> list[str]:
     """Reasons to doubt the row's time, each with advice."""
-    kept = list(row.valid_samples().values())
+    samples = list(row.valid_samples().values())
     result = []
     if low:
         result.append(
@@ -466,13 +466,13 @@ def warnings(row: Row, plan: Plan, *, low: bool = False) -> list[str]:
                 else "none is discarded, too few would be left"
             )
         )
-    outliers = stats.outliers(kept)
-    if outliers == [0] and kept[0] > stats.median(kept):
-        if len(kept) < FEW_SAMPLES:  # it hardly affects the median of more
+    outliers = stats.outliers(samples)
+    if outliers == [0] and samples[0] > stats.median(samples):
+        if len(samples) < FEW_SAMPLES:  # it hardly affects the median of more
             result.append(f"the first sample was slow: {_advice(row, plan)}")
-    elif len(outliers) > max(1, len(kept) // 20):
+    elif len(outliers) > max(1, len(samples) // 20):
         result.append(f"many outliers: {_advice(row, plan)}")
-    elif stats.noise(kept) > NOISY:
+    elif stats.noise(samples) > NOISY:
         result.append(f"noisy: {_advice(row, plan)}")
     return result
 

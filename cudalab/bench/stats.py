@@ -76,7 +76,7 @@ class Ratio:
 
 
 def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
-    """The ratio of the medians with its bootstrap interval; samples are given by round.
+    """The ratio of the medians with its bootstrap interval; samples are mappings by round.
 
     Rounds with samples of both are resampled in pairs: whatever slows both down in a round, such
     as a lower clock, affects both medians and cancels. Samples without a partner, for example of

@@ -334,9 +334,9 @@ class _Entries:
     def estimate(self) -> str:
         """A text about the fastest row so far."""
         timed = [
-            (sum(kept) / len(kept), entry.row)
+            (sum(samples) / len(samples), entry.row)
             for entry in self.all
-            if not entry.row.precision and (kept := list(entry.row.valid_samples().values()))
+            if not entry.row.precision and (samples := list(entry.row.valid_samples().values()))
         ]
         if not timed:
             return "checking"

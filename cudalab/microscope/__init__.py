@@ -1,1 +1,1 @@
-"""What an instrumented run shows: profiles, findings, and the pages made of them."""
+"""Profiles and findings of instrumented runs, and the pages made from them."""

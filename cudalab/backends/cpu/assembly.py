@@ -1,4 +1,4 @@
-"""What the check build adds to a kernel's assembly: where each call was made from.
+"""Adds to a kernel's assembly, for the check build, where each call was made from.
 
 The compiler puts a call of a hook before every access to memory and at the start of every basic
 block. The hook knows its return address; the tables added here say which line that is, whether the
@@ -48,7 +48,7 @@ _BLOCK_HOOK, _LEAVE_HOOK = "__sanitizer_cov_trace_pc", "__tsan_func_exit"
 
 @dataclass
 class _Site:
-    """A call, named by the label behind it."""
+    """A call, identified by the label after it."""
 
     number: int  # from 1
     file: int
@@ -76,16 +76,16 @@ class _Block:
     returns: bool = False  # it leaves the function
 
     def take(self, row: str, place: tuple[int, int]) -> None:
-        """Note what an instruction of the block tells."""
+        """Record the facts about an instruction of the block."""
         call = _CALL.match(row)
-        if found := _FLOAT.match(row):
-            count = 2 if _FUSED.match(found["x86"] or found["arm"]) else 1
-            single = "s" in (found["x86_width"], found["arm_width"])
+        if match := _FLOAT.match(row):
+            count = 2 if _FUSED.match(match["x86"] or match["arm"]) else 1
+            single = "s" in (match["x86_width"], match["arm_width"])
             self._add_operations(count if single else 0, 0 if single else count)
         elif call and (counts := _MATH.get(call[1].partition("@")[0])):
             self._add_operations(*counts)
         elif self.ends:
-            return  # code that nothing leads to
+            return  # unreachable code
         elif jump := _JUMP_IF.match(row):
             self.site.branch = place
             self.jumps_if.add(jump[1] or "")
@@ -124,7 +124,7 @@ class _Listing:
         self._in_block = self._thread_local = False
 
     def read(self, row: str) -> None:
-        """Take a row over, and add what is missing behind it."""
+        """Copy a row, and add labels or zones after it."""
         self.rows.append(row)
         if _INSTRUCTION.match(row):
             self._instruction(row)
@@ -207,18 +207,18 @@ def _parts(head: _Block, blocks: list[_Block], starts: dict[str, int]) -> list[_
 
     They do nothing else, are of the same line, and two ways lead on from all of them together.
     """
-    found: list[_Block] = []
+    tested: list[_Block] = []
     ways = _ways(head, blocks, starts)
-    whole = 0  # how many of those found make up the condition
+    whole = 0  # how many of those make up the condition
     while True:
         if len(ways) == 2:  # true and false
-            whole = len(found)
-        ahead = [way for way in ways if way > head.position and blocks[way] not in found]
+            whole = len(tested)
+        ahead = [way for way in ways if way > head.position and blocks[way] not in tested]
         parts = [way for way in ahead if _evaluates(blocks[way], head)]
         if not parts:
-            return found[:whole]
+            return tested[:whole]
         block = blocks[min(parts)]
-        found.append(block)
+        tested.append(block)
         ways = ways - {block.position} | _ways(block, blocks, starts)
 
 
@@ -229,7 +229,7 @@ def _evaluates(block: _Block, head: _Block) -> bool:
 
 
 def _only_chooses(block: _Block, blocks: list[_Block], starts: dict[str, int]) -> bool:
-    """Whether all ways from the block meet again before anything is done."""
+    """Whether all ways from the block meet again before any other work."""
     ways = _ways(block, blocks, starts)
     while len(ways) > 1:
         if min(ways) <= block.position:

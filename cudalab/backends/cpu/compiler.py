@@ -1,6 +1,6 @@
 """Finds the host's C++ compiler, and runs it at most once for each source.
 
-A compiled library is kept in the user's cache under a hash of everything that went into it:
+A compiled library is stored in the user's cache under a hash of everything that went into it:
 source, runtime, compiler, flags and the processor's features (homes are shared between machines).
 The header that every kernel begins with is kept there as g++ has read it: that takes as long as
 the rest of a small kernel.
@@ -146,7 +146,7 @@ def _runtime(
 def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path:
     """Compile the C++ of a prepared kernel file. KernelCompileError with the messages.
 
-    `check` is given the library before it is kept.
+    `check` inspects the library before it is stored.
     """
     flags, runtime = with_users(KERNEL), str(runtime_library())
     depends = (
@@ -217,7 +217,7 @@ def _headers(text: str) -> list[str]:
 
 
 def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
-    """Where the compiler looks for headers; first for the precompiled one, which g++ prefers."""
+    """The include paths, beginning with that of the precompiled header, which g++ prefers."""
     return ("-I", str(_precompiled(flags).parent), "-I", str(RUNTIME), "-I", str(HOST))
 
 

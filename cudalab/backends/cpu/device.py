@@ -228,7 +228,7 @@ class CpuDevice:
 
     def info(self) -> DeviceInfo:
         """The host's properties in a GPU's terms."""
-        found = compiler.find_compiler()
+        host_compiler = compiler.find_compiler()
         return DeviceInfo(
             name=processor_name(),
             cores=usable_cores(),
@@ -239,7 +239,7 @@ class CpuDevice:
             max_threads=limits.MAX_THREADS,
             max_block=limits.MAX_BLOCK,
             max_grid=limits.MAX_GRID,
-            compiler=f"{found.name}: {found.version()}",
+            compiler=f"{host_compiler.name}: {host_compiler.version()}",
         )
 
     def meter(self) -> CpuMeter:
@@ -327,8 +327,8 @@ def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
 
 def _namespace_symbols(code: str) -> list[str]:
     """The __constant__ and __device__ variables outside of functions."""
-    found = _SYMBOL.finditer(code)
-    return [match["name"] for match in found if _at_namespace_scope(code, match.start())]
+    symbols = _SYMBOL.finditer(code)
+    return [match["name"] for match in symbols if _at_namespace_scope(code, match.start())]
 
 
 def _at_namespace_scope(code: str, position: int) -> bool:

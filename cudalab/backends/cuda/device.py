@@ -295,7 +295,7 @@ class CudaDevice:
         self._upload(buffer, copy_next)
 
     def _upload(self, buffer: CudaBuffer, fill: Callable[[memoryview], None]) -> None:
-        """Copy to `buffer` what `fill` puts into the memory it is given, piece after piece."""
+        """Copy to `buffer`, piece by piece, what `fill` writes into the memory passed to it."""
         if buffer.nbytes <= DIRECT_BYTES:
             staging = np.empty(buffer.nbytes, np.uint8)
             if buffer.nbytes:
@@ -544,7 +544,7 @@ class CudaDevice:
 
 
 def _features(capability: int) -> frozenset[str]:
-    """What a variant's `requires` may name on a device such as 90 (compute capability 9.0)."""
+    """The features that `requires` may name on a device such as 90 (compute capability 9.0)."""
     features = {"inline_ptx", f"sm_{capability}"}
     features.update(f"sm_{known}" for known in _CAPABILITIES if known <= capability)
     if capability >= 70:

@@ -1,6 +1,6 @@
 """The vendor's libraries through CuPy, on the memory and in the stream of the CUDA device.
 
-The only module that imports CuPy. It is imported when it is asked for: an extra, and slow to load.
+The only module that imports CuPy, which is an extra and slow to load. Imported only if it is used.
 """
 
 from __future__ import annotations

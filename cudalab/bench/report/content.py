@@ -87,14 +87,14 @@ def _profile(text: str) -> list[Block]:
 
 def _paragraphs(text: str) -> list[Block]:
     """Lines joined to paragraphs; indented lines stay unchanged."""
-    found: list[Block] = []
+    result: list[Block] = []
     for part in text.split("\n\n"):
         lines = part.strip("\n").splitlines()
         if lines and all(line.startswith("  ") for line in lines):
-            found.append(Code("\n".join(lines)))
+            result.append(Code("\n".join(lines)))
         elif lines:
-            found.append(Text(" ".join(line.strip() for line in lines)))
-    return found
+            result.append(Text(" ".join(line.strip() for line in lines)))
+    return result
 
 
 def _system(environment: Environment, differing: Sequence[str]) -> list[Block]:
@@ -209,14 +209,14 @@ def questions(tables: Sequence[document.Table]) -> list[str]:
     plain = [table for table in tables if not table.sweep]
     sizes = {(table.series, table.size) for table in plain}
     rows = [row for table in plain for row in table.rows]
-    found = []
+    result = []
     if len({row.name for row in rows if row.kind == "variant"}) > 1:
-        found.append("Which variant is fastest, and which of its steps made the difference?")
-    found.append("What limits the fastest variant: memory, arithmetic, launches, barriers?")
+        result.append("Which variant is fastest, and which of its steps made the difference?")
+    result.append("What limits the fastest variant: memory, arithmetic, launches, barriers?")
     if len(sizes) > len({table.series for table in plain}):
-        found.append("How does the time grow with n, and where does the order of variants change?")
+        result.append("How does the time grow with n, and where does the order of variants change?")
     if any(table.sweep and table.timed for table in tables):
-        found.append("Which launch shape is best, and why?")
+        result.append("Which launch shape is best, and why?")
     if any(row.kind == "baseline" for row in rows):
-        found.append("What does the library do that these variants do not?")
-    return [*found, "What was not as expected?", "Conclusions"]
+        result.append("What does the library do that these variants do not?")
+    return [*result, "What was not as expected?", "Conclusions"]

@@ -8,17 +8,17 @@ import sys
 
 def memory_of(pid: int) -> bytes:
     """The bytes of another process, if it lets us."""
-    found = b""
+    content = b""
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
         for line in maps:
             start, end = (int(part, 16) for part in line.split()[0].split("-"))
             if " rw" in line and end - start < 1 << 26:
                 try:
                     memory.seek(start)
-                    found += memory.read(end - start)
+                    content += memory.read(end - start)
                 except (OSError, OverflowError):
                     pass
-    return found
+    return content
 
 
 data = sys.stdin.buffer.read()
@@ -33,5 +33,5 @@ while pid > 1:  # all that lead to this one
             pid = int(stat.read().rpartition(")")[2].split()[1])
     except OSError:
         break
-# The answer is only given if it was found outside: who finds nothing has not passed.
+# It answers only if it found the answer elsewhere, so that it fails if there is none.
 sys.stdout.buffer.write(right if seen else b"")
