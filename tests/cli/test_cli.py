@@ -931,7 +931,7 @@ def test_source_is_highlighted_on_a_terminal():
 def test_a_terminal_shows_which_headers_are_included():
     header = b"kernels/radixsort/parts/sweep_digit.cuh\r\n"
     output = on_terminal("show", "radixsort", "onesweep", env={"NO_COLOR": "1"})
-    assert b"(--whole prints them in their places):" in output
+    assert b"(--whole prints them in place):" in output
     assert b"\r\n  " + header in output
     assert b"\r\n  kernels/common/warp/warp_scan.cuh\r\n" in output
     output = on_terminal("show", "--whole", "radixsort", "onesweep", env={"NO_COLOR": "1"})

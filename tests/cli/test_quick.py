@@ -16,6 +16,7 @@ from cudalab.cli.app import cli
 
 pytestmark = pytest.mark.quick
 ROOT = Path(labs.__file__).parents[2]
+PATHS = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 KERNEL = ROOT / "kernels" / "reduce" / "sequential.cu"
 PROGRAM = ROOT / "tests" / "programs" / "numbers.cu"
 SAMPLE = ROOT / "samples" / "radixsort" / "course.uint32"
@@ -50,7 +51,7 @@ def cudalab(folder, *words, stdin=b""):
     done = subprocess.run(
         [sys.executable, "-m", "cudalab", *words],
         input=stdin, capture_output=True, check=False, cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        env={**os.environ, "PYTHONPATH": PATHS, "COLUMNS": "200"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout

@@ -206,7 +206,7 @@ def test_dynamic_shared_memory_becomes_a_pointer_on_the_same_line(tmp_path):
         '    const char* text = "extern __shared__ int quoted[];";\n}\n'
     )
     text = prepare(source.load(file, "dynamic.cu"), {"N": 3})
-    assert "unsigned char* bytes = (unsigned char*)::cudalab::current.dynamic_shared;" in text
+    assert "unsigned char* const bytes = (unsigned char*)::cudalab::current.dynamic_shared;" in text
     assert "// extern __shared__ int commented[];" in text
     assert '"extern __shared__ int quoted[];"' in text
     assert text.index("#define N 3") < text.index("void k()")
