@@ -1,9 +1,15 @@
-"""The errors that a user can cause, and the exit status of each."""
+"""The errors that a user can cause, the exit status of each, and the cure for a missing extra."""
 
 import os
+import shlex
+import shutil
 import signal
+import sys
 from enum import IntEnum
+from pathlib import Path
 from typing import Self
+
+_ROOT = Path(__file__).parents[1]  # the clone's folder, or the one that packages are installed in
 
 
 class ExitCode(IntEnum):
@@ -94,3 +100,27 @@ def end_by_closed_pipe() -> None:
     """End this process by SIGPIPE, like any Unix filter; Python ignores the signal by default."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGPIPE)
+
+
+def install_command(*extras: str) -> str:
+    """The command that adds extras to this Python: `pip install -e '.[plot]'` in a clone."""
+    names = f"[{','.join(extras)}]"
+    is_clone = (_ROOT / "pyproject.toml").is_file()
+    folder = "." if _is_here() else str(_ROOT)
+    what = f"-e {shlex.quote(folder + names)}" if is_clone else shlex.quote("cudalab" + names)
+    return f"{_pip()} install {what}"
+
+
+def _pip() -> str:
+    """The pip of this Python: by its path unless it is the one that the shell takes."""
+    own = Path(sys.executable).with_name("pip")
+    if not own.is_file() or shutil.which("pip") == str(own):
+        return "pip"
+    if _is_here() and own.is_relative_to(_ROOT):
+        own = own.relative_to(_ROOT)
+    return shlex.quote(str(own))
+
+
+def _is_here() -> bool:
+    """Whether the shell is in the clone's own folder."""
+    return _ROOT.samefile(Path())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.errors import CudalabError, NoDeviceError, UsageError
+from cudalab.errors import CudalabError, NoDeviceError, UsageError, install_command
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -309,6 +309,6 @@ def _matplotlib() -> tuple[Any, Any]:
     except ImportError:
         raise NoDeviceError(
             "matplotlib, which draws pictures, is not installed",
-            hint="pip install 'cudalab[plot]', or use --plot without a file name",
+            hint=f"{install_command('plot')}, or use --plot without a file name",
         ) from None
     return mpl, Figure

@@ -22,7 +22,13 @@ from cudalab.backends.cuda import nvcc
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure
 from cudalab.bench.baselines import NAMES, baselines, cub, through_cupy, why_not
-from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError, UsageError
+from cudalab.errors import (
+    CudalabError,
+    DeviceMemoryError,
+    NoDeviceError,
+    UsageError,
+    install_command,
+)
 from cudalab.labs.histogram.lab import classes_of_bytes
 
 SIZES = {"matmul": 70, "solve": 40, "transpose": 50, "reduce": 1000}
@@ -193,7 +199,7 @@ def test_without_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(NoDeviceError, match="needs CuPy") as caught:
         through_cupy.load()
-    assert caught.value.hint == "pip install 'cudalab[baselines]'"
+    assert caught.value.hint == install_command("baselines")
 
 
 def test_nothing_heavy_is_loaded_before_it_is_asked_for():
@@ -298,7 +304,7 @@ def test_without_cub(tmp_path, monkeypatch):
     monkeypatch.setattr(cub, "of_package", lambda: None)
     with pytest.raises(NoDeviceError, match="needs CUB's headers") as caught:
         cub.installed(tmp_path / "nvcc")
-    assert "cudalab[baselines]" in caught.value.hint
+    assert install_command("baselines") in caught.value.hint
 
 
 def test_the_toolkit_s_cub_is_found(compiler):

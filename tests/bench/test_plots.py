@@ -15,7 +15,7 @@ from cudalab.output import plots
 
 @pytest.fixture
 def matplotlib():
-    return pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'cudalab[plot]'")
+    return pytest.importorskip("matplotlib", reason="needs matplotlib: pip install -e '.[plot]'")
 
 
 def two_sizes(**changed):

@@ -820,7 +820,7 @@ def test_a_define_that_is_swept_twice_has_the_values_of_both():
 
 
 def test_a_picture_without_a_time_hides_no_verdict(tmp_path):
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'cudalab[plot]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install -e '.[plot]'")
     old, picture = tmp_path / "old.json", tmp_path / "new.png"
     found = document(table([row("a", [1.0] * 9)]), **CPU)
     old.write_text(documents.as_json(found), encoding="utf-8")

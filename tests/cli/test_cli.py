@@ -20,6 +20,7 @@ import pytest
 from cudalab import labs
 from cudalab.cli.app import cli
 from cudalab.cli.options import size
+from cudalab.errors import install_command
 from cudalab.labs import registry
 
 COMMAND = [sys.executable, "-m", "cudalab"]
@@ -465,7 +466,7 @@ def test_missing_compiler():
         check=False,
         env={k: v for k, v in os.environ.items() if k != "CXX"} | {"PATH": "/nowhere"},
     )
-    expect(done, 4, "C++ compiler", "pip install 'cudalab[cpu]'")
+    expect(done, 4, "C++ compiler", install_command("cpu"))
 
 
 def test_device_tables(no_gpu):

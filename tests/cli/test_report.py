@@ -355,7 +355,7 @@ def test_html_needs_nothing_else():
 
 @pytest.fixture
 def matplotlib():
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'cudalab[plot]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install -e '.[plot]'")
 
 
 @pytest.mark.usefixtures("matplotlib")

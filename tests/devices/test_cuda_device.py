@@ -13,7 +13,7 @@ import pytest
 
 from cudalab import labs
 from cudalab.backends.cuda import device
-from cudalab.errors import NoDeviceError
+from cudalab.errors import NoDeviceError, install_command
 from cudalab.labs import registry
 from cudalab.language import source
 
@@ -45,7 +45,7 @@ def test_without_pycuda():
     assert "PyCUDA" in device.unavailable_reason()
     with pytest.raises(NoDeviceError, match="PyCUDA") as caught:
         device.CudaDevice()
-    assert "pip install 'cudalab[cuda]'" in caught.value.hint
+    assert install_command("cuda") in caught.value.hint
     assert caught.value.exit_code == 4
 
 

@@ -17,7 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cudalab import labs, runner
-from cudalab.errors import InputError, KernelCompileError, NoDeviceError, UsageError
+from cudalab.errors import (
+    InputError,
+    KernelCompileError,
+    NoDeviceError,
+    UsageError,
+    install_command,
+)
 from cudalab.formats import InputStream
 from cudalab.labs import registry
 from cudalab.labs.histogram.distributions import cumulative, weights
@@ -446,12 +452,12 @@ def test_pictures_need_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(NoDeviceError) as error:
         LAB.complete({"plot": "a.png"})
-    assert "pip install 'cudalab[plot]'" in error.value.hint
+    assert install_command("plot") in error.value.hint
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml")])
 def test_pictures(tmp_path, suffix, magic):
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'cudalab[plot]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install -e '.[plot]'")
     path = tmp_path / f"histogram{suffix}"
     plots.draw(bars(np.arange(256)), str(path))
     first = path.read_bytes()

@@ -25,7 +25,13 @@ from pathlib import Path
 
 from cudalab.backends.cpu import assembly
 from cudalab.backends.cpu.flags import HOST, KERNEL, RUNTIME, processor, with_users
-from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, ToolchainError
+from cudalab.errors import (
+    CudalabError,
+    KernelCompileError,
+    NoDeviceError,
+    ToolchainError,
+    install_command,
+)
 from cudalab.language import nvcc_rules
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk
 
@@ -101,7 +107,7 @@ def find_compiler() -> Compiler:
         return Compiler("zig c++", (*run, "c++"), (*run, "cc"), _identity(Path(zig.origin)))
     raise NoDeviceError(
         "the CPU device needs a C++ compiler: found no g++, no clang++ and no ziglang package",
-        hint="pip install 'cudalab[cpu]', or install g++",
+        hint=f"{install_command('cpu')}, or install g++",
     )
 
 
@@ -204,7 +210,7 @@ def _hooks() -> tuple[str, ...]:
     if number and int(number[1]) < _OLDEST_GCC:
         raise NoDeviceError(
             f"check mode needs g++ {_OLDEST_GCC} or later, or clang: found {version}",
-            hint="pip install 'cudalab[cpu]' and set CXX to: python -m ziglang c++",
+            hint=f"{install_command('cpu')} and set CXX to: python -m ziglang c++",
         )
     return _HOOKS_GCC
 

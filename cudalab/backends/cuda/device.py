@@ -26,7 +26,13 @@ from cudalab.backends.base import DeviceInfo, check_arguments, missing_kernel
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.cuda.memory import CudaBuffer, own, shared_words, wait
 from cudalab.backends.cuda.meter import CudaMeter
-from cudalab.errors import CudalabError, DeviceMemoryError, KernelError, NoDeviceError
+from cudalab.errors import (
+    CudalabError,
+    DeviceMemoryError,
+    KernelError,
+    NoDeviceError,
+    install_command,
+)
 from cudalab.formats import Payload, as_bytes
 
 if TYPE_CHECKING:
@@ -70,7 +76,7 @@ def _load_driver() -> Any:
     except ModuleNotFoundError as error:
         raise NoDeviceError(
             f"the CUDA device needs PyCUDA: {error}",
-            hint="`pip install 'cudalab[cuda]'`; PyCUDA is built from source: README.md says how",
+            hint=f"`{install_command('cuda')}`; PyCUDA is built from source: README.md says how",
         ) from None
     except ImportError as error:
         raise NoDeviceError(

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError
+from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, install_command
 from cudalab.language.source import blank_comments
 from cudalab.system.cache import cache_dir, disk_full
 
@@ -44,7 +44,7 @@ def find_nvcc() -> Path:
     raise NoDeviceError(
         "no CUDA compiler: nvcc is neither on PATH nor in CUDA_HOME, CUDA_PATH, /usr/local/cuda "
         "or an installed nvidia-cuda-nvcc",
-        hint="put a CUDA toolkit's bin folder on PATH, or `pip install 'cudalab[cuda]'`",
+        hint=f"put a CUDA toolkit's bin folder on PATH, or `{install_command('cuda')}`",
     )
 
 

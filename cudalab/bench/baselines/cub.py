@@ -22,7 +22,7 @@ import numpy as np
 from cudalab.backends.base import C_TYPES
 from cudalab.backends.cuda import nvcc
 from cudalab.bench.measure import COLD, POISON, Candidate, Sampler
-from cudalab.errors import CudalabError, NoDeviceError
+from cudalab.errors import CudalabError, NoDeviceError, install_command
 from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def installed(compiler: Path) -> list[Headers]:
     if not result:
         raise NoDeviceError(
             f"the baseline cub needs CUB's headers: {compiler} finds none",
-            hint="pip install 'cudalab[baselines]', or a whole CUDA toolkit",
+            hint=f"{install_command('baselines')}, or a whole CUDA toolkit",
         )
     return result
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.bench.measure import POISON, Candidate
-from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError
+from cudalab.errors import CudalabError, DeviceMemoryError, NoDeviceError, install_command
 from cudalab.labs.libraries import Problem
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def load() -> Any:
         import cupy  # noqa: PLC0415 - see above
     except ImportError as error:
         raise NoDeviceError(
-            f"the baseline cupy needs CuPy: {error}", hint="pip install 'cudalab[baselines]'"
+            f"the baseline cupy needs CuPy: {error}", hint=install_command("baselines")
         ) from None
     return cupy
 

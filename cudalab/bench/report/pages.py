@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.bench.report.blocks import Blank, Code, Heading, Picture, Table, Text
 from cudalab.bench.report.content import build
-from cudalab.errors import NoDeviceError
+from cudalab.errors import NoDeviceError, install_command
 from cudalab.formats import output_file, write_all
 from cudalab.output.plots import chart_bytes, check_target
 
@@ -162,7 +162,7 @@ def write(source: Source, path: Path | None) -> list[str]:
         try:
             check_target("chart.png")
         except NoDeviceError as error:
-            notes.append(f"no pictures: {error.message}; pip install 'cudalab[plot]'")
+            notes.append(f"no pictures: {error.message}; {install_command('plot')}")
             pictures = False
     blocks = build(replace(source, pictures=pictures))
     if path is None:

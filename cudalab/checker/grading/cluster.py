@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudalab.checker.grading import batch, unpack
-from cudalab.errors import CudalabError, NoDeviceError
+from cudalab.errors import CudalabError, NoDeviceError, install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,9 +57,7 @@ def connected(scheduler: str) -> Iterator[Any]:
     try:
         from distributed import Client, LocalCluster  # noqa: PLC0415 - an extra
     except ImportError:
-        raise NoDeviceError(
-            "--scheduler needs Dask", hint="pip install 'cudalab[cluster]'"
-        ) from None
+        raise NoDeviceError("--scheduler needs Dask", hint=install_command("cluster")) from None
     with ExitStack() as stack:
         try:
             target: Any = scheduler
