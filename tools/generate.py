@@ -11,7 +11,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
-from cudalab.backends import able_devices
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.document import load
 from cudalab.errors import ExitCode
@@ -23,11 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from cudalab.labs.header import Variant
-
 DOCUMENTS = (
-    results.ROOT / "README.md",
+    results.ROOT / "docs" / "commands.md",
     results.ROOT / "docs" / "performance" / "README.md",
+    results.ROOT / "docs" / "performance" / "figures.md",
     results.ROOT / "docs" / "profile.md",
     results.ROOT / "docs" / "run.md",
 )
@@ -51,34 +49,6 @@ _TARGET = re.compile(r"(?P<relation>[≤≥]) (?P<bound>\d+(?:\.\d+)?)")
 def table(columns: list[str], rows: Iterable[list[str]]) -> str:
     lines = [columns, ["---"] * len(columns), *rows]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
-
-
-def variants() -> str:
-    """One table a lab, from the headers of its kernels."""
-    return "\n".join(
-        f"`{lab}`: {labs.summary(lab)}\n\n"
-        + table(
-            ["variant", "what it does", "runs on", "default on"],
-            (
-                [
-                    f"[`{variant.name}`]({variant.label})",
-                    variant.summary + restrictions(variant),
-                    ", ".join(able_devices(variant.requires)),
-                    ", ".join(variant.default),
-                ]
-                for variant in registry.variants(labs.get(lab))
-            ),
-        )
-        for lab in labs.names()
-    )
-
-
-def restrictions(variant: Variant) -> str:
-    cases = [f"{axis} {', '.join(values)}" for axis, values in variant.applies.items()]
-    needs = [f"requires {', '.join(variant.requires)}"] if variant.requires else []
-    lossy = [f"precision {variant.precision}: lossy"] if variant.precision else []
-    noted = "; ".join([*cases, *needs, *lossy])
-    return f" ({noted})" if noted else ""
 
 
 def exit_codes() -> str:
@@ -261,7 +231,6 @@ def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) ->
 
 
 PARTS = {
-    "variants": variants,
     "exit-codes": exit_codes,
     "figures": figures,
     "bench": bench,

@@ -2,8 +2,8 @@
 
 python -m tools.ladders add BENCH.json    store what `cudalab bench --json` has written
 
-Stores its statistics in docs/results/bench; tools/generate.py makes the table of README.md from
-them.
+Stores its statistics in docs/results/bench; tools/generate.py makes a table of
+docs/performance/README.md from them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measure the figures of README.md on this machine and store them in docs/results.
+"""Measure the figures of docs/performance/figures.md on this machine; store them in docs/results.
 
 python -m tools.measure cpu      the CPU device; about five minutes
 python -m tools.measure cuda     the GPU

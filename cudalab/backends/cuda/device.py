@@ -76,7 +76,7 @@ def _load_driver() -> Any:
     except ModuleNotFoundError as error:
         raise NoDeviceError(
             f"the CUDA device needs PyCUDA: {error}",
-            hint=f"`{install_command('cuda')}`; PyCUDA is built from source: README.md says how",
+            hint=f"`{install_command('cuda')}`; PyCUDA is built from source: docs/gpu.md says how",
         ) from None
     except ImportError as error:
         raise NoDeviceError(

@@ -1,0 +1,123 @@
+"""Run the commands of README.md and the tutorials, and put in what they print.
+
+python -m tools.transcripts [DOCUMENT...]   rewrite the outputs
+python -m tools.transcripts --check         exit 1 and show those that have changed
+
+A block ```console is a transcript: lines after `$ ` are commands, the others are what they print.
+A block with a title is a file, which the commands below it find. `<!-- measured -->` above a
+transcript says that its figures, and words about them, differ from run to run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from tools import results
+
+DOCUMENTS = (
+    results.ROOT / "README.md",
+    *sorted((results.ROOT / "docs" / "tutorials").glob("*.md")),
+)
+REPOSITORY = ("kernels", "samples", "tests")  # the folders that commands may name
+
+_BLOCK = re.compile(
+    r"(?P<measured><!-- measured -->\n)?^```(?P<info>.*)\n(?P<body>(?:.*\n)*?)^```$", re.MULTILINE
+)
+_TITLE = re.compile(r'title="(?P<file>[\w./-]+)"')
+_COMMAND = re.compile(
+    r"^\$ (?P<command>(?:.*\\\n> )*.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE
+)
+_VARIES = re.compile(r"\d[\d,]*\.\d+")  # times; a count has no decimal point
+_LINE = re.compile(r"[─━═]+|  +")  # as wide as the figures in a table
+
+
+class Difference(NamedTuple):
+    """A command that prints something else than its document says."""
+
+    command: str
+    documented: str
+    printed: str
+
+
+def rewritten(text: str, folder: Path) -> tuple[str, list[Difference]]:
+    """A document with the output of its commands, which run in `folder`, and what has changed."""
+    differences = []
+
+    def command(match: re.Match[str]) -> str:
+        printed = run(match["command"].replace("\\\n> ", "\\\n"), folder)
+        if comparable(printed) != comparable(match["output"]):
+            differences.append(Difference(match["command"], match["output"], printed))
+        return f"$ {match['command']}\n{printed}"
+
+    def block(match: re.Match[str]) -> str:
+        if title := _TITLE.search(match["info"]):
+            (folder / title["file"]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / title["file"]).write_text(match["body"], encoding="utf-8")
+        if match["info"].split() != ["console"]:
+            return match[0]
+        before = len(differences)
+        body = _COMMAND.sub(command, match["body"])
+        if match["measured"]:
+            del differences[before:]
+        return f"{match['measured'] or ''}```{match['info']}\n{body}```"
+
+    return _BLOCK.sub(block, text), differences
+
+
+def run(command: str, folder: Path) -> str:
+    """The lines that a command prints on stdout and stderr, on a machine without a GPU."""
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "CUDA_VISIBLE_DEVICES": "",
+        "COLUMNS": "80",
+        "LC_ALL": "C.UTF-8",
+    }
+    done = subprocess.run(
+        ["bash", "-c", command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        check=False,
+        cwd=folder,
+        env=environment,
+    )
+    return "".join(line.rstrip() + "\n" for line in done.stdout.decode().splitlines())
+
+
+def comparable(output: str) -> str:
+    """What an output says apart from times and the widths of columns."""
+    return _LINE.sub(" ", _VARIES.sub("#", output))
+
+
+def replay(document: Path) -> tuple[str, list[Difference]]:
+    """The document with the output of its commands, run in a folder of their own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for linked in REPOSITORY:
+            (folder / linked).symlink_to(results.ROOT / linked)
+        return rewritten(document.read_text(encoding="utf-8"), folder)
+
+
+def main(arguments: list[str]) -> int:
+    check = arguments == ["--check"]
+    changed = False
+    for document in DOCUMENTS if check or not arguments else map(Path, arguments):
+        text, differences = replay(document)
+        for command, documented, printed in differences:
+            changed = True
+            print(f"{document.name}: $ {command}")
+            print(*difflib.ndiff(documented.splitlines(), printed.splitlines()), sep="\n")
+        if not check:
+            document.write_text(text, encoding="utf-8")
+    return int(check and changed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
