@@ -249,12 +249,7 @@ def compute(
             opened = stack.enter_context(open_device(device, threads))
         if device == "auto" and emulated(opened.name):
             click.echo("note: no GPU here: running on the CPU device", err=True)
-        if variant is None:
-            chosen = lab.choose(inputs, case, opened.name)
-            names = [chosen] if isinstance(chosen, str) else chosen or ()
-            candidates = [registry.find(lab, name) for name in names]
-            able = (one for one in candidates if not one.missing(opened.features))
-            variant = next(able, None) or registry.default(lab, case, opened.name, opened.features)
+        variant = variant or registry.choose(lab, inputs, case, opened)
         registry.check_features(variant, opened.name, opened.features)
         timed = TimedDevice(opened, open_meter(opened)) if time else None
         used = timed.as_device() if timed else opened

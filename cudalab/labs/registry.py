@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from cudalab.backends.base import Device
     from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Case, Inputs
 
 # Valid in `requires`, besides compute capabilities such as "sm_80" or "sm_90a".
 FEATURES = (
@@ -69,6 +71,15 @@ def default(
         f"no variant of {lab.name} is the default for {described} on the {device} device",
         hint=f"choose one with --variant: `cudalab list {lab.name}`",
     )
+
+
+def choose(lab: Lab, inputs: Inputs, case: Case, device: Device) -> Variant:
+    """The variant that `device` takes for these inputs if the user names none."""
+    chosen = lab.choose(inputs, case, device.name)
+    names = [chosen] if isinstance(chosen, str) else chosen or ()
+    candidates = (find(lab, name) for name in names)
+    able = (one for one in candidates if not one.missing(device.features))
+    return next(able, None) or default(lab, case, device.name, device.features)
 
 
 def check_applies(variant: Variant, lab: Lab, case: Mapping[str, Any]) -> None:
