@@ -157,12 +157,19 @@ def shown_size(size: Size) -> str:
     return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
 
 
-def option_words(lab: Lab, case: Case) -> list[str]:
-    """The command-line options that make a case, without those that have their default."""
+def option_words(lab: Lab, case: Case, *, runs: bool = False) -> list[str]:
+    """The command-line options that make a case, without those that have their default.
+
+    `runs` includes options that only a run has a use for.
+    """
     defaults, words = lab.complete({}), []
+    changed = {name: value for name, value in case.items() if value != defaults.get(name)}
+    implied = lab.complete(changed)  # a dot product is of float32, a sum of int32
     for name, value in case.items():
+        if value is None or value == defaults.get(name) == implied.get(name):
+            continue
         runs_only = any(one.runs_only and one.name == _flag(name) for one in lab.options)
-        if name in lab.derived or runs_only or value is None or value == defaults.get(name):
+        if name in lab.derived or (runs_only and not runs):
             continue
         if name in lab.flags:
             words.append(f"--{value}")
