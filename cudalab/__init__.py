@@ -1,3 +1,43 @@
-"""cudalab runs the labs of a university CUDA course, on a GPU or without one."""
+"""cudalab runs the labs of a university CUDA course, on a GPU or without one.
+
+From Python: `sort`, `run`, `profile` and `sanitize` (docs/python.md).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cudalab.backends import open_device
+    from cudalab.errors import CudalabError
+    from cudalab.python.calls import profile, run, sanitize, sort
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "CudalabError",
+    "open_device",
+    "profile",
+    "run",
+    "sanitize",
+    "sort",
+]
+
+# Where each name is, so that `import cudalab` does not wait for NumPy.
+_PLACES = {
+    "CudalabError": "cudalab.errors",
+    "open_device": "cudalab.backends",
+} | dict.fromkeys(("profile", "run", "sanitize", "sort"), "cudalab.python.calls")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the interface when it is first used."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'cudalab' has no attribute '{name}'")
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The names of the interface, before they are imported too."""
+    return sorted({*globals(), *__all__})

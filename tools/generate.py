@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from cudalab.labs.base import Lab
+
 DOCUMENTS = (
     results.ROOT / "docs" / "commands.md",
     results.ROOT / "docs" / "performance" / "README.md",
     results.ROOT / "docs" / "performance" / "figures.md",
     results.ROOT / "docs" / "profile.md",
+    results.ROOT / "docs" / "python.md",
     results.ROOT / "docs" / "run.md",
 )
 
@@ -49,6 +53,37 @@ _TARGET = re.compile(r"(?P<relation>[≤≥]) (?P<bound>\d+(?:\.\d+)?)")
 def table(columns: list[str], rows: Iterable[list[str]]) -> str:
     lines = [columns, ["---"] * len(columns), *rows]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def inputs() -> str:
+    """What each lab reads from Python: its stream, its element types and its options."""
+    return table(
+        ["lab", "stream and answer", "types", "options"],
+        (
+            [
+                f"`{name}`",
+                (getdoc(type(labs.get(name))) or "").partition("\n\n")[0].replace("\n", " "),
+                ", ".join(labs.get(name).axes["dtype"]),
+                "; ".join(keywords(labs.get(name))),
+            ]
+            for name in labs.names()
+        ),
+    )
+
+
+def keywords(lab: Lab) -> list[str]:
+    """The options of `cudalab.run` with their values or types; the first value is the default."""
+    axes = [
+        f"`{axis}`: {', '.join(values)}"
+        for axis, values in lab.axes.items()
+        if axis not in {"dtype", *lab.derived}
+    ]
+    own = [
+        f"`{option.name.removeprefix('--').replace('-', '_')}`: {option.type.__name__}"
+        for option in lab.options
+        if option.type is not bool
+    ]
+    return axes + own
 
 
 def exit_codes() -> str:
@@ -239,6 +274,7 @@ PARTS = {
     "accuracy": accuracy,
     "sanitizers": sanitized,
     "programs": programs,
+    "inputs": inputs,
 }
 
 

@@ -173,6 +173,17 @@ class Lab:
                 seen.append(case)
                 yield case
 
+    def options_of(self, arrays: Sequence[Array]) -> Case:
+        """The options that inputs in memory imply: their element type, if the lab has several."""
+        several = len(self.axes.get("dtype", ())) > 1
+        return {"dtype": arrays[0].dtype.name} if several and arrays else {}
+
+    def header_of(self, arrays: Sequence[Array], case: Case) -> tuple[int, ...]:
+        """The numbers at the start of a stream of `arrays`: the dimensions of the first one."""
+        del case
+        shape: tuple[int, ...] = arrays[0].shape
+        return shape
+
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """The macros that the case defines for every kernel: T, its element type in C."""
         return {"T": C_TYPES[case["dtype"]]}

@@ -88,7 +88,8 @@ def test_editable_install_reads_the_repository_s_kernels(tmp_path):
     assert not list(tmp_path.glob("venv/lib/*/site-packages/cudalab/*"))
 
 
-def test_command_line_is_imported_without_heavy_modules():
-    code = "import sys, cudalab.cli.app; print({'numpy', 'rich', 'pycuda'} & set(sys.modules))"
+@pytest.mark.parametrize("module", ["cudalab", "cudalab.cli.app"])
+def test_no_heavy_module_is_imported_early(module):
+    code = f"import sys, {module}; print({{'numpy', 'rich', 'pycuda'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

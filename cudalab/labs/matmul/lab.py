@@ -15,7 +15,7 @@ from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInp
 from cudalab.labs.matmul import plans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cudalab.formats import InputStream
 
@@ -54,6 +54,18 @@ class MatMul(Lab):
     precisions = ("bf16",)
     example_size = "500"
     distributions = ("uniform", "integers", "positive", "wide", "cancelling")
+
+    def options_of(self, arrays: Sequence[Array]) -> Case:
+        """Matrices in memory may have any shape."""
+        return {**super().options_of(arrays), "shape": True}
+
+    def header_of(self, arrays: Sequence[Array], case: Case) -> tuple[int, ...]:
+        """m, k, n; or m, k for one matrix."""
+        a = super().header_of(arrays, case)
+        if case["product"] == "aat" or len(arrays) == 1:
+            return a
+        b = arrays[1].shape
+        return (*a, *(b[-1:] if case["product"] == "ab" else b[:1]))
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """T, and B_TRANSPOSED: 1 if b is stored n x k (with --aat, b is a itself)."""

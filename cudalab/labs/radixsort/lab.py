@@ -49,6 +49,11 @@ class RadixSort(KeySort):
             )
         return case
 
+    def header_of(self, arrays: Sequence[Array], case: Case) -> tuple[int, ...]:
+        """The number of keys; pairs are the two rows of one array."""
+        shape = super().header_of(arrays, case)
+        return shape[1:] if is_pairs(case) else shape
+
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """T, the type of the keys in C, and PAIRS, whether values follow them."""
         return super().kernel_defines(case) | {"PAIRS": int(is_pairs(case))}

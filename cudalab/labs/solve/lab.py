@@ -21,7 +21,7 @@ from cudalab.labs.solve.plans import MAX_ITER
 from cudalab.labs.solve.residual import backward_error, promise, target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from cudalab.formats import InputStream
 
@@ -76,6 +76,10 @@ class Solve(Lab):
         if case["max_iter"] < 1:
             raise UsageError(f"--max-iter {case['max_iter']}: must be 1 or more")
         return case
+
+    def header_of(self, arrays: Sequence[Array], case: Case) -> tuple[int, ...]:
+        """The order of A."""
+        return super().header_of(arrays, case)[:1]
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Read the header n, then A and f; or all of the text."""

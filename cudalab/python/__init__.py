@@ -1,0 +1,1 @@
+"""The interface for Python and notebooks: a few functions, and IPython's magics."""

@@ -1,0 +1,155 @@
+"""Arrays in memory, in the place of a stream: labs read them as they read stdin."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.errors import InputError, UsageError
+from cudalab.formats import InputStream, Payload, as_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, DTypeLike
+
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import Array, Case, HostInputs, Inputs
+
+
+class ArrayPayload(Payload):
+    """An array that is in memory already."""
+
+    def __init__(self, stream: InputStream, name: str, array: Array) -> None:
+        """Announce `array`."""
+        super().__init__(stream, name, array.dtype, array.shape)
+        self._array = array
+
+    def array(self) -> Array:
+        """The array itself, not a copy."""
+        return self._array
+
+    def mapped(self) -> Array:
+        """The array itself, not a copy."""
+        return self._array
+
+
+class ArrayStream(InputStream):
+    """A stream whose header and arrays are in memory."""
+
+    def __init__(self, name: str, numbers: Sequence[float], arrays: Sequence[Array]) -> None:
+        """Begin with `numbers`, the header; the arrays follow. Messages call the stream `name`."""
+        self.name, self.size, self.offset = name, None, 0
+        self._numbers, self._arrays = tuple(numbers), tuple(arrays)
+        self._header, self._num_read = b"", 0
+
+    def scalars(self, layout: str, names: tuple[str, ...]) -> tuple[Any, ...]:
+        """The header's numbers. InputError if there are more or fewer than `names`."""
+        if len(names) != len(self._numbers):
+            raise InputError(
+                f"{self.name}: expected {_count(len(names), 'dimension')} ({', '.join(names)}), "
+                f"got {_count(len(self._numbers), 'dimension')}{_shown(self._numbers)}",
+            )
+        try:
+            self._header = struct.pack(layout, *self._numbers)
+        except (struct.error, OverflowError):
+            got = ", ".join(f"{name} = {n}" for name, n in zip(names, self._numbers, strict=True))
+            raise InputError(
+                f"{self.name}: {got}: the header cannot hold it", hint="a size is an int32"
+            ) from None
+        return struct.unpack(layout, self._header)
+
+    def payload(self, name: str, dtype: DTypeLike, *shape: int) -> ArrayPayload:
+        """The next array. InputError unless it has this shape and type."""
+        expected = f"{_shape(shape)} of {np.dtype(dtype).name}"
+        if self._num_read == len(self._arrays):
+            raise InputError(f"{self.name}: {name} is missing: expected {expected}")
+        array = self._arrays[self._num_read]
+        if (array.shape, array.dtype) != (shape, np.dtype(dtype)):
+            raise InputError(
+                f"{self.name}: {name}: expected {expected}, "
+                f"got {_shape(array.shape)} of {array.dtype}"
+            )
+        self._num_read += 1
+        return ArrayPayload(self, name, array)
+
+    def check_end(self) -> None:
+        """Raise an InputError if an array is left that nobody has asked for."""
+        left = len(self._arrays) - self._num_read
+        if left:
+            raise InputError(f"{self.name}: {_count(left, 'array')} more than the lab reads")
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """The bytes of the stream as a file would hold them."""
+        yield self._header
+        yield from map(as_bytes, self._arrays)
+
+
+def read(
+    lab: Lab, values: Sequence[ArrayLike], options: Mapping[str, Any]
+) -> tuple[ArrayStream, HostInputs, Case]:
+    """The lab's inputs and its case: numbers and arrays, in the order of the lab's stream."""
+    inputs = [np.ascontiguousarray(value) if np.ndim(value) else value for value in values]
+    arrays = [one for one in inputs if isinstance(one, np.ndarray)]
+    numbers = [np.asarray(one).item() for one in inputs if not isinstance(one, np.ndarray)]
+    case = case_of(lab, arrays, options)
+    if not arrays and not numbers:
+        raise InputError(f"{lab.name}: there is no input", hint=f"`cudalab {lab.name} --help`")
+    stream = ArrayStream(lab.name, numbers or lab.header_of(arrays, case), arrays)
+    read_inputs = lab.read(stream, case)
+    stream.check_end()
+    return stream, read_inputs.load(), case
+
+
+def case_of(lab: Lab, arrays: Sequence[Array], options: Mapping[str, Any]) -> Case:
+    """The case of the arrays and options. UsageError for an option that the lab does not have."""
+    own = [option.name.removeprefix("--").replace("-", "_") for option in lab.options]
+    known = [axis for axis in lab.axes if axis not in lab.derived] + own
+    chosen = {**lab.options_of(arrays), **options}
+    for name, value in chosen.items():
+        if name not in known:
+            raise UsageError(
+                f"{lab.name} has no option '{name}'", hint=f"it has {', '.join(known)}"
+            )
+        values = lab.axes.get(name)
+        if values and value is not None and value not in values:
+            raise UsageError(
+                f"{lab.name}: {name} is one of {', '.join(values)}, got {value!r}",
+                hint=f"array.astype('{values[0]}')" if name == "dtype" else None,
+            )
+    case = lab.complete(chosen)
+    if case.get("text"):
+        raise UsageError("text is for the command: arrays are binary", hint="leave it out")
+    return case
+
+
+def shaped(answer: Array, lab: Lab, inputs: Inputs, case: Case) -> Array:
+    """The elements of an answer, in the shape that the lab gives it."""
+    announced = lab.read_answer(_Announced(), inputs, case)
+    return answer.reshape(-1).view(announced.dtype).reshape(announced.shape)
+
+
+class _Announced(InputStream):
+    """A stream of which only the shape and the type are of interest."""
+
+    def __init__(self) -> None:
+        self.name, self.size, self.offset = "answer", None, 0
+
+    def payload(self, name: str, dtype: DTypeLike, *shape: int) -> ArrayPayload:
+        """An array that takes no memory."""
+        del name
+        return ArrayPayload(self, "answer", np.broadcast_to(np.zeros((), dtype), shape))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _shape(shape: Sequence[float]) -> str:
+    return " x ".join(f"{size:,}" for size in shape) or "one element"
+
+
+def _shown(numbers: Sequence[float]) -> str:
+    return f" ({_shape(numbers)})" if numbers else ""

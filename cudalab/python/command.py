@@ -1,0 +1,72 @@
+"""The command in a process of its own, where a kernel may crash or hang."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from cudalab.errors import (
+    CudalabError,
+    ExitCode,
+    KernelCompileError,
+    NoDeviceError,
+    TimeLimitError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# -P: a folder named cudalab in the current one is not the package.
+COMMAND = [sys.executable, "-P", "-m", "cudalab"]
+
+_ERRORS: dict[int, type[CudalabError]] = {
+    error.exit_code: error
+    for error in (UsageError, NoDeviceError, KernelCompileError, TimeLimitError)
+}
+_ERROR = re.compile(r"^Error: (?P<message>.*?)(?:^Hint: (?P<hint>.*))?\Z", re.MULTILINE | re.DOTALL)
+
+_log = logging.getLogger("cudalab")
+
+
+def call(*words: str) -> str:
+    """Run `cudalab WORDS` and return its stdout. Raises the command's error if it fails."""
+    done = finished(*words)
+    if done.returncode != ExitCode.OK:
+        raise error_of(done.returncode, done.stderr)
+    return done.stdout
+
+
+def finished(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run `cudalab WORDS` to its end; its notes are logged if it succeeds."""
+    done = subprocess.run(
+        [*COMMAND, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if done.returncode == ExitCode.OK:
+        for note in done.stderr.splitlines():
+            _log.info(note)
+    return done
+
+
+def without_folder(text: str, folder: str | Path) -> str:
+    """The text with the files of a temporary folder called by their names alone."""
+    return text.replace(f"{folder}{os.sep}", "")
+
+
+def error_of(status: int, stderr: str) -> CudalabError:
+    """The error that a command reported by its exit status and on stderr."""
+    reported = _ERROR.search(stderr)
+    if reported is None:
+        return CudalabError(f"the command ended with status {status}: {stderr.strip()}")
+    kind, hint = _ERRORS.get(status, CudalabError), reported["hint"]
+    return kind(reported["message"].strip(), hint.strip() if hint else None)

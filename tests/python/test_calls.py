@@ -1,0 +1,210 @@
+"""The functions of `import cudalab`."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+import cudalab
+from cudalab import labs
+from cudalab.checker.cases import option_words
+from cudalab.cli.options import case_options
+from cudalab.errors import (
+    InputError,
+    KernelCompileError,
+    NoDeviceError,
+    TimeLimitError,
+    UsageError,
+)
+from cudalab.formats import InputStream
+from cudalab.python import arrays, command
+
+REPOSITORY = Path(__file__).parents[2]
+KERNELS = REPOSITORY / "kernels"
+BROKEN = REPOSITORY / "tests" / "broken"
+RANDOM = np.random.default_rng(1)
+ITEMS = RANDOM.integers(-100, 100, 1000, dtype=np.int32)
+CASES = [(name, case) for name in labs.names() for case in labs.get(name).cases()]
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "int32", "float32", "uint64", "float64"])
+def test_sort(device, dtype):
+    keys = (RANDOM.standard_normal(1000) * 1000).astype(dtype)
+    before = keys.copy()
+    assert np.array_equal(cudalab.sort(keys, device=device), np.sort(keys))
+    assert np.array_equal(keys, before)
+
+
+def test_sort_moves_values_with_their_keys(device):
+    keys, values = ITEMS % 7, np.arange(1000, dtype=np.uint32)
+    sorted_keys, moved = cudalab.sort(keys, values, device=device)
+    assert np.array_equal(sorted_keys, np.sort(keys))
+    assert np.array_equal(moved, np.argsort(keys, kind="stable"))
+
+
+def inputs_of(lab, case, folder):
+    """A random input of the lab: its bytes, and the arrays or numbers in it."""
+    path = folder / "in.bin"
+    path.write_bytes(b"".join(lab.generate(case, 64, lab.distributions[0], seed=1)))
+    with path.open("rb") as file:
+        inputs = lab.read(InputStream(file.fileno()), case).load()
+        values = list(inputs.arrays.values())
+    if lab.name == "table":  # its stream has numbers only
+        values = [inputs.params["n"], values[0].item()]
+    return path.read_bytes(), inputs, values
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=str)
+def test_arrays_are_read_as_a_stream_of_them_is(name, case, tmp_path):
+    lab = labs.get(name)
+    case = lab.complete(case | lab.options_of([]))
+    stored, inputs, values = inputs_of(lab, case, tmp_path)
+    options = {key: value for key, value in case.items() if key not in lab.derived}
+    stream, read, completed = arrays.read(lab, values, options)
+    assert completed == case
+    assert b"".join(stream.pieces()) == stored
+    assert read.params.keys() == inputs.params.keys()
+    for array, announced in zip(read.arrays.values(), inputs.arrays.values(), strict=True):
+        assert (array.shape, array.tobytes()) == (announced.shape, announced.tobytes())
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=str)
+def test_the_words_of_a_case_choose_it_again(name, case):
+    lab = labs.get(name)
+    command = click.Command("run", params=case_options(lab, runs=True))
+    context = command.make_context("run", option_words(lab, case, runs=True))
+    assert lab.complete(context.params) == case
+
+
+@pytest.mark.parametrize("name", labs.names())
+def test_run_gives_the_answer_in_its_shape(device, name, tmp_path):
+    lab = labs.get(name)
+    case = lab.complete(lab.options_of([]))
+    _, inputs, values = inputs_of(lab, case, tmp_path)
+    answer = cudalab.run(name, *values, device=device)
+    assert lab.compare(answer, inputs, case) is None
+    assert answer.shape == lab.reference(inputs, case).shape
+
+
+def test_nothing_to_compute_gives_an_empty_answer():
+    assert cudalab.sort(np.empty(0, np.uint32), device="cpu").shape == (0,)
+    none = np.empty((0, 3), np.float32)
+    assert cudalab.run("matmul", none, np.ones((3, 2), np.float32), device="cpu").shape == (0, 2)
+
+
+def test_views_are_read_as_they_look(device):
+    matrix = RANDOM.standard_normal((6, 5)).astype(np.float32)
+    transposed = cudalab.run("transpose", matrix.T, device=device)
+    assert np.array_equal(transposed, matrix)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: cudalab.sort([3, 1, 2]), UsageError, "dtype is one of uint32, .* got 'int64'"),
+        (lambda: cudalab.run("redcue", ITEMS), UsageError, "there is no lab 'redcue'"),
+        (lambda: cudalab.run("reduce", ITEMS, oq="max"), UsageError, "has no option 'oq'"),
+        (lambda: cudalab.run("reduce", ITEMS, op="mix"), UsageError, "op is one of sum, .* 'mix'"),
+        (lambda: cudalab.run("reduce", ITEMS, variant="x"), UsageError, "has no variant 'x'"),
+        (lambda: cudalab.run("reduce", ITEMS, device="gpu"), UsageError, "no device 'gpu'"),
+        (lambda: cudalab.run("reduce"), InputError, "there is no input"),
+        (lambda: cudalab.run("scan", ITEMS, ITEMS), InputError, "1 array more"),
+        (lambda: cudalab.run("reduce", ITEMS, op="dot"), InputError, "y is missing: expected"),
+        (
+            lambda: cudalab.run("scan", ITEMS.reshape(10, 100)),
+            InputError,
+            r"expected 1 dimension \(n\), got 2 dimensions \(10 x 100\)",
+        ),
+        (
+            lambda: cudalab.run("matmul", np.ones((3, 4), "f4"), np.ones((3, 4), "f4")),
+            InputError,
+            "B: expected 4 x 4 of float32, got 3 x 4 of float32",
+        ),
+        (
+            lambda: cudalab.run("matmul", np.ones((3, 3)), np.ones((3, 3))),
+            InputError,
+            "A: expected 3 x 3 of float32, got 3 x 3 of float64",
+        ),
+        (lambda: cudalab.run("table", 2**31, 0.1), InputError, "n = 2147483648.* cannot hold it"),
+        (
+            lambda: cudalab.run("solve", np.eye(2), np.ones(2), text=True),
+            UsageError,
+            "arrays are binary",
+        ),
+        (
+            lambda: cudalab.sort(ITEMS, ITEMS),
+            InputError,
+            "values: expected uint32 for each of 1,000 keys",
+        ),
+        (
+            lambda: cudalab.run("reduce", ITEMS, variant="serial", kernel="my.cu"),
+            UsageError,
+            "variant and kernel exclude each other",
+        ),
+        (lambda: cudalab.sanitize("reduce", ITEMS, n=10), UsageError, "n is the size of random"),
+    ],
+)
+def test_mistakes_are_errors_of_cudalab(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_hint_is_part_of_the_traceback():
+    with pytest.raises(UsageError) as caught:
+        cudalab.run("redcue", ITEMS)
+    assert "\nHint: one of bitonic, " in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_kernel_of_one_s_own(device_name):
+    kernel = KERNELS / "reduce" / "sequential.cu"
+    answer = cudalab.run("reduce", ITEMS, ITEMS, op="dot", kernel=kernel, device=device_name)
+    assert (answer.shape, answer.dtype) == ((1,), np.int32)
+    assert answer[0] == ITEMS @ ITEMS
+
+
+def test_a_kernel_that_crashes_leaves_python_running():
+    kernel = BROKEN / "reduce" / "wild_pointer.cu"
+    with pytest.raises(cudalab.CudalabError, match="the kernel crashed"):
+        cudalab.run("reduce", ITEMS, kernel=kernel, device="cpu")
+
+
+@pytest.mark.parametrize("call", [cudalab.run, cudalab.profile])
+def test_a_kernel_that_does_not_compile(call, tmp_path):
+    kernel = tmp_path / "my.cu"
+    kernel.write_text((KERNELS / "reduce" / "serial.cu").read_text() + "int x = ;\n")
+    with pytest.raises(KernelCompileError, match=r"my\.cu:\d+"):
+        call("reduce", ITEMS, kernel=kernel)
+
+
+def test_profile_is_text_page_and_counts():
+    profile = cudalab.profile("reduce", ITEMS, variant="interleaved_strided")
+    assert str(profile).startswith("reduce: in.bin, cpu device")
+    assert profile._repr_html_().startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
+    assert profile.document.variants[0].conflict_degree_max == 8
+
+
+def test_sanitize_names_the_line():
+    kernel = BROKEN / "reduce" / "missing_barrier.cu"
+    result = cudalab.sanitize("reduce", ITEMS, kernel=kernel)
+    assert (result.clean, result.inputs) == (False, ["in.bin"])
+    assert {finding.kind for finding in result.findings} == {"race"}
+
+
+@pytest.mark.parametrize(
+    ("status", "stderr", "error", "message", "hint"),
+    [
+        (2, "note: x\nError: a\nb\nHint: c\nd\n", UsageError, "a\nb", "c\nd"),
+        (4, "Error: no GPU\n", NoDeviceError, "no GPU", None),
+        (6, "Error: too long\n", TimeLimitError, "too long", None),
+        (1, "Traceback\n", cudalab.CudalabError, "ended with status 1: Traceback", None),
+        (-9, "", cudalab.CudalabError, "ended with status -9", None),
+    ],
+)
+def test_errors_of_the_command(status, stderr, error, message, hint):
+    raised = command.error_of(status, stderr)
+    assert (type(raised), raised.hint) == (error, hint)
+    assert message in raised.message
