@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from cudalab.bench.document import cache_text
 from cudalab.bench.units import figure, unit_for
-from cudalab.output.plots import Ladder, Line, OverSizes, Rung, write_charts
+from cudalab.output.charts import Ladder, Line, OverSizes, Rung
+from cudalab.output.plots import write_charts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from cudalab.bench.document import Document, Environment, Row, Statistics, Table
-    from cudalab.output.plots import Chart
 
     Timed = tuple[float, Row, Statistics]  # the position of a point, and its time
 
@@ -23,14 +23,14 @@ def draw(document: Document, path: Path) -> None:
     write_charts(charts(document), path)
 
 
-def charts(document: Document) -> list[Chart]:
+def charts(document: Document) -> list[OverSizes | Ladder]:
     """For each lab and case: time over n if there are several sizes, and the ladder.
 
     The ladder is that of the last size, usually the largest. Sweeps over numbers are drawn over the
     last define that changes.
     """
     environment = document.environment
-    drawn: list[Chart] = []
+    drawn: list[OverSizes | Ladder] = []
     for series in document.series():
         tables = [table for table in series if table.timed]
         if len(tables) > 1:

@@ -180,7 +180,11 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     "--markdown", "markdown_path", type=NEW, metavar="FILE", help=("Write the tables as Markdown.")
 )
 @click.option(
-    "--plot", "plot_path", type=NEW, metavar="FILE.png|svg", help=("Draw time over n, and ladders.")
+    "--plot",
+    "plot_path",
+    type=NEW,
+    metavar="FILE.svg|png|pdf",
+    help="Draw time over n, and ladders; .png and .pdf need the extra `plot`.",
 )
 @click.option("--against", type=EXISTING, metavar="OLD.json", help="Compare with an earlier run.")
 @click.option(

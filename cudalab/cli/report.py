@@ -149,8 +149,7 @@ def report(
         document, status = measure(lab, json_path, **options)
         run = Merged(document, [])
     source = Source(lab=lab, document=run.document, differing=run.differing, profile=text)
-    for left_out in write(source, output):
-        click.echo(f"note: {left_out}", err=True)
+    write(source, output)
     return status
 
 

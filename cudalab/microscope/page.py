@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from html import escape
-from pathlib import Path
-from string import Template
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudalab.microscope import annotate, compare
 from cudalab.microscope.document import document
 from cudalab.microscope.profile import BANKS
+from cudalab.output import web
+from cudalab.output.web import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cudalab.output.grid import Grid
 
 STEPS_DRAWN = 64
+RIGHT = ' class="r"'
+USEFUL = "useful %"  # the column with bars
 HOT = 0.1  # a wasteful line with at least this share of a kernel's passes is marked
 
 _WORDS = (
@@ -40,74 +42,60 @@ _TOKEN = re.compile(
 )
 
 
+LEGEND = """\
+<p><span class="key n"></span>needed <span class="key w"></span>wasted.
+A <b>pass</b> moves 128 bytes: a wavefront of shared memory, or four 32-byte sectors of global
+memory. <b>sectors</b>: a request of one warp, in parentheses the fewest for its bytes.
+<b>banks</b>: the worst request's conflict. <b>meet</b>: the most lanes of one atomic that hit the
+same word. <b>split</b>: of the warps that reached a branch, those that took both sides.</p>
+<p class="keys"><kbd>n</kbd> <kbd>p</kbd> next and previous line by cost, <kbd>t</kbd> to the
+top.</p>"""
+
+
 def page(profiles: Sequence[Profile]) -> str:
     """The page of one device, or of several devices one after the other."""
     first = profiles[0]
     body = []
     if len(profiles) > 1:
-        body.append(_plain(compare.grid(*profiles[:2])))
+        body.append(web.table(compare.grid(*profiles[:2])))
     for number, one in enumerate(profiles):
         prefix = f"d{number}-"
         if len(profiles) > 1:
-            body.append(f"<h2>{_text(one.device)} device: {_text(one.device_name)}</h2>")
+            body.append(f"<h2>{escaped(one.device)} device: {escaped(one.device_name)}</h2>")
         body += [_summary(one, prefix), *(_variant(v, prefix) for v in one.variants)]
-        body += [f'<p class="soft">{_text(note)}</p>' for note in one.notes]
+        body += [f'<p class="soft">{escaped(note)}</p>' for note in one.notes]
     case = ", ".join(f"{axis} {value}" for axis, value in first.case.items())
     subtitle = [first.input, case, BANKS[first.banks], f"{first.device}: {first.device_name}"]
-    template = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        title=_text(f"Profile: {first.lab}"),
-        subtitle=_text(" · ".join(filter(None, subtitle))),
-        body="\n".join(body),
+    return web.page(
+        f"Profile: {first.lab}", " · ".join(filter(None, subtitle)), body, footer=LEGEND
     )
-
-
-def _text(text: object) -> str:
-    return escape(str(text))
 
 
 def _summary(profile: Profile, prefix: str) -> str:
     """The table of all kernels; a variant's name links to its section."""
     grid = annotate.summary_grid(document(profile))
-    links = {variant.name: f"#{prefix}{variant.name}" for variant in profile.variants}
-    rows = []
-    for row in grid.rows:
-        cells = [
-            f'<td><a href="{_text(links[row[0]])}">{_text(row[0])}</a></td>',
-            *(_cell(grid, i, row[i]) for i in range(1, len(row))),
-        ]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return _table(grid, rows)
+    cells = {}
+    for number, row in enumerate(grid.rows):
+        name = web.breakable(row[0])
+        cells[number, 0] = f'<a href="#{escaped(prefix + row[0])}">{name}</a>'
+    cells |= _meters(grid)
+    return web.table(replace(grid, title="", notes=[]), cells)
 
 
-def _table(grid: Grid, rows: Iterable[str]) -> str:
-    head = "".join(
-        f"<th{_right(column.right)}>{_text(column.title)}</th>" for column in grid.columns
-    )
-    return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>'
-        + "\n".join(rows)
-        + "</tbody></table></div>"
-    )
-
-
-def _plain(grid: Grid) -> str:
-    """A table without links."""
-    rows = [
-        f"<tr>{''.join(_cell(grid, i, row[i]) for i in range(len(row)))}</tr>" for row in grid.rows
-    ]
-    return _table(grid, rows)
-
-
-def _right(right: bool) -> str:
-    return ' class="r"' if right else ""
-
-
-def _cell(grid: Grid, column: int, text: str) -> str:
-    if grid.columns[column].title == "useful %" and text:
-        meter = f'<span class="meter"><i style="width:{float(text):.0f}%"></i></span>'
-        return f'<td class="r">{meter}<b>{_text(text)}</b></td>'
-    return f"<td{_right(grid.columns[column].right)}>{_text(text)}</td>"
+def _meters(grid: Grid) -> dict[tuple[int, int], str]:
+    """A bar in front of each percentage of useful bytes."""
+    titles = [column.title for column in grid.columns]
+    if USEFUL not in titles:
+        return {}
+    column = titles.index(USEFUL)
+    return {
+        (number, column): (
+            f'<span class="meter"><i style="width:{float(row[column]):.0f}%"></i></span>'
+            f"<b>{escaped(row[column])}</b>"
+        )
+        for number, row in enumerate(grid.rows)
+        if row[column]
+    }
 
 
 def _variant(variant: VariantProfile, prefix: str) -> str:
@@ -115,9 +103,9 @@ def _variant(variant: VariantProfile, prefix: str) -> str:
     yes = " yes" if conflict and conflict[1].conflict_degree_max > 1 else ""
     verdict = variant.verdict
     parts = [
-        f'<section><h2 id="{_text(prefix + variant.name)}">{_text(variant.name)}</h2>',
-        f'<p class="soft">{_text(variant.summary)}.</p>',
-        f'<p class="answer{yes}">{_text(verdict[:1].upper() + verdict[1:])}.</p>',
+        f'<section><h2 id="{escaped(prefix + variant.name)}">{escaped(variant.name)}</h2>',
+        f'<p class="soft">{escaped(variant.summary)}.</p>',
+        f'<p class="answer{yes}">{escaped(verdict[:1].upper() + verdict[1:])}.</p>',
         *(_kernel(variant, kernel) for kernel in variant.kernels),
         "</section>",
     ]
@@ -129,12 +117,11 @@ def _kernel(variant: VariantProfile, kernel: KernelProfile) -> str:
     grid = annotate.access_grid(variant, kernel)
     return "\n".join(
         [
-            f"<h3>{_text(kernel.name)}<small>{_text(head)}</small></h3>",
+            f'<h3 class="kernel">{escaped(kernel.name)}<small>{escaped(head)}</small></h3>',
             _tiles(kernel),
             *_source(variant, kernel),
             f"<details><summary>{len(grid.rows)} accesses to memory, one by one</summary>",
-            _plain(grid),
-            *(f'<p class="soft">{_text(note)}.</p>' for note in grid.notes),
+            web.table(replace(grid, title=""), _meters(grid)),
             "</details>",
         ]
     )
@@ -166,7 +153,8 @@ def _tiles(kernel: KernelProfile) -> str:
     if sums.arithmetic_intensity:
         tiles.append(("Arithmetic intensity", f"{sums.arithmetic_intensity:.2f}", "flop/byte"))
     cells = [
-        f"<div><dt>{_text(title)}</dt><dd>{_text(figure)} <small>{_text(rest)}</small></dd></div>"
+        f"<div><dt>{escaped(title)}</dt>"
+        f"<dd>{escaped(figure)} <small>{escaped(rest)}</small></dd></div>"
         for title, figure, rest in tiles
     ]
     return f'<dl class="tiles">{"".join(cells)}</dl>'
@@ -179,7 +167,7 @@ def _source(variant: VariantProfile, kernel: KernelProfile) -> Iterable[str]:
     peak = max((line.passes for line in lines.values()), default=0.0)
     columns = annotate.columns_of(lines.values())
     heads = ["line", *(["passes", ""] if whole else []), *(c.head for c in columns)]
-    head = "".join(f"<th{_right(h != 'passes')}>{_text(h)}</th>" for h in heads)
+    head = "".join(f"<th{'' if h == 'passes' else RIGHT}>{escaped(h)}</th>" for h in heads)
     by_place = {(place.file, place.line): line for place, line in lines.items()}
     for listing in annotate.listings(variant, kernel):
         text = _highlighted(annotate.shallow(variant.texts[listing.label]))
@@ -194,12 +182,13 @@ def _source(variant: VariantProfile, kernel: KernelProfile) -> Iterable[str]:
             line = by_place.get((listing.label, row.line))
             rows.append(_row(row.line, line, text[row.line - 1], columns, whole, peak))
             rows += [
-                f'<tr><td colspan="{len(heads)}"></td><td class="src">{_steps(access)}</td></tr>'
+                f'<tr><td class="no" colspan="{len(heads)}"></td>'
+                f'<td class="src">{_steps(access)}</td></tr>'
                 for access in _changing(line)
             ]
         yield (
-            f'<div class="scroll"><table class="code"><thead><tr>{head}'
-            f"<th>{_text(listing.label)}</th></tr></thead>\n<tbody>" + "\n".join(rows)
+            f'<div class="scroll code"><table><thead><tr>{head}'
+            f"<th>{escaped(listing.label)}</th></tr></thead>\n<tbody>" + "\n".join(rows)
         ) + "</tbody></table></div>"
 
 
@@ -214,22 +203,24 @@ def _row(
     cells = [f'<td class="no">{number}</td>']
     attributes = ""
     if whole:
-        cells += ["<td>", "</td>", '<td class="r">', "</td>"]
+        bar = share = ""
         if line and line.passes:
             width = 100 * line.passes / peak
             needed = width * min(line.ideal_passes / line.passes, 1.0)
             waste = f'<b style="width:{width - needed:.1f}%"></b>' if width - needed > 0.5 else ""
-            cells[1] += f'<div class="bar"><i style="width:{needed:.1f}%"></i>{waste}</div>'
-            cells[3] += f"{100 * line.passes / whole:.0f} %"
+            bar = f'<div class="bar"><i style="width:{needed:.1f}%"></i>{waste}</div>'
+            share = f"{100 * line.passes / whole:.0f} %"
             attributes = f' tabindex="0" data-cost="{line.passes:.0f}"'
             if waste and line.passes > HOT * whole:
                 attributes += ' class="hot"'
+        cells += [f"<td>{bar}</td>", f"<td{RIGHT}>{share}</td>"]
     for column in columns:
         text = column.text(line) if line else ""
         look = ("bad" if column.bad(line) else "good") if line and text else ""
         sides = annotate.sides(line) if line and column.head == "split" else ""
-        title = f' title="{_text(sides)}"' if sides else ""
-        cells.append(f'<td class="r {look}"{title}>{_text(text)}</td>')
+        title = f' title="{escaped(sides)}"' if sides else ""
+        named = f'data-head="{column.head}"'  # a phone shows it beside the number
+        cells.append(f'<td class="r {look}" {named}{title}>{escaped(text)}</td>')
     cells.append(f'<td class="src">{code}</td>')
     return f"<tr{attributes}>{''.join(cells)}</tr>"
 
@@ -249,7 +240,7 @@ def _steps(access: Access) -> str:
     degrees = [step.conflict_degree for step in access.steps]
     peak = max(degrees)
     bars = "".join(
-        f"<span>{_text(annotate.number(degree))}"
+        f"<span>{escaped(annotate.number(degree))}"
         f'<i{" class=one" if degree <= 1 else ""} style="height:{1.7 * degree / peak:.2f}rem"></i>'
         "</span>"
         for degree in degrees[:STEPS_DRAWN]
@@ -263,13 +254,14 @@ def _highlighted(text: str) -> list[str]:
     for line in text.splitlines():
         if inside:
             head, ends, rest = line.partition("*/")
-            lines.append(f'<span class="c">{_text(head + ends)}</span>' + _tokens(rest))
+            lines.append(f'<span class="c">{escaped(head + ends)}</span>' + _tokens(rest))
             inside = not ends
             continue
         opened = line.rfind("/*")
         inside = opened >= 0 and "*/" not in line[opened:] and "//" not in line[:opened]
         if inside:
-            lines.append(_tokens(line[:opened]) + f'<span class="c">{_text(line[opened:])}</span>')
+            comment = f'<span class="c">{escaped(line[opened:])}</span>'
+            lines.append(_tokens(line[:opened]) + comment)
         else:
             lines.append(_tokens(line))
     return lines
@@ -278,7 +270,7 @@ def _highlighted(text: str) -> list[str]:
 def _tokens(line: str) -> str:
     result, end = [], 0
     for match in _TOKEN.finditer(line):
-        result.append(_text(line[end : match.start()]))
-        result.append(f'<span class="{match.lastgroup}">{_text(match[0])}</span>')
+        result.append(escaped(line[end : match.start()]))
+        result.append(f'<span class="{match.lastgroup}">{escaped(match[0])}</span>')
         end = match.end()
-    return "".join([*result, _text(line[end:])])
+    return "".join([*result, escaped(line[end:])])

@@ -1,13 +1,14 @@
-"""Charts: bars of counts as text in the terminal; bars, ladders and times over n by matplotlib.
+"""Charts outside of pages: bars of counts as text in the terminal, and files of pictures.
 
-No other module imports matplotlib, and this one does so only when it draws a picture.
+An .svg is drawn by svg.py; .png and .pdf need matplotlib, which only this module imports, and only
+when it draws.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
@@ -16,13 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.errors import CudalabError, NoDeviceError, UsageError, install_command
+from cudalab.output import svg
+from cudalab.output.charts import Columns, Ladder, OverSizes
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 ROWS = 32  # maximum lines of a chart in text; if there are more classes, neighbours share a line
 WIDTH = 100  # for a file or a pipe, unless COLUMNS is set
-PICTURES = (".png", ".svg")
+SVG = ".svg"
+PICTURES = (SVG, ".png", ".pdf")
 TERMINAL = "-"  # the meaning of `--plot` without a file
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -37,63 +41,17 @@ class Bars:
     firsts: list[int]  # the first value of each class, then the end of the last one
 
 
-@dataclass(frozen=True)
-class Line:
-    """The times of one variant or baseline over the size."""
-
-    label: str
-    x: list[float]
-    y: list[float]
-    spread: list[float]  # standard deviations, in the unit of y
-    _: KW_ONLY
-    baseline: bool = False
-
-
-@dataclass(frozen=True)
-class OverSizes:
-    """Times over n, or over launch sizes, on logarithmic scales."""
-
-    title: str
-    x_label: str
-    y_label: str
-    lines: list[Line]
-    _: KW_ONLY
-    floor: Line | None = None  # times below it are impossible or not expected
-
-
-@dataclass(frozen=True)
-class Rung:
-    """A bar of a ladder; if it has no value, only its text is shown."""
-
-    label: str
-    value: float | None
-    text: str
-    baseline: bool = False
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """Rates as bars, the first rung at the top, and the ceiling for all of them."""
-
-    title: str
-    x_label: str
-    rungs: list[Rung]
-    ceiling: tuple[float, str] | None = None  # its value and its name
-
-
-Chart = OverSizes | Ladder
-
-
 def check_target(target: str) -> None:
     """Raise an error, before anything is computed, if `target` cannot be drawn."""
     if target == TERMINAL:
         return
     if Path(target).suffix.lower() not in PICTURES:
         raise UsageError(
-            f"cannot draw into {target}: the name must end in {' or '.join(PICTURES)}",
+            f"cannot draw into {target}: the name must end in {', '.join(PICTURES)}",
             hint="--plot without a name draws in the terminal",
         )
-    _matplotlib()
+    if Path(target).suffix.lower() != SVG:
+        _matplotlib()
 
 
 def draw(bars: Bars, target: str) -> None:
@@ -126,16 +84,31 @@ def text(bars: Bars, width: int, rows: int = ROWS, *, blocks: bool = True) -> st
 
 def picture(bars: Bars, path: Path) -> None:
     """Write a bar chart; the suffix of `path` chooses the format."""
-    mpl, figure_type = _matplotlib()
+    if path.suffix.lower() == SVG:
+        labels = [str(first) for first in bars.firsts[:-1]]
+        columns = Columns(bars.title, bars.axis, labels, bars.counts.tolist())
+        _write(path, svg.file([columns]).encode())
+        return
+    _, figure_type = _matplotlib()
     figure = figure_type(figsize=(9, 4.5), layout="constrained")
     axes = figure.add_subplot()
     axes.stairs(bars.counts, bars.firsts, fill=True)
     axes.set(title=bars.title, xlabel=bars.axis, ylabel="count", xlim=(0, bars.firsts[-1]))
-    # Without a date and random names, the same histogram gives the same file.
-    metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
+    _write(path, _saved(figure, path))
+
+
+def _saved(figure: Any, path: Path) -> bytes:
+    """The bytes of a .png or .pdf; without a date, equal charts give equal bytes."""
+    kind = path.suffix.lower().removeprefix(".")
+    target = BytesIO()
+    metadata = {"CreationDate": None} if kind == "pdf" else None
+    figure.savefig(target, format=kind, dpi=150, metadata=metadata)
+    return target.getvalue()
+
+
+def _write(path: Path, picture: bytes) -> None:
     try:
-        with mpl.rc_context({"svg.hashsalt": "cudalab"}):
-            figure.savefig(path, dpi=150, metadata=metadata)
+        path.write_bytes(picture)
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -147,30 +120,22 @@ MARKS = "os^vDPX*<>phd8"
 DASHES = ("-", "--", "-.", ":")
 VARIANT_COLOR, BASELINE_COLOR = "#4477aa", "#ddddcc"
 INK = "#222222"
-WIDE_RANGE = 30  # ratio of the longest to the shortest bar above which the scale is logarithmic
 CHART_WIDTH = 9.0  # inches
 MAX_TICKS = 10  # up to this number of sizes, each has its own tick
 TITLE_CHARACTERS = 90  # characters of a title that fit in the width
 LEGEND_LINES = 14  # lines of the legend that fit beside a chart of the usual height
 
 
-def write_charts(charts: list[Chart], path: Path) -> None:
+def write_charts(charts: list[OverSizes | Ladder], path: Path) -> None:
     """Write one picture with all charts, top to bottom; the suffix of `path` chooses the format."""
-    picture = chart_bytes(charts, path.suffix.lower().removeprefix("."))
-    try:
-        path.write_bytes(picture)
-    except OSError as error:
-        raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def chart_bytes(charts: list[Chart], kind: str) -> bytes:
-    """The picture as bytes of a `kind` of file, png or svg; equal charts give equal bytes."""
     if not charts:
         raise CudalabError("there is nothing to draw", hint="no row has a time")
+    if path.suffix.lower() == SVG:
+        _write(path, svg.file(charts).encode())
+        return
     mpl, figure_type = _matplotlib()
     heights = [_height(chart) for chart in charts]
-    metadata = {"Date": None} if kind == "svg" else None
-    with mpl.rc_context({"svg.hashsalt": "cudalab", "hatch.linewidth": 0.6}):
+    with mpl.rc_context({"hatch.linewidth": 0.6}):
         figure = figure_type(figsize=(CHART_WIDTH, sum(heights)), layout="constrained")
         all_axes = figure.subplots(len(charts), squeeze=False, height_ratios=heights)
         for axes, chart in zip(all_axes[:, 0], charts, strict=True):
@@ -178,12 +143,11 @@ def chart_bytes(charts: list[Chart], kind: str) -> bytes:
                 _draw_ladder(axes, chart)
             else:
                 _draw_over_sizes(axes, chart)
-        target = BytesIO()
-        figure.savefig(target, format=kind, dpi=150, metadata=metadata)
-    return target.getvalue()
+        picture = _saved(figure, path)
+    _write(path, picture)
 
 
-def _height(chart: Chart) -> float:
+def _height(chart: OverSizes | Ladder) -> float:
     """The height in inches: room for every bar, or for the legend."""
     if isinstance(chart, Ladder):
         return 1.2 + 0.3 * len(chart.rungs)
@@ -226,11 +190,8 @@ def _size_text(x: float) -> str:
 
 
 def _draw_ladder(axes: Any, chart: Ladder) -> None:
-    values = [rung.value for rung in chart.rungs if rung.value]
-    longest = max([*values, *([chart.ceiling[0]] if chart.ceiling else [])], default=1.0)
-    shortest = min(values, default=longest)
-    wide = shortest * WIDE_RANGE < longest
-    start = shortest / 2 if wide else 0.0
+    longest, start = chart.longest, chart.start
+    wide = start > 0
     for place, rung in enumerate(chart.rungs):
         value = rung.value or start
         axes.barh(
@@ -308,7 +269,7 @@ def _matplotlib() -> tuple[Any, Any]:
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise NoDeviceError(
-            "matplotlib, which draws pictures, is not installed",
-            hint=f"{install_command('plot')}, or use --plot without a file name",
+            "matplotlib, which draws .png and .pdf, is not installed",
+            hint=f"{install_command('plot')}, or a file called .svg, which does not need it",
         ) from None
     return mpl, Figure

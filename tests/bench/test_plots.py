@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
@@ -10,7 +13,8 @@ from bench_documents import document, row, table
 
 from cudalab.bench.charts import charts, draw, ladder, over_shapes
 from cudalab.errors import CudalabError, NoDeviceError
-from cudalab.output import plots
+from cudalab.output import charts as data
+from cudalab.output import plots, svg
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def sweep(values, **defines):
 
 def test_times_over_n_and_the_last_ladder():
     over, steps = charts(two_sizes())
-    assert isinstance(over, plots.OverSizes)
+    assert isinstance(over, data.OverSizes)
     assert (over.x_label, over.y_label) == ("n", "ms")
     assert [(line.label, line.x, line.y, line.baseline) for line in over.lines] == [
         ("slow", [1024, 4096], [4, 16], False),
@@ -45,7 +49,7 @@ def test_times_over_n_and_the_last_ladder():
         ("numpy", [1024], [8], True),
     ]
     assert over.lines[0].spread == pytest.approx([0.04 / 1.349 * 1.5, 0.16 / 1.349 * 1.5])
-    assert isinstance(steps, plots.Ladder)
+    assert isinstance(steps, data.Ladder)
     assert "n = 4,096" in steps.title
 
 
@@ -143,9 +147,9 @@ def test_what_is_no_sweep_over_numbers_is_not_drawn(values):
     assert charts(document(sweep(values))) == []
 
 
-def test_nothing_to_draw():
+def test_nothing_to_draw(tmp_path):
     with pytest.raises(CudalabError, match="nothing to draw") as caught:
-        plots.chart_bytes(charts(document(table([row("wrong", None)]))), "png")
+        draw(document(table([row("wrong", None)])), tmp_path / "a.svg")
     assert caught.value.hint == "no row has a time"
 
 
@@ -155,30 +159,33 @@ def test_nothing_to_draw():
 def test_without_matplotlib(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(NoDeviceError, match="matplotlib"):
-        draw(two_sizes(), tmp_path / "a.png")
+    for name in ("a.png", "a.pdf"):
+        with pytest.raises(NoDeviceError, match="matplotlib") as caught:
+            draw(two_sizes(), tmp_path / name)
+        assert "a file called .svg" in caught.value.hint
     assert list(tmp_path.iterdir()) == []
+    draw(two_sizes(), tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_bytes().startswith(b"<svg")
 
 
 @pytest.mark.usefixtures("matplotlib")
-@pytest.mark.parametrize(("name", "starts"), [("a.png", b"\x89PNG"), ("b.SVG", b"<?xml")])
+@pytest.mark.parametrize(
+    ("name", "starts"), [("a.png", b"\x89PNG"), ("b.SVG", b"<svg"), ("c.pdf", b"%PDF")]
+)
 def test_the_suffix_chooses_the_format(tmp_path, name, starts):
     path = tmp_path / name
     draw(two_sizes(), path)
-    assert path.read_bytes().startswith(starts)
+    first = path.read_bytes()
+    assert first.startswith(starts)
+    draw(two_sizes(), path)  # the same results give the same bytes
+    assert path.read_bytes() == first
 
 
 @pytest.mark.usefixtures("matplotlib")
-@pytest.mark.parametrize("kind", ["png", "svg"])
-def test_the_same_results_give_the_same_bytes(kind):
-    one, two = (plots.chart_bytes(charts(two_sizes()), kind) for _ in range(2))
-    assert one == two
-
-
-@pytest.mark.usefixtures("matplotlib")
-def test_a_folder_that_is_not_there(tmp_path):
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_a_folder_that_is_not_there(tmp_path, suffix):
     with pytest.raises(CudalabError, match="cannot be written"):
-        draw(two_sizes(), tmp_path / "none" / "a.png")
+        draw(two_sizes(), tmp_path / "none" / f"a{suffix}")
 
 
 def drawn(chart, draw):
@@ -204,8 +211,8 @@ def test_lines_differ_without_colours():
 
 @pytest.mark.usefixtures("matplotlib")
 def test_noise_larger_than_a_time_stays_on_the_scale():
-    line = plots.Line("noisy", [1.0, 2.0], [1.0, 2.0], [5.0, 0.1])
-    axes = drawn(plots.OverSizes("t", "n", "ms", [line]), plots._draw_over_sizes)
+    line = data.Line("noisy", [1.0, 2.0], [1.0, 2.0], [5.0, 0.1])
+    axes = drawn(data.OverSizes("t", "n", "ms", [line]), plots._draw_over_sizes)
     (bars,) = axes.containers[0].lines[2]
     lowest = min(low for (_, low), _ in bars.get_segments())
     assert lowest == pytest.approx(0.1)
@@ -227,9 +234,9 @@ def test_baselines_are_hatched_and_the_ceiling_is_dashed():
 @pytest.mark.usefixtures("matplotlib")
 @pytest.mark.parametrize(("times", "scale"), [((1.0, 2.0), "linear"), ((1.0, 4000.0), "log")])
 def test_a_wide_range_takes_a_logarithmic_scale(times, scale):
-    rungs = [plots.Rung(str(t), 1 / t, "") for t in times]
+    rungs = [data.Rung(str(t), 1 / t, "") for t in times]
     axes = drawn(
-        plots.Ladder("t", "GB/s", [*rungs, plots.Rung("wrong", None, "WRONG")]), plots._draw_ladder
+        data.Ladder("t", "GB/s", [*rungs, data.Rung("wrong", None, "WRONG")]), plots._draw_ladder
     )
     assert axes.get_xscale() == scale
     assert axes.get_xlim()[1] > 1
@@ -241,3 +248,118 @@ def test_a_wide_range_takes_a_logarithmic_scale(times, scale):
 )
 def test_names_of_sizes(size, text):
     assert plots._size_text(float(size)) == text
+
+
+# SVG ---------------------------------------------------------------------------------------------
+
+ALL_KINDS = [
+    *charts(two_sizes()),
+    data.Ladder("few", "", [data.Rung("a <b>", 3, "3 %")], full=100),
+    data.Ladder("none", "GB/s", []),
+    data.Columns("few", "class", ["≤ 1", "> 1"], [0, 3]),
+    data.Columns("many", "byte", [str(i) for i in range(256)], [i % 7 for i in range(256)]),
+    data.Roofline(
+        "a & b",
+        "flop/byte",
+        "GFLOP/s",
+        [data.Point("one", 0.25, 10.0), data.Point("two", 8.0, 900.0, baseline=True)],
+        roof=data.Roof(100.0, "copy", 1000.0, "peak"),
+    ),
+]
+
+
+def elements(chart):
+    """The elements of a chart, parsed."""
+    return list(ET.fromstring(svg.picture(chart)).iter())  # noqa: S314 - our own
+
+
+def words(chart):
+    return [element.text for element in elements(chart) if element.tag == "text"]
+
+
+@pytest.mark.parametrize("chart", ALL_KINDS, ids=lambda chart: f"{type(chart).__name__}")
+def test_a_picture_is_well_formed_and_within_its_frame(chart):
+    root, *inside = elements(chart)
+    _, _, width, height = (float(n) for n in root.get("viewBox").split())
+    assert root.get("aria-label") == chart.title
+    for element in inside:
+        if element.tag == "text":
+            assert element.get("fill") == "currentColor"
+            assert 0 <= float(element.get("x")) <= width
+            assert 0 <= float(element.get("y")) <= height
+        for at in re.findall(r"[ML](\S+) (\S+?)(?=[A-Za-z]|$)", element.get("d", "")):
+            if element.get("transform") is None and element.get("fill") == "none":
+                x, y = map(float, at)
+                assert -10 <= x <= width
+                assert -10 <= y <= height
+        if element.tag == "rect":
+            assert float(element.get("width")) >= 0
+            assert float(element.get("height")) >= 0
+
+
+def test_a_picture_names_all_that_it_shows():
+    over, steps = charts(two_sizes())
+    assert {"slow", "fast", "numpy", "copy of the same bytes", "n", "ms"} <= set(words(over))
+    assert {"1,024", "2¹²"} <= set(words(over))
+    shown = words(steps)
+    assert {"slow", "16.00 ms", "wrong", "WRONG"} <= set(shown)
+    assert "GB/s; dashed: measured copy, 100 GB/s" in shown
+
+
+def test_lines_of_an_svg_differ_without_colours():
+    looks = {
+        (svg.MARKS[i % len(svg.MARKS)], svg.DASHES[i % len(svg.DASHES)])
+        for i in range(len(svg.MARKS) * len(svg.DASHES))
+    }
+    assert len(looks) == 20
+
+
+def test_noise_larger_than_a_time_stays_in_the_frame():
+    line = data.Line("noisy", [1.0, 2.0], [1.0, 2.0], [5.0, 0.1])
+    _, *inside = elements(data.OverSizes("t", "n", "ms", [line]))
+    bottom = svg.TOP + svg.PLOT_HEIGHT
+    (bar, _) = [e.get("d") for e in inside if "m-3 0V" in e.get("d", "")]
+    low, high = (float(n) for n in re.findall(r"^M\S+ (\S+)h.*V(\S+?)m", bar)[0])
+    assert (low, high) == (bottom, svg.TOP)
+
+
+def test_points_lie_below_the_roof_where_they_should():
+    chart = ALL_KINDS[-1]
+    assert chart.roof.at(0.25) == 25
+    assert chart.roof.at(100.0) == 1000
+    assert data.Roof(100.0, "copy").at(100.0) == 10_000
+    heights = {e.text: float(e.get("y")) for e in elements(chart) if e.tag == "text"}
+    assert heights["two"] < heights["one"]
+
+
+def test_names_of_points_do_not_overlap():
+    points = [data.Point(f"v{i}", 1.0, 5.0) for i in range(30)]
+    chart = data.Roofline("t", "x", "y", points, roof=data.Roof(100.0, "copy"))
+    heights = sorted(float(e.get("y")) for e in elements(chart) if (e.text or "").startswith("v"))
+    assert min(b - a for a, b in itertools.pairwise(heights)) > 11
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.25, "0.25"), (1000, "1,000"), (4096, "2¹²"), (1e4, "10⁴"), (6.4e7, "6.4·10⁷"),
+     (2e-5, "2·10⁻⁵")],
+)  # fmt: skip
+def test_ticks(value, text):
+    assert svg.tick_text(value) == text
+
+
+def test_a_narrow_axis_has_ticks_too():
+    for low, high in ((4.1, 6.9), (1.0, 9.0), (0.5, 5e6)):
+        ticks = svg._Axis(low, high, 0, 100).ticks()
+        assert 2 <= len(ticks) <= 10
+        assert all(low <= tick * 1.001 and tick <= high * 1.001 for tick in ticks)
+
+
+def test_a_file_has_the_titles_on_white(tmp_path):
+    path = tmp_path / "a.svg"
+    draw(two_sizes(), path)
+    root, frame, *rest = ET.parse(path).iter()  # noqa: S314 - our own
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert frame.get("fill") == "#fff"
+    shown = " ".join(e.text for e in rest if e.tag.endswith("text"))
+    assert charts(two_sizes())[1].title in shown

@@ -422,7 +422,7 @@ class Checker(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
-        if tag not in ("meta", "br", "link", "img"):
+        if tag not in ("meta", "br", "wbr", "link", "img"):
             self.open.append(tag)
         if "id" in given:
             self.ids.add(given["id"])

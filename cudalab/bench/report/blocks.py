@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cudalab.output.charts import Chart
     from cudalab.output.grid import Grid
-    from cudalab.output.plots import Chart
 
 
 @dataclass(frozen=True)

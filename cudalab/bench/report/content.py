@@ -40,7 +40,6 @@ class Source:
     document: Document  # of bench, with only this lab's tables
     differing: list[str] = field(default_factory=list)  # facts that its runs do not share
     profile: str | None = None  # the text or the JSON of `cudalab profile`
-    pictures: bool = True
 
 
 def build(source: Source) -> list[Block]:
@@ -61,7 +60,7 @@ def build(source: Source) -> list[Block]:
         *_method(lab, tables),
         Heading(3, "How times were taken"),
         Text(_discipline(source.document.conditions.caches)),
-        *_results(source.document, pictures=source.pictures),
+        *_results(source.document),
     ]
     if source.profile is not None:
         blocks += [Heading(2, "Profile"), *_profile(source.profile)]
@@ -186,7 +185,7 @@ def _discipline(caches: Sequence[str]) -> str:
 # Results -----------------------------------------------------------------------------------------
 
 
-def _results(document: Document, *, pictures: bool) -> list[Block]:
+def _results(document: Document) -> list[Block]:
     """Tables over variants and n, then over launch shapes, with their charts."""
     plain = replace(document, tables=[table for table in document.tables if not table.sweep])
     swept = replace(
@@ -195,12 +194,10 @@ def _results(document: Document, *, pictures: bool) -> list[Block]:
     blocks: list[Block] = []
     if plain.tables:
         blocks += [Heading(2, "Results"), *map(Table, grids.grids(plain))]
-        if pictures:
-            blocks += map(Picture, charts(plain))
+        blocks += map(Picture, charts(plain))
     if swept.tables:
         blocks += [Heading(2, "Launch shapes"), *map(Table, grids.grids(swept))]
-        if pictures:
-            blocks += map(Picture, charts(swept))
+        blocks += map(Picture, charts(swept))
     return blocks
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from html import escape
 from typing import TYPE_CHECKING
 
 from cudalab.checker import outputs
 from cudalab.checker.grading import similar
 from cudalab.checker.grading.store import DONE
 from cudalab.checker.verdicts import Status
+from cudalab.output import web
+from cudalab.output.charts import Columns, Ladder, Rung
+from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from cudalab.checker.grading.similar import Pair
     from cudalab.checker.grading.store import Row
     from cudalab.checker.verdicts import Report
+    from cudalab.output.charts import Chart
 
 COLUMNS = (
     "name", "state", "points", "max_points", "share", "passed", "exit_code", "tests_passed",
@@ -26,7 +29,6 @@ COLUMNS = (
     "similar_to", "digest",
 )  # fmt: skip
 BINS = 10
-WIDTH, BAR_HEIGHT, ROW_HEIGHT = 640, 140, 22
 
 
 def judged(rows: Iterable[Row]) -> dict[str, Report]:
@@ -116,31 +118,29 @@ def page(title: str, rows: Sequence[Row], reports: dict[str, Report], pairs: Seq
     ratios = [report.speed.ratio for report in reports.values() if report.speed]
     passed = sum(report.passed for report in reports.values())
     unjudged = [row for row in rows if row.state != DONE]
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p>{len(reports)} of {len(rows)} judged, {passed} passed.</p>",
-    ]
+    parts = []
     if any(report.sandbox == "none" for report in reports.values()):
         parts.append('<p class="bad">NO SANDBOX: submissions ran as the grader\'s own user.</p>')
     if unjudged:
-        parts.append("<h2>Not judged</h2>")
-        parts.append(_table(("name", "state", "problem"), [
-            (row.name, row.state, row.problem or "") for row in unjudged
-        ]))  # fmt: skip
-    parts += ["<h2>Points</h2>", _histogram(shares)]
-    parts += ["<h2>What went wrong first</h2>", _bars(failures.most_common(15), len(reports))]
-    parts += ["<h2>Tests</h2>", _bars(_test_rates(reports), 100, " %")]
+        lines = [[row.name, row.state, row.problem or ""] for row in unjudged]
+        parts += ["<h2>Not judged</h2>", web.table(_grid(("name", "state", "problem"), lines))]
+    charts: list[Chart] = [
+        _shares(shares),
+        _bars("What went wrong first", failures.most_common(15), len(reports)),
+        _bars("Tests: the part of the class that passes", _test_rates(reports), 100, " %"),
+    ]
     if ratios:
-        parts += ["<h2>Times the reference's time</h2>", _ratio_histogram(ratios)]
+        charts.insert(1, _ratios(ratios))
+    parts.append(web.pictures(charts))
     parts.append("<h2>Identical or nearly so</h2>")
     if pairs:
-        lines = [(pair.one, pair.two, f"{100 * pair.share:.0f} %") for pair in pairs]
-        parts.append(_table(("one", "other", "of the smaller one's code"), lines))
+        lines = [[pair.one, pair.two, f"{100 * pair.share:.0f} %"] for pair in pairs]
+        parts.append(web.table(_grid(("one", "other", "of the smaller one's code"), lines)))
         parts.append("<p>A sign, not a proof: look at both.</p>")
     else:
         parts.append("<p>None.</p>")
     parts += ["<h2>Submissions</h2>", _submissions(reports)]
-    return _PAGE.format(title=escape(title), body="\n".join(parts))
+    return web.page(title, f"{len(reports)} of {len(rows)} judged, {passed} passed.", parts)
 
 
 def _test_rates(reports: dict[str, Report]) -> list[tuple[str, int]]:
@@ -155,22 +155,25 @@ def _test_rates(reports: dict[str, Report]) -> list[tuple[str, int]]:
 
 
 def _submissions(reports: dict[str, Report]) -> str:
-    lines = []
-    for name, report in reports.items():
+    lines, cells = [], {}
+    for number, (name, report) in enumerate(reports.items()):
         why, pattern = first_failure(report)
         speed = f"{report.speed.ratio:.2f}" if report.speed else ""
-        texts = (f"{report.points:g} of {report.max_points:g}", why, pattern, speed)
-        cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
-        style = "good" if report.passed else "bad"
+        lines.append([name, f"{report.points:g} of {report.max_points:g}", why, pattern, speed])
+        look = "good" if report.passed else "bad"
         details = "\n".join(_details(report))
-        lines.append(
-            f'<tr class="{style}"><td><details><summary>{escape(name)}</summary>'
-            f"<pre>{escape(details)}</pre></details></td>{cells}</tr>"
+        cells[number, 0] = (
+            f'<details><summary class="{look}">{web.breakable(name)}</summary>'
+            f"<pre>{web.escaped(details)}</pre></details>"
         )
-    heads = "".join(
-        f"<th>{head}</th>" for head in ("name", "points", "failure", "pattern", "times reference")
-    )
-    return f"<table><tr>{heads}</tr>{''.join(lines)}</table>"
+    grid = _grid(("name", "points", "failure", "pattern"), lines)
+    grid.columns.append(Column("times reference", 6, right=False))
+    return web.table(grid, cells)
+
+
+def _grid(heads: Sequence[str], lines: list[list[str]]) -> Grid:
+    """A table of words."""
+    return Grid("", [Column(head, right=False) for head in heads], lines)
 
 
 def _details(report: Report) -> list[str]:
@@ -188,79 +191,26 @@ def _details(report: Report) -> list[str]:
     return lines
 
 
-def _histogram(shares: Sequence[float]) -> str:
+def _shares(shares: Sequence[float]) -> Columns:
     """A histogram of the earned parts of the points."""
     counts = [0] * (BINS + 1)
     for share in shares:
         counts[int(share * BINS)] += 1
     labels = [f"{100 * i // BINS} %" for i in range(BINS)] + ["100 %"]
-    return _columns(labels, counts)
+    return Columns("Points: submissions by the part they have earned", "", labels, counts)
 
 
-def _ratio_histogram(ratios: Sequence[float]) -> str:
+def _ratios(ratios: Sequence[float]) -> Columns:
+    """A histogram of the times as multiples of the reference's."""
     edges = [0.5, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0]
     labels = [f"≤ {edge:g}" for edge in edges] + [f"> {edges[-1]:g}"]
     counts = [0] * len(labels)
     for ratio in ratios:
         counts[next((i for i, edge in enumerate(edges) if ratio <= edge), len(edges))] += 1
-    return _columns(labels, counts)
+    return Columns("Times the reference's time", "", labels, counts)
 
 
-def _columns(labels: Sequence[str], counts: Sequence[int]) -> str:
-    """A column chart with the number above each column."""
-    step, tallest = WIDTH / len(labels), max(*counts, 1)
-    shapes = []
-    for i, (label, count) in enumerate(zip(labels, counts, strict=True)):
-        height = BAR_HEIGHT * count / tallest
-        x, y = i * step, BAR_HEIGHT - height + 18
-        shapes.append(
-            f'<rect x="{x + 3:.1f}" y="{y:.1f}" width="{step - 6:.1f}" height="{height:.1f}"/>'
-            f'<text x="{x + step / 2:.1f}" y="{y - 4:.1f}">{count or ""}</text>'
-            f'<text x="{x + step / 2:.1f}" y="{BAR_HEIGHT + 34}">{escape(label)}</text>'
-        )
-    return f'<svg viewBox="0 0 {WIDTH} {BAR_HEIGHT + 44}">{"".join(shapes)}</svg>'
-
-
-def _bars(rows: Sequence[tuple[str, int]], longest: int, unit: str = "") -> str:
-    """A bar chart with the names on the left."""
-    if not rows:
-        return "<p>Nothing.</p>"
-    shapes = []
-    for i, (label, count) in enumerate(rows):
-        y, width = i * ROW_HEIGHT, (WIDTH - 330) * count / max(longest, 1)
-        shapes.append(
-            f'<text class="left" x="270" y="{y + 15}">{escape(label)}</text>'
-            f'<rect x="280" y="{y + 4}" width="{width:.1f}" height="14"/>'
-            f'<text class="right" x="{286 + width:.1f}" y="{y + 15}">{count}{unit}</text>'
-        )
-    return f'<svg viewBox="0 0 {WIDTH} {len(rows) * ROW_HEIGHT + 4}">{"".join(shapes)}</svg>'
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["<tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"]
-    lines += [
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    ]
-    return f"<table>{''.join(lines)}</table>"
-
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }}
-table {{ border-collapse: collapse; width: 100%; }}
-td, th {{ text-align: left; vertical-align: top; padding: 3px 8px; border-bottom: 1px solid #ddd; }}
-svg {{ width: 100%; max-width: 640px; font-size: 11px; }}
-svg rect {{ fill: #3b6ea5; }}
-svg text {{ text-anchor: middle; fill: #333; }}
-svg text.left {{ text-anchor: end; }}
-svg text.right {{ text-anchor: start; }}
-pre {{ white-space: pre-wrap; background: #f6f6f6; padding: 8px; }}
-.bad summary, p.bad {{ color: #a02020; }}
-.good summary {{ color: #206020; }}
-</style>
-{body}
-</html>
-"""
+def _bars(title: str, rows: Sequence[tuple[str, int]], full: int, unit: str = "") -> Ladder:
+    """Bars with their names on the left, as parts of `full`."""
+    rungs = [Rung(label, count, f"{count}{unit}") for label, count in rows]
+    return Ladder(title if rungs else f"{title}: nothing", "", rungs, full=full)

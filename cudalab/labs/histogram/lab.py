@@ -46,7 +46,7 @@ class Histogram(Lab):
         Option(
             "--plot",
             str,
-            "Draw the histogram: to a .png or .svg FILE, or else on stderr.",
+            "Draw the histogram: to a .svg, .png or .pdf FILE, or else on stderr.",
             bare=plots.TERMINAL,
             runs_only=True,
         ),

@@ -1,0 +1,119 @@
+"""The data of charts. svg.py draws them for pages and files, plots.py through matplotlib."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+WIDE_RANGE = 30  # ratio of the longest to the shortest bar above which the scale is logarithmic
+
+
+@dataclass(frozen=True)
+class Line:
+    """The times of one variant or baseline over the size."""
+
+    label: str
+    x: list[float]
+    y: list[float]
+    spread: list[float]  # standard deviations, in the unit of y
+    _: KW_ONLY
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class OverSizes:
+    """Times over n, or over launch sizes, on logarithmic scales."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: list[Line]
+    _: KW_ONLY
+    floor: Line | None = None  # times below it are impossible or not expected
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A bar of a ladder; if it has no value, only its text is shown."""
+
+    label: str
+    value: float | None
+    text: str
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Rates as bars, the first rung at the top, and the ceiling for all of them."""
+
+    title: str
+    x_label: str
+    rungs: list[Rung]
+    ceiling: tuple[float, str] | None = None  # its value and its name
+    _: KW_ONLY
+    full: float = 0.0  # the value of the longest possible bar; the scale is linear then
+
+    @property
+    def longest(self) -> float:
+        """The largest value on the scale."""
+        ceiling = [self.ceiling[0]] if self.ceiling else []
+        return max([*self._values(), *ceiling, self.full]) or 1.0
+
+    @property
+    def start(self) -> float:
+        """The value at which bars begin: 0, or half the shortest on a logarithmic scale."""
+        shortest = min(self._values(), default=self.longest)
+        wide = not self.full and shortest * WIDE_RANGE < self.longest
+        return shortest / 2 if wide else 0.0
+
+    def _values(self) -> list[float]:
+        return [rung.value for rung in self.rungs if rung.value]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Counts of classes as columns, from left to right."""
+
+    title: str
+    x_label: str
+    labels: list[str]
+    counts: list[int]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A variant or baseline in a roofline."""
+
+    label: str
+    x: float
+    y: float
+    _: KW_ONLY
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class Roof:
+    """The rates that nothing can exceed: `slope` times x, and `flat` if it is known."""
+
+    slope: float
+    slope_name: str
+    flat: float | None = None
+    flat_name: str = ""
+
+    def at(self, x: float) -> float:
+        """The maximum rate at `x`."""
+        return min(self.slope * x, self.flat or self.slope * x)
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Rates over the arithmetic intensity, on logarithmic scales, below a roof."""
+
+    title: str
+    x_label: str
+    y_label: str
+    points: list[Point]
+    _: KW_ONLY
+    roof: Roof
+
+
+Chart = OverSizes | Ladder | Columns | Roofline
