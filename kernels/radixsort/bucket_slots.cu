@@ -11,9 +11,9 @@
 // THREADS_PER_BLOCK      = 512
 // BLOCKS_PER_SM          = 2      # leaves a thread 64 registers
 // SHORT_KEYS_PER_THREAD  = 8      # in registers: a tile
-// KEYS_PER_THREAD        = 32     # of an array that is too long for slots
+// KEYS_PER_THREAD        = 32     # the same for an array that is too long for slots
 // BUCKET_THREADS         = 512
-// BUCKET_KEYS_PER_THREAD = 18     # the most that a block can sort: a slot
+// BUCKET_KEYS_PER_THREAD = 18     # the maximum that a block can sort: a slot
 // MAX_BIN_BITS           = 13     # of a bucket
 // MAX_BLOCKS             = 264    # of the safe path
 // RADIX_BITS             = 8
@@ -21,32 +21,33 @@
 // ///
 //
 // `single_launch` moves every key four times, and its blocks wait for each other between the
-// sweeps. Begin with the top bits instead, and two launches sort a short array. A split by the top
-// bits puts keys into buckets; when a bucket fits into the shared memory of a block, the block does
-// the rest there. Within a bucket no order need be kept, so ranks come from atomics instead of
-// votes, and the blocks of the split need not know of each other: a tile reserves its part of a
-// bucket by one atomic.
+// sweeps. If the sort begins with the top bits instead, two launches are enough for a short array.
+// A split by the top bits puts keys into buckets; when a bucket fits into the shared memory of a
+// block, the block does the rest there. The order within a bucket does not matter, so ranks come
+// from atomics instead of votes, and the blocks of the split need not know about each other: a tile
+// reserves its part of a bucket with one atomic.
 //
-// How large the buckets are is not known before the split. So each has a slot, with room for as
-// many keys as a block can sort, and no count comes first. Up to 2^21 keys 2^8 slots are enough.
+// The sizes of the buckets are not known before the split, and a count would take another read. So
+// each bucket has a slot with room for as many keys as a block can sort. For up to 2^21 keys, 2^8
+// slots are enough.
 //
-// In a bucket a counting sort by the bits that follow the top ones leaves bins of about one key, in
-// which each key counts those that are smaller. Buckets of equal keys are copied, whatever their
-// size.
+// Within a bucket, a counting sort by the bits below the top ones leaves bins of about one key
+// each, and the keys of a bin count how many others in it are smaller. Buckets of equal keys are
+// copied, whatever their size.
 //
-// Not all keys spread evenly over the slots. If a bucket of different keys has no room, or if its
-// bins are too full, a word on the device says so to the third launch, which sorts the input by
-// sweeps. Otherwise that launch returns at once.
+// Keys may spread unevenly over the slots. If a bucket of different keys does not fit into its
+// slot, or if its bins are too full, a word on the device says so, and a third launch sorts the
+// input by sweeps. Otherwise that launch returns at once.
 //
-// Limits: a longer array has too many buckets for one split. It is sorted by sweeps. So are keys
-// that share their top bits, such as small integers, after a split in vain.
+// Limits: a longer array has too many buckets for one split and is sorted by sweeps. So are keys
+// that share their top bits, such as small integers, after a split that was of no use.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, SHORT_KEYS_PER_THREAD, KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD,
 // MAX_BIN_BITS, RADIX_BITS, TILES_AHEAD.
 #include "radixsort/parts/bucket_slots.cuh"
 
-// For an array that is too long for slots.
+// Sorts an array that is too long for slots.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS) sweep_all(
     const T* in, T* spare, T* out, Progress* progress, Word* statuses, unsigned n) {
     sweep_all_passes<CHUNK_ROWS>(in, spare, out, progress, statuses, n);

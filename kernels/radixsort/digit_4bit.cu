@@ -1,27 +1,27 @@
 // /// cudalab
-// summary  = "Digits of four bits, ranked by counters of each thread"
+// summary  = "Digits of four bits, ranked with counters of each thread's own"
 // order    = 2
 // adds     = "digits of four bits, counted by each thread for itself"
 // dispatch = "digits"
 //
 // [defines]
 // THREADS_PER_BLOCK = 256
-// TILE_ITEMS        = 3840   # 15 keys a thread
+// TILE_ITEMS        = 3840   # 15 keys per thread
 // RADIX_BITS        = 4
 // SCAN_THREADS      = 1024
 // ITEMS_PER_BLOCK   = 4096   # of the scan
 // ///
 //
 // Four bits a pass: a quarter of the passes of the one-bit split. count_digits counts the digits of
-// every tile; the scan of all counts, digit by digit and tile by tile within a digit, says where
-// each tile's keys of each digit go; scatter ranks the tile's keys and writes them there.
+// every tile. A scan of all counts, digit by digit and tile by tile within a digit, says where the
+// keys of each tile and digit go. scatter ranks a tile's keys and writes them there.
 //
-// A block takes a tile, a thread ITEMS_PER_THREAD consecutive keys of it. Every thread counts in
-// counters of its own (no atomics); their scan, digit by digit and thread by thread, is the number
-// of keys that come before a thread's first key of a digit. Keys are put into that order in shared
-// memory first, so that the writes to global memory are runs of neighbours.
-// Limits: 16 counters a thread fit into shared memory, 256 would not: longer digits need counters
-// shared by a warp.
+// A block takes a tile, and each thread ITEMS_PER_THREAD consecutive keys of it. Every thread has
+// counters of its own, so no atomics are needed. Scanned digit by digit and thread by thread, the
+// counters say how many keys come before a thread's first key with a digit. Keys are put into that
+// order in shared memory first, so that the writes to global memory are runs of neighbours.
+// Limits: 16 counters per thread fit into shared memory, but 256 would not: longer digits need
+// counters that a warp shares.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // TILE_ITEMS, RADIX_BITS, SCAN_THREADS, ITEMS_PER_BLOCK.
@@ -94,8 +94,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
     const unsigned tile = blockIdx.x, num_tiles = gridDim.x;
     const unsigned tile_start = tile * TILE_ITEMS;
 
-    // Coalesced loads, and through shared memory to the thread that owns the keys. What lies past
-    // the end takes the last place of the last digit, so it stays behind all keys.
+    // Coalesced loads bring the keys to shared memory, where their own thread picks them up. Places
+    // past the end get the greatest bit pattern: they count as the last keys of the last digit and
+    // stay behind all others.
 #pragma unroll
     for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
         const unsigned place = k * THREADS_PER_BLOCK + threadIdx.x;
@@ -104,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
     for (unsigned row = 0; row < ROWS; ++row) counters[row][threadIdx.x] = 0;
     __syncthreads();  // the tile is in shared memory
 
-    // Rank within the thread: how many of its own keys of this digit came before.
+    // Rank within the thread: how many of its own earlier keys have this digit.
     Bits bits[ITEMS_PER_THREAD];
     unsigned rank[ITEMS_PER_THREAD];
 #pragma unroll
@@ -128,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
         }
         if (lane == 0) row_totals[row] = before;
     }
-    __syncthreads();  // row totals are there
+    __syncthreads();  // row totals are ready
 
     if (warp == 0) {
         const unsigned digit = lane;
@@ -140,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
             output_shift[digit] = offsets[digit * num_tiles + tile] - start;  // modulo 2^32
         }
     }
-    __syncthreads();  // digit starts are there
+    __syncthreads();  // digit starts are ready
 
 #pragma unroll
     for (unsigned k = 0; k < ITEMS_PER_THREAD; ++k) {
@@ -178,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scatter(const T*
         return;
     }
 
-    // A whole tile needs no conditions, so that the loads from `staged` overlap.
+    // A whole tile needs no conditions, so the loads from `staged` overlap.
     const auto write = [&](unsigned place) {
         const Bits key = staged[place];
         const unsigned digit = digit_at(key, shift, RADIX_BITS);

@@ -16,15 +16,16 @@
 // ITEMS_PER_BLOCK   = 4096   # of the scan
 // ///
 //
-// Eight bits a pass, so four passes for 32-bit keys. 256 counters a thread would not fit into
+// Eight bits a pass, so four passes for 32-bit keys. 256 counters per thread would not fit into
 // shared memory, so a warp shares them and ranks 32 neighbouring keys at once: eight votes tell
-// each lane which lanes hold the same digit. The counter says how many such keys came in earlier
-// rows, the lanes below come before this one, and the lowest moves the counter on for all. Equal
-// digits keep their order.
+// each lane which lanes hold the same digit. A key's rank is the digit's counter, which has counted
+// the earlier rows, plus the number of these lanes below its own. The lowest of these lanes then
+// advances the counter for all of them. Equal digits keep their order.
 //
-// A block takes a tile, chunk by chunk: count per warp, scan the counts over digits and warps,
-// rank, put the keys into digit order in shared memory, write runs of neighbours. A chunk is
-// KEYS_PER_THREAD keys of 4 bytes for each thread, or half as many of 8 bytes: 32 KB of
+// A block works through a tile chunk by chunk. Each warp counts and ranks its keys; the block scans
+// the counts over digits and warps, puts the keys into digit order in shared memory, and writes
+// runs of neighbours. A chunk is KEYS_PER_THREAD keys of 4 bytes for each thread, or half as many
+// of 8 bytes: 32 KB of
 // the 48 KB of shared memory that a block has without asking for more.
 // Limits: every pass reads the keys twice, once to count and once to scatter.
 //
@@ -36,7 +37,7 @@
 
 static_assert(TILE_ITEMS % CHUNK_ITEMS == 0, "whole chunks");
 
-// Where a tile's keys go, chunk after chunk: thread d keeps the place of the next with digit d.
+// Where a tile's keys go, chunk after chunk: thread d knows the place of the next key with digit d.
 struct NextPlaces {
     unsigned next;
     __device__ void publish(unsigned, unsigned) {}
@@ -60,8 +61,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) c
     __syncwarp();  // a warp counts in counters of its own
 
     for (unsigned chunk = 0; chunk < tile_items; chunk += CHUNK_ITEMS) {
-        // All loads first, so that they are under way together; their order does not matter here.
-        // What lies past the end counts as the greatest digit for now: cheaper than a branch a key.
+        // All loads come first, so that they are under way together; their order does not matter
+        // here. Places past the end count as the greatest digit for now, which is cheaper than a
+        // branch for each key.
         const unsigned chunk_items = tile_items - chunk;
         const T* first_key = keys + tile_start + chunk + threadIdx.x;
         Bits bits[CHUNK_ROWS];
@@ -70,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) c
             const bool inside = row * THREADS_PER_BLOCK + threadIdx.x < chunk_items;
             bits[row] = inside ? ordered_bits(first_key[row * THREADS_PER_BLOCK]) : ~Bits(0);
         }
-        // Lanes with the same digit meet in one counter: atomic.
+        // Atomic, since lanes with the same digit share a counter.
 #pragma unroll
         for (unsigned row = 0; row < CHUNK_ROWS; ++row)
             atomicAdd(&counters[warp][digit_at(bits[row], shift, RADIX_BITS)], 1u);

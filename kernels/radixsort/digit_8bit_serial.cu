@@ -2,29 +2,29 @@
 // summary  = "Each thread ranks its own run of consecutive keys: no cooperation, no coalescing"
 // order    = 5
 // ladder   = "a core's loop"
-// adds     = "a run of consecutive keys a thread"
+// adds     = "a run of consecutive keys per thread"
 // dispatch = "digits"
 // default  = ["cpu"]
 //
 // [defines]
 // THREADS_PER_BLOCK = 4
-// TILES_PER_BLOCK   = 4      # one a thread
+// TILES_PER_BLOCK   = 4      # one per thread
 // TILE_ITEMS        = 65536
 // RADIX_BITS        = 8
 // SCAN_THREADS      = 1
 // ITEMS_PER_BLOCK   = 4096   # of the scan
 // ///
 //
-// The sequential counting sort in parallel: a thread takes a tile of consecutive keys, counts their
-// digits in counters of its own, and after the scan of all counts writes each key to its digit's
-// next place. Going through the tile in order makes it stable; no thread needs another, so there
-// is no barrier, no atomic and no shared memory.
+// The sequential counting sort, run in parallel: each thread takes a tile of consecutive keys,
+// counts their digits in counters of its own and, after the scan of all counts, writes each key to
+// its digit's next place. It goes through the tile in order, so the sort is stable. Threads do not
+// depend on each other, so there is no barrier, no atomic and no shared memory.
 //
-// On a CPU a thread is a core's loop: it reads along cache lines, the 256 counters and the lines
-// being written stay in its caches, and no time goes into switching between threads.
-// On a GPU it is slow for the same reasons: the 32 lanes of a warp read and write 32 places far
-// apart, a transaction each, private counters lie in local memory, and n / TILE_ITEMS threads are
-// too few to hide any of it.
+// On a CPU a thread is a loop on one core: it reads along cache lines, the 256 counters and the
+// lines being written stay in the core's caches, and no time is spent on switching between threads.
+// On a GPU the same design is slow: the 32 lanes of a warp read and write 32 places far apart, each
+// in a transaction of its own; private counters lie in local memory; and n / TILE_ITEMS threads are
+// too few to hide the latency of either.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // TILES_PER_BLOCK, TILE_ITEMS, RADIX_BITS, SCAN_THREADS, ITEMS_PER_BLOCK.
@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_digits(con
         counts[digit * num_tiles + tile] = count[digit];
 }
 
-// In place: the exclusive scan of each ITEMS_PER_BLOCK items; their sums to block_sums.
+// Replaces every ITEMS_PER_BLOCK items by their exclusive scan, and writes their sum to block_sums.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_blocks(unsigned* data,
                                                                        unsigned* block_sums,
                                                                        unsigned n) {

@@ -11,41 +11,45 @@
 // BLOCKS_PER_SM          = 2      # leaves a thread 64 registers
 // KEYS_PER_THREAD        = 32     # in registers: a tile
 // BUCKET_THREADS         = 512
-// BUCKET_KEYS_PER_THREAD = 18     # the most that a block can sort
+// BUCKET_KEYS_PER_THREAD = 18     # the maximum that a block can sort
 // BUCKETS_PER_SM         = 3
 // MAX_BIN_BITS           = 13     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
-// COPY_BLOCKS            = 396    # three
+// COPY_BLOCKS            = 396    # three for each multiprocessor
 // MAX_BLOCKS             = 264    # of the safe path
 // RADIX_BITS             = 8
 // TILES_AHEAD            = 100    # of the tile or bucket that is prefetched
 // ///
 //
-// `onesweep` moves every key once for each digit, least significant first, and must keep equal
-// digits in order for the digits that follow. Begin with the top bits instead, and the order within
-// a bucket no longer matters. As soon as a bucket fits into the shared memory of a block, the block
-// does the rest there, as in `bucket_slots`. Keys of 4 bytes are counted (4 bytes of traffic),
-// split twice and sorted (8 bytes each time): 28 bytes a key, where a count and four sweeps
+// `onesweep` moves every key once for each digit, least significant first, and every pass must keep
+// the order that the passes before it have made. If the sort begins with the top bits instead, the
+// order within a bucket does not matter. As soon as a bucket fits into the shared memory of a
+// block, the block does the rest there, as in `bucket_slots`. A key of 4 bytes is counted (4 bytes
+// of traffic), split twice and sorted (8 bytes each time): 28 bytes per key, whereas a count and
+// four sweeps
 // take 36.
 //
 // A long array has too many buckets for slots of equal size and for a single split. One read counts
-// the keys of each bucket, so that a bucket begins where the one before it ends. A split into 2^14
-// buckets at once would write runs of one or two keys; so the first split is by the top 8 bits,
-// into 256 groups of buckets, and the second reads the groups one after the other: the keys of a
-// tile belong to few groups then, and each is split by the bits that follow.
+// the keys of each bucket, so that a bucket can begin where the one before it ends. A split into
+// 2^14 buckets at once would write runs of one or two keys, so there are two splits. The first is
+// by the top 8 bits, into 256 groups of buckets. The second reads the groups one after the other,
+// so that the keys of a tile belong to only a few groups, and splits each group by the bits that
+// follow.
 //
-// In what order a tile's keys come to a bucket does not matter, so ranks come from atomics in
-// shared memory, and the tile reserves its part of a bucket by one more: no votes, no look back.
+// The order in which a tile's keys arrive in a bucket does not matter. So ranks come from atomics
+// in shared memory, and the tile reserves its part of a bucket with one more atomic: there are no
+// votes and no look-back.
 //
 // Buckets have about the same size only if the top bits of the keys are random. A bucket that is
-// too large for a block is sorted already if all its keys are equal, and is copied. If anything
-// else does not fit, a word on the device says so to the last launch, which sorts the input by
+// too large for a block is copied if all its keys are equal, since it is then already sorted. If
+// anything else does not fit, a word on the device says so, and the last launch sorts the input by
 // sweeps, as `single_launch` does; otherwise it returns at once.
 //
 // Limits: keys that share their top bits, such as floats between 0 and 1 or small integers, are
-// sorted by sweeps, and the count was in vain. So are more than 2^28 keys, or 2^27 if a block has
-// no 128 KB of shared memory to count in. A short array is split into far too many buckets.
+// sorted by sweeps, and the count was of no use. More than 2^28 keys are sorted by sweeps too, or
+// more than 2^27 if a block cannot have 128 KB of shared memory to count in. A short array is split
+// into far more buckets than it needs.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD, BUCKETS_PER_SM,
@@ -64,8 +68,8 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
     count_keys_of_buckets(keys, buckets, n, TopBits{top_bits});
 }
 
-// The first split, into groups: by the top GROUP_BITS bits. From here on keys are bit patterns
-// whose unsigned order is theirs.
+// The first split: into groups, by the top GROUP_BITS bits. From here on keys are bit patterns,
+// whose order as unsigned numbers is the order of the keys.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SPLITS<KEYS_PER_THREAD>)
 split_into_groups(const T* in, Bits* out, Buckets* buckets, unsigned n, int top_bits) {
     __shared__ __align__(16) Bins memory;
@@ -92,7 +96,7 @@ split_groups(const Bits* in, Bits* out, Buckets* buckets, unsigned n, int top_bi
     const int low_bits = bucket_of.low_bits();
     Bits bits[KEYS_PER_THREAD];
     load_tile(in, n, bits);
-    // Groups are in order, so the first and the last key of the tile tell which ones it has.
+    // Groups are in order, so the first and the last key of the tile tell which groups it has.
     const unsigned start = blockIdx.x * TILE_ITEMS, left = n - start;
     const unsigned first_group = bucket_of(in[start]) >> low_bits;
     const unsigned last_group = bucket_of(in[start + min(left, TILE_ITEMS) - 1]) >> low_bits;
@@ -115,12 +119,12 @@ split_groups(const Bits* in, Bits* out, Buckets* buckets, unsigned n, int top_bi
             out[atomicAdd(&buckets->next[bucket_of(bits[row])], 1u)] = bits[row];
 }
 
-// A block for each bucket. Those beyond take care of the large ones.
+// A block for each bucket; further blocks copy the large buckets.
 extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
     const Bits* in, T* out, Buckets* buckets, int top_bits, int bin_bits) {
     const TopBits bucket_of{top_bits};
     const unsigned num_buckets = bucket_of.buckets(), bucket = blockIdx.x;
-    // Other blocks may write the word: all threads agree on what they have read.
+    // Other blocks may write the word meanwhile: all threads agree on what they have read.
     if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (bucket >= num_buckets) {
         copy_large_buckets(in, out, buckets, bucket_of, bucket - num_buckets,

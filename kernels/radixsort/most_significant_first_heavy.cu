@@ -1,7 +1,7 @@
 // /// cudalab
-// summary  = "Values that many keys have are counted, not moved; short arrays in slots"
+// summary  = "Values that many keys share are counted, not moved; short arrays go to slots"
 // order    = 9
-// adds     = "values that many keys have are counted, short arrays go to slots"
+// adds     = "values that many keys share are counted; short arrays go to slots"
 // dispatch = "most_significant_first_heavy"
 // default  = ["cuda"]
 // applies  = { dtype = ["uint32", "int32", "float32"], layout = ["keys"] }
@@ -13,41 +13,42 @@
 // KEYS_PER_THREAD        = 32     # in registers: a tile of a long array
 // SHORT_KEYS_PER_THREAD  = 8      # of a short one
 // BUCKET_THREADS         = 512
-// BUCKET_KEYS_PER_THREAD = 18     # the most that a block can sort
+// BUCKET_KEYS_PER_THREAD = 18     # the maximum that a block can sort
 // BUCKETS_PER_SM         = 3
 // MAX_BIN_BITS           = 13     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
-// DIGIT_COUNT_BLOCKS     = 396    # three
+// DIGIT_COUNT_BLOCKS     = 396    # three for each multiprocessor
 // SAMPLE_BLOCKS          = 32
 // MIN_SAMPLED            = 33554432  # keys: fewer are not worth a sample
-// COPY_BLOCKS            = 396    # three
+// COPY_BLOCKS            = 396    # three for each multiprocessor
 // MAX_BLOCKS             = 264    # of the safe path
 // RADIX_BITS             = 8
 // TILES_AHEAD            = 100    # of the tile or bucket that is prefetched
 // ///
 //
-// A bucket is a range of keys. So a value that a third of the keys have makes a bucket too large
+// A bucket is a range of keys. So a value that a third of the keys share makes a bucket too large
 // for any block, together with the keys around it, and `most_significant_first_sampled` sorts by
-// sweeps. But there are only few such values, and the sample finds them. One read counts their keys
-// and sets all others aside; sweeps sort the others alone; then each value is written between them
-// as often as it was counted. This is the idea of DovetailSort (X. Dong et al., 2024).
+// sweeps. But there can only be a few such heavy values, and the sample finds them. One read counts
+// their keys and sets all others aside; sweeps sort only the others; then each heavy value is
+// written between them as many times as it was counted. This is the idea of DovetailSort (X. Dong
+// et al., 2024).
 //
-// A hash of a key is its slot in a table of values, which has room for one value in each slot, so
-// that a lookup is one read. Of two heavy values with the same slot one stays with the other keys.
+// A key's hash is its slot in a table that has room for one value per slot, so that a lookup is one
+// read. If two heavy values have the same slot, one of them is treated like the other keys.
 //
-// How many keys are set aside is known on the device, and the host needs the number to launch their
-// sweeps. It also reads what the sample and the count have decided, so that it can launch the
-// sweeps of `onesweep` if there are to be no buckets: they are quicker than a single launch for
-// long arrays. The device never waits meanwhile: behind every decision comes a launch that is
-// needed in most cases and returns at once in the others.
+// The device knows how many keys are set aside, and the host needs the number to launch their
+// sweeps. The host also reads what the sample and the count have decided. If no buckets are to be
+// made, it can then launch the sweeps of `onesweep`, which are faster than a single launch for long
+// arrays. The device never waits for the host: behind every decision comes a launch that is needed
+// in most cases and returns at once in the others.
 //
-// An array of up to 2^21 keys is sorted as by `bucket_slots`; one that is too short for a sample,
-// as by `most_significant_first`.
+// An array of up to 2^21 keys is sorted as in `bucket_slots`, a longer one that is too short for a
+// sample as in `most_significant_first`.
 //
 // Limits: if the sample misses a crowd of keys, a block finds it when the keys are in their
-// buckets, and all is sorted again. More than 2^28 keys, or 2^27 if a block has no 128 KB of shared
-// memory to count in, are sorted by sweeps.
+// buckets, and everything is sorted again. More than 2^28 keys, or more than 2^27 if a block cannot
+// have 128 KB of shared memory to count in, are sorted by sweeps.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, KEYS_PER_THREAD, SHORT_KEYS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD,
@@ -56,7 +57,7 @@
 #include "radixsort/parts/split_by_cells.cuh"
 #include "radixsort/parts/sweep_digit.cuh"
 
-// Further plans. BY_LATE_SWEEPS: buckets have been counted in vain, and digits have not.
+// Further plans. BY_LATE_SWEEPS: buckets have been counted in vain, and digits still have to be.
 enum HeavyPlan : unsigned { BY_HEAVY_VALUES = BY_SWEEPS + 1, BY_LATE_SWEEPS };
 
 // The launches read the plan in `cells`, the host reads it in `message`.
@@ -74,13 +75,15 @@ __constant__ unsigned by_late_sweeps = BY_LATE_SWEEPS;
 
 constexpr int SLOT_BITS = 10;
 constexpr unsigned SLOTS = 1u << SLOT_BITS;
-constexpr unsigned MIN_EQUAL = 16;  // keys of a heavy value, of the 4,096 that one block samples
-// The part of the keys from which on it pays to count heavy values: rather than sweep over all
-// digits, or over two.
+// A heavy value has at least so many of the 4,096 keys that one block samples.
+constexpr unsigned MIN_EQUAL = 16;
+// It pays to count heavy values if more than this part of the keys have one: MIN_HEAVY if the other
+// choice is sweeps over all digits, MIN_HEAVY_OF_QUICK if it is two sweeps at most.
 constexpr float MIN_HEAVY = 1.0f / 3, MIN_HEAVY_OF_QUICK = 7.0f / 8;
 
-// The answer from `start` on: a heavy value up to `end`, then other keys. `skipped` heavy ones are
-// before these, so each is as many places further on than among the other keys alone.
+// The answer from `start` on: a heavy value up to `end`, then other keys. `skipped` keys with heavy
+// values come before those, so each lies that many places further on than among the other keys
+// alone.
 struct __align__(16) Segment {
     unsigned start, end, value, skipped;
 };
@@ -102,8 +105,8 @@ __device__ inline unsigned slot_of(unsigned key) {
     return (key ^ key >> 15) * 2654435761u >> (32 - SLOT_BITS);
 }
 
-// Writes the values that many of this block's sampled keys have to heavy->keys; returns the part of
-// the keys that have one of them. The whole block calls it.
+// Writes to heavy->keys the values that many of this block's sampled keys share; returns the part
+// of these keys that have one of the values. The whole block calls it.
 __device__ inline float find_heavy_values(const unsigned (&sample)[SAMPLES], HeavyValues* heavy) {
     __shared__ unsigned claims[SLOTS], keys[SLOTS], counts[SLOTS];
     __shared__ unsigned covered;
@@ -112,7 +115,8 @@ __device__ inline float find_heavy_values(const unsigned (&sample)[SAMPLES], Hea
         claims[slot] = counts[slot] = 0;
     if (threadIdx.x == 0) covered = 0;
     __syncthreads();  // all is zero
-    // A slot goes to the key that has most equals in its warp, and to none that has no equal there.
+    // A slot goes to the key with the most equal ones in its warp; a key without an equal gets
+    // none.
 #pragma unroll
     for (unsigned s = 0; s < SAMPLES; ++s) {
         const unsigned equal = __popc(__match_any_sync(FULL_WARP, sample[s]));
@@ -137,7 +141,7 @@ __device__ inline float find_heavy_values(const unsigned (&sample)[SAMPLES], Hea
         if (is_heavy) atomicAdd(&covered, counts[slot]);
         heavy->keys[slot] = is_heavy ? keys[slot] : slot == slot_of(0);
     }
-    __syncthreads();  // the sum is there
+    __syncthreads();  // the sum is ready
     return (float)covered / (COUNT_THREADS * SAMPLES);
 }
 
@@ -145,7 +149,8 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
     const T* keys, Sample* sample, HeavyValues* heavy, unsigned* message, unsigned n, int top_bits,
     int bucket_bits) {
     const auto instead = [&](const auto& own, int repeats, bool quick) -> unsigned {
-        // Of a third of the keys that have values of 0.4 % each, one in eight meets its equal.
+        // If heavy values of 0.4 % each make up a third of the keys, one in eight of those keys has
+        // an equal in its warp.
         const float part = repeats > (int)COUNT_THREADS / 64 ? find_heavy_values(own, heavy) : 0;
         return part > (quick ? MIN_HEAVY_OF_QUICK : MIN_HEAVY) ? BY_HEAVY_VALUES : BY_TOP_BITS;
     };
@@ -155,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS, 1) sample_keys(
     }
 }
 
-// Counts the keys of each bucket; or the digits, if the sample has decided for sweeps.
+// Counts the keys of each bucket; or the digits, if the sample has decided on sweeps.
 extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
     const T* keys, Buckets* buckets, const Sample* sample, unsigned* digit_counts, unsigned n,
     int top_bits, int sampled) {
@@ -170,8 +175,8 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(
 }
 
 // Counts the keys that have a heavy value, and copies all other keys to `others`, in any order.
-// Tells the host and the next launch how many these are. A block for each tile, which fits into the
-// dynamic shared memory.
+// Tells the host and the next launch how many of them there are. A block for each tile, which fits
+// into the dynamic shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SPLITS<KEYS_PER_THREAD>)
 set_others_aside(const T* in, T* others, HeavyValues* heavy, unsigned* message, unsigned n) {
     constexpr unsigned TILE_ITEMS = KEYS_PER_THREAD * THREADS_PER_BLOCK;
@@ -188,9 +193,9 @@ set_others_aside(const T* in, T* others, HeavyValues* heavy, unsigned* message, 
         keys[slot] = heavy->keys[slot];
         counts[slot] = 0;
     }
-    __syncthreads();  // the table is there
+    __syncthreads();  // the table is ready
 
-    unsigned other_rows = 0, mine = 0;  // a bit for each row; the warp's keys
+    unsigned other_rows = 0, mine = 0;  // a bit for each row; the number in this warp
     const auto look_up = [&](unsigned row, bool exists) {
         const unsigned slot = slot_of(bits[row]);
         const bool is_other = exists && keys[slot] != bits[row];
@@ -223,12 +228,12 @@ set_others_aside(const T* in, T* others, HeavyValues* heavy, unsigned* message, 
             staged[place + __popc(all & ((1u << lane) - 1))] = from_ordered_bits<T>(bits[row]);
         place += __popc(all);
     }
-    __syncthreads();  // the others stand together
+    __syncthreads();  // the others lie side by side
 #pragma unroll 4
     for (unsigned i = threadIdx.x; i < total; i += THREADS_PER_BLOCK)
         others[first_other + i] = staged[i];
     for (unsigned slot = threadIdx.x; slot < SLOTS; slot += THREADS_PER_BLOCK)
-        if (counts[slot] > 0) atomicAdd(&heavy->counts[slot], counts[slot]);  // blocks meet here
+        if (counts[slot] > 0) atomicAdd(&heavy->counts[slot], counts[slot]);  // blocks share it
     when_written([&] {
         if (atomicInc(&heavy->blocks_done, gridDim.x - 1) < gridDim.x - 1) return;  // wraps to 0
         // This is the last block: all have added their counts.
@@ -242,12 +247,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_digits_of_
     count_all_keys<THREADS_PER_BLOCK, COPIES, 2>(others, counts, heavy->num_others);
 }
 
-// Finds the place of each value between the others, which are sorted. One block.
+// Finds the place of each heavy value among the others, which are sorted. One block does it.
 extern "C" __global__ void __launch_bounds__(COUNT_THREADS) place_heavy_values(const T* others,
                                                                                HeavyValues* heavy,
                                                                                unsigned num_others,
                                                                                unsigned n) {
-    __shared__ unsigned keys[SLOTS], counts[SLOTS];   // of the values there are, in any order
+    __shared__ unsigned keys[SLOTS], counts[SLOTS];   // of the values that occur, in any order
     __shared__ __align__(16) unsigned before[SLOTS];  // counts in order, then their sums
     __shared__ unsigned num_values;
     if (threadIdx.x == 0) num_values = 0;
@@ -261,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) place_heavy_values(c
         counts[at] = count;
         heavy->counts[slot] = 0;
     }
-    __syncthreads();  // all values are there
+    __syncthreads();  // all values are listed
     Segment* const segments = heavy->segments;
     for (unsigned at = threadIdx.x; at < num_values; at += COUNT_THREADS) {
         unsigned rank = 0;
@@ -292,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) place_heavy_values(c
     }
 }
 
-// Writes values and others to their places. A block for each tile.
+// Writes the heavy values and the other keys to their places. A block for each tile.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) merge_heavy_values(
     const T* others, T* out, const HeavyValues* heavy, unsigned n) {
     constexpr unsigned TILE_ITEMS = KEYS_PER_THREAD * THREADS_PER_BLOCK;

@@ -13,33 +13,34 @@
 // BLOCKS_PER_SM          = 2      # leaves a thread 64 registers
 // PAIRS_PER_THREAD       = 16     # in registers: a tile
 // BUCKET_THREADS         = 512
-// BUCKET_KEYS_PER_THREAD = 9      # the most that a block can sort
+// BUCKET_KEYS_PER_THREAD = 9      # the maximum that a block can sort
 // BUCKETS_PER_SM         = 4
 // MAX_BIN_BITS           = 12     # of a bucket
 // COUNT_THREADS          = 1024
 // COUNT_BLOCKS           = 132    # one for each multiprocessor
-// COPY_BLOCKS            = 528    # four
+// COPY_BLOCKS            = 528    # four for each multiprocessor
 // MAX_BLOCKS             = 264    # of the safe path
 // RADIX_BITS             = 8
 // TILES_AHEAD            = 100    # of the tile or bucket that is prefetched
 // ///
 //
-// `most_significant_first` mixes equal keys up, and their values with them. Here both splits are
-// sweeps, as in `onesweep`: votes rank a tile's keys, and a tile looks back for its places. The
-// first sweep is by the top 8 bits. The second is by 8 bits, too, the lowest of those that make a
-// bucket; a segment, which is all pairs that share the bits above, is swept over by itself: its
-// tiles look back no further than its start. A pair is moved three times instead of four, 52 bytes
-// of traffic and not 68.
+// `most_significant_first` changes the order of equal keys, and of their values with them. Here
+// both splits are sweeps, as in `onesweep`: votes rank a tile's keys, and a tile looks back for its
+// places. The first sweep is by the top 8 bits. The second is by 8 bits too, the lowest of those
+// that make a bucket. It treats each segment by itself, that is, all pairs that share the bits
+// above: a segment's tiles look back no further than its start. A pair is moved three times instead
+// of four: 52 bytes of traffic instead of 68.
 //
-// Pairs come to their bucket in the order of the input, and all keys of a bucket share their top
-// bits. A pair's place in the bucket fits into the room of those: the rest of the key and the
-// place make a word of 32 bits. Words are all different, so a bucket can be sorted by atomics and
-// comparisons, in any order, and still equal keys stay as they were; and a word says where its
-// value lies. Values wait in shared memory meanwhile. A bucket in which bins are too full for that
-// is sorted by sweeps within shared memory, six bits at a time.
+// Pairs arrive in their bucket in the order of the input, and all keys of a bucket share their top
+// bits. A pair's place in the bucket takes no more bits than those: the rest of the key and the
+// place make a word of 32 bits. All words are different, so atomics and comparisons may handle them
+// in any order, and equal keys still end up as they were. The word also says where the pair's value
+// lies, which waits in shared memory meanwhile. A bucket whose bins are too full for this is sorted
+// by sweeps within shared memory, six bits at a time.
 //
-// Limits: buckets too large for a block and not of equal keys: all is sorted by sweeps then. The
-// places of a bucket take 13 bits, so that short arrays are split into far too many buckets.
+// Limits: if a bucket is too large for a block and its keys are not equal, everything is sorted by
+// sweeps. The places in a bucket take 13 bits, so short arrays are split into far more buckets than
+// they need.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // BLOCKS_PER_SM, PAIRS_PER_THREAD, BUCKET_THREADS, BUCKET_KEYS_PER_THREAD, BUCKETS_PER_SM,
@@ -47,7 +48,7 @@
 #include "common/thread/async_copy.cuh"
 #include "radixsort/parts/buckets.cuh"
 
-constexpr unsigned FULL_BIN = 32;  // words that compare with each other
+constexpr unsigned FULL_BIN = 32;  // more words than this are not compared with each other
 constexpr unsigned BUCKET_WARPS = BUCKET_THREADS / 32;
 constexpr int STEP_BITS = 6;  // of a sweep within a bucket
 constexpr unsigned STEP_RADIX = 1u << STEP_BITS;
@@ -67,9 +68,10 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) count_buckets(const 
     count_keys_of_buckets(keys, buckets, n, TopBits{top_bits});
 }
 
-// Sweeps over 2^segment_bits segments, which share as many top bits, by the RADIX_BITS bits below.
-// With their first key, the segments' tiles begin: segment s at s more than the whole tiles before
-// that key, which is room enough for the segments before it.
+// Sweeps over 2^segment_bits segments by RADIX_BITS bits; the keys of a segment share the
+// segment_bits bits above these. A segment's tiles begin at its first key. The first tile of
+// segment s has the number of whole tiles before that key, plus s, so that the segments before it
+// have enough numbers.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS) split(
     const T* in, T* out, Buckets* buckets, Word* statuses, Word* ticket, unsigned n, int top_bits,
     int segment_bits) {
@@ -90,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS)
         start = from;
         end = to;
     }
-    __syncthreads();  // the segment is there for all
+    __syncthreads();  // all threads can read the segment
 
     const unsigned first_tile = start / CHUNK_ITEMS + segment;
     const unsigned tile_start = start + (tile - first_tile) * CHUNK_ITEMS;
@@ -109,8 +111,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SWEEPS)
                               hidden_shift, places);
 }
 
-// Sorts the block's words by the bits from `low` on; words that have these in common stay as they
-// are. The whole block calls it.
+// Sorts the block's words by the bits from `low` on; words that agree in these keep their order.
+// The whole block calls it.
 __device__ inline void sweep_words(unsigned* staged, unsigned* counters, unsigned items, int low) {
     const unsigned warp = threadIdx.x / 32;
     const unsigned first = warp * BUCKET_KEYS_PER_THREAD * 32 + threadIdx.x % 32;
@@ -121,7 +123,7 @@ __device__ inline void sweep_words(unsigned* staged, unsigned* counters, unsigne
         Bits words[BUCKET_KEYS_PER_THREAD];
         unsigned ranks[(BUCKET_KEYS_PER_THREAD + 1) / 2];
 #pragma unroll
-        for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)  // past the end: stays behind
+        for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row)  // past the end: stay behind
             words[row] = first + row * 32 < items ? staged[first + row * 32] : ~0u;
         rank_rows<STEP_BITS>(words, shift, warp_counters, ranks);
 #pragma unroll
@@ -141,7 +143,7 @@ __device__ inline void sweep_words(unsigned* staged, unsigned* counters, unsigne
                 counters[w * STEP_RADIX + threadIdx.x] = place;
                 place += warp_count;
             }
-        __syncthreads();  // the places are there
+        __syncthreads();  // the places are ready
 #pragma unroll
         for (unsigned row = 0; row < BUCKET_KEYS_PER_THREAD; ++row) {
             const unsigned rank = ranks[row / 2] >> row % 2 * 16 & 0xffff;
@@ -151,8 +153,8 @@ __device__ inline void sweep_words(unsigned* staged, unsigned* counters, unsigne
     }
 }
 
-// A block a bucket, in 2^bin_bits bins by the bits below the top bits. Bins are counted in 16 bits,
-// two to a word. The blocks beyond those of buckets take care of the large ones.
+// A block sorts a bucket in 2^bin_bits bins, by the bits below the top bits. Bins are counted in 16
+// bits, two to a word. The blocks beyond those of the buckets copy the large buckets.
 extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
     const T* in, T* out, Buckets* buckets, unsigned n, int top_bits, int bin_bits) {
     // BUCKET_ITEMS words, as many values, then 2^bin_bits bins or the counters of sweep_words
@@ -161,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
     T* const values = reinterpret_cast<T*>(staged + BUCKET_ITEMS);
     unsigned* const bins = staged + 2 * BUCKET_ITEMS;
     const unsigned num_buckets = 1u << top_bits;
-    // Other blocks may write the word: all threads agree on what they have read.
+    // Other blocks may write the word meanwhile: all threads agree on what they have read.
     if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (blockIdx.x >= num_buckets) {
         copy_large_buckets(in, out, buckets, TopBits{top_bits}, blockIdx.x - num_buckets,
@@ -176,14 +178,14 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
 
     in += start;
     out += start;
-    // Row by row, a thread has the pairs from `first` on, as far as there are `left`.
+    // A thread's pairs, one in each row, are among the `left` pairs from `first` on.
     const unsigned first = threadIdx.x;
     const int left = (int)(items - first);
     const auto inside = [&](unsigned row) { return (int)(row * BUCKET_THREADS) < left; };
     const auto word_of = [&](unsigned i) { return ordered_bits(in[i]) << top_bits | i; };
     const unsigned bin_words = 1u << (bin_bits - 1), last_bin = (1u << bin_bits) - 1;
     const auto bin_of = [&](unsigned word) { return word >> (BITS - bin_bits); };
-    const auto count_in = [&](unsigned bin) {  // the count before
+    const auto count_in = [&](unsigned bin) {  // returns the count before
         const unsigned both = atomicAdd(&bins[bin / 2], bin % 2 ? 0x10000u : 1u);
         return bin % 2 ? both >> 16 : both & 0xffff;
     };
@@ -201,13 +203,13 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
                        reinterpret_cast<const float*>(in + n + first) + row * BUCKET_THREADS);
     commit_copies();
     for (unsigned i = threadIdx.x; i < bin_words; i += BUCKET_THREADS) bins[i] = 0;
-    // Nobody counts before all is zero. Equal keys would queue for one counter.
+    // No thread counts before all bins are zero. Equal keys would queue for one counter.
     if (__syncthreads_and(!inside(0) || row_words[0] >> top_bits == word_of(0) >> top_bits)) {
         if (copy_if_equal(in, out, items, n)) {
-            wait_for_copies<0>();  // nothing comes to shared memory once the block has left it
+            wait_for_copies<0>();  // no copy may arrive after the block has ended
             return;
         }
-        load_rows();  // rather than keep them during the call
+        load_rows();  // again, rather than keep them during the call
     }
     unsigned ranks[(BUCKET_KEYS_PER_THREAD + 1) / 2];  // in its bin, two to a register
 #pragma unroll
@@ -226,7 +228,7 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
         if (inside(row)) staged[starts[bin_of(row_words[row])] + rank] = row_words[row];
     }
     wait_for_copies<0>();
-    __syncthreads();  // the words are in their bins, and the values are there for all
+    __syncthreads();  // the words are in their bins, and all values have arrived
 
     const auto write = [&](unsigned place, unsigned word) {
         out[place] = from_ordered_bits<T>(blockIdx.x << (BITS - top_bits) | word >> top_bits);
@@ -242,17 +244,17 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
             full = true;
         } else if (to - from > 1) {
             place = from;
-#pragma unroll 1  // a bin has two or three
+#pragma unroll 1  // a bin rarely has more than two or three
             for (unsigned other = from; other < to; ++other) place += staged[other] < word;
         }
         write(place, word);
     }
-    // One full bin is enough; and all have read the words, which are overwritten below.
+    // One full bin is enough. Also: all have read the words, which are overwritten below.
     if (!__syncthreads_or(full)) return;
 
-    // Once more, from the order in which the pairs came.
+    // Once more, from the order in which the pairs arrived.
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) staged[i] = word_of(i);
-    __syncthreads();  // the words are there
+    __syncthreads();  // the words are ready
     sweep_words(staged, bins, items, top_bits);
     for (unsigned i = threadIdx.x; i < items; i += BUCKET_THREADS) write(i, staged[i]);
 }

@@ -5,21 +5,22 @@
 // defines  = { THREADS_PER_BLOCK = 256, SCAN_THREADS = 512, ITEMS_PER_BLOCK = 1024 }
 // ///
 //
-// Radix sort with digits of one bit, bit 0 first. With s[i] = how many ones lie before key i, a
-// zero moves to i - s[i], the number of zeros before it, and a one to Nz + s[i], behind all Nz
-// zeros. Keys of equal bits keep their order, so each pass preserves what the passes before did.
+// Radix sort with digits of one bit, bit 0 first. If s[i] ones lie before key i, a zero moves to i
+// - s[i], the number of zeros before it, and a one to Nz + s[i], behind all Nz zeros. Keys with
+// equal bits keep their order, so each pass preserves the work of the passes before it.
 //
-// s is the exclusive scan of the bits: Blelloch's tree in shared memory for each ITEMS_PER_BLOCK
-// keys, the same for the block sums, level by level, then the sums are added back.
-// Limits: a pass for every bit reads and writes all keys and s, 32 times for 32-bit keys; writes
-// are coalesced only as far as neighbours have equal bits.
+// s is the exclusive scan of the bits. Each block scans ITEMS_PER_BLOCK keys with Blelloch's tree
+// in shared memory; the block sums are scanned in the same way, level by level, and added back.
+// Limits: there is a pass for every bit, 32 of them for 32-bit keys, and each reads and writes all
+// keys and s. Writes are coalesced only where neighbours have equal bits.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,
 // SCAN_THREADS, ITEMS_PER_BLOCK.
 #include "common/block/blelloch.cuh"
 #include "common/thread/radix_keys.cuh"
 
-// s[i] within each block of keys; how many ones each block has to block_sums.
+// Writes s[i] counted within each block of keys, and the number of ones in each block to
+// block_sums.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_bits(const T* keys, unsigned* s,
                                                                      unsigned* block_sums,
                                                                      unsigned n, int bit) {
@@ -38,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_bits(const T* ke
     if (threadIdx.x == 0) block_sums[blockIdx.x] = ones;
 }
 
-// The same for numbers, in place: the block sums of the level below.
+// Scans numbers in the same way, in place: the block sums of the level below.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_blocks(unsigned* data,
                                                                        unsigned* block_sums,
                                                                        unsigned n) {
@@ -69,8 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) split(const T* i
     const unsigned i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
     if (i >= n) return;
 
-    // The ones before the last key, and the last key itself if it is a one: the rest are zeros.
-    // All threads read the same two words, which a warp gets in one broadcast each.
+    // All keys are zeros except the ones before the last key, and the last key itself if it is a
+    // one. All threads read the same two words, and a warp gets each of them in one broadcast.
     const unsigned num_zeros = n - s[n - 1] - digit_at(ordered_bits(in[n - 1]), bit, 1);
     const T key = in[i];
     const bool one = digit_at(ordered_bits(key), bit, 1);

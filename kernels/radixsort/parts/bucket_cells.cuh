@@ -1,35 +1,35 @@
-// Buckets of unequal widths: narrow where a sample has many keys, wide where it has few.
+// Buckets of unequal width: narrow where a sample has many keys, wide where it has few.
 //
-// A launch looks at a sample of the keys. It cuts their range into 2^12 cells of equal width. A
-// cell with many keys of the sample becomes 2, 4, 8, ... buckets; neighbouring cells with few
-// become one bucket. Whatever the sample was like, a bucket is a range of keys, and the buckets are
-// in order; the count that follows finds out whether each of them fits into a block.
+// One launch looks at a sample of the keys and cuts their range into 2^12 cells of equal width. A
+// cell with many sampled keys becomes 2, 4, 8, ... buckets; neighbouring cells with few become one
+// bucket. Whatever the sample was like, a bucket is a range of keys, and the buckets are in order;
+// the count that follows finds out whether each of them fits into a block.
 //
-// The width of a bucket is a power of two, and it begins at a multiple of its width. So one look at
-// a table of the cells tells which bucket a key is in, and which bits to sort the bucket by.
+// The width of a bucket is a power of two, and it begins at a multiple of its width. So a single
+// look at a table of cells tells which bucket a key is in, and by which bits to sort the bucket.
 #include "common/warp/warp_sum.cuh"
 #include "radixsort/parts/buckets.cuh"
 
 constexpr int CELL_BITS = 12;
 constexpr unsigned CELLS = 1u << CELL_BITS;
 constexpr int BITS_BELOW_CELL = BITS - CELL_BITS;
-constexpr unsigned SAMPLES = 4;  // of each thread
-// Cells cover three times the range of the sample if that makes them narrower by so many bits.
-// Otherwise they cover all keys there can be: of floats between 0 and 1, say, no sample has the
+constexpr unsigned SAMPLES = 4;  // sampled keys per thread
+// Cells cover three times the range of the sample if that makes them narrower by at least so many
+// bits. Otherwise they cover all possible keys: no sample of floats between 0 and 1, say, has the
 // smallest.
 constexpr int MIN_NARROWING = 6;
-constexpr unsigned FILLS = 5;             // to try: how full the sample's buckets may be
-constexpr unsigned MAX_QUICK_SWEEPS = 2;  // take less time than buckets
+constexpr unsigned FILLS = 5;             // how many limits to try for how full buckets may be
+constexpr unsigned MAX_QUICK_SWEEPS = 2;  // so many sweeps take less time than buckets
 
 // How to sort, as the sample has decided.
 enum Plan : unsigned { BY_TOP_BITS, BY_CELLS, BY_FEW_SWEEPS, BY_SWEEPS };
 
-// What the sample has shown. All of it is zero before the first launch.
+// The sample's results. All of it is zero before the first launch.
 struct __align__(8) Cells {
     unsigned plan;
     unsigned lowest;                // the first key of the first cell
     int narrowing;                  // a cell is 2^(BITS_BELOW_CELL - narrowing) keys wide
-    int bucket_bits;                // there are 2^bucket_bits buckets, of which the last are empty
+    int bucket_bits;                // there are 2^bucket_bits buckets; the last may be empty
     unsigned blocks_done;           // zero between launches, like the next three
     unsigned ones, zeros;           // the bits that are 1 in some key, and those that are 0
     unsigned counts[CELLS];         // of sampled keys
@@ -39,9 +39,9 @@ struct __align__(8) Cells {
 
 __constant__ unsigned cells_bytes = sizeof(Cells);  // for the host
 
-// Which bucket a key belongs to: that of its cell, or one of them.
+// Which bucket a key belongs to: its cell's bucket, or one of them.
 struct CellBuckets {
-    static constexpr unsigned COPY_ROWS = 4;  // as many as there are registers for
+    static constexpr unsigned COPY_ROWS = 4;  // as many as the registers allow
     const unsigned* first_buckets;
     unsigned lowest;
     int narrowing, bucket_bits;
@@ -84,17 +84,17 @@ __device__ inline unsigned warp_min(unsigned value) {
         value = min(value, __shfl_xor_sync(FULL_WARP, value, distance));
     return value;
 }
-// The bits that are set in any of them.
+// The bits that are set in any of the warp's values.
 __device__ inline unsigned warp_or(unsigned value) {
     for (unsigned distance = 16; distance > 0; distance /= 2)
         value |= __shfl_xor_sync(FULL_WARP, value, distance);
     return value;
 }
 
-// The base-2 logarithm of the width of a cell's buckets. counts[c] keys of the sample are before
-// cell c; a bucket may have `room` of them. Sampled counts vary by about their square root: a
-// bucket with k keys of the sample counts as (sqrt(k) + 1)^2 of them, two deviations more, so that
-// few buckets turn out too large. `width`: the answer for less room, to start from.
+// The base-2 logarithm of the width of a cell's buckets. counts[c] sampled keys come before cell c;
+// a bucket may have `room` of them. Sampled counts vary by about their square root, so a bucket
+// with k sampled keys counts as (sqrt(k) + 1)^2, two deviations more: few buckets then turn out too
+// large. `width`: the answer for less room, to start from.
 __device__ inline int width_by_sample(const unsigned* counts, unsigned cell, float room,
                                       int min_width, int width) {
     const float root = sqrtf(room) - 1;
@@ -116,10 +116,10 @@ __device__ inline int width_by_sample(const unsigned* counts, unsigned cell, flo
     return width;
 }
 
-// Makes cells into buckets; false if there would be more than 2^bucket_bits of them. `counts`: the
-// keys of the sample in each cell, and one more word. `full`: the keys of the sample to be expected
-// in a bucket as large as a block can sort. `first_buckets` becomes the table in Cells. The whole
-// block calls it.
+// Turns cells into buckets; false if there would be more than 2^bucket_bits of them. `counts`: the
+// number of sampled keys in each cell, and one more word. `full`: how many sampled keys to expect
+// in the largest bucket that a block can sort. `first_buckets` becomes the table in Cells. The
+// whole block calls it.
 __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, float full,
                                    int narrowing, int bucket_bits) {
     __shared__ unsigned totals[FILLS];  // of buckets
@@ -127,16 +127,16 @@ __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, fl
     if (threadIdx.x < FILLS) totals[threadIdx.x] = 0;
     exclusive_scan_shared<COUNT_THREADS>(counts, CELLS);
     if (threadIdx.x == 0) counts[CELLS] = counts[CELLS - 1] + last_count;
-    __syncthreads();  // the sums are there, up to the end
+    __syncthreads();  // all sums are ready, also the one after the last cell
     const int min_width = max(narrowing, BITS_BELOW_CELL - bucket_bits);
-    // The buckets of a cell; the first cell of a run stands for all.
+    // The number of a cell's buckets; the first cell of a run stands for the whole run.
     const auto buckets_of = [](unsigned cell, int width) {
         const unsigned run = 1u << max(width - BITS_BELOW_CELL, 0);
         return cell % run > 0 ? 0 : 1u << max(BITS_BELOW_CELL - width, 0);
     };
     int widths[CELLS / COUNT_THREADS] = {};
-    // Buckets are to be half full, which leaves ample room for error; if that makes too many of
-    // them, they are to be fuller.
+    // Buckets should be half full, which leaves ample room for error; if that makes too many of
+    // them, they have to be fuller.
     for (unsigned fill = 0; fill < FILLS; ++fill) {
         const float room = (0.5f + 0.11f * (float)fill) * full;
         unsigned mine = 0;
@@ -149,7 +149,7 @@ __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, fl
         }
         mine = sum_over_warp(mine);
         if (threadIdx.x % 32 == 0) atomicAdd(&totals[fill], mine);
-        __syncthreads();  // the total is there, and the numbers of buckets
+        __syncthreads();  // the total and the numbers of buckets are ready
         if (totals[fill] > 1u << bucket_bits) continue;
         exclusive_scan_shared<COUNT_THREADS>(first_buckets, CELLS);
         unsigned entries[CELLS / COUNT_THREADS];
@@ -163,16 +163,16 @@ __device__ inline bool cut_buckets(unsigned* first_buckets, unsigned* counts, fl
 #pragma unroll
         for (unsigned i = 0; i < CELLS / COUNT_THREADS; ++i)
             first_buckets[i * COUNT_THREADS + threadIdx.x] = entries[i];
-        __syncthreads();  // they are there for all
+        __syncthreads();  // all threads can read them
         return true;
     }
     return false;
 }
 
-// Whether some bucket has far more keys of this block's sample than expected, and not all equal:
-// keys that crowd together within a cell, which no count of cells can show. `full`: the keys of the
-// block's sample to be expected in a bucket as large as a block can sort. `words`: 4096 of shared
-// memory. The whole block calls it.
+// Whether some bucket has far more keys of this block's sample than expected, not all of them
+// equal. Such keys crowd together within a cell, which counts of cells cannot show. `full`: how
+// many keys of the block's sample to expect in the largest bucket that a block can sort. `words`:
+// 4096 words of shared memory. The whole block calls it.
 template <class BucketOf>
 __device__ inline bool is_uneven(const Bits (&sample)[SAMPLES], unsigned* words, float full,
                                  const BucketOf& bucket_of) {
@@ -180,8 +180,8 @@ __device__ inline bool is_uneven(const Bits (&sample)[SAMPLES], unsigned* words,
     const unsigned crowd = (unsigned)(full + 4 * sqrtf(full)) + 7;
     unsigned *const keys = words, *const unlike = keys + SEATS;
     for (unsigned i = threadIdx.x; i < SEATS; i += COUNT_THREADS) unlike[i] = 0;
-    // Every bucket has a seat, which some buckets share. One key takes it; the more of the keys
-    // that want a seat are of one bucket, the likelier it goes to a key of that bucket.
+    // Every bucket has a seat, which some buckets share, and one key takes it. The more of the keys
+    // that want a seat belong to one bucket, the likelier it goes to a key of that bucket.
 #pragma unroll
     for (unsigned s = 0; s < SAMPLES; ++s)
         atomicExch(&keys[bucket_of(sample[s]) % SEATS], sample[s]);
@@ -197,10 +197,10 @@ __device__ inline bool is_uneven(const Bits (&sample)[SAMPLES], unsigned* words,
 }
 
 // Draws a sample of SAMPLES keys for each thread; the last block to finish decides how to sort and
-// writes `cells`. That whole block first calls instead(sample, repeats, quick) with its part of the
-// sample, how many of 1,024 keys have an equal in their warp, and whether a few sweeps will do; any
-// plan but BY_TOP_BITS that it returns is the decision. The whole grid calls this; true for the one
-// thread that has written the decision.
+// writes `cells`. All threads of that block first call instead(sample, repeats, quick) with their
+// part of the sample, how many of 1,024 keys have an equal in their warp, and whether a few sweeps
+// will do. If this returns any plan but BY_TOP_BITS, that is the decision. The whole grid calls
+// this function; it returns true in the one thread that has written the decision.
 template <class Instead>
 __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n, int top_bits,
                                         int bucket_bits, const Instead& instead) {
@@ -209,7 +209,7 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     __shared__ unsigned ones, zeros;                    // of those that this block has drawn
     __shared__ bool is_last;
     const unsigned stride = gridDim.x * COUNT_THREADS;
-    // Key i of `of`, which are spread over the array, but unevenly: it may be periodic.
+    // Key i of `of` keys. They are spread over the array, but unevenly, since it may be periodic.
     const auto sampled = [&](unsigned i, unsigned of) {
         const unsigned step = n / of;
         return ordered_bits(keys[i * step + __umulhi((i + 1) * 2654435761u, step)]);
@@ -234,7 +234,7 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     const unsigned warp_smallest = warp_min(key), warp_complement = warp_min(~key);
     if (first_lane) atomicMin(&smallest, warp_smallest);
     if (first_lane) atomicMin(&smallest_complement, warp_complement);
-    __syncthreads();  // the sample's range is there
+    __syncthreads();  // the sample's range is ready
     // Three times the range: few keys lie beyond it.
     const unsigned range = ~smallest_complement - smallest;
     unsigned lowest = smallest - min(range, smallest);
@@ -258,7 +258,7 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     __syncthreads();  // all have counted
 
     for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS)
-        if (counters[c] > 0) atomicAdd(&cells->counts[c], counters[c]);  // blocks meet here
+        if (counters[c] > 0) atomicAdd(&cells->counts[c], counters[c]);  // shared by all blocks
     when_written([&] {
         atomicOr(&cells->ones, ones);
         atomicOr(&cells->zeros, zeros);
@@ -269,10 +269,10 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
     __syncthreads();  // is_last is known
     if (!is_last) return false;
 
-    // To be expected in a bucket as large as a block can sort.
+    // How many sampled keys to expect in the largest bucket that a block can sort.
     const float full = (float)(SAMPLES * stride) / n * BUCKET_ITEMS;
     const float in_cell = ldexpf(full, top_bits - CELL_BITS);
-    bool too_full = false;  // any bucket by the top bits
+    bool too_full = false;  // some bucket by the top bits
     for (unsigned c = threadIdx.x; c < CELLS; c += COUNT_THREADS) {
         const unsigned count = __ldcg(&cells->counts[c]);  // from L2, where the blocks have added
         too_full |= (float)count - 4 * sqrtf((float)count) > in_cell;
@@ -280,7 +280,7 @@ __device__ inline bool decide_by_sample(const T* keys, Cells* cells, unsigned n,
         cells->counts[c] = 0;
     }
     const unsigned varying = __ldcg(&cells->ones) & __ldcg(&cells->zeros);
-    too_full = __syncthreads_or(too_full);  // also: all counts are there
+    too_full = __syncthreads_or(too_full);  // also: all counts are ready
 
     unsigned sweeps = 0;  // over digits in which keys differ
     for (int shift = 0; shift < BITS; shift += RADIX_BITS)

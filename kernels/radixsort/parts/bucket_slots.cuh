@@ -1,9 +1,9 @@
 // Buckets in slots: each slot has room for as many keys as a block can sort, so that keys can go to
 // their bucket without having been counted.
 //
-// Keys for which a slot has no room are left out. All keys of such a bucket have to be equal: it is
-// filled with their value instead of being sorted. If they are not, the last launch sorts by
-// sweeps.
+// Keys for which a slot has no room are left out. All keys of such a bucket have to be equal: the
+// bucket is filled with their value instead of being sorted. If they are not equal, the last launch
+// sorts by sweeps.
 #include "radixsort/parts/sort_bucket.cuh"
 #include "radixsort/parts/split_tile.cuh"
 #include "radixsort/parts/sweep_all_passes.cuh"
@@ -11,17 +11,19 @@
 constexpr unsigned MAX_SLOTS = GROUPS;
 constexpr unsigned RESIDENT_SLOTS = resident_blocks(BLOCKS_PER_SM, BUCKET_THREADS, BUCKET_BYTES);
 
-// What the launches share. All of it is zero between sorts.
+// The state that the launches share. All of it is zero between sorts.
 struct Slots {
     unsigned failed;            // 1 if slots cannot sort the keys
-    unsigned items[MAX_SLOTS];  // the keys of each bucket, with those left out
-    unsigned
-        beyond[MAX_SLOTS];  // a key that was left out, its top bit set: all of a bucket share that
+    unsigned items[MAX_SLOTS];  // the number of keys in each bucket, with those left out
+    // A key of each bucket that was left out, or zero. Its top bit, in which all keys of a bucket
+    // agree, is set.
+    unsigned beyond[MAX_SLOTS];
 
     __device__ void require(bool fits) {
         if (!fits) *(volatile unsigned*)&failed = 1;
     }
-    // Whether a key that is left out equals all others of its bucket that are. The first is kept.
+    // Whether a key that is left out equals all others of its bucket that are left out. The first
+    // of them is kept.
     __device__ bool is_equal(unsigned bucket, Bits key) {
         const unsigned kept = atomicCAS(&beyond[bucket], 0u, key | 1u << (BITS - 1));
         return kept == 0 || kept == (key | 1u << (BITS - 1));
@@ -74,28 +76,28 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, BLOCKS_PER_SM) s
             slots[place] = staged[i];
         else if (i > 0 && item > BUCKET_ITEMS && bucket_of(staged[i - 1]) == bucket)
             state->require(staged[i] == staged[i - 1]);
-        else  // the first key of the tile that its slot has no room for: the others equal it
+        else  // the tile's first key that its slot has no room for: the next ones equal it
             state->require(state->is_equal(bucket, staged[i]));
     };
     split_tile(bits, n, bucket_of, bucket_of.buckets(), reserve, put, memory);
 }
 
-// A block for each bucket sorts it, having found out how many keys are before its own.
+// A block for each bucket: it finds out how many keys come before the bucket, and sorts it.
 extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_SLOTS) sort_slots(
     const Bits* slots, T* out, Slots* state, int top_bits, int bin_bits) {
     __shared__ unsigned before;
     unsigned mine = 0;
-    bool is_large = false;  // any of the buckets
+    bool is_large = false;  // some bucket is
     for (unsigned bucket = threadIdx.x; bucket < gridDim.x; bucket += BUCKET_THREADS) {
         const unsigned items = state->items[bucket];
         if (bucket < blockIdx.x) mine += items;
         is_large |= items > BUCKET_ITEMS;
     }
     if (threadIdx.x == 0) before = 0;
-    // Other blocks may write the word: all threads agree on what they have read.
+    // Other blocks may write the word meanwhile: all threads agree on what they have read.
     if (__syncthreads_or(load(&state->failed) != 0)) return;
     if (mine > 0) atomicAdd(&before, mine);
-    is_large = __syncthreads_or(is_large);  // also: the sum is there
+    is_large = __syncthreads_or(is_large);  // also: the sum is ready
     const unsigned items = state->items[blockIdx.x];
     if (items > 0 && items <= BUCKET_ITEMS)
         sort_bucket<true>(slots + blockIdx.x * BUCKET_ITEMS, out + before, items, 0,

@@ -1,10 +1,10 @@
-// Buckets of any size: counted in one read, which says where each begins.
+// Buckets of any size: one read counts their keys, so that it is known where each begins.
 //
 // The launches of a sort share a few words in memory. The count says where buckets begin, and
-// whether each of them fits into a block. A bucket too large for a block is sorted already if all
-// its keys are equal: blocks beyond those of the buckets copy it. Whatever else does not fit is
-// left to the launch that comes last. It sorts by sweeps, from the input, which no launch has
-// changed; if the buckets did fit, it returns at once.
+// whether each of them fits into a block. A bucket too large for a block needs no sorting if all
+// its keys are equal: blocks beyond those of the buckets copy it. If anything else does not fit,
+// the last launch sorts the input, which no launch has changed, by sweeps; otherwise it returns at
+// once.
 #include "radixsort/parts/copy_equal_keys.cuh"
 #include "radixsort/parts/scan_shared.cuh"
 #include "radixsort/parts/sweep_all_passes.cuh"
@@ -13,14 +13,14 @@ constexpr int MAX_TOP_BITS = 15;
 constexpr unsigned MAX_BUCKETS = 1u << MAX_TOP_BITS;
 constexpr unsigned LOADS = 4;  // 16-byte loads under way
 
-// What the launches share. All of it is zero before the first of them.
+// The state that the launches share. All of it is zero before the first of them.
 struct Buckets {
     unsigned fit;                  // 1 while this path can sort the keys
     unsigned blocks_done;          // that have counted; zero between launches
     unsigned mixed;                // 1 if a large bucket has different keys; zero between launches
-    unsigned largest;              // the keys of the largest bucket
+    unsigned largest;              // how many keys the largest bucket has
     unsigned group_next[GROUPS];   // where the next key of a group goes
-    unsigned counts[MAX_BUCKETS];  // the keys of each bucket; zero between launches
+    unsigned counts[MAX_BUCKETS];  // of each bucket's keys; zero between launches
     unsigned next[MAX_BUCKETS];    // where the next key of a bucket goes
     unsigned starts[MAX_BUCKETS + 1];  // where each bucket begins, and where the last one ends
 
@@ -88,7 +88,7 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
     __syncthreads();  // all have counted
 
     for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS)
-        if (counters[b] > 0) atomicAdd(&buckets->counts[b], counters[b]);  // blocks meet here
+        if (counters[b] > 0) atomicAdd(&buckets->counts[b], counters[b]);  // shared by all blocks
     when_written([&] {
         is_last = atomicInc(&buckets->blocks_done, gridDim.x - 1) == gridDim.x - 1;  // wraps to 0
         __threadfence();  // the counts are read after the last block has said that it is done
@@ -103,7 +103,7 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
         buckets->counts[b] = 0;
     }
     atomicMax(&largest, max_items);
-    __syncthreads();  // all counts are there
+    __syncthreads();  // all counts are ready
     exclusive_scan_shared<COUNT_THREADS>(counters, num_buckets);
     for (unsigned b = threadIdx.x; b < num_buckets; b += COUNT_THREADS)
         buckets->starts[b] = buckets->next[b] = counters[b];
@@ -118,8 +118,8 @@ __device__ inline bool count_keys_of_buckets(const T* keys, Buckets* buckets, un
     return true;
 }
 
-// Copies the keys of large buckets, with their values, and gives up if those of one are not equal.
-// Blocks 0 to blocks - 1 share the work; this is block `block`.
+// Copies the keys of large buckets, with their values, and gives up if the keys of one are not all
+// equal. Blocks 0 to blocks - 1 share the work; this is block `block`.
 template <class Key, class BucketOf>
 __device__ inline void copy_large_buckets(const Key* in, T* out, Buckets* buckets,
                                           const BucketOf& bucket_of, unsigned block,
@@ -148,7 +148,7 @@ __device__ inline void copy_large_buckets(const Key* in, T* out, Buckets* bucket
     }
 }
 
-// Asks for a bucket that another block will soon sort to be brought near.
+// Prefetches into L2 a bucket that another block will soon sort.
 template <class Key>
 __device__ inline void prefetch_bucket(const Key* in, const unsigned* start, unsigned n = 0) {
     const unsigned from = start[0] / 4 * 4, to = start[1] / 4 * 4;  // whole pieces of 16 bytes

@@ -1,4 +1,4 @@
-// A bucket of equal keys is sorted already: it is copied.
+// A bucket of equal keys is already sorted, so it is copied.
 #include "radixsort/parts/top_bits.cuh"
 
 // Copies the keys if they are equal; with pairs also their values, n items further on. The whole

@@ -1,8 +1,9 @@
-// What sweeps over the keys need besides the scatter of a chunk: the counts of all digits from one
-// read, and for each tile the look back at the tiles before it.
+// Sweeps over the keys need more than the scatter of a chunk: the counts of all digits from one
+// read and, for each tile, the look back at the tiles before it.
 //
-// A status word holds the number of the sweep, a flag and a count in 64 bits, written and read
-// whole: no fence is needed, and nothing has to be cleared between sweeps.
+// A status word holds the number of the sweep, a flag and a count in 64 bits. It is written and
+// read as a whole, so no fence is needed, and its number makes it stale for the next sweep, so
+// nothing has to be cleared.
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scatter_digits.cuh"
 
@@ -28,20 +29,20 @@ __device__ inline void store(Word* word, Word value) {
     *(volatile Word*)word = value;
 }
 
-// Statuses and whatever else a kernel keeps for itself are zero before the first launch.
+// Clears statuses, and whatever else a kernel keeps for itself, before the first launch.
 extern "C" __global__ void clear_words(Word* words, unsigned n) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) words[i] = 0;
 }
 
-// counters[pass * RADIX + digit][copy], in shared memory: with more copies fewer lanes meet in one.
+// counters[pass * RADIX + digit][copy], in shared memory: with more copies, fewer lanes share one.
 template <unsigned COPIES, unsigned THREADS = THREADS_PER_BLOCK>
 __device__ inline void clear_counters(unsigned* counters) {
     for (unsigned i = threadIdx.x; i < PASSES * RADIX * COPIES; i += THREADS) counters[i] = 0;
 }
 
 // Counts the digits of n keys, as thread `first` of `stride` threads; the keys begin at a multiple
-// of 16 bytes. LOADS of them are under way at once: as many as it takes with few blocks.
+// of 16 bytes. LOADS loads of 16 bytes are under way at once: with few blocks it takes several.
 template <unsigned COPIES, unsigned LOADS>
 __device__ inline void count_keys(const T* keys, unsigned n, unsigned first, unsigned stride,
                                   unsigned* counters) {
@@ -81,7 +82,7 @@ __device__ inline void add_counters(const unsigned* counters, unsigned* counts) 
     for (unsigned i = threadIdx.x; i < PASSES * RADIX; i += THREADS) {
         unsigned sum = 0;
         for (unsigned c = 0; c < COPIES; ++c) sum += counters[i * COPIES + (c + i) % COPIES];
-        if (sum > 0) atomicAdd(&counts[i], sum);  // blocks meet in one counter
+        if (sum > 0) atomicAdd(&counts[i], sum);  // shared by all blocks
     }
 }
 
@@ -99,26 +100,27 @@ __device__ inline void count_all_keys(const T* keys, unsigned* counts, unsigned 
     add_counters<COPIES, THREADS>(counters, counts);
 }
 
-// Takes the next tile of a launch that has a block for each: the launch's number, from 0, in the
-// high half, the tile in the low half. So does the ticket; who takes the last tile leaves it for
-// the next launch, as no other block will look again. The whole block calls it.
+// Takes the next tile of a launch that has a block for each. Returns the launch's number, from 0,
+// in the high half, and the tile in the low half; the ticket holds the same two numbers. The block
+// that takes the last tile sets the ticket for the next launch, since no other block will look at
+// it again. The whole block calls it.
 __device__ inline Word take_tile(Word* ticket) {
     __shared__ Word taken;
     if (threadIdx.x == 0) {
         taken = atomicAdd(ticket, 1ull);
         if ((unsigned)taken == gridDim.x - 1) store(ticket, ((taken >> 32) + 1) << 32);
     }
-    __syncthreads();  // the tile is there for all
+    __syncthreads();  // all threads can read the tile
     return taken;
 }
 
-// A status: bits 63 to 33 are the sweep's number, bit 32 says whether the tiles before are
-// included, bits 31 to 0 are the count. AT_ONCE of them are read together.
+// A status: bits 63 to 33 are the sweep's number, bit 32 says whether the count includes the tiles
+// before, bits 31 to 0 are the count. AT_ONCE statuses are read together.
 template <unsigned AT_ONCE>
 struct LookBack {
     Word* statuses;  // [tile][digit]
     unsigned tile, run, digit_start;
-    unsigned first_tile = 0;  // of those that share the digits' starts
+    unsigned first_tile = 0;  // the first of those that share digit_start
 
     __device__ void publish(unsigned digit, unsigned count) {
         store(&statuses[(size_t)tile * RADIX + digit], (Word)run << 33 | count);

@@ -1,5 +1,5 @@
-// How many blocks fit on a multiprocessor at once: the most that a launch bound should ask for. A
-// bound that asks for more makes the compiler save registers for blocks that never come.
+// How many blocks fit on a multiprocessor at once: a launch bound should ask for no more. If it
+// does, the compiler saves registers for blocks that never come.
 
 #ifdef __CUDA_ARCH__
 constexpr unsigned ARCH = __CUDA_ARCH__;

@@ -6,7 +6,8 @@
 
 static_assert(ITEMS_PER_BLOCK == 4 * SCAN_THREADS, "a thread scans four items");
 
-// Four items from `first` on. The array's last group may be incomplete: zeros in its place.
+// Four items from `first` on. The array's last group may be incomplete: zeros take the place of
+// missing items.
 __device__ inline uint4 load_four(const unsigned* data, unsigned first, unsigned n) {
     if (first + 3 < n) return *reinterpret_cast<const uint4*>(data + first);
     uint4 items = make_uint4(0, 0, 0, 0);
@@ -26,7 +27,7 @@ __device__ inline void store_four(unsigned* data, unsigned first, unsigned n, ui
     if (first + 2 < n) data[first + 2] = items.z;
 }
 
-// In place: the exclusive scan of each ITEMS_PER_BLOCK items; their sums to block_sums.
+// Replaces every ITEMS_PER_BLOCK items by their exclusive scan, and writes their sum to block_sums.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_blocks(unsigned* data,
                                                                        unsigned* block_sums,
                                                                        unsigned n) {

@@ -1,5 +1,5 @@
-// Scans of counters in shared memory, in place, by a whole block: a strip of four words a thread
-// at a time, 16-byte accesses without bank conflicts.
+// Scans of counters in shared memory, in place, by a whole block. It takes one strip after the
+// other, four words per thread: 16-byte accesses without bank conflicts.
 #include "common/block/block_scan.cuh"
 
 // values[i] = the sum of those before it. n is a multiple of 4; the array is aligned to 16 bytes.
@@ -16,7 +16,7 @@ __device__ inline void exclusive_scan_shared(unsigned* values, unsigned n) {
         const unsigned second = first + four.x, third = second + four.y;
         if (i < n / 4) fours[i] = make_uint4(first, second, third, third + four.z);
         before_strip += total;
-        __syncthreads();  // the strip is there for all, the words of the scan are free again
+        __syncthreads();  // all threads can read the strip; the scan may use its own words again
     }
 }
 
@@ -26,7 +26,7 @@ template <unsigned THREADS>
 __device__ inline void exclusive_scan_shared_halves(unsigned* words, unsigned n) {
     uint4* const fours = reinterpret_cast<uint4*>(words);
     const auto both = [](unsigned word) { return (word & 0xffff) + (word >> 16); };
-    // Both halves of the result: the sum before the word, and that with the word's low half.
+    // Both halves of the result: the sum before the word, and the same plus the word's low half.
     const auto place = [&](unsigned& word, unsigned& before) {
         const unsigned count = word;
         word = before * 0x10001u + (count << 16);
@@ -45,6 +45,6 @@ __device__ inline void exclusive_scan_shared_halves(unsigned* words, unsigned n)
         place(four.w, before);
         if (i < n / 4) fours[i] = four;
         before_strip += total;
-        __syncthreads();  // the strip is there for all, the words of the scan are free again
+        __syncthreads();  // all threads can read the strip; the scan may use its own words again
     }
 }

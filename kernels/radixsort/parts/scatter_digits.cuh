@@ -5,7 +5,7 @@
 
 constexpr unsigned RADIX = 1u << RADIX_BITS;
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;
-// A chunk is that many rows of 32 keys for each warp, as many bytes of any type of key.
+// A chunk is so many rows of 32 keys for each warp: the same number of bytes for any type of key.
 #if PAIRS
 constexpr unsigned CHUNK_ROWS = PAIRS_PER_THREAD;
 #else
@@ -47,22 +47,23 @@ __device__ inline unsigned same_digit_lanes(Bits bits, int shift) {
     return lanes;
 }
 
-// Have `value` in a register from here on. Left alone, the compiler packs late and keeps both
+// Forces `value` into a register from here on. Left alone, the compiler packs late and keeps both
 // halves.
 __device__ inline void pin(unsigned& value) {
     asm volatile("" : "+r"(value));
 }
 
-// Ranks a warp's rows of 32 keys, row after row, among those of the same digit: ranks 2r and 2r + 1
-// are the halves of ranks[r]. counters[digit], of this warp, becomes the number of its keys.
+// Ranks a warp's rows of 32 keys, row after row, among the keys with the same digit: the ranks of
+// rows 2r and 2r + 1 are the halves of ranks[r]. counters[digit] becomes the number of the warp's
+// keys with that digit.
 template <int WIDTH, unsigned ROWS>
 __device__ inline void rank_rows(const Bits (&bits)[ROWS], int shift, unsigned* counters,
                                  unsigned (&ranks)[(ROWS + 1) / 2]) {
     const unsigned lane = threadIdx.x % 32, lanes_below = (1u << lane) - 1;
     for (unsigned digit = lane; digit < 1u << WIDTH; digit += 32) counters[digit] = 0;
     __syncwarp();  // all counters are zero before any lane counts
-    // The counter says how many came in earlier rows, the lanes below come before this one, the
-    // lowest lane moves the counter on for all.
+    // The counter says how many came in earlier rows; of this row, the lanes below come before this
+    // one. The lowest of the lanes advances the counter for all of them.
 #pragma unroll
     for (unsigned row = 0; row < ROWS; ++row) {
         unsigned& counter = counters[digit_at(bits[row], shift, WIDTH)];
@@ -78,9 +79,9 @@ __device__ inline void rank_rows(const Bits (&bits)[ROWS], int shift, unsigned* 
 
 // Brings the `chunk_items` keys from `start` on, at most ROWS for each thread, to their places in
 // `out`; equal digits keep their order. `places` says where: thread d calls places.publish(d,
-// count) when the keys with digit d are counted, and later places.first(d, count) for the place in
-// `out` of the first of them. hidden_shift is equal to `shift`, in shared memory: unknown to the
-// compiler.
+// count) when the keys with digit d are counted, and later places.first(d, count), which returns
+// the place in `out` of the first of them. hidden_shift is equal to `shift`, but in shared memory,
+// so that the compiler does not know it.
 template <unsigned ROWS, class Places>
 __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned start,
                                      unsigned chunk_items, int shift, const int& hidden_shift,
@@ -93,8 +94,8 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     __shared__ unsigned output_shift[RADIX];     // from a place in `staged` to the place in `out`
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
-    // A warp takes ROWS * 32 neighbouring keys: warp, row, lane is their order in memory. What
-    // lies past the end counts as the greatest digit and stays behind all keys.
+    // A warp takes ROWS * 32 neighbouring keys; they lie in memory in the order of warp, row and
+    // lane. Places past the end count as the greatest digit and stay behind all keys.
     const unsigned first_place = warp * ROWS * 32 + lane;
     const T* first_key = in + start + first_place;
     Bits bits[ROWS];
@@ -133,10 +134,10 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
             warp_place += warp_count;
         }
     }
-    __syncthreads();  // the places are there
+    __syncthreads();  // the places are ready
 
-    // The digits are taken anew, by a shift that the compiler cannot know: it would keep those of
-    // the ranking until here, in as many registers as the keys.
+    // The digits are extracted again, with a shift that the compiler cannot know. Otherwise it
+    // would keep the digits from the ranking until here, in as many registers as the keys.
     const int same_shift = hidden_shift;
 #pragma unroll
     for (unsigned row = 0; row < ROWS; ++row) {
@@ -147,10 +148,10 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     }
     if (threadIdx.x < RADIX)
         output_shift[threadIdx.x] = places.first(threadIdx.x, count) - place;  // modulo 2^32
-    __syncthreads();  // the chunk is in digit order, and the places in `out` are there
+    __syncthreads();  // the chunk is in digit order, and the places in `out` are known
 
-    // Neighbours in `staged` are neighbours in `out`, except where the digit changes. A whole
-    // chunk needs no conditions, so that the loads of its rows overlap.
+    // Neighbours in `staged` are neighbours in `out`, except where the digit changes. A whole chunk
+    // needs no conditions, so the loads of its rows overlap.
     const auto write = [&](unsigned place) {
         const Bits key = staged[place];
         const unsigned digit = digit_at(key, shift, RADIX_BITS);

@@ -1,21 +1,21 @@
 // A block sorts a bucket in its shared memory.
 //
 // A counting sort by the highest bits in which the keys of the bucket may differ leaves bins of
-// about one key each. Within a bin each key counts the keys that are smaller: their number is its
-// place. If a few values have made a bin full, that would take too long: then all its keys have to
+// about one key each. Within a bin each key counts the smaller keys: their number is its place. In
+// a bin that is full because a few values are frequent, that would take too long: its keys have to
 // be equal.
 #include "radixsort/parts/copy_equal_keys.cuh"
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scan_shared.cuh"
 
-constexpr unsigned FULL_BIN = 24;  // more keys than this do not compare with each other
+constexpr unsigned FULL_BIN = 24;  // more keys than this are not compared with each other
 // The keys of a bucket, its bins, and some words for scans.
 constexpr unsigned BUCKET_BYTES =
     BUCKET_ITEMS * sizeof(Bits) + (sizeof(short) << MAX_BIN_BITS) + 256;
 
 // Sorts `items` keys whose differences from `lowest` have the same bits from bit `width` on. Bins
 // are counted in 16 bits, two to a word. Calls give_up() if a full bin has different keys. SMALL: a
-// bucket may have few keys, so that rows without any are skipped. The whole block calls it.
+// bucket may have few keys, so rows without any are skipped. The whole block calls it.
 template <bool SMALL, class GiveUp>
 __device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsigned lowest,
                                    int width, int bin_bits, const GiveUp& give_up) {
@@ -71,7 +71,7 @@ __device__ inline void sort_bucket(const Bits* in, T* out, unsigned items, unsig
         const Bits key = staged[i];
         const unsigned bin = bin_of(key), end = ends[bin], first = bin > 0 ? ends[bin - 1] : 0;
         unsigned place = i;
-        if (end - first > FULL_BIN) {  // in order if all are equal
+        if (end - first > FULL_BIN) {  // in order, if all are equal
             if (i > first && staged[i - 1] != key) give_up();
         } else if (end - first > 1) {
             place = first;

@@ -1,13 +1,13 @@
-// The launches of `most_significant_first` for buckets by the top bits or by cells, as a sample has
-// decided.
+// The launches of `most_significant_first`, for buckets by the top bits or by cells, whichever a
+// sample has decided on.
 #include "radixsort/parts/bucket_cells.cuh"
 #include "radixsort/parts/sort_bucket.cuh"
 #include "radixsort/parts/split_tile.cuh"
 
 constexpr unsigned RESIDENT_BUCKETS = resident_blocks(BUCKETS_PER_SM, BUCKET_THREADS, BUCKET_BYTES);
 
-// The plan; BY_TOP_BITS if there was no sample. A short array has nothing to read, and no time for
-// it.
+// The plan; BY_TOP_BITS if there was no sample. For a short array nothing is read, which saves
+// time.
 __device__ inline unsigned plan_of(const Cells* cells, int sampled) {
     return sampled ? load(&cells->plan) : BY_TOP_BITS;
 }
@@ -20,7 +20,7 @@ __device__ inline void with_plan(const Cells* cells, int sampled, int top_bits, 
     if (plan == BY_CELLS) use(CellBuckets(*cells));
 }
 
-// Keys go to `out` as bit patterns whose unsigned order is theirs.
+// Writes keys to `out` as bit patterns, whose order as unsigned numbers is the order of the keys.
 __device__ inline auto put_into(Bits* out) {
     return [=](const Bits* staged, unsigned i, unsigned place) { out[place] = staged[i]; };
 }
@@ -43,7 +43,7 @@ split_into_groups(const T* in, Bits* out, Buckets* buckets, const Cells* cells, 
     });
 }
 
-// The second: keys come in groups, and the bins of a tile are the buckets of the groups in it.
+// The second split: keys come in groups, and the bins of a tile are the buckets of its groups.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, RESIDENT_SPLITS<KEYS_PER_THREAD>)
 split_groups(const Bits* in, Bits* out, Buckets* buckets, const Cells* cells, unsigned n,
              int top_bits, int sampled) {
@@ -75,12 +75,12 @@ split_groups(const Bits* in, Bits* out, Buckets* buckets, const Cells* cells, un
 }
 
 // A block for each bucket, or for several if cells have made more buckets than there are blocks.
-// The blocks beyond take care of the large ones.
+// Further blocks copy the large buckets.
 extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) sort_buckets(
     const Bits* in, T* out, Buckets* buckets, const Cells* cells, int top_bits, int bin_bits,
     int sampled) {
-    const unsigned blocks = 1u << top_bits;  // that sort buckets
-    // Other blocks may write the word: all threads agree on what they have read.
+    const unsigned blocks = 1u << top_bits;  // which sort buckets
+    // Other blocks may write the word meanwhile: all threads agree on what they have read.
     if (!__syncthreads_and(load(&buckets->fit) != 0)) return;
     if (blockIdx.x >= blocks) {
         with_plan(cells, sampled, top_bits, [&](const auto& bucket_of) {
@@ -106,9 +106,9 @@ extern "C" __global__ void __launch_bounds__(BUCKET_THREADS, RESIDENT_BUCKETS) s
             }
             sort_bucket<false>(in + start, out + start, items, lowest, width, bin_bits,
                                [&] { buckets->give_up(); });
-            __syncthreads();  // all have written, before the next bucket comes to shared memory
+            __syncthreads();  // all have written before the next bucket comes to shared memory
         }
         bucket += blocks;
-        // Read anew: there is no register to spare.
+        // Read again: there is no register to spare.
     } while (plan_of(cells, sampled) == BY_CELLS && bucket < 1u << load(&cells->bucket_bits));
 }

@@ -13,7 +13,7 @@ struct Bins {
     unsigned output_shift[MAX_SPLIT_BINS];  // from there to where a key goes
 };
 
-// Of ROWS keys a thread.
+// Blocks that split tiles of ROWS keys per thread.
 template <unsigned ROWS>
 constexpr unsigned RESIDENT_SPLITS = resident_blocks(
     BLOCKS_PER_SM, THREADS_PER_BLOCK, ROWS * THREADS_PER_BLOCK * sizeof(Bits) + sizeof(Bins) + 256);
@@ -46,8 +46,8 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const Bi
         output_shift[b] -= places[b];  // modulo 2^32
     __syncthreads();                   // the places have been read
 
-    // Lanes that share a bin queue for its counter. In keys that are sorted already whole warps do:
-    // their lanes take one atomic together.
+    // Lanes with the same bin queue for its counter. If the keys are already sorted, a whole warp
+    // often has one bin: its lanes then take a single atomic together.
     const auto share = [](unsigned bin) {
         return __all_sync(FULL_WARP, bin == __shfl_sync(FULL_WARP, bin, 0));
     };
@@ -74,7 +74,7 @@ __device__ inline void split_tile(const Bits (&bits)[ROWS], unsigned n, const Bi
     __syncthreads();  // the tile is in the order of its bins
 
     // Neighbours in `staged` go to neighbouring places, except where the bin changes. A whole tile
-    // needs no conditions, so that the loads of its rows overlap.
+    // needs no conditions, so the loads of its rows overlap.
     const auto write = [&](unsigned i) { put(staged, i, output_shift[bin_of(staged[i])] + i); };
     if (left >= TILE_ITEMS) {
 #pragma unroll 8

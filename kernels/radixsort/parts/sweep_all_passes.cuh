@@ -1,22 +1,22 @@
 // A whole sort in one launch: a count of all digits, then a sweep for each, in which every key is
 // read and written once.
 //
-// A launch for each step costs microseconds in which a device has nothing to do. Here blocks stay,
-// and take by ticket first shares of the keys to count, then tiles of one sweep after the other. A
-// block waits for what has lower tickets only: for counts that are not complete, for tiles of the
-// sweep before, for tiles before its own. All of these are in the hands of running blocks, so
-// somebody always makes progress, however many blocks run at once.
+// A launch for each step costs microseconds in which the device has nothing to do. Here the blocks
+// stay and draw tickets: first for shares of the keys to count, then for the tiles of one sweep
+// after the other. A block waits only for work with lower tickets: for the counts, for the tiles of
+// the sweep before, and for the tiles before its own. Running blocks hold all of these tickets, so
+// at least one block always makes progress, however many run at once.
 //
-// A digit that all keys share moves nothing, and is not swept over: keys that differ in one byte
+// A digit that all keys share would move nothing, so it gets no sweep: keys that differ in one byte
 // take one sweep.
 #include "common/thread/prefetch.cuh"
 #include "radixsort/parts/look_back_digits.cuh"
 
-constexpr unsigned SHARES_PER_BLOCK = 8;  // to count: few enough, and about as many for each block
+constexpr unsigned SHARES_PER_BLOCK = 8;  // to count: few, yet about as many for each block
 constexpr unsigned COUNT_LOADS = 4;
 constexpr unsigned COUNT_COPIES = 32 / sizeof(T);  // 32 KB of counters, for any type
 
-// Zero before the first launch, and the kernel's own from then on.
+// Zero before the first launch; from then on only the kernel writes it.
 struct Progress {
     Word ticket;  // the launch's number in the high half, the next ticket in the low half
     Word placed;  // the number of the launch whose digits are placed, and a bit for each pass
@@ -33,31 +33,33 @@ __device__ inline Word take_ticket(Progress* progress) {
     __shared__ Word ticket;
     __syncthreads();  // all have read the one before
     if (threadIdx.x == 0) ticket = atomicAdd(&progress->ticket, 1ull);
-    __syncthreads();  // the ticket is there for all
+    __syncthreads();  // all threads can read the ticket
     return ticket;
 }
 
-// Waits until `ready`, and for what was written before it was. The whole block calls it.
+// Waits until ready(). Everything that was written before is visible then. The whole block calls
+// it.
 template <class Ready>
 __device__ inline void wait_until(Ready ready) {
     if (threadIdx.x == 0) {
         while (!ready()) __nanosleep(64);
-        __threadfence();  // nothing below is read from before
+        __threadfence();  // nothing below is read earlier
     }
     __syncthreads();  // it is ready for all
 }
 
-// Says by `publish` that all this block has written is there.
+// Calls publish() in one thread, when everything that the block has written is visible.
 template <class Publish>
 __device__ inline void when_written(Publish publish) {
     __syncthreads();  // all threads have written
     if (threadIdx.x == 0) {
-        __threadfence();  // all of it is visible before the word that says so
+        __threadfence();  // all of it is visible before whatever publish() writes
         publish();
     }
 }
 
-// Where each digit begins, and which passes move anything. One block calls it, when all is counted.
+// Finds out where each digit begins and which passes move anything. One block calls it when
+// everything is counted.
 __device__ inline void place_all_digits(Progress* progress, unsigned n, unsigned launch) {
     unsigned passes = 0;
     for (unsigned pass = 0; pass < PASSES; ++pass) {
@@ -76,8 +78,8 @@ __device__ inline void place_all_digits(Progress* progress, unsigned n, unsigned
     when_written([&] { store(&progress->placed, (Word)launch << 32 | passes); });
 }
 
-// Tile `tile` of the sweep that is the `run`-th of all launches. Not inline: what the caller keeps
-// would take registers from the keys.
+// Sweeps over tile `tile`; `run` numbers the sweeps of all launches. Not inline: the caller's
+// variables would take registers from the keys.
 template <unsigned ROWS>
 __device__ __noinline__ void sweep_tile(const T* source, T* target, const unsigned* starts,
                                         Word* statuses, unsigned n, unsigned tile, unsigned run,
@@ -101,7 +103,7 @@ __device__ __noinline__ void sweep_tile(const T* source, T* target, const unsign
 }
 
 // Counts the digits of this block's shares of the keys, which are whole tiles; the block that
-// counts the last share places the digits. Returns the first ticket that is beyond the shares.
+// counts the last share places the digits. Returns the block's first ticket beyond the shares.
 __device__ inline unsigned count_shares(const T* in, Progress* progress, unsigned n,
                                         unsigned share_items, unsigned shares, unsigned& launch) {
     extern __shared__ unsigned long long chunk_memory[];
@@ -133,8 +135,9 @@ __device__ inline unsigned count_shares(const T* in, Progress* progress, unsigne
     return (unsigned)ticket;
 }
 
-// Sorts `in` to `out`; ROWS keys for each thread are a tile. Takes the larger of a tile and 32 KB
-// of dynamic shared memory. True for one thread, when all blocks have done their part.
+// Sorts `in` to `out`; ROWS keys for each thread are a tile. Takes dynamic shared memory for a
+// tile, and at least 32 KB. Returns true in one thread of the grid, when all blocks have done their
+// part.
 template <unsigned ROWS>
 __device__ inline bool sweep_all_passes(const T* in, T* spare, T* out, Progress* progress,
                                         Word* statuses, unsigned n) {
@@ -149,7 +152,7 @@ __device__ inline bool sweep_all_passes(const T* in, T* spare, T* out, Progress*
     const unsigned passes = (unsigned)load(&progress->placed);
     const unsigned sweeps = __popc(passes), end = shares + sweeps * tiles;
 
-    unsigned begun = 0, tiles_swept = 0;  // the sweep that this block is in, its tiles of it
+    unsigned begun = 0, tiles_swept = 0;  // this block's current sweep; its tiles of that
     while (ticket < end) {
         const unsigned sweep = (ticket - shares) / tiles, tile = (ticket - shares) % tiles;
         if (sweep > begun) {
@@ -175,8 +178,8 @@ __device__ inline bool sweep_all_passes(const T* in, T* spare, T* out, Progress*
         }
     }
 
-    // A launch draws `end` tickets for work and one more for each block, with which it leaves. The
-    // block that draws the last one leaves everything to the next launch as this launch found it.
+    // A launch draws `end` tickets for work and one more for each block, which then leaves. The
+    // block that draws the very last one leaves everything as the next launch needs it.
     const bool is_last = threadIdx.x == 0 && ticket == end + gridDim.x - 1;
     if (is_last) {
         for (unsigned sweep = 0; sweep < PASSES; ++sweep) progress->tiles_done[sweep] = 0;

@@ -1,4 +1,4 @@
-// A sweep over the keys for each digit, by a launch of its own, after a count of all digits.
+// A sweep over the keys for each digit, each in a launch of its own, after a count of all digits.
 #include "common/thread/prefetch.cuh"
 #include "radixsort/parts/look_back_digits.cuh"
 
@@ -11,7 +11,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count_all_digits
     count_all_keys<THREADS_PER_BLOCK, COPIES, 2>(keys, counts, n);
 }
 
-// A block for each pass: where each digit begins in the pass's output. The counts are zero again.
+// A block for each pass finds out where each digit begins in the pass's output, and clears the
+// counts.
 extern "C" __global__ void __launch_bounds__(RADIX) place_digits(unsigned* counts,
                                                                  unsigned* digit_starts) {
     const unsigned i = blockIdx.x * RADIX + threadIdx.x;

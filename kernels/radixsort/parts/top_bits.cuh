@@ -1,4 +1,4 @@
-// Buckets of keys that share their top bits, and what a block can sort of one.
+// Buckets of keys that share their top bits, and how large a bucket a block can sort.
 #include "radixsort/parts/scatter_digits.cuh"
 
 constexpr int BITS = 8 * sizeof(Bits);
