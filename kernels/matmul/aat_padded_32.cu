@@ -11,7 +11,8 @@
 // Like `aat_padded`, with tiles as wide as a warp and as the number of banks: [32][33]. A store is
 // one row, 32 neighbours; a column read Ts[tx][p] is in bank (33 tx + p) mod 32 = (tx + p) mod 32,
 // 32 lanes in 32 banks: no conflict anywhere. Tiles twice as wide also halve the reads from global
-// memory. Limits: blocks of 1024 threads; the edge tiles of a matrix that is no multiple of 32
+// memory.
+// Limits: blocks of 1024 threads; the edge tiles of a matrix whose order is not a multiple of 32
 // waste more.
 //
 // Macros from outside: TILE.

@@ -43,7 +43,7 @@ constexpr unsigned LDM = 64 + 4;  // words per row of a mirrored piece; keeps ro
 static_assert(BM == SQUARE && BN == 2 * SQUARE, "two squares a block");
 static_assert(SHARED_BYTES >= THREADS_PER_BLOCK / 32 * 16 * LDM * 4, "a piece for each warp");
 
-// The warp's elements, from row0 and col0 on, to column row0 and row col0 of C.
+// Stores the warp's elements, from row0 and col0 on, to C from column row0 and row col0 on.
 template <bool WIDE>
 __device__ inline void store_mirrored(float* piece, float* c, const float (&acc)[TM][TN],
                                       unsigned row0, unsigned col0, unsigned n) {
@@ -97,8 +97,8 @@ __device__ inline void multiply_squares(float* ring, const float* a, float* c, u
     if (square != row0) store_mirrored<WIDE>(ring + warp * 16 * LDM, c, acc, warp_row, warp_col, n);
 }
 
-// squares: for each block the first row of its squares, the first column of each; NO_SQUARE for the
-// second where there is none.
+// squares: for each block the first row of its squares, the first column of each; NO_SQUARE if
+// there is no second one.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_symmetric(
     const float* a, float* c, const unsigned* squares, unsigned k, unsigned n) {
     extern __shared__ __align__(16) float ring[];

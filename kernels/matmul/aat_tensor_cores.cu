@@ -12,7 +12,7 @@
 // BN                = 128
 // BK                = 32
 // STAGES            = 4
-// BLOCKS_A_TILE     = 1
+// BLOCKS_PER_TILE   = 1
 // THREADS_PER_BLOCK = 384
 // SPLIT_THREADS     = 256
 // SHARED_BYTES      = 196672  # STAGES * (BM + BN) * 3 * 64 + 2 * STAGES * 8
@@ -22,7 +22,7 @@
 // `aat_symmetric`. A tile is stored, then transposed in shared memory and stored a second time. The
 // parts of A serve as both factors.
 //
-// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_A_TILE,
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "matmul/tensor_cores_bf16x6.cu"
 

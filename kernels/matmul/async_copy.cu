@@ -46,8 +46,8 @@ static_assert(THREADS_PER_BLOCK == 256 && BK % SLICE == 0, "whole slices");
 static_assert(SHARED_BYTES == STAGES * STAGE * 4, "what the stages need");
 
 // acc += left x right. The order of the 128 products is free, and decides how well ptxas can spread
-// the registers over their banks: up to 10 % on an H100. Pairs of rows, along them groups of four
-// columns there and back again, and so inside a group.
+// the registers over their banks: up to 10 % on an H100. It goes by pairs of rows, along each pair
+// by groups of four columns, there and back again, and likewise within a group.
 __device__ inline void add_products(float (&acc)[TM][TN], const float (&left)[TM],
                                     const float (&right)[TN]) {
 #pragma unroll
@@ -79,9 +79,9 @@ __device__ inline unsigned column_in_tile() {
     return warp / 2 * 64 + lane % 4 * 4;
 }
 
-// WIDE: rows of B start at multiples of 16 bytes. Adds this thread's elements of the product of
-// rows row0, … and columns col0, …, whose second half is the columns middle, …; of the sums along k
-// those from k_begin on, k_end excluded.
+// Adds up this thread's elements of the product of the rows from row0 on and the columns from col0
+// on; the second half of these are the columns from middle on. Sums run along k from k_begin to
+// k_end, which is excluded. WIDE: rows of B start at multiples of 16 bytes.
 template <bool WIDE>
 __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* a, const float* b,
                                 unsigned m, unsigned k, unsigned n, unsigned row0, unsigned col0,
@@ -90,7 +90,7 @@ __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* 
     a += k_begin;
     b += B_TRANSPOSED ? k_begin : (size_t)k_begin * n;
 
-    // Where this thread's copies read. Lines past the edge repeat the last one: what they give is
+    // Where this thread's copies read. Lines past the edge repeat the last one; their results are
     // never stored. Only k has to be filled up with zeros.
     const unsigned along_k = t % SLICE, line = t / SLICE;
     const float* a_at[BM / LINES];
@@ -111,7 +111,7 @@ __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* 
 
     int rest = (int)(k_end - k_begin);  // still to be copied
     unsigned filling = 0, slice = 0;
-    // Start the copies of the next slice; at a stage's last one, close the group.
+    // Starts the copies of the next slice; at a stage's last one, closes the group.
     auto copy_slice = [&]() {
         float* As = ring + filling * STAGE + slice * SLICE * LDA;
         float* Bs = ring + filling * STAGE + BK * LDA + slice * SLICE * LDB;
@@ -165,7 +165,7 @@ __device__ inline void sum_tile(float (&acc)[TM][TN], float* ring, const float* 
     wait_for_copies<STAGES - 2>();
     __syncthreads();  // the first stage is complete
     read_step(0, 0);
-    unsigned reading = 0, done = 0;  // the stage being multiplied, its slices that are done
+    unsigned reading = 0, done = 0;  // the stage being multiplied; how many of its slices are done
     const unsigned stages = (k_end - k_begin + BK - 1) / BK;
     for (unsigned s = stages * SLICES; s > 0; --s) {
         copy_slice();
@@ -206,8 +206,8 @@ __device__ inline uint2 first_element(unsigned tile, unsigned m, unsigned n) {
     return make_uint2((band * BAND + place % rows_in_band) * BM, place / rows_in_band * BN);
 }
 
-// This thread's elements, from `row` and `column` on, to C, WIDE: whose rows start at multiples of
-// 16 bytes.
+// Stores this thread's elements to C, from `row` and `column` on. WIDE: rows of C start at
+// multiples of 16 bytes.
 template <bool WIDE>
 __device__ inline void store_elements(float* c, const float (&acc)[TM][TN], unsigned row0,
                                       unsigned column, unsigned m, unsigned n) {

@@ -13,7 +13,7 @@
 // STAGES            = 5
 // TM                = 8
 // TN                = 16
-// THREADS_PER_BLOCK = 256    # that multiply; 32 more copy
+// THREADS_PER_BLOCK = 256    # which multiply; 32 more copy
 // SHARED_BYTES      = 62720  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
@@ -33,8 +33,8 @@
 //
 // Tensor cores are fed in this way in `tensor_cores_bf16x6`; here the multiplications are the
 // ordinary ones, whose rate is the limit.
-// Limits: the packed tiles take as much memory as the factors, and time to write: 0.436 ms in all
-// at n = 2048 on an H200, `async_copy` 0.364.
+// Limits: the packed tiles take as much memory as the factors, and take time to write: n = 2048
+// takes 0.436 ms in all on an H200, and 0.364 ms with `async_copy`.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
 // THREADS_PER_BLOCK, SHARED_BYTES.
@@ -46,8 +46,8 @@ constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;        // that multiply
 
 static_assert(A_TILE % 4 == 0 && B_TILE % 4 == 0, "bulk copies move multiples of 16 bytes");
 
-// BK numbers from p0 on of LINES lines, as a tile of rows of LD words. ALONG: the lines run along
-// memory. A thread takes a line, so that neighbours write neighbours.
+// Writes BK numbers from p0 on of LINES lines as a tile, in rows of LD words. ALONG: the lines run
+// along memory. A thread takes a line, so that neighbours write neighbours.
 template <unsigned LINES, unsigned LD, bool ALONG>
 __device__ inline void pack_tile(const float* source, float* tile, unsigned line0, unsigned lines,
                                  unsigned p0, unsigned k) {
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) pack_factors(
     }
 }
 
-// The ninth warp, one thread of it: the k_tiles stages of a tile of C, as they become empty.
+// One thread of the ninth warp fills the k_tiles stages of a tile of C as they become empty.
 __device__ inline void fill_stages(float* ring, Barrier* filled, Barrier* emptied,
                                    const float* a_tiles, const float* b_tiles, unsigned k_tiles) {
     for (unsigned i = 0; i < k_tiles; ++i) {
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK + 32, 1) multiply
         }
         publish_barriers();
     }
-    __syncthreads();  // the barriers are there for all
+    __syncthreads();  // all threads may use the barriers
     if (threadIdx.x >= THREADS_PER_BLOCK) {
         if (threadIdx.x == THREADS_PER_BLOCK)
             fill_stages(ring, filled, emptied, a_tiles + (size_t)(first.x / BM) * k_tiles * A_TILE,

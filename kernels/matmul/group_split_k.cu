@@ -14,28 +14,29 @@
 // TN                = 4
 // GROUPS            = 4      # of warps; each computes the whole tile from its share of a stage
 // THREADS_PER_BLOCK = 256
-// COPY_STEP         = 1      # the step of a stage with which the copies of another begin
+// COPY_STEP         = 1      # the step of a stage at which the copies of another begin
 // SHARED_BYTES      = 39936  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
 // For a small product every multiprocessor should have the same amount of work. `split_k` has
 // several blocks share a tile, and adds up their sums in a second launch. Here tiles are small, and
 // groups of warps of one block share the steps of each stage: group g takes the rows g, g + GROUPS,
-// ... of B, and those columns of A. At the end the block adds up the groups' sums in shared memory,
-// always in the same order.
+// ... of B, and the same columns of A. At the end the block adds up the groups' sums in shared
+// memory, always in the same order.
 //
-// Tiles come by asynchronous copies into a ring of stages, as in `async_copy`. The steps that do
-// not fill a stage come first, in a separate loop. So the main loop has no tests, and 85 to 90 % of
-// its instructions are products.
+// Asynchronous copies bring the tiles into a ring of stages, as in `async_copy`. The steps that do
+// not fill a stage come first, in a separate loop. So the main loop needs no tests, and 85 to 90 %
+// of its instructions are products.
 //
-// Rows of B may start at any address, but copies of 16 bytes may not. Where n is no multiple of 4,
+// Rows of B may start at any address, but copies of 16 bytes may not. If n is not a multiple of 4,
 // the aligned words that cover a row's part are copied. All rows of a group are then shifted by the
-// same number of words, since GROUPS * n is a multiple of the words W of a copy: the group computes
-// shifted columns, and its sums are shifted back when they are added up. The columns that the shift
-// leaves out at one end of the tile are copied one by one to its other end.
+// same number of words, since GROUPS * n is a multiple of W, the number of words in a copy. The
+// group computes shifted columns, and its sums are shifted back when they are added up. The columns
+// that the shift leaves out at one end of the tile are copied one by one to its other end.
 //
-// Limits: a block has all of k, so that long sums of few elements leave multiprocessors idle. Small
-// tiles read more: at n = 2048 it takes 0.439 ms on an H100, `split_k` 0.415, `async_copy` 0.365.
+// Limits: each block has all of k, so a product of few elements with long sums leaves
+// multiprocessors idle. Small tiles read more: n = 2048 takes 0.439 ms on an H100, compared with
+// 0.415 ms for `split_k` and 0.365 ms for `async_copy`.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN, GROUPS,
 // THREADS_PER_BLOCK, COPY_STEP, SHARED_BYTES.
@@ -45,7 +46,7 @@ constexpr unsigned BAND = 16;                           // tile rows
 constexpr unsigned WARP_M = 4 * TM, WARP_N = 8 * TN;    // rows and columns a warp computes
 constexpr unsigned WARPS_M = BM / WARP_M;               // one below the other
 constexpr unsigned GROUP = THREADS_PER_BLOCK / GROUPS;  // threads
-constexpr unsigned STEPS = BK / GROUPS;                 // of a stage, a group's
+constexpr unsigned STEPS = BK / GROUPS;                 // a group's, of a stage
 constexpr unsigned FOURS = TN / 4, REST = TN % 4, SLOTS = (TN + 3) / 4 * 4;  // a thread's columns
 constexpr unsigned LDA = BM + 4, LDB = BN + (B_TRANSPOSED ? 4 : 0);  // words per row of a tile
 constexpr unsigned A_TILE = BK * LDA, STAGE = A_TILE + BK * LDB;     // words
@@ -58,15 +59,15 @@ static_assert(TM % 4 == 0 && REST % 2 == 0, "16 bytes a read, or 8");
 static_assert(BK % 8 == 0 && STEPS % 2 == 0, "8 steps a pass; two buffers in turns");
 static_assert(COPY_STEP < STEPS - 1, "the last step waits for copies that have begun");
 
-// By how many words the rows of a group are shifted, W words per copy.
+// By how many words the rows of a group are shifted, if a copy has W words.
 template <unsigned W>
 __device__ inline unsigned shift_of(unsigned group, unsigned n) {
     return group * n % W;
 }
 
 // This thread's copies of a matrix whose rows run along k, into tiles [p][line]: single numbers, at
-// every eighth step of some lines. A warp's copies, 8 steps of 4 lines, go to 32 banks: rows have
-// 4 words more than lines. Lines past the edge repeat the last one: what they give is never stored.
+// every eighth step of some lines. A warp copies 8 steps of 4 lines, to 32 banks, since rows have 4
+// words of padding. Lines past the edge repeat the last one; their results are never stored.
 template <unsigned LINES>
 struct CopiesAlongK {
     static constexpr unsigned LD = LINES + 4, PASS = THREADS_PER_BLOCK / 8;
@@ -81,7 +82,7 @@ struct CopiesAlongK {
             at[i] = matrix + (size_t)line * k + threadIdx.x % 8;
         }
     }
-    // The steps from `first` on, `count` of them.
+    // Starts copying `count` steps from `first` on.
     __device__ inline void start_some(float* tile, unsigned first, unsigned count) const {
         float* target = tile + threadIdx.x % 8 * LD + threadIdx.x / 8;
 #pragma unroll
@@ -92,7 +93,7 @@ struct CopiesAlongK {
                 copy_async(target + j * LD + PASS * i, at[i] + first + j);
         }
     }
-    // A whole stage; the next call copies the next one.
+    // Starts copying a whole stage; the next call copies the next one.
     __device__ inline void start(float* tile) {
         float* target = tile + threadIdx.x % 8 * LD + threadIdx.x / 8;
 #pragma unroll
@@ -115,18 +116,18 @@ __device__ inline void copy_words(float* target, const float* source) {
 }
 
 // How many rows of `copies` copies all threads copy at once: a power of two.
-constexpr unsigned rows_a_pass(unsigned copies) {
+constexpr unsigned rows_per_pass(unsigned copies) {
     unsigned rows = 1;
     while (2 * rows * copies <= THREADS_PER_BLOCK && BK % (2 * rows) == 0) rows *= 2;
     return rows;
 }
 
-// The same for B itself: rows of the tile as they are, W words per copy. SHIFTED: position i of row
-// p has the tile's column i - shift, or BN more where that is negative.
+// The same for B itself, whose rows are copied as they are, W words per copy. SHIFTED: position i
+// of row p has the tile's column i - shift, or BN more if that is negative.
 template <bool SHIFTED>
 struct CopiesAcrossK {
     static constexpr unsigned W = SHIFTED && GROUPS < 4 ? GROUPS : 4, COLS = BN / W;
-    static constexpr unsigned PASS = rows_a_pass(COLS);
+    static constexpr unsigned PASS = rows_per_pass(COLS);
     static_assert(!SHIFTED || (GROUPS > 1 && GROUPS % W == 0 && BK % GROUPS == 0 && PASS % W == 0),
                   "every row of a group has the same shift");
     static_assert(!SHIFTED || BK * W <= THREADS_PER_BLOCK, "a thread has one single copy a stage");
@@ -174,8 +175,8 @@ struct CopiesAcrossK {
 };
 
 // acc += left x right. The order decides how well ptxas can spread the registers over their banks:
-// squares of two rows and two columns, there and back again, in each down one column and up the
-// other.
+// squares of two rows and two columns, there and back again, and within each down one column and up
+// the other.
 __device__ inline void add_products(float (&acc)[TM][TN], const float (&left)[TM],
                                     const float (&right)[SLOTS]) {
 #pragma unroll
@@ -214,7 +215,8 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     CopiesAcrossK<SHIFTED> copies_b(b, col0, n);
 #endif
     // The last steps come first if they fill no stage, or if copies might reach beyond the end of
-    // B: those of its last row do, and with fewer than 4 columns those of other rows.
+    // B: those of its last row do, and if there are fewer than 4 columns, so do those of other
+    // rows.
     const unsigned single_steps = !SHIFTED ? k % BK : n < 4 ? k : (k - 1) % BK + 1;
     unsigned to_copy = (k - single_steps) / BK, filling = 0;  // stages; where the next one starts
     auto copy_stage = [&]() {
@@ -227,9 +229,9 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
         commit_copies();
     };
 
-    // A thread's rows are fours, 16 apart, its columns fours, 32 apart, and REST more. A 16-byte
-    // read takes half as long if lanes 2 i and 2 i + 1, or i and i + 2, read the same address:
-    // lane bits 0 and 4 number the rows, 1 to 3 the columns.
+    // A thread's rows are groups of four, 16 apart; its columns are groups of four, 32 apart, and
+    // REST more. A 16-byte read takes half as long if lanes 2 i and 2 i + 1, or i and i + 2, read
+    // the same address, so lane bits 0 and 4 number the rows, and bits 1 to 3 the columns.
     const unsigned group = threadIdx.x / GROUP, warp = threadIdx.x % GROUP / 32;
     const unsigned lane_row = threadIdx.x % 2 + threadIdx.x % 32 / 16 * 2;
     const unsigned lane_col = threadIdx.x / 2 % 8;
@@ -294,7 +296,7 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     unsigned reading = 0;
 #pragma unroll 1
     for (; stages > 0; --stages) {
-        // After the last stage it is read once more, and nothing done with it.
+        // After the last stage, that stage is read once more, and nothing is done with it.
         if (stages > 1) reading = reading == (STAGES - 1) * STAGE ? 0 : reading + STAGE;
 #pragma unroll
         for (unsigned q = 0; q < STEPS; ++q) {
@@ -313,8 +315,8 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     wait_for_copies<0>();
     __syncthreads();  // no thread reads the ring any more
 
-    // Each group's sums. Rows of 4 words more: a quarter of a warp, two rows 4 apart and four fours
-    // of columns, writes to 32 banks.
+    // Each group's sums go to shared memory. With 4 words of padding per row, a quarter of a warp,
+    // which writes two rows 4 apart and four groups of four columns, writes to 32 banks.
 #pragma unroll
     for (unsigned i = 0; i < TM; ++i) {
         float* row = ring + group * C_TILE + (own_row + i / 4 * 16 + i % 4) * LDC;
@@ -328,7 +330,7 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
             *reinterpret_cast<float2*>(row + own_rest) =
                 make_float2(acc[i][TN - 2], acc[i][TN - 1]);
     }
-    __syncthreads();  // the sums are there
+    __syncthreads();  // the sums are ready
     if (OF_FOURS) {
         for (unsigned e = threadIdx.x; e < BM * BN / 4; e += THREADS_PER_BLOCK) {
             const unsigned row = e / (BN / 4), col = e % (BN / 4) * 4;
@@ -366,7 +368,7 @@ __device__ inline void multiply_tile(float* ring, const float* a, const float* b
     }
 }
 
-// The 1 says that a block may have all registers; without it the compiler spares them.
+// The 1 says that a block may have all registers; without it the compiler uses fewer.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply(
     const float* a, const float* b, float* c, unsigned m, unsigned k, unsigned n) {
     extern __shared__ __align__(16) float ring[];

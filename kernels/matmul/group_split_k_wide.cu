@@ -20,11 +20,10 @@
 // ///
 //
 // `group_split_k` with tiles of 64 x 128: a product of 1000 x 1000 elements has 128 of them, for
-// 132 multiprocessors. Two groups of four warps, with 8-byte copies of B where n is odd. It matters
-// where in a stage the copies begin: with the thirteenth of its sixteen steps, late enough not to
-// delay
-// the reads of the stage's first steps, products of 1001 and 1024 take 2 to 5 % less time on an
-// H100 than with the first.
+// 132 multiprocessors. There are two groups of four warps, and copies of B have 8 bytes if n is
+// odd. It matters where in a stage the copies begin. At the thirteenth of its sixteen steps they
+// are late enough not to delay the reads of the stage's first steps: products of 1001 and 1024 then
+// take 2 to 5 % less time on an H100 than if they begin at the first step.
 // Limits: 75 KB of shared memory per block.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN, GROUPS,

@@ -13,10 +13,10 @@
 // code. It adds four products to each element of two rows at a time: four numbers of B are read
 // once for both rows, and an element of C is read and written once for four products.
 //
-// On a CPU a thread is a core's loop: its TM rows and the tile of B stay in the first two levels of
-// cache, and there are two barriers, of 8 threads, per BK steps along k.
-// On a GPU it is slow for the same reasons: TM * BN sums do not fit into registers and lie in local
-// memory, each lane of a warp works in another row of C, and a block is a quarter of a warp.
+// On a CPU a thread is a loop on one core: its TM rows and the tile of B stay in the first two
+// levels of cache, and there are two barriers, of 8 threads, per BK steps along k.
+// On a GPU the same design is slow: TM * BN sums do not fit into registers and lie in local memory,
+// each lane of a warp works in a different row of C, and a block is a quarter of a warp.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, THREADS_PER_BLOCK.
 

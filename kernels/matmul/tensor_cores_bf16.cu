@@ -15,7 +15,7 @@
 // summed in float.
 //
 // What it loses: each product may be off by 2^-7 of itself, so this is not a float32 product, and
-// `verify` and `check` reject it. Neural networks can be trained with that, linear algebra needs
+// `verify` and `check` reject it. Neural networks can be trained with that; linear algebra needs
 // more: `tensor_cores_bf16x6` keeps all 24 bits. Beyond bfloat16's range, from 3.396e38 on, numbers
 // become infinite.
 //
@@ -24,8 +24,8 @@
 // describes how an instruction's numbers lie in the registers. Lines (rows of A, columns of B) are
 // stored as pairs of neighbours along k, a word each, in rows of 20 words: 8 lines of 4 pairs, what
 // a warp stores and reads at a time, are in 32 different banks.
-// Limits: while the tiles are loaded nothing is multiplied; each number is rounded anew by every
-// block that reads it.
+// Limits: nothing is multiplied while the tiles are loaded; every block that reads a number rounds
+// it again.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, THREADS_PER_BLOCK.
 #include "matmul/parts/bf16.cuh"
@@ -38,9 +38,10 @@ constexpr unsigned LINES_OF_WARP = 16;
 static_assert(BM == 128 && BN == 128 && THREADS_PER_BLOCK == 256, "2 x 4 warps of 64 x 32");
 static_assert(BK == 32, "8 lines of LD words, 4 of them read, lie in different banks");
 
-// A tile of 128 lines from line0 on, BK numbers of each from p0 on: ALONG, where lines run along
-// memory, as the rows of A. A warp loads 16 of the lines, in steps of 8 lines and 4 pairs: numbers
-// that are neighbours in memory come from neighbouring lanes. Zeros past the edges add nothing.
+// Loads a tile of 128 lines from line0 on, BK numbers of each from p0 on. ALONG: lines run along
+// memory, as the rows of A do. A warp loads 16 of the lines, in steps of 8 lines and 4 pairs:
+// numbers that are neighbours in memory come from neighbouring lanes. Zeros past the edges add
+// nothing.
 template <bool ALONG>
 __device__ inline void load_tile(unsigned (&tile)[BM][LD], const float* source, unsigned line0,
                                  unsigned lines, unsigned p0, unsigned k) {

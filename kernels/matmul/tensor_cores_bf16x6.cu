@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "Tensor cores, emulated fp32: numbers split in three bfloat16 parts, six products"
+// summary  = "Tensor cores, emulated fp32: numbers split into three bfloat16 parts, six products"
 // order    = 19
 // ladder   = "tensor cores"
 // adds     = "three bfloat16 parts per number, six products: no bit is lost"
@@ -11,44 +11,45 @@
 // BN                = 128
 // BK                = 32
 // STAGES            = 4
-// BLOCKS_A_TILE     = 1       # as a cluster; each sums a part of k
+// BLOCKS_PER_TILE   = 1       # as a cluster; each sums a part of k
 // THREADS_PER_BLOCK = 384
 // SPLIT_THREADS     = 256
 // SHARED_BYTES      = 196672  # STAGES * (BM + BN) * 3 * 64 + 2 * STAGES * 8
 // ///
 //
-// Tensor cores multiply narrow numbers many times faster than the other units multiply floats.
-// bfloat16 has a float's exponents and 8 bits of its 24: where `tensor_cores_bf16` drops the rest,
-// here a float is the exact sum of three of them, x = x0 + x1 + x2, each the rounded remainder of
-// those before. Of the nine products of parts the six large ones are summed; x1 y2, x2 y1 and x2 y2
-// together are below 2^-24 |x y|.
+// Tensor cores multiply narrow numbers many times faster than the other units multiply floats. A
+// bfloat16 number has the exponents of a float and 8 of its 24 bits. `tensor_cores_bf16` drops the
+// rest; here a float is the exact sum of three bfloat16 numbers, x = x0 + x1 + x2, each the rounded
+// remainder of those before. Of the nine products of parts the six large ones are summed; the
+// others, x1 y2, x2 y1 and x2 y2, are together below 2^-24 |x y|.
 //
-// split_factors writes the parts of A and B, by blocks of 128 lines (rows of A, columns of B) and
-// 32 numbers along k, zeros beyond the edges, each block as multiply_parts wants it in shared
-// memory: one stage is two contiguous copies without any edge. It records the range of exponents of
-// each block.
+// split_factors writes the parts of A and B in blocks of 128 lines (rows of A, columns of B) and 32
+// numbers along k, with zeros beyond the edges. Each block has the layout that multiply_parts needs
+// in shared memory, so that a stage takes two contiguous copies and has no edges. It also records
+// the range of exponents of each block.
 //
-// multiply_parts: a block computes 128 x BN elements. As in `bulk_copies` one thread keeps a ring
-// of STAGES filled; two warpgroups of 128 threads compute 64 rows each. Tensor cores truncate sums
-// instead of rounding them, so they sum only one stage, small products first; float additions sum
-// the stages.
+// In multiply_parts a block computes 128 x BN elements. As in `bulk_copies`, one thread keeps a
+// ring of STAGES stages filled; two warpgroups of 128 threads compute 64 rows each. Tensor cores
+// truncate sums instead of rounding them, so they sum only one stage, small products first; float
+// additions sum the stages.
 //
 // Three parts cannot represent numbers that are very small, very large, infinite or NaN, and
 // products may leave the range of floats on the way. Tiles with such numbers are computed in
 // ordinary float arithmetic by the same block, much as in `register_tiled_2d`; the other tiles are
 // unaffected.
 //
-// It improves on `async_copy_deep`, which the rate of float multiplications limits.
-// Limits: the parts take 1.5 times the memory of the matrices, and time to write, which small
-// matrices do not repay; sums are made in another order, so that the last bits differ.
+// It improves on `async_copy_deep`, which is limited by the rate of float multiplications.
+// Limits: the parts take 1.5 times the memory of the matrices, and the time to write them does not
+// pay off for small matrices. Sums are added up in another order, so the last bits differ.
 //
-// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_A_TILE,
+// Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
 #include "matmul/parts/cluster.cuh"
 #include "matmul/parts/wgmma.cuh"
 
 constexpr unsigned PARTS = 3;
-// In 16-byte chunks: a part of BM lines of A, of BN lines of B; a block of parts, contiguous.
+// In 16-byte chunks: a part of BM lines of A, and of BN lines of B; a block, whose parts are
+// contiguous.
 constexpr unsigned A_PART = BM * CHUNKS, B_PART = BN * CHUNKS;
 constexpr unsigned A_BLOCK = PARTS * A_PART, B_BLOCK = PARTS * B_PART;
 constexpr unsigned STAGE = A_BLOCK + B_BLOCK;
@@ -60,23 +61,23 @@ static_assert(BK * 2 == LINE_BYTES, "a block's lines are 64 bytes");
 static_assert(THREADS_PER_BLOCK == CONSUMERS + 128, "whole warpgroups");
 static_assert(SHARED_BYTES == STAGES * (STAGE * 16 + 2 * sizeof(Barrier)), "ring and barriers");
 
-// The ranges in which sums of products of parts are as good as those of floats, in exponents as
-// floats store them (127 more than the power of two). All numbers but 0:
+// The ranges in which sums of products of parts are as good as sums of products of floats.
+// Exponents are as floats store them, 127 more than the power of two. All numbers but 0:
 constexpr unsigned MAX_EXPONENT = 253;  // below 2^127: no first part is rounded to infinity
 constexpr unsigned MIN_EXPONENT = 27;   // from 2^-100: no part is below the normal numbers
-// Exponents of two factors added up. A sum of k products below 2^126 stays finite with all its
-// partial sums. Tensor cores have subnormal numbers too, so that what they cut off below 2^-149 is
-// nothing beside a product from 2^-110 on.
+// The exponents of two factors, added up. A sum of k products that is below 2^126 is finite, and so
+// are all its partial sums. Tensor cores have subnormal numbers too, so what they cut off is below
+// 2^-149, which is nothing beside a product of 2^-110 or more.
 constexpr unsigned MAX_SUM = 2 * 126 + 126;
 constexpr unsigned MIN_SUM = 2 * 127 - 110;
-// What is cut off and left out may come near 3 units of 2^-24 |x y|: the most that k = 1 is
-// allowed.
+// Everything that is cut off or left out may come near 3 units of 2^-24 |x y|, the maximum that is
+// allowed for k = 1.
 constexpr unsigned MIN_K = 16;
 
 // ---- Splitting ---------------------------------------------------------------------------------
 
-// Write the parts of the 8 numbers of a chunk, PART chunks from each to the next, and widen `range`
-// by their magnitudes' bits.
+// Writes the parts of the 8 numbers of a chunk, PART chunks apart, and widens `range` to include
+// the bits of their magnitudes.
 template <unsigned PART>
 __device__ inline void split_chunk(float (&x)[8], uint4* target, uint2& range) {
 #pragma unroll
@@ -98,7 +99,7 @@ __device__ inline void split_chunk(float (&x)[8], uint4* target, uint2& range) {
     }
 }
 
-// 8 numbers along k of a matrix that is stored so; zeros outside of it.
+// Reads 8 numbers along k from a matrix that is stored along k; zeros outside of it.
 __device__ inline void read_along(float (&x)[8], const float* source, unsigned line, unsigned p,
                                   unsigned lines, unsigned k) {
     const float* from = source + (size_t)line * k + p;
@@ -113,16 +114,16 @@ __device__ inline void read_along(float (&x)[8], const float* source, unsigned l
     }
 }
 
-// The parts of the LINES lines from line0 on, of them BK numbers from p0 on; returns their range.
+// Writes the parts of BK numbers from p0 on, in LINES lines from line0 on; returns their range.
 template <unsigned LINES>
 __device__ inline uint2 split_block(const float* source, uint4* parts, bool along, unsigned line0,
                                     unsigned p0, unsigned lines, unsigned k) {
-    constexpr unsigned LINES_A_PASS = SPLIT_THREADS / CHUNKS;
-    // One word more than a row has: chunks c of lines l, l + 1, … 7 are read from banks 8c + l.
+    constexpr unsigned LINES_PER_PASS = SPLIT_THREADS / CHUNKS;
+    // A word of padding per row: a warp reads 4 chunks c of 8 lines l at once, from banks 8c + l.
     __shared__ float tile[BK][LINES + 1];
     const unsigned t = threadIdx.x, chunk = t % CHUNKS;
 
-    // Columns of B lie across memory: read along rows, pick up by columns.
+    // Columns of B lie across memory: they are read along rows and picked up by columns.
     if (!along) {
 #pragma unroll
         for (unsigned i = 0; i < BK * LINES / SPLIT_THREADS; ++i) {
@@ -135,7 +136,7 @@ __device__ inline uint2 split_block(const float* source, uint4* parts, bool alon
 
     uint2 range = make_uint2(0, 255u << 23);
 #pragma unroll
-    for (unsigned line = t / CHUNKS; line < LINES; line += LINES_A_PASS) {
+    for (unsigned line = t / CHUNKS; line < LINES; line += LINES_PER_PASS) {
         float x[8];
         if (along) {
             read_along(x, source, line0 + line, p0 + 8 * chunk, lines, k);
@@ -148,8 +149,9 @@ __device__ inline uint2 split_block(const float* source, uint4* parts, bool alon
     return range;
 }
 
-// Blocks of parts of A first, tile row by tile row, along k; then those of B. A block's range: the
-// exponents of its largest number and of its smallest one but 0 (255 where there is none).
+// The first thread blocks split A, tile row by tile row, along k; the others split B. A block's
+// range is the exponents of its largest number and of its smallest one but 0 (255 if there is
+// none).
 extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
     const float* a, const float* b, uint4* a_parts, uint4* b_parts, uint2* a_ranges,
     uint2* b_ranges, unsigned m, unsigned k, unsigned n) {
@@ -168,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
     range.x = __reduce_max_sync(0xFFFFFFFF, range.x);
     range.y = __reduce_min_sync(0xFFFFFFFF, range.y);
     if (t % 32 == 0) ranges[t / 32] = range;
-    __syncthreads();  // the warps' ranges are there
+    __syncthreads();  // the warps' ranges are ready
     if (t > 0) return;
     for (unsigned i = 1; i < WARPS; ++i) {
         range.x = max(range.x, ranges[i].x);
@@ -185,12 +187,12 @@ __device__ inline bool out_of_range(uint2 a, uint2 b, unsigned log_k) {
            a.x + b.x + log_k > MAX_SUM || a.y + b.y < MIN_SUM;
 }
 
-// The 64 columns of a tile from row0, col0 on in float arithmetic: all threads load, the first 256
-// have 8 x 4 elements.
+// Computes 64 columns of a tile, from row0 and col0 on, in float arithmetic: all threads load, and
+// the first 256 compute 8 x 4 elements each.
 __device__ inline void multiply_floats(float* shared, const float* a, const float* b, float* c,
                                        unsigned m, unsigned k, unsigned n, unsigned row0,
                                        unsigned col0) {
-    // Rows of 4 words more keep the reads of four columns at multiples of 16 bytes.
+    // With 4 words of padding per row, four columns are read at multiples of 16 bytes.
     constexpr unsigned COLS = 64, LDA = BM + 4, LDB = COLS + 4;
     float *As = shared, *Bs = shared + BK * LDA;  // [p][line]
     const unsigned t = threadIdx.x, tile_row = t / 16 * 8, tile_col = t % 16 * 4;
@@ -233,7 +235,7 @@ __device__ inline void multiply_floats(float* shared, const float* a, const floa
     }
 }
 
-// Two neighbours of a row of C from `col` on.
+// Stores two neighbours in a row of C, from `col` on.
 __device__ inline void store_two(float* c, float x, float y, unsigned row, unsigned col, unsigned m,
                                  unsigned n) {
     if (row >= m) return;
@@ -251,8 +253,8 @@ __device__ inline void wait_for_consumers() {
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
-// The tile in tile row `tile_row` and column `tile_col`. MIRRORED: and its mirror image at the
-// diagonal, of A by its transpose.
+// Computes the tile in tile row `tile_row` and tile column `tile_col`. MIRRORED: in a product of A
+// and its transpose, also the tile's mirror image across the diagonal.
 template <bool MIRRORED>
 __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
                                      const uint2* a_ranges, const uint2* b_ranges, const float* a,
@@ -265,7 +267,7 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
     const unsigned k_blocks = (k + BK - 1) / BK;
     const size_t a_first = (size_t)tile_row * k_blocks, b_first = (size_t)tile_col * k_blocks;
     // This block's part of k.
-    const unsigned share = (k_blocks + BLOCKS_A_TILE - 1) / BLOCKS_A_TILE, rank = blockIdx.y;
+    const unsigned share = (k_blocks + BLOCKS_PER_TILE - 1) / BLOCKS_PER_TILE, rank = blockIdx.y;
     const unsigned begin = min(k_blocks, rank * share), end = min(k_blocks, begin + share);
 
     if (t == 0) {
@@ -279,9 +281,9 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
     const unsigned log_k = 32 - __clz((int)(k - 1));
     for (unsigned i = t; i < k_blocks; i += THREADS_PER_BLOCK)
         doubtful |= out_of_range(a_ranges[a_first + i], b_ranges[b_first + i], log_k);
-    // Also for the barriers, which may not be used earlier. All blocks of a cluster decide alike.
+    // Also, the copies' barriers may not be used earlier. All blocks of a cluster decide alike.
     if (__syncthreads_or(doubtful)) {
-        for (unsigned col = rank * 64; col < BN; col += BLOCKS_A_TILE * 64)
+        for (unsigned col = rank * 64; col < BN; col += BLOCKS_PER_TILE * 64)
             multiply_floats(reinterpret_cast<float*>(ring), a, b, c, m, k, n, tile_row * BM,
                             tile_col * BN + col);
         if (MIRRORED && tile_row != tile_col) {
@@ -292,8 +294,8 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
         return;
     }
 
-    // The sums of 192 columns need more registers than an equal share: those of the third
-    // warpgroup.
+    // The sums of 192 columns need more registers than an equal share: the third warpgroup gives
+    // some of its own.
     if (t >= CONSUMERS) {
         if (BN > 128) give_registers<40>();
         if (t > CONSUMERS) return;
@@ -337,7 +339,7 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
 
     // Element 4j + 2h + e of a lane: see matmul/parts/wgmma.cuh.
     const unsigned own_row = warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4, own_col = t % 4 * 2;
-#if BLOCKS_A_TILE == 1
+#if BLOCKS_PER_TILE == 1
 #pragma unroll
     for (unsigned h = 0; h < 2; ++h)
 #pragma unroll
@@ -345,7 +347,8 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
             store_two(c, sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1],
                       tile_row * BM + own_row + 8 * h, tile_col * BN + own_col + 8 * j, m, n);
     if (!MIRRORED) return;
-    // Turned in shared memory. Rows of 4 words more: 4 pairs of columns of 8 rows go to 32 banks.
+    // The tile is transposed in shared memory. With 4 words of padding per row, 4 pairs of columns
+    // of 8 rows go to 32 banks.
     constexpr unsigned LD = BM + 4;
     static_assert(BN * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
     float* turned = reinterpret_cast<float*>(ring);
@@ -360,15 +363,16 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
     wait_for_consumers();  // the tile is complete
     for (unsigned e = t; e < BN * BM / 2; e += CONSUMERS) {
         const unsigned row = e / (BM / 2), col = e % (BM / 2) * 2;
-        // On the diagonal too: the two sums of a pair were rounded in different orders.
+        // Tiles on the diagonal too: the two sums of a mirrored pair were rounded in different
+        // orders.
         if (tile_row == tile_col && col >= row) continue;
         const float2 v = *reinterpret_cast<const float2*>(turned + row * LD + col);
         store_two(c, v.x, v.y, tile_col * BN + row, tile_row * BM + col, m, n);
     }
 #else
     // The sums of this block's part of k go to its shared memory, where the cluster can read them.
-    // Rows of 8 words more: 8 rows of 4 pairs are then written to 64 consecutive banks.
-    constexpr unsigned LD = BN + 8, ROWS = BM / BLOCKS_A_TILE;
+    // With 8 words of padding per row, 8 rows of 4 pairs are written to each of the 32 banks twice.
+    constexpr unsigned LD = BN + 8, ROWS = BM / BLOCKS_PER_TILE;
     static_assert(BM * LD * 4 <= STAGES * STAGE * 16, "the ring has room for a tile");
     float* sums = reinterpret_cast<float*>(ring);
     wait_for_consumers();  // no product still reads a stage
@@ -378,13 +382,13 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
         for (unsigned j = 0; j < BN / 8; ++j)
             *reinterpret_cast<float2*>(sums + (own_row + 8 * h) * LD + own_col + 8 * j) =
                 make_float2(sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
-    sync_cluster();  // all blocks' sums are there
+    sync_cluster();  // all blocks' sums are ready
     // Each block adds up its share of the rows, in the order of the parts.
     for (unsigned e = t; e < ROWS * (BN / 4); e += CONSUMERS) {
         const unsigned row = rank * ROWS + e / (BN / 4), col = e % (BN / 4) * 4;
         float4 v = read_from_block(address_in_block(sums + row * LD + col, 0));
 #pragma unroll
-        for (unsigned r = 1; r < BLOCKS_A_TILE; ++r) {
+        for (unsigned r = 1; r < BLOCKS_PER_TILE; ++r) {
             const float4 w = read_from_block(address_in_block(sums + row * LD + col, r));
             v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
         }
@@ -395,8 +399,8 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
 #endif
 }
 
-#if BLOCKS_A_TILE > 1
-#define CLUSTER __cluster_dims__(1, BLOCKS_A_TILE, 1)
+#if BLOCKS_PER_TILE > 1
+#define CLUSTER __cluster_dims__(1, BLOCKS_PER_TILE, 1)
 #else
 #define CLUSTER
 #endif

@@ -15,16 +15,16 @@
 // TN                = 16
 // THREADS_PER_BLOCK = 256
 // MULTIPROCESSORS   = 132     # each has one block at a time
-// PIECE_COST        = 64      # what a piece costs besides its products, in steps along k
+// PIECE_COST        = 64      # the cost of a piece besides its products, in steps along k
 // ALIGN_FROM        = 2048    # rows of B: from here on an aligned copy is worth its time
 // SHARED_BYTES      = 200704  # STAGES * BK * (BM + BN + 8) * 4
 // ///
 //
-// A block of `async_copy_deep` fills a multiprocessor, so as many tiles run at a time. At n = 3000
-// there are 288: two waves of 132, and 24 tiles during which most multiprocessors are idle. Here
-// the tiles that do not fill a wave are split along k, at n = 3000 into 5 pieces each, 120 blocks
-// that take a fifth of the time. A piece's sums go to an array of its own; add_pieces adds them up
-// in a fixed order. The launch plan chooses the number of pieces.
+// A block of `async_copy_deep` fills a multiprocessor, so as many tiles run at a time as there are
+// multiprocessors. At n = 3000 there are 288: two waves of 132, and 24 tiles during which most
+// multiprocessors are idle. Here the tiles that do not fill a wave are split along k, at n = 3000
+// into 5 pieces each, 120 blocks that take a fifth of the time. A piece's sums go to an array of
+// its own; add_pieces adds them up in a fixed order. The launch plan chooses the number of pieces.
 //
 // Where the rows of B do not start at multiples of 16 bytes, align_rows copies B into rows that do:
 // then 16-byte copies work for all matrices. (Rows of A run along k, in 4-byte copies anyway.)
@@ -36,7 +36,7 @@
 
 constexpr unsigned TILE = BM * BN;
 
-// b, k x n, into rows of `stride` numbers, a multiple of 4. A thread copies four numbers.
+// Copies b, k x n, into rows of `stride` numbers, a multiple of 4. A thread copies four numbers.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) align_rows(const float* b,
                                                                            float* aligned,
                                                                            unsigned k, unsigned n,
@@ -77,7 +77,8 @@ __device__ inline void multiply_block(float* ring, const float* a, const float* 
     }
 }
 
-// Blocks below `whole` sum a tile; of those that follow, each `pieces` share one.
+// Blocks below `whole` sum a whole tile each; of the blocks after them, every `pieces` share a
+// tile.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 1) multiply_waves(
     const float* a, const float* b, float* c, float* partials, unsigned m, unsigned k, unsigned n,
     unsigned stride, unsigned whole, unsigned pieces, unsigned piece_k) {

@@ -14,8 +14,8 @@
 // c1 and c2 depend on the interval alone: no sum over vectors, so no iteration waits for all
 // blocks, as those of `conjugate_gradient` must. One warp per row.
 // Limits: refuses matrices that are not symmetric or have eigenvalues on both sides of zero; an
-// interval that is much too wide costs iterations, one that is too narrow costs convergence. Where
-// the diagonal is dominant `jacobi` is the faster one: 0.365 ms at n = 1024 on an H100, here 0.794.
+// interval that is much too wide costs iterations, one that is too narrow costs convergence. If the
+// diagonal is dominant, `jacobi` is faster: n = 1024 takes 0.365 ms on an H100, and 0.794 ms here.
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK, ROWS_PER_BLOCK.
 #include "solve/parts/residual.cuh"

@@ -33,7 +33,7 @@ __device__ inline double sum_over_block(double value) {
     value = sum_over_warp(value);
     __syncthreads();  // the sums of a call before have been read
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
-    __syncthreads();  // the warps' sums are there
+    __syncthreads();  // the warps' sums are ready
     double sum = 0;
 #pragma unroll
     for (unsigned warp = 0; warp < WARPS; ++warp) sum += of_warp[warp];

@@ -47,7 +47,7 @@ __device__ inline void over_block(double (&values)[COUNT]) {
         values[k] = k < SUMS ? sum_over_warp(values[k]) : greatest_in_warp(values[k]);
         if (lane == 0) of_warp[k][warp] = values[k];
     }
-    __syncthreads();  // the warps' results are there
+    __syncthreads();  // the warps' results are ready
 #pragma unroll
     for (unsigned k = 0; k < COUNT; ++k) {
         const double value = lane < blockDim.x / 32 ? of_warp[k][lane] : 0;

@@ -7,37 +7,39 @@
 // default  = ["cuda"]
 //
 // [defines]
-// PANEL          = 32    # columns whose pivots one launch finds
-// BLOCK          = 256   # columns after which the rest is updated, in float; half in double
-// MOST_THREADS   = 512   # of choose_pivots, in float; half in double
-// ROWS_OF_THREAD = 2     # of choose_pivots
-// TILE           = 128   # of update_trailing, in float; half in double
+// PANEL                 = 32    # columns whose pivots one launch finds
+// BLOCK                 = 256   # columns after which the rest is updated, in float; half in double
+// MAX_THREADS_PER_BLOCK = 512   # of choose_pivots, in float; half in double
+// ROWS_OF_THREAD        = 2     # of choose_pivots
+// TILE                  = 128   # of update_trailing, in float; half in double
 // ///
 //
-// Like `lu_substitution_chain`, which launches a kernel for each column, mostly for the cost of the
-// launches. Here a panel of 32 columns takes two launches, and its pivots are found before anything
-// is eliminated:
+// `lu_substitution_chain` launches a kernel for each column, and most of its time is the cost of
+// the launches. Here a panel of 32 columns takes two launches, and its pivots are found before
+// anything is eliminated:
 //   choose_pivots    an election: each block finds the 32 best rows among its own, by eliminating
-//                    them in registers, two per thread; the block that ends last finds the 32 best
+//                    them in registers, two per thread; the last block to finish finds the 32 best
 //                    among those, brings them to the top of the panel and computes their rows of U
 //   eliminate_rows   all rows below: their part of L by substitution with the panel's triangle,
-//                    and the update of the block's other columns; other blocks exchange the rows
-//                    in the columns left and right of the block
-// After BLOCK columns:
-//   solve_rows       the block's rows of U to the right
-//   update_trailing  the rest of the matrix minus a product: read and written once per block
+//                    and the update of the strip's other columns; other blocks exchange the rows
+//                    in the columns left and right of the strip
+// After a strip of BLOCK columns:
+//   solve_rows       the strip's rows of U to the right
+//   update_trailing  the rest of the matrix minus a product: read and written once per strip
 //   substitute_lower_chain, substitute_upper_chain   one launch each
 //
-// Up to twice MOST_THREADS rows fit one block, whose pivots are those of `lu_partial_pivot`. Beyond
-// that it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot is the greatest among the
-// rows that their blocks have elected, not in the whole column, so multipliers may exceed 1. In
-// practice they stay small; if they do not, the residual shows it and `lu_partial_pivot` takes
-// over. No block waits for another in the election: the last one to arrive goes on alone.
+// Up to twice MAX_THREADS_PER_BLOCK rows fit into one block, whose pivots are those of
+// `lu_partial_pivot`. Beyond that it is tournament pivoting (Grigori, Demmel, Xiang: CALU): a pivot
+// is the greatest among the rows that their blocks have elected, not in the whole column, so
+// multipliers may exceed 1. In practice they stay small; if they do not, the residual shows it and
+// `lu_partial_pivot` takes over. No block waits for another in the election: the last one to arrive
+// goes on alone.
 //
 // Matrices are padded as in `lu_partial_pivot`, so the kernels have no special cases at the edges.
-// Limits: 32 columns in a block's registers; while a panel is eliminated most of the GPU is idle.
+// Limits: a block's registers hold 32 columns and no more; while a panel is eliminated, most of the
+// GPU is idle.
 //
-// Macros from outside: T (element type), PANEL, BLOCK, MOST_THREADS, ROWS_OF_THREAD, TILE.
+// Macros from outside: T (element type), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE.
 #include "common/warp/warp_sum.cuh"
 #include "solve/parts/elect_rows.cuh"
 #include "solve/parts/exchange_rows.cuh"
@@ -60,8 +62,8 @@ __device__ inline void raise_rows(const Election& elected, const unsigned (&plac
     for (unsigned c = threadIdx.x; c < strip_end - start; c += blockDim.x) {
         T* column = lu + start + c;
         __syncwarp();  // or the compiler reads all of L before the loop, into 500 registers
-        // Reading waits for what was written before, since it might be the same place: so the rows
-        // at the top are read eight at a time before any of them is written elsewhere.
+        // A read waits for the writes before it, which might be to the same place. So the rows at
+        // the top are read eight at a time before any of them is written elsewhere.
         T u[PANEL];
 #pragma unroll
         for (unsigned k = 0; k < PANEL; ++k) u[k] = column[(size_t)elected.chosen[k] * ld];
@@ -97,8 +99,8 @@ __device__ inline void raise_rows(const Election& elected, const unsigned (&plac
 
 // candidates: PANEL for each block. arrived: 0 before and after. status[0]: 0, or the number (from
 // 1) of the first column whose pivot is not above `threshold`, negative if the pivot is not finite;
-// status[1]: that pivot's size. Blocks of whole warps, rows start to end between them.
-extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
+// status[1]: that pivot's size. Blocks of whole warps share the rows from start to end.
+extern "C" __global__ void __launch_bounds__(MAX_ELECTION_THREADS) choose_pivots(
     T* lu, const T* relative, unsigned* row_of, unsigned* candidates, unsigned* arrived,
     unsigned* pivots, double* status, double threshold, unsigned end, unsigned ld, unsigned start,
     unsigned strip_end) {
@@ -106,8 +108,9 @@ extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
     __shared__ unsigned places[PANEL];
     __shared__ bool is_last;
     const unsigned lane = threadIdx.x;  // in the first warp
-    // The first round elects among the block's own rows; those of the last block, among as many
-    // candidates as there is room for at a time, the best of the rounds before among them.
+    // The first round elects among the block's own rows. The last block goes on: each further round
+    // elects among as many candidates as there is room for, including the best of the rounds
+    // before.
     const unsigned num_candidates = gridDim.x > 1 ? gridDim.x * PANEL : 0;
     const unsigned at_a_time = blockDim.x * ROWS_OF_THREAD, own = threadIdx.x * ROWS_OF_THREAD;
     unsigned done = 0, rows[ROWS_OF_THREAD];
@@ -120,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
         elect_rows(elected, lu, relative, row_of, rows, ld, start);
         if (done == 0 && num_candidates > 0) {
             if (lane < PANEL) candidates[blockIdx.x * PANEL + lane] = elected.chosen[lane];
-            __syncthreads();  // all candidates are there
+            __syncthreads();  // all candidates are written
             if (lane == 0) {
                 __threadfence();  // a block that sees the arrival must see the candidates
                 is_last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;  // ends as 0
@@ -167,8 +170,8 @@ extern "C" __global__ void __launch_bounds__(MOST) choose_pivots(
     raise_rows(elected, places, lu, ld, start, strip_end);
 }
 
-// The panel's rows of L for ROWS rows below, one thread per row: x U = a, with a in registers. Goes
-// to `left` as [k][row], and to the matrix.
+// Computes the panel's part of L for ROWS rows below it, one thread per row: solves x U = a, with a
+// in registers. x goes to `left` as [k][row], and to the matrix.
 __device__ inline void solve_left(const T (&panel)[ROWS][PANEL + 1],
                                   const T (&triangle)[PANEL][PANEL + 4], const T (&inverses)[PANEL],
                                   T (&left)[PANEL][ROWS], T* line) {
@@ -193,7 +196,8 @@ __device__ inline void solve_left(const T (&panel)[ROWS][PANEL + 1],
         reinterpret_cast<Four*>(line)[i] = reinterpret_cast<Four*>(x)[i];
 }
 
-// ROWS rows below the panel: their part of L, and of the strip's columns right of the panel.
+// Eliminates ROWS rows below the panel: computes their part of L and updates the strip's columns
+// right of the panel.
 __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned start,
                                       unsigned strip_end, unsigned tile) {
     constexpr unsigned EACH = ROWS / 16;  // rows of a thread, of four columns each
@@ -205,7 +209,7 @@ __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned
     const unsigned t = threadIdx.x, tx = t % 16, ty = t / 16;
     const unsigned row0 = start + PANEL + tile * ROWS;
 
-    // The rows of U for 64 columns: in flight while the previous ones are computed.
+    // The rows of U for 64 columns, which are in flight while the previous 64 are computed.
     Four next[PANEL / 16];
     auto fetch = [&](unsigned col) {
 #pragma unroll
@@ -225,7 +229,7 @@ __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned
         const unsigned row = row0 + e / PANEL;
         panel[e / PANEL][e % PANEL] = row < end ? lu[(size_t)row * ld + start + e % PANEL] : (T)0;
     }
-    __syncthreads();  // panel and triangle are there
+    __syncthreads();  // panel and triangle are complete
     if (t < ROWS) {
         const unsigned row = row0 + t;
         solve_left(panel, triangle, inverses, left,
@@ -237,7 +241,7 @@ __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned
         const bool inside = col < strip_end;
 #pragma unroll
         for (unsigned i = 0; i < PANEL / 16; ++i) right[ty + 16 * i][tx] = next[i];
-        __syncthreads();  // both factors are there
+        __syncthreads();  // both factors are complete
         fetch(col + 64);
         Four elements[EACH];
 #pragma unroll
@@ -268,10 +272,10 @@ __device__ inline void eliminate_tile(T* lu, unsigned end, unsigned ld, unsigned
     }
 }
 
-// The exchange of rows that choose_pivots has made in the strip, in 32 other columns.
+// Exchanges rows in 32 other columns as choose_pivots has done in the strip.
 __device__ inline void exchange_rows(T* lu, const unsigned* pivots, unsigned ld, unsigned start,
                                      unsigned column0) {
-    constexpr unsigned EACH = PANEL / 8;  // rows of a warp, of pivots and of the panel's top
+    constexpr unsigned EACH = PANEL / 8;  // rows per warp, of the pivots and of the panel's top
     __shared__ unsigned place_of[PANEL];
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     T* column = lu + column0 + lane;
@@ -307,9 +311,9 @@ extern "C" __global__ void __launch_bounds__(256) eliminate_rows(T* lu, const un
     }
 }
 
-// The strip's rows of U right of it, 32 columns per block: panel by panel, one warp solves a
-// triangle with a lane per column, and all warps the rows below it. What they read of L is
-// requested before they need it: the triangles through shared memory, the rows one row ahead.
+// Computes the strip's rows of U to the right of it, 32 columns per block. Panel by panel, one warp
+// solves a triangle, with a lane per column, and then all warps update the rows below it. L is
+// requested before it is needed: the triangles through shared memory, the rows one row ahead.
 extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, unsigned ld,
                                                                        unsigned start) {
     constexpr unsigned WARPS = SOLVE_THREADS / 32, FOURS = PANEL / 4;
@@ -328,13 +332,13 @@ extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, un
     fetch(0);
     for (unsigned top = 0; top < STRIP; top += PANEL) {
         if (loads) triangle[t / FOURS][t % FOURS] = piece;
-        __syncthreads();  // triangle and rows are there, the rows less the part of those above
+        __syncthreads();  // triangle and rows are complete; the rows above are subtracted
         fetch(top + PANEL);
         T x[PANEL];
         if (warp == 0) {
 #pragma unroll
             for (unsigned k = 0; k < PANEL; ++k) x[k] = u[top + k][lane];
-            // By four columns of L at a time: the rows below do not wait for each other.
+            // Four columns of L at a time, so that the rows below do not wait for each other.
 #pragma unroll
             for (unsigned four = 0; four < FOURS; ++four)
 #pragma unroll
@@ -347,7 +351,7 @@ extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, un
 #pragma unroll
             for (unsigned k = 1; k < PANEL; ++k) u[top + k][lane] = x[k];
         }
-        // Rows of L below, a row for each warp, the next one on its way.
+        // The rows of L below, one for each warp, while the next one is on its way.
         const T* below = lu + (size_t)(start + top + PANEL) * ld + start + top;
         Four now[FOURS] = {}, next[FOURS] = {};
         auto fetch_row = [&](unsigned row) {
@@ -357,14 +361,14 @@ extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, un
         };
         const unsigned rows = STRIP - top - PANEL;
         if (warp < rows) fetch_row(warp);
-        __syncthreads();  // this panel's rows of U are there
+        __syncthreads();  // this panel's rows of U are complete
 #pragma unroll
         for (unsigned k = 0; k < PANEL; ++k) x[k] = u[top + k][lane];
         for (unsigned row = warp; row < rows; row += WARPS) {
 #pragma unroll
             for (unsigned i = 0; i < FOURS; ++i) now[i] = next[i];
             if (row + WARPS < rows) fetch_row(row + WARPS);
-            T sums[4] = {};  // an addition waits for the one before it
+            T sums[4] = {};  // four, since an addition waits for the one before it
 #pragma unroll
             for (unsigned i = 0; i < FOURS; ++i)
 #pragma unroll
@@ -372,13 +376,14 @@ extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, un
             u[top + PANEL + row][lane] -= sums[0] + sums[1] + (sums[2] + sums[3]);
         }
     }
-    __syncthreads();  // all rows are there
+    __syncthreads();  // all rows are complete
     for (unsigned k = warp; k < STRIP; k += WARPS) column[(size_t)(start + k) * ld] = u[k][lane];
 }
 
-// The matrix below and right of the strip minus (the strip's columns of L) x (its rows of U). As
-// the product `double_buffered`: a block computes a tile, a thread EDGE / 16 x EDGE / 16 elements
-// in pieces of four; two pairs of slabs along k, one is loaded while the other is multiplied.
+// Subtracts (the strip's columns of L) x (its rows of U) from the matrix below and right of the
+// strip. As in the product `double_buffered`, a block computes a tile, and a thread EDGE / 16 x
+// EDGE / 16 elements in pieces of four. Of two pairs of slabs along k, one is loaded while the
+// other is multiplied.
 extern "C" __global__ void __launch_bounds__(256, 2) update_trailing(T* lu, unsigned ld,
                                                                      unsigned start) {
     constexpr unsigned EACH = EDGE / 16, PIECES = EACH / 4;
@@ -440,7 +445,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) update_trailing(T* lu, unsi
     }
 }
 
-// b and between hold the right-hand side and the solution of L; see substitute_chain for the rest.
+// `b` is the right-hand side, `between` the solution of L; see substitute_chain for the rest.
 extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_lower_chain(
     const T* lu, const T* b, T* between, T* solution, unsigned* ticket, unsigned ld) {
     substitute_chain<true>(lu, b, between, solution, ticket, ld);

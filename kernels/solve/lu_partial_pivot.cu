@@ -79,7 +79,7 @@ __device__ inline void leave_candidate(Candidate own, unsigned lane_with_it, T* 
                                        unsigned* rows) {
     __shared__ Candidate of_warp[PANEL_WARPS];
     if (threadIdx.x % 32 == lane_with_it) of_warp[threadIdx.x / 32] = own;
-    __syncthreads();  // all warps have left theirs
+    __syncthreads();  // all warps have written theirs
     if (threadIdx.x == 0) {
         Candidate best = of_warp[0];
         for (unsigned w = 1; w < PANEL_WARPS; ++w) best = better(best, of_warp[w]);
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(PANEL_THREADS) eliminate_column(
             }
         }
     }
-    __syncthreads();  // the pivot row is there
+    __syncthreads();  // the pivot row is ready
     const unsigned pivot = pivot_at;
     const T across = pivot_row[lane];
 
@@ -229,12 +229,13 @@ extern "C" __global__ void __launch_bounds__(256) permute_rows(T* lu, unsigned* 
     }
 }
 
-// The panel's rows of U right of it: one thread per column, 32 unknowns in registers.
+// Computes the panel's rows of U to the right of it: one thread per column, 32 unknowns in
+// registers.
 extern "C" __global__ void __launch_bounds__(128) solve_rows(T* lu, unsigned ld, unsigned start) {
     __shared__ T triangle[PANEL][PANEL];
     for (unsigned e = threadIdx.x; e < PANEL * PANEL; e += 128)
         triangle[e / PANEL][e % PANEL] = lu[(size_t)(start + e / PANEL) * ld + start + e % PANEL];
-    __syncthreads();  // the triangle is there
+    __syncthreads();  // the triangle is complete
     const unsigned column = start + PANEL + blockIdx.x * 128 + threadIdx.x;
     if (column >= ld) return;
     T u[PANEL];
@@ -248,10 +249,10 @@ extern "C" __global__ void __launch_bounds__(128) solve_rows(T* lu, unsigned ld,
     for (unsigned k = 1; k < PANEL; ++k) lu[(size_t)(start + k) * ld + column] = u[k];
 }
 
-// The matrix below and right of the panel minus (the panel's columns of L) x (its rows of U). A
-// block computes a tile, a thread EDGE / 16 x EDGE / 16 elements: rows that follow each other,
-// columns in pieces of four, read 16 bytes at a time. Ls is kept transposed, in rows of EDGE + 1:
-// a store along k goes to 32 banks; its reads are broadcasts, one word for 16 lanes.
+// Subtracts (the panel's columns of L) x (its rows of U) from the matrix below and right of the
+// panel. A block computes a tile, a thread EDGE / 16 x EDGE / 16 elements: rows that follow each
+// other, columns in pieces of four, read 16 bytes at a time. Ls is kept transposed, in rows of EDGE
+// + 1: a store along k goes to 32 banks; its reads are broadcasts, one word for 16 lanes.
 extern "C" __global__ void __launch_bounds__(256) update_trailing(T* lu, unsigned ld,
                                                                   unsigned start) {
     constexpr unsigned EACH = EDGE / 16, PIECES = EACH / 4;
@@ -270,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(256) update_trailing(T* lu, unsigne
         Us[k][four] =
             *reinterpret_cast<const Four*>(lu + (size_t)(start + k) * ld + col0 + 4 * four);
     }
-    __syncthreads();  // both factors are there: k ends with the panel, so this is the only barrier
+    __syncthreads();  // both factors are complete; k ends with the panel: there is no other barrier
 
     T acc[EACH][EACH] = {};
 #pragma unroll 4
@@ -326,7 +327,7 @@ __device__ inline void substitute(const T* lu, T* b, T* y, unsigned end, unsigne
         known[threadIdx.x] = solve_triangle<LOWER>(lu, b, ld, start);
         if (blockIdx.x == 0) y[start + threadIdx.x] = known[threadIdx.x];
     }
-    __syncthreads();  // the unknowns are there
+    __syncthreads();  // the unknowns are ready
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     const unsigned row = LOWER ? start + PANEL + i : i;
     if (row >= (LOWER ? end : start)) return;

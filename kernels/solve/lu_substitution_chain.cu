@@ -25,7 +25,7 @@
 #include "solve/lu_partial_pivot.cu"
 #include "solve/parts/substitute_chain.cuh"
 
-// b and between hold the right-hand side and the solution of L; see substitute_chain for the rest.
+// `b` is the right-hand side, `between` the solution of L; see substitute_chain for the rest.
 extern "C" __global__ void __launch_bounds__(CHAIN_THREADS) substitute_lower_chain(
     const T* lu, const T* b, T* between, T* solution, unsigned* ticket, unsigned ld) {
     substitute_chain<true>(lu, b, between, solution, ticket, ld);

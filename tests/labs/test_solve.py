@@ -438,7 +438,7 @@ def test_the_exact_answers_of_the_course(device):
 # Factors by panels ------------------------------------------------------------------------------
 
 # Elections of at most 64 rows (in double 32) at a time, and blocks of two panels (one).
-SMALL = {"MOST_THREADS": 64, "BLOCK": 64}
+SMALL = {"MAX_THREADS_PER_BLOCK": 64, "BLOCK": 64}
 
 
 def factorize(device, name, method, inputs, options, **defines):

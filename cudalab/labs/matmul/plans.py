@@ -288,7 +288,7 @@ def dispatch_split_bf16(job: Job) -> Step:
     c = device.empty((m, n), np.float32)
     split, multiply = job.kernels["split_factors"], job.kernels["multiply_parts"]
     split_threads, threads = job.define("SPLIT_THREADS"), job.define("THREADS_PER_BLOCK")
-    grid = (blocks_for(m, bm) * blocks_for(n, bn), job.define("BLOCKS_A_TILE"))
+    grid = (blocks_for(m, bm) * blocks_for(n, bn), job.define("BLOCKS_PER_TILE"))
     shared = job.define("SHARED_BYTES", at_least=0)
     scratch = (a_parts, b_parts, a_ranges, b_ranges)
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n))

@@ -208,7 +208,9 @@ class BlockedFactors(Direct):
         item_words = dtype.itemsize // 4
         self.strip = job.define("BLOCK", at_least=PANEL * item_words) // item_words
         self.edge = job.define("TILE", at_least=item_words) // item_words
-        self.max_threads = job.define("MOST_THREADS", at_least=32 * item_words) // item_words
+        self.max_threads = (
+            job.define("MAX_THREADS_PER_BLOCK", at_least=32 * item_words) // item_words
+        )
         self.rows_each = job.define("ROWS_OF_THREAD")
         self.rows = 256 // dtype.itemsize  # per block of eliminate_rows
         self.solve_threads = 2048 // dtype.itemsize

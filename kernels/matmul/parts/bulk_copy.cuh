@@ -3,10 +3,10 @@
 // engine writes shared memory by itself and tells the barrier how many bytes have arrived.
 //
 // A barrier goes through phases. A phase ends when as many threads have arrived as init_barrier
-// said and all announced bytes are there; phases alternate between parity 0 and 1. Waiting for
-// parity 1 on a fresh barrier returns at once: the phase before the first counts as ended.
+// said and all announced bytes have been copied; phases alternate between parity 0 and 1. Waiting
+// for parity 1 on a fresh barrier returns at once: the phase before the first counts as ended.
 
-typedef unsigned long long Barrier;  // eight bytes of shared memory, opaque: the hardware's
+typedef unsigned long long Barrier;  // eight bytes of shared memory in the hardware's format
 
 __device__ inline unsigned shared_address(const void* pointer) {
     return (unsigned)__cvta_generic_to_shared(pointer);
@@ -23,13 +23,13 @@ __device__ inline void publish_barriers() {
 __device__ inline void arrive(Barrier* barrier) {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
-// Arrive, and let the phase last until `bytes` have been copied.
+// Arrives, and lets the phase last until `bytes` have been copied.
 __device__ inline void arrive_expecting(Barrier* barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
                  "r"(bytes)
                  : "memory");
 }
-// Return when the phase of this parity has ended.
+// Returns when the phase of this parity has ended.
 __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
     unsigned ended;
     do {
@@ -44,7 +44,7 @@ __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
             : "memory");
     } while (!ended);
 }
-// Start copying; both addresses and `bytes` are multiples of 16.
+// Starts copying; both addresses and `bytes` are multiples of 16.
 __device__ inline void copy_bulk(void* target, const void* source, unsigned bytes,
                                  Barrier* barrier) {
     asm volatile(

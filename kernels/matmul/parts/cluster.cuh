@@ -21,7 +21,7 @@ __device__ inline unsigned address_in_block(const float* shared, unsigned rank) 
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
     return address;
 }
-// Load or store sixteen bytes at such an address.
+// Loads or stores sixteen bytes at such an address.
 __device__ inline float4 read_from_block(unsigned address) {
     float4 v;
     asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"

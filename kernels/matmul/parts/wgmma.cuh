@@ -1,15 +1,15 @@
 // The warpgroup's matrix instruction of compute capability 9.0a, for bfloat16: 128 threads, four
-// warps whose number in the block starts at a multiple of 4, multiply a 64 x 16 matrix by a 16 x
-// 128 or 16 x 192 matrix, both in shared memory, and add the product to float accumulators in
-// registers.
+// warps of which the first has a multiple of 4 as its number in the block, multiply a 64 x 16
+// matrix by a 16 x 128 or 16 x 192 matrix, both in shared memory, and add the product to float
+// accumulators in registers.
 //
 // A factor lies in shared memory as lines along k (rows of the left factor, columns of the right
-// one) of 64 bytes, line after line, the lines of the first at a multiple of 1024 bytes. The
-// 64-byte swizzle spreads them over the banks: the 16-byte chunk c of line l is stored as chunk c ^
-// (l / 2 % 4). The instruction reads 16 numbers of each line, 32 bytes; the next 16 are described
-// by an address 32 bytes higher.
+// one) of 64 bytes, line after line; the first line begins at a multiple of 1024 bytes. The 64-byte
+// swizzle spreads them over the banks: the 16-byte chunk c of line l is stored as chunk c ^ (l / 2
+// % 4). The instruction reads 16 numbers of each line, 32 bytes; the next 16 are described by an
+// address 32 bytes higher.
 //
-// Of the product's 64 rows a warp w of the four has rows 16w to 16w + 15. In a lane, element
+// Warp w of the four has rows 16w to 16w + 15 of the product. In a lane, element
 // 4j + 2h + e is at row 16w + lane / 4 + 8h, column 8j + lane % 4 * 2 + e.
 #include "matmul/parts/bf16.cuh"
 #include "matmul/parts/bulk_copy.cuh"
@@ -22,8 +22,8 @@ __device__ inline unsigned swizzled(unsigned line, unsigned chunk) {
 }
 
 // The descriptor of a factor whose lines start at an address in shared memory: the address in units
-// of 16 bytes; at bit 32, in the same units, the 8 lines from one swizzle pattern to the next; at
-// bit 62 the kind of swizzle, 2 for 64 bytes. The distance at bit 16 has no meaning here.
+// of 16 bytes; from bit 32 on, in the same units, the 8 lines from one swizzle pattern to the next;
+// from bit 62 on, the kind of swizzle, 2 for 64 bytes. The distance at bit 16 has no meaning here.
 __device__ inline unsigned long long describe(unsigned address) {
     return address >> 4 | 1ull << 16 | (unsigned long long)(8 * LINE_BYTES >> 4) << 32 | 2ull << 62;
 }
@@ -36,12 +36,13 @@ __device__ inline unsigned long long describe(unsigned address) {
     EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)
 #define ACCUMULATORS96 ACCUMULATORS64, EIGHT(64), EIGHT(72), EIGHT(80), EIGHT(88)
 
-// Before the first of a row of instructions: what the threads did with the accumulators is done.
+// Comes before the first of a row of instructions, after whatever the threads did with the
+// accumulators.
 __device__ inline void begin_products() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// acc = left x right, or acc += left x right. Only started: the accumulators belong to the tensor
+// Starts acc = left x right, or acc += left x right if `add`. The accumulators belong to the tensor
 // core until finish_products. The right factor has 128 lines, or 192 for 96 accumulators.
 __device__ inline void start_product(float (&acc)[64], unsigned long long left,
                                      unsigned long long right, bool add) {
@@ -78,8 +79,8 @@ __device__ inline void start_product(float (&acc)[96], unsigned long long left,
         : "l"(left), "l"(right), "r"((int)add));
 }
 
-// Wait for all products that were started. The accumulators are operands, so that the compiler does
-// not read them any earlier.
+// Waits for all products that were started. The accumulators are operands, so that the compiler
+// does not read them any earlier.
 #define COMMIT_AND_WAIT "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
 __device__ inline void finish_products(float (&acc)[64]) {
     asm volatile(COMMIT_AND_WAIT : ACCUMULATORS64::"memory");
@@ -93,8 +94,8 @@ __device__ inline void finish_products(float (&acc)[96]) {
 #undef ACCUMULATORS64
 #undef EIGHT
 
-// The registers of a multiprocessor, dealt out anew between warpgroups: from now on each thread of
-// this one has N, a multiple of 8. Taking more waits until others have given as many.
+// Redistribute the registers of a multiprocessor between warpgroups: from now on each thread of
+// this one has N, a multiple of 8. take_registers waits until others have given enough.
 template <unsigned N>
 __device__ inline void give_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));

@@ -4,8 +4,8 @@
 //
 // In each step every warp finds its greatest element of the column and copies that element's row to
 // shared memory at once, before it is known which warp has the greatest of all. One barrier later
-// all warps read all keys, agree, and take the pivot row from there: the row of a warp that lost
-// costs a few stores; a second barrier would cost more.
+// all warps read all keys, agree, and take the pivot row from there: a warp that loses has wasted a
+// few stores; a second barrier would cost more.
 //
 // The steps come in four phases of eight. Between them the 32 registers of a row rotate by eight,
 // so that the loop body addresses registers by constants and is small: the column of a step is
@@ -17,15 +17,18 @@ constexpr unsigned FULL = 0xffffffffu;
 constexpr unsigned NONE = 0xffffffffu;  // no row
 constexpr unsigned PHASE = 8;           // steps
 constexpr unsigned PHASES = PANEL / PHASE;
-constexpr unsigned MOST = sizeof(T) == 4 ? MOST_THREADS : MOST_THREADS / 2;  // of an election
-constexpr unsigned MOST_WARPS = MOST / 32;
+constexpr unsigned MAX_ELECTION_THREADS =
+    sizeof(T) == 4 ? MAX_THREADS_PER_BLOCK : MAX_THREADS_PER_BLOCK / 2;
+constexpr unsigned MAX_ELECTION_WARPS = MAX_ELECTION_THREADS / 32;
 
 static_assert(PANEL == 32, "a lane for each pivot");
-static_assert(MOST >= 32 && MOST <= 1024 && MOST % 32 == 0, "a warp reads the keys of all warps");
+static_assert(MAX_ELECTION_THREADS >= 32 && MAX_ELECTION_THREADS <= 1024 &&
+                  MAX_ELECTION_THREADS % 32 == 0,
+              "a warp reads the keys of all warps");
 
-// A row's size plus one; zero for a row that has dropped out. A NaN shows: it is above all others.
+// A row's size plus one; zero for a row that has dropped out. A NaN cannot hide: it is above all
+// others.
 using Key = SizeBits;
-constexpr Key NOTHING = 1;  // the key of size 0
 
 __device__ inline Key key_of(T size) {
     Key bits;
@@ -61,10 +64,10 @@ __device__ inline unsigned greatest_key(unsigned key) {
 #endif
 }
 
-// What the threads of an election share, and its result.
+// The state that the threads of an election share, and its result.
 struct Election {
-    alignas(16) T lines[2][MOST_WARPS][PANEL];  // the rows of the warps' best; two sets in turn
-    Key keys[2][MOST_WARPS];
+    alignas(16) T lines[2][MAX_ELECTION_WARPS][PANEL];  // each warp's best row; two sets in turn
+    Key keys[2][MAX_ELECTION_WARPS];
     unsigned chosen[PANEL];                   // the row of each pivot; there are enough rows
     T sizes[PANEL];                           // of the pivots
     alignas(16) T factors[PANEL][PANEL + 4];  // L and U of the chosen rows, [column][row]
@@ -78,8 +81,9 @@ __device__ inline double reciprocal(double x) {
     return 1 / x;
 }
 
-// `rows` are the thread's own or NONE. The greatest element wins, then the lower thread, then its
-// first row, so the result does not depend on the order in which warps run. Ends with a barrier.
+// `rows` are the thread's own or NONE. The greatest element wins; of equal ones, that of the lowest
+// thread, and of its rows the first. So the result does not depend on the order in which warps run.
+// Ends with a barrier.
 __device__ inline void elect_rows(Election& shared, const T* lu, const T* relative,
                                   const unsigned* row_of, const unsigned (&rows)[ROWS_OF_THREAD],
                                   unsigned ld, unsigned start) {
@@ -128,8 +132,8 @@ __device__ inline void elect_rows(Election& shared, const T* lu, const T* relati
                         line[i] = reinterpret_cast<Four*>(v[e])[i];
                 }
             }
-            // All warps have left their best. This set is written again two steps from now, after
-            // the next barrier, when all threads have read it.
+            // All warps have written their best. This set is written again two steps from now,
+            // after the next barrier, when all threads have read it.
             __syncthreads();
             const Key of_warp = lane < warps ? shared.keys[set][lane] : 0;
             const Key winning = greatest_key(of_warp);
@@ -166,7 +170,7 @@ __device__ inline void elect_rows(Election& shared, const T* lu, const T* relati
                     across[i] = next[i];
                     if (group + 1 < PHASES) next[i] = pieces[(group + 1) * PHASE / 4 + i];
                 }
-                if (group + phase < PHASES) {  // else finished multipliers
+                if (group + phase < PHASES) {  // the others are finished multipliers
 #pragma unroll
                     for (unsigned j = 0; j < PHASE; ++j)
 #pragma unroll
@@ -193,5 +197,5 @@ __device__ inline void elect_rows(Election& shared, const T* lu, const T* relati
             for (unsigned i = 0; i < PHASE; ++i) v[e][PANEL - PHASE + i] = finished[i];
         }
     }
-    __syncthreads();  // the result is there for all
+    __syncthreads();  // all threads can read the result
 }

@@ -1,8 +1,8 @@
 // Brings the 32 pivot rows of a panel to its top.
 
 // For lane i: where row start + i goes when pivot k moves to start + k, for all k; NONE if the row
-// is a pivot itself. `pivot` is that of the lane. The displaced rows go, in order, to the places
-// that pivots leave below the top; there are as many.
+// is a pivot itself. `pivot` is the lane's own. The displaced rows go, in order, to the places
+// below the top that pivots leave; there are equally many of both.
 __device__ inline unsigned new_place(unsigned pivot, unsigned start) {
     const unsigned lane = threadIdx.x % 32;
     const bool below = pivot - start >= 32;

@@ -77,7 +77,7 @@ __device__ inline Candidate best_in_block(Candidate own) {
     __shared__ Candidate of_warp[32];
     own = best_in_warp(own);
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = own;
-    __syncthreads();  // all warps have left theirs
+    __syncthreads();  // all warps have written theirs
     Candidate best = of_warp[0];
     for (unsigned w = 1; w < blockDim.x / 32; ++w) best = better(best, of_warp[w]);
     return best;

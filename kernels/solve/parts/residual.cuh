@@ -43,7 +43,7 @@ extern "C" __global__ void find_norms(const double* r, const double* row_sums, c
         const double value = greatest_in_warp(greatest[which]);
         if (lane == 0) of_warp[which][warp] = value;
     }
-    __syncthreads();  // the warps' results are there; the first four threads combine them
+    __syncthreads();  // the warps' results are ready; the first four threads combine them
     if (threadIdx.x < 4) {
         double value = 0;
         for (unsigned w = 0; w < blockDim.x / 32; ++w)

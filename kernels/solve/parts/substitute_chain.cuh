@@ -43,7 +43,7 @@ __device__ inline void substitute_chain(const T* lu, const T* b, T* solution, T*
     __shared__ unsigned block_ticket;
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (threadIdx.x == 0) block_ticket = atomicInc(ticket, gridDim.x - 1);  // ends as 0
-    __syncthreads();  // the ticket is there for all
+    __syncthreads();  // all threads can read the ticket
     const unsigned turn = block_ticket;
     auto start_of = [](unsigned at) { return LINK * (LOWER ? at : gridDim.x - 1 - at); };
     const unsigned row0 = start_of(turn);
@@ -75,7 +75,7 @@ __device__ inline void substitute_chain(const T* lu, const T* b, T* solution, T*
         if (step + 1 < turn) fetch(step + 1);
         if (warp == 0)
             known[step % 2][lane] = wait_for(solution, start_of(step) + lane, turn - step);
-        __syncthreads();  // the unknowns are there; those of two steps ago have been read
+        __syncthreads();  // the unknowns are ready; those of two steps ago have been read
         const T unknown = known[step % 2][lane];
 #pragma unroll
         for (unsigned r = 0; r < ROWS_OF_WARP; ++r) sum[r] += now[r] * unknown;
@@ -85,7 +85,7 @@ __device__ inline void substitute_chain(const T* lu, const T* b, T* solution, T*
         const T total = sum_over_warp(sum[r]);
         if (lane == 0) sums[warp * ROWS_OF_WARP + r] = total;
     }
-    __syncthreads();  // the sums of all rows are there
+    __syncthreads();  // the sums of all rows are ready
     if (warp != 0) return;
 
     value -= sums[lane];
