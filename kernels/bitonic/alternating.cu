@@ -16,8 +16,9 @@
 //     groups of 4 --------up--------  -------down-------   B_4 B_2
 //     groups of 8 ------------------up------------------   B_8 B_4 B_2
 //
-// A bit of the index says which: key i is in group i / size, which is odd where bit `size` of i is
-// set. A thread has one comparator, and a step is a launch, since it needs the whole step before.
+// A bit of the index gives the direction: key i is in group i / size, which is odd if bit `size` of
+// i is set. A thread has one comparator, and a step is a launch, since it needs the whole step
+// before.
 //
 // Any n: the array is treated as if it were padded with maximal keys to a power of two. If a group
 // has both keys and padding, the padding must stay at its end, so that group goes up; the others

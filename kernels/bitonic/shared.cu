@@ -13,7 +13,8 @@
 // the wide steps are launches over global memory. Keys are staged as unsigned numbers in the same
 // order, so that they are translated once and not in each comparison. Two keys and one comparator
 // per thread.
-// Limits: strides below 32 make 2-way bank conflicts; the wide steps still read and write all keys.
+// Limits: strides below 32 cause 2-way bank conflicts; the wide steps still read and write all
+// keys.
 //
 // Macros from outside: T (element type), THREADS_PER_BLOCK, ITEMS_PER_BLOCK.
 #include "bitonic/parts/bitonic_network.cuh"

@@ -15,7 +15,8 @@
 // A thread's 64 counters lie together: 64 * t + class, that is word 16 * t + class / 4, in bank
 // 16 * (t % 2) + class / 4. The data decide the bank: if all are equal, the 32 threads of a warp
 // meet in two banks and are served one after another, 16 deep.
-// Limits: that; and 64 threads with 4 KB of counters, each waiting for its own last write.
+// Limits: these conflicts; and a block has only 64 threads for 4 KB of counters, each of which
+// waits for its own last write.
 //
 // Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, WORDS_PER_THREAD,
 // MERGE_THREADS.

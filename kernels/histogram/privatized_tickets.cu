@@ -1,5 +1,5 @@
 // /// cudalab
-// summary  = "The same, but blocks take batches by ticket: faster multiprocessors take more"
+// summary  = "The same, but blocks draw batches by ticket: faster multiprocessors get more"
 // order    = 8
 // adds     = "blocks take batches by ticket instead of striding"
 // dispatch = "tickets"

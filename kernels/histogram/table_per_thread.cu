@@ -17,9 +17,9 @@
 // bytes per load, and counts in global memory that no other thread touches; merge_tables adds up
 // the tables. No atomics, no barrier, no shared memory, any number of classes.
 //
-// On a CPU a thread is a core's loop and its table stays in the core's caches. On a GPU it is slow
-// for the same reasons: at most MAX_RUNS threads, one per warp, and every addition a round trip to
-// memory.
+// On a CPU a thread is a loop on one core, and its table stays in the core's caches. On a GPU the
+// same design is slow: there are at most MAX_RUNS threads, one per warp, and every addition is a
+// round trip to memory.
 //
 // Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, MERGE_THREADS.
 #include "histogram/parts/histogram_classes.cuh"

@@ -10,8 +10,8 @@
 // Thread c walks down column c and combines its items in a register. At each step a warp reads 32
 // neighbours of one row: coalesced, unlike rows_global, without any shared memory.
 //
-// Limits: no more threads than columns, 1000 columns are four blocks. A column is one chain of
-// additions: rounding errors of floats grow with its length.
+// Limits: there are no more threads than columns, so 1000 columns are only four blocks. A column is
+// one chain of additions: rounding errors of floats grow with its length.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK.
 #include "reduce/parts/reduce_ops.cuh"

@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_cols(
             value = combine(value, load(x, x, (size_t)row * cols + col, level));
     }
     values[tid] = value;
-    __syncthreads();  // the values of all rows are there
+    __syncthreads();  // the values of all rows are in place
 
     // values[] is a matrix of `height` rows of `width`: the upper half of its rows is combined with
     // the lower half until one row is left.

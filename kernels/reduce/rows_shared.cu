@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_rows(cons
             const bool inside = row < rows && col < cols;
             tile[r][lane] = inside ? load(x, x, (size_t)row * cols + col, 0) : identity();
         }
-        __syncthreads();  // the tile is there
+        __syncthreads();  // the tile is complete
 
         // Lanes read one column: words 32 apart, all in one bank.
         for (unsigned k = 0; k < TILE / PARTS; ++k)
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_rows(cons
     }
 
     parts[warp][lane] = value;
-    __syncthreads();  // all parts are there
+    __syncthreads();  // all parts are in place
     if (warp == 0 && first_row + lane < rows) {
         value = identity();
         for (unsigned part = 0; part < PARTS; ++part) value = combine(value, parts[part][lane]);

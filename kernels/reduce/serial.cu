@@ -17,9 +17,9 @@
 // segments of consecutive items, one per thread. The segments' results are reduced in the same way
 // by further launches. There is no barrier, no shuffle and no shared memory.
 //
-// On a CPU a thread is a core's loop: it reads along cache lines, and CHAINS independent values
-// become the compiler's vector registers. On a GPU the 32 lanes of a warp read 32 places far apart,
-// one transaction each, and n / ITEMS_PER_SEGMENT threads are too few to hide the latency.
+// On a CPU a thread is a loop on one core: it reads along cache lines, and CHAINS independent
+// values become the compiler's vector registers. On a GPU the 32 lanes of a warp read 32 places far
+// apart, one transaction each, and n / ITEMS_PER_SEGMENT threads are too few to hide the latency.
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_SEGMENT.

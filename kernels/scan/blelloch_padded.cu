@@ -30,7 +30,7 @@ using Op = OP<T>;
 
 #include "scan/parts/add_block_sums.cuh"
 
-// Each block's scan to `out` (which may be `in`), its sum to block_sums.
+// Writes each block's scan to `out` (which may be `in`), and its sum to block_sums.
 template <bool inclusive>
 __device__ inline void scan_block(const T* in, T* out, T* block_sums, unsigned n) {
     __shared__ T tree[PADDED_ITEMS];

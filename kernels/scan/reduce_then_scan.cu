@@ -38,14 +38,14 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) reduce_chunks(
     }
     sum = inclusive_scan_warp(sum, Op());
     if (lane == 31) warp_sums[warp] = sum;
-    __syncthreads();  // all warps' sums are there
+    __syncthreads();  // all warps' sums are ready
     if (warp == 0) {
         sum = inclusive_scan_warp(lane < WARPS ? warp_sums[lane] : Op::identity(), Op());
         if (lane == 31) chunk_sums[blockIdx.x] = sum;
     }
 }
 
-// In place, exclusive, one block.
+// One block replaces the chunks' sums by their exclusive scan.
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) scan_sums(T* chunk_sums,
                                                                           unsigned num_chunks) {
     T items[ITEMS_PER_THREAD], before[ROWS];

@@ -13,7 +13,7 @@
 // output: a chain of additions is then never longer than a tile, a chunk's tiles and the number of
 // chunks, for any n, which bounds the rounding error of floats.
 //
-// On a CPU a thread is a core's loop that reads and writes along cache lines.
+// On a CPU a thread is a loop on one core that reads and writes along cache lines.
 // On a GPU it is slow: the 32 lanes of a warp would read 32 distant places, here each warp has only
 // one thread, and MAX_CHUNKS threads are too few to hide any latency.
 //
@@ -47,7 +47,7 @@ extern "C" __global__ void reduce_chunks(const T* in, T* chunk_sums, unsigned n,
     chunk_sums[blockIdx.x] = chunk_sum;
 }
 
-// In place, exclusive, one thread.
+// One thread replaces the chunks' sums by their exclusive scan.
 extern "C" __global__ void scan_sums(T* chunk_sums, unsigned num_chunks) {
     T sum = Op::identity();
     for (unsigned chunk = 0; chunk < num_chunks; ++chunk) {

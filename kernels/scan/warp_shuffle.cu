@@ -24,7 +24,7 @@ constexpr unsigned ITEMS_PER_BLOCK = TILE_ITEMS;
 
 #include "scan/parts/add_block_sums.cuh"
 
-// Each block's scan to `out` (which may be `in`), its sum to block_sums.
+// Writes each block's scan to `out` (which may be `in`), and its sum to block_sums.
 template <bool inclusive>
 __device__ inline void scan_block(const T* in, T* out, T* block_sums, unsigned n) {
     const unsigned block_start = blockIdx.x * ITEMS_PER_BLOCK, left = n - block_start;

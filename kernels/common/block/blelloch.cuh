@@ -32,12 +32,12 @@ __device__ inline V blelloch_scan(V* tree, Op op = Op()) {
     // Up-sweep: the right child of a pair becomes the sum of both. A level reads what the level
     // below wrote in other threads, hence a barrier for each.
     for (unsigned stride = 1; stride < ITEMS_PER_BLOCK; stride *= 2) {
-        __syncthreads();  // the level below is complete; the first time, the items are there
+        __syncthreads();  // the level below is complete; the first time, the items are in place
         const unsigned left = (2 * threadIdx.x + 1) * stride - 1, right = left + stride;
         if (right < ITEMS_PER_BLOCK)
             tree[padded(right)] = op(tree[padded(left)], tree[padded(right)]);
     }
-    __syncthreads();  // the root is there
+    __syncthreads();  // the root is ready
     const V total = tree[padded(ITEMS_PER_BLOCK - 1)];
     __syncthreads();  // all have read the total before it is cleared
     if (threadIdx.x == 0) tree[padded(ITEMS_PER_BLOCK - 1)] = Op::identity();

@@ -13,7 +13,7 @@ __device__ inline V exclusive_scan_block(V value, V& total) {
 
     const V inclusive = inclusive_scan_warp(value);
     if (lane == 31) warp_totals[warp] = inclusive;
-    __syncthreads();  // all warp totals are there
+    __syncthreads();  // all warp totals are ready
 
     // Every warp scans the totals for itself: that is cheaper than a second barrier.
     const V totals = inclusive_scan_warp(lane < WARPS ? warp_totals[lane] : V(0));

@@ -30,7 +30,7 @@ __device__ inline T reduce_block(T value) {
 
     value = reduce_warp(value);
     if (lane == 0) warp_values[warp] = value;
-    __syncthreads();  // the words of all warps are there
+    __syncthreads();  // the words of all warps are in place
     if (warp == 0) value = reduce_warp(lane < WARPS ? warp_values[lane] : identity());
     return value;
 }

@@ -3,7 +3,7 @@
 // loaded, and the last value before it is stored. Every kernel is written once, in these terms.
 //
 // Integers wrap modulo 2^32 (2^64): signed ones are combined as unsigned, for which that is
-// defined. A NaN among floats prevails over every number, in min and max, too; -0 and +0 are equal.
+// defined. A NaN among floats prevails over every number, even in min and max; -0 and +0 are equal.
 
 template <class V>
 __device__ inline V add(V a, V b) {

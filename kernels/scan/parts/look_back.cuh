@@ -1,7 +1,7 @@
 // A scan in one pass: a block publishes its tile's sum and looks back at those of earlier tiles.
 //
 // Every item is read once and written once. A block scans a tile in registers, publishes its sum,
-// waits until the sums before it are there, and writes its items. Blocks take tiles by ticket: a
+// waits until the sums before it are known, and writes its items. Blocks take tiles by ticket: a
 // block only ever waits for tiles that running blocks have taken, in any order of block starts.
 //
 // The published scheme walks back over single tiles until it meets one whose complete prefix is
@@ -89,7 +89,7 @@ __device__ inline T look_back(const Statuses& statuses, unsigned tile, T tile_su
     const bool tile_wanted = lane < tile % 32, group_wanted = lane < group % 32;
     const bool super_wanted = super > 0;
 
-    // All three are requested together: mostly the last two have arrived with the first.
+    // All three are requested together: the last two have usually arrived with the first.
     Word tile_word, group_word, super_word;
     while (true) {
         tile_word = peek(statuses, tile_node, tile_wanted);
@@ -133,7 +133,7 @@ __device__ inline void scan_next_tile(const T* in, T* out, Word* words, Word* ti
         if ((unsigned)block_ticket == gridDim.x - 1)
             store(ticket, ((block_ticket >> 32) + 1) << 32);
     }
-    __syncthreads();  // the ticket is there for all
+    __syncthreads();  // all threads can read the ticket
     const unsigned tile = (unsigned)block_ticket, num_tiles = gridDim.x;
     const unsigned groups = num_tiles, supers = groups + (num_tiles + 31) / 32;
     const unsigned nodes = supers + (num_tiles + 1023) / 1024;
@@ -150,6 +150,6 @@ __device__ inline void scan_next_tile(const T* in, T* out, Word* words, Word* ti
         const T prefix = look_back(statuses, tile, tile_sum);
         if (threadIdx.x == 0) block_prefix = prefix;
     }
-    __syncthreads();  // the prefix is there for all
+    __syncthreads();  // all threads can read the prefix
     store_tile<INCLUSIVE, true>(out + start, left, items, before, block_prefix);
 }

@@ -75,7 +75,7 @@ __device__ inline T scan_tile(const T (&items)[ITEMS_PER_THREAD], T (&before)[RO
         warp_total = Op()(warp_total, __shfl_sync(FULL_WARP, inclusive, 31));
     }
     if (lane == 0) warp_totals[warp] = warp_total;
-    __syncthreads();  // all warp totals are there
+    __syncthreads();  // all warp totals are ready
 
     // Every warp scans the totals for itself: that is cheaper than a second barrier.
     const T totals = inclusive_scan_warp(lane < WARPS ? warp_totals[lane] : Op::identity(), Op());
