@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 INTRODUCTION = """\
 The rungs of each ladder in order: one idea each, compared with the rung before it. Lines are those
 of the variant's own file, and with the headers that it includes (`cudalab show --whole {lab}
-VARIANT` prints them as one file). What the host launches is in `cudalab/labs/{lab}/plans.py`.
+VARIANT` prints them as one file). What the host launches is in
+[`cudalab/labs/{lab}/plans.py`](../../cudalab/labs/{lab}/plans.py).
 
 This file is generated: `python -m tools.generate`.
 """
