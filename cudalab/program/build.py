@@ -216,12 +216,12 @@ def _start_runtime(compiler: Compiler) -> _Runtime:
 @explain_full_disk()
 def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Compile the unchanged files with nvcc."""
-    from cudalab.backends.cuda.nvcc import find_nvcc, include_flags, rejection
+    from cudalab.backends.cuda.nvcc import find_nvcc, rejection
 
     nvcc = find_nvcc()
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
         binary = str(Path(folder, "program"))
-        command = [str(nvcc), *NVCC_FLAGS, *include_flags(nvcc), *options]
+        command = [str(nvcc), *NVCC_FLAGS, *options]
         if sources > 1:
             command.append("-rdc=true")  # device functions may be in other files
         for name, library in NVCC_LIBRARIES.items():

@@ -410,7 +410,7 @@ def test_a_candidate_of_cub(host, tmp_path, monkeypatch):
     case = lab.complete({})
     library = FakeLibrary()
     headers = cub.Headers((3, 0, 1))
-    monkeypatch.setattr(nvcc, "find_nvcc", lambda: "nvcc")
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda _: "nvcc")
     monkeypatch.setattr(cub, "installed", lambda _: [headers])
     monkeypatch.setattr(cub, "load", lambda *_: library)
     monkeypatch.setattr(cub, "architecture", lambda _: "sm_90")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.backends.cuda import nvcc
+from cudalab.backends.cuda import driver, nvcc
 from cudalab.errors import KernelCompileError, NoDeviceError
 from cudalab.language import source
 from cudalab.system.cache import cache_dir
@@ -32,43 +32,92 @@ def compiler():
         pytest.skip(error.message)
 
 
-def executable(folder):
-    folder.mkdir(parents=True)
-    path = folder / "nvcc"
-    path.write_text("#!/bin/sh\n")
+def toolkit(root, release="13.0", codes="sm_75 sm_80 sm_90"):
+    """A toolkit whose nvcc answers about itself."""
+    path = root / "bin" / "nvcc"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "#!/bin/sh\n"
+        f'case $1 in --version) echo "Cuda compilation tools, release {release}, V{release}" ;;\n'
+        f"--list-gpu-code) printf '%s\\n' {codes} ;; esac\n"
+    )
     path.chmod(0o755)
     return path
 
 
-def test_where_nvcc_is_looked_for(tmp_path, monkeypatch):
-    wheels = tmp_path / "site-packages"
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A machine without any toolkit; where they would be."""
+    monkeypatch.setenv("PATH", str(tmp_path / "path" / "bin"))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "path"))
-    monkeypatch.setattr(nvcc, "SYSTEM_NVCC", tmp_path / "system" / "bin" / "nvcc")
-    monkeypatch.setattr(nvcc, "_nvidia_packages", lambda: [wheels])
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "cuda_path"))
+    monkeypatch.setattr(nvcc, "SYSTEM", tmp_path / "local" / "cuda")
+    monkeypatch.setattr(nvcc, "_nvidia_packages", lambda: [tmp_path / "wheels"])
+    monkeypatch.setattr(driver, "release", lambda: None)
+    return tmp_path
+
+
+def test_where_nvcc_is_looked_for(bare):
     with pytest.raises(NoDeviceError, match="no CUDA compiler") as caught:
         nvcc.find_nvcc()
-    assert "cudalab[cuda]" in caught.value.hint
+    assert "[cuda]" in caught.value.hint
     for place in (  # each is preferred to those before it
-        wheels / "cuda_nvcc" / "bin",
-        wheels / "cu13" / "bin",
-        tmp_path / "system" / "bin",
-        tmp_path / "path" / "bin",
-        tmp_path / "home" / "bin",
-        tmp_path / "bin",
+        "wheels/cu13",
+        "local/cuda",
+        "cuda_path",
+        "home",
+        "path",
     ):
-        path = executable(place)
+        path = toolkit(bare / place)
         assert nvcc.find_nvcc() == path
     path.chmod(0o644)
-    assert nvcc.find_nvcc() == tmp_path / "home" / "bin" / "nvcc"
+    assert nvcc.find_nvcc() == bare / "home" / "bin" / "nvcc"
 
 
-def test_headers_of_older_wheels(tmp_path):
-    (tmp_path / "cuda_runtime" / "include").mkdir(parents=True)
-    old = tmp_path / "cuda_nvcc" / "bin" / "nvcc"
-    assert nvcc.include_flags(old) == [f"-I{tmp_path / 'cuda_runtime' / 'include'}"]
-    assert nvcc.include_flags(tmp_path / "cu13" / "bin" / "nvcc") == []
+OLD, VOLTA = "sm_60 sm_70 sm_75 sm_80 sm_90", "sm_70"
+NEW = "sm_75 sm_80 sm_90 sm_100 sm_120"
+
+
+@pytest.mark.parametrize(
+    ("newest", "arch", "toolkits", "expected"),
+    [
+        # A driver before 580: the wheel's nvcc 13 is of no use, the machine's is.
+        ((12, 4), "sm_75", {"wheels/cu13": ("13.0", NEW), "local/cuda": ("12.2", OLD)}, "local"),
+        ((12, 4), "sm_75", {"path": ("13.1", NEW), "local/cuda-12.2": ("12.2", OLD)}, "cuda-12.2"),
+        # A newer minor version runs on an older driver.
+        ((12, 4), "sm_75", {"path": ("12.9", NEW), "local/cuda": ("12.2", OLD)}, "path"),
+        # Of those that are only installed the newest is taken.
+        ((13, 0), "sm_90", {"local/cuda": ("12.8", NEW), "wheels/cu13": ("13.2", NEW)}, "cu13"),
+        (
+            (12, 8),
+            "sm_90",
+            {"local/cuda-12.2": ("12.2", OLD), "local/cuda-12.10": ("12.10", OLD)},
+            "cuda-12.10",
+        ),
+        # CUDA 13 has dropped the architectures before sm_75; CUDA 12.2 has none of the newest.
+        ((13, 0), VOLTA, {"path": ("13.0", NEW), "wheels/cu13": ("13.0", NEW)}, None),
+        ((13, 0), VOLTA, {"path": ("13.0", NEW), "local/cuda-12.8": ("12.8", OLD)}, "cuda-12.8"),
+        ((13, 0), "sm_120", {"path": ("12.2", OLD), "wheels/cu13": ("13.0", NEW)}, "cu13"),
+        # Without a driver, or where no GPU is meant, what the user names is taken.
+        (None, None, {"path": ("12.2", OLD), "wheels/cu13": ("13.0", NEW)}, "path"),
+        ((12, 4), "sm_75", {"path": ("13.0", NEW)}, None),
+        # One that says nothing about itself may fit.
+        ((12, 4), "sm_75", {"path": ("", "")}, "path"),
+    ],
+)
+def test_the_nvcc_whose_code_the_driver_and_the_gpu_can_run(
+    bare, monkeypatch, newest, arch, toolkits, expected
+):
+    monkeypatch.setattr(driver, "release", lambda: newest and driver.Release(*newest))
+    for place, facts in toolkits.items():
+        toolkit(bare / place, *facts)
+    if expected:
+        assert expected in nvcc.find_nvcc(arch).parts
+    else:
+        with pytest.raises(NoDeviceError, match="fits the GPU") as caught:
+            nvcc.find_nvcc(arch)
+        assert caught.value.message.count("nvcc: it ") == len(toolkits)
+        assert "device --why" in caught.value.hint
 
 
 def test_defines_stand_behind_system_headers():
@@ -140,7 +189,7 @@ def test_whose_fault_it_is(messages, kind, words):
 
 @pytest.mark.usefixtures("own_cache")
 def test_cache(tmp_path):
-    compiler = executable(tmp_path / "bin")
+    compiler = toolkit(tmp_path)
     key = nvcc.cache_key(compiler, "text", "sm_90")
     assert nvcc.cached(key) is None
     nvcc.store(key, b"cubin")
@@ -179,7 +228,7 @@ def test_a_full_disk_is_no_error(monkeypatch):
 def test_kernels_of_the_tests_compile(compiler, path, tmp_path):
     text = nvcc.with_defines(source.load(path, path.name).text, {"T": "float", "FACTOR": 3})
     (tmp_path / "kernel.cu").write_text(text)
-    command = [compiler, "-cubin", "-arch=sm_90", *nvcc.FLAGS, *nvcc.include_flags(compiler)]
+    command = [compiler, "-cubin", "-arch=sm_90", *nvcc.FLAGS]
     done = subprocess.run(
         [*command, "kernel.cu"], cwd=tmp_path, capture_output=True, text=True, check=False
     )

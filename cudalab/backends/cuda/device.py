@@ -187,6 +187,7 @@ class CudaDevice:
         self._device = self._driver.Device(0)
         major, minor = self._device.compute_capability()
         self._capability = 10 * major + minor
+        self._arch = f"sm_{self._capability}"
         self.features = _features(self._capability)
         self._context: Any = None
         self._dead = False  # a kernel crashed: every call of the context fails
@@ -238,7 +239,7 @@ class CudaDevice:
     ) -> CudaModule:
         """Load the module from the user's cache, else have PyCUDA compile it with nvcc."""
         target = self._target(arch)
-        compiler = nvcc.find_nvcc()
+        compiler = nvcc.find_nvcc(self._arch)
         text = nvcc.with_defines(source.text, defines)
         key = nvcc.cache_key(compiler, text, target)
         cubin = nvcc.cached(key)
@@ -253,9 +254,9 @@ class CudaDevice:
     def _target(self, arch: str | None) -> str:
         """Cubins run on their own architecture only; "sm_90a" is a choice, "sm_80" a minimum."""
         if arch is None or not arch.endswith("a"):
-            return f"sm_{self._capability}"
-        if arch != f"sm_{self._capability}a":
-            raise NoDeviceError(f"{arch} is asked for, the device is sm_{self._capability}")
+            return self._arch
+        if arch != f"{self._arch}a":
+            raise NoDeviceError(f"{arch} is asked for, the device is {self._arch}")
         return arch
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
@@ -537,7 +538,7 @@ class CudaDevice:
             dram_gbs=round(2 * memory_khz * bus_bits / 8e6, 1),
             driver=f"{_kernel_driver()}CUDA {version // 1000}.{version % 1000 // 10}",
             pycuda="CUDA {}.{}".format(*self._driver.get_version()),
-            compiler=f"nvcc {_nvcc_version()}",
+            compiler=f"nvcc {_nvcc_version(self._arch)}",
         )
 
     def meter(self) -> CudaMeter:
@@ -595,7 +596,7 @@ def _compile(compiler: Path, text: str, target: str, label: str) -> tuple[Any, b
             module = SourceModule(
                 text,
                 nvcc=str(compiler),
-                options=[*nvcc.FLAGS, *nvcc.include_flags(compiler)],
+                options=list(nvcc.FLAGS),
                 no_extern_c=True,
                 arch=target,
                 cache_dir=folder,
@@ -625,13 +626,9 @@ def _kernel_driver() -> str:
         return ""
 
 
-def _nvcc_version() -> str:
-    import subprocess  # noqa: PLC0415 - only this table needs it
-
+def _nvcc_version(arch: str) -> str:
     try:
-        path = nvcc.find_nvcc()
-        answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-    except (NoDeviceError, OSError, subprocess.CalledProcessError):
+        path = nvcc.find_nvcc(arch)
+    except NoDeviceError:
         return "not found"
-    release = re.search(r"release (\S+?),", answer.stdout)
-    return f"{release[1] if release else 'unknown'} ({path})"
+    return f"{nvcc.release(path) or 'unknown'} ({path})"

@@ -1,4 +1,4 @@
-"""nvcc: its path, its input, its messages, and the cache of its cubins.
+"""nvcc: the one to take, its input, its messages, and the cache of its cubins.
 
 Nothing here needs a GPU or PyCUDA.
 """
@@ -10,11 +10,15 @@ import importlib.util
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cuda import driver
+from cudalab.backends.cuda.driver import Release
 from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError, install_command
 from cudalab.language.source import blank_comments
 from cudalab.system.cache import cache_dir, disk_full
@@ -22,7 +26,8 @@ from cudalab.system.cache import cache_dir, disk_full
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-SYSTEM_NVCC = Path("/usr/local/cuda/bin/nvcc")
+SYSTEM = Path("/usr/local/cuda")
+FIRST_WHEEL = 13  # the first CUDA whose nvcc is a wheel; drivers before 580 do not run its code
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 # Environment variables that nvcc reads, which affect its output.
 _ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
@@ -36,11 +41,22 @@ _NOISE = re.compile(
 _DIGEST_BYTES = 32
 
 
-def find_nvcc() -> Path:
-    """The compiler: on PATH, in CUDA_HOME or CUDA_PATH, /usr/local/cuda, or the wheel's."""
-    for candidate in _candidates():
-        if candidate.is_file() and os.access(candidate, os.X_OK):
-            return candidate
+def find_nvcc(arch: str | None = None) -> Path:
+    """The first of `compilers` whose code the driver and a GPU of `arch` (sm_75) can run.
+
+    NoDeviceError with the reason why each was passed over, if there is none.
+    """
+    passed_over = []
+    for compiler in compilers():
+        reason = unsuitable(compiler, arch)
+        if reason is None:
+            return compiler
+        passed_over.append(f"{compiler}: {reason}")
+    if passed_over:
+        raise NoDeviceError(
+            "no CUDA compiler here fits the GPU:\n" + "\n".join(passed_over),
+            hint="`cudalab device --why` says what to install",
+        )
     raise NoDeviceError(
         "no CUDA compiler: nvcc is neither on PATH nor in CUDA_HOME, CUDA_PATH, /usr/local/cuda "
         "or an installed nvidia-cuda-nvcc",
@@ -48,17 +64,37 @@ def find_nvcc() -> Path:
     )
 
 
-def _candidates() -> Iterator[Path]:
+def compilers() -> Iterator[Path]:
+    """Every nvcc of the machine: what the user names, then the installed ones, newest first.
+
+    The user names one by PATH, CUDA_HOME or CUDA_PATH; toolkits are installed in /usr/local and,
+    since CUDA 13, as wheels. (The wheels of CUDA 12 that are called nvcc hold no nvcc.)
+    """
     on_path = shutil.which("nvcc")
-    if on_path:
-        yield Path(on_path)
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if os.environ.get(variable):
-            yield Path(os.environ[variable], "bin", "nvcc")
-    yield SYSTEM_NVCC
-    for packages in _nvidia_packages():
-        yield from sorted(packages.glob("cu[0-9]*/bin/nvcc"), reverse=True)  # CUDA 13 and later
-        yield packages / "cuda_nvcc" / "bin" / "nvcc"
+    named = _executables(
+        *([Path(on_path)] if on_path else []),
+        *(
+            Path(os.environ[variable], "bin", "nvcc")
+            for variable in ("CUDA_HOME", "CUDA_PATH")
+            if os.environ.get(variable)
+        ),
+    )
+    yield from named.values()
+    installed = _executables(
+        *(folder / "bin" / "nvcc" for folder in (SYSTEM, *SYSTEM.parent.glob(f"{SYSTEM.name}-*"))),
+        *(place for folder in _nvidia_packages() for place in folder.glob("cu[0-9]*/bin/nvcc")),
+    )
+    others = [place for real, place in installed.items() if real not in named]
+    yield from sorted(others, key=lambda place: release(place) or (0, 0), reverse=True)
+
+
+def _executables(*places: Path) -> dict[Path, Path]:
+    """The executables among `places`, each once: by its real path, under its first name."""
+    able: dict[Path, Path] = {}
+    for place in places:
+        if place.is_file() and os.access(place, os.X_OK):
+            able.setdefault(place.resolve(), place)
+    return able
 
 
 def _nvidia_packages() -> list[Path]:
@@ -66,12 +102,41 @@ def _nvidia_packages() -> list[Path]:
     return [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
 
 
-def include_flags(nvcc: Path) -> list[str]:
-    """Flags for headers that nvcc does not find: wheels before CUDA 13 are separate."""
-    if nvcc.parent.parent.name != "cuda_nvcc":
-        return []
-    beside = nvcc.parent.parent.parent
-    return [f"-I{folder}" for folder in sorted(beside.glob("cuda_*/include"))]
+def unsuitable(compiler: Path, arch: str | None) -> str | None:
+    """Why the driver, or a GPU of `arch`, cannot run the compiler's code; None if they can.
+
+    A driver runs cubins of every CUDA with its own major version, newer ones included.
+    """
+    own, known = release(compiler), driver.release()
+    if own and known and own.major > known.major:
+        return f"it is of CUDA {own}, the driver runs code of CUDA {known.major} and older"
+    targets = architectures(compiler)
+    if arch and targets and arch not in targets:
+        return f"it does not compile for {arch}"
+    return None
+
+
+def release(compiler: Path) -> Release | None:
+    """The compiler's CUDA; None if it does not say."""
+    version = re.search(r"release (\d+)\.(\d+)", _answer(compiler, "--version"))
+    return Release(int(version[1]), int(version[2])) if version else None
+
+
+def architectures(compiler: Path) -> list[str]:
+    """The architectures for which it makes cubins; none if it does not say."""
+    return _answer(compiler, "--list-gpu-code").split()
+
+
+@cache
+def _answer(compiler: Path, question: str) -> str:
+    """What nvcc prints about itself, in a few milliseconds; nothing if it does not run."""
+    try:
+        done = subprocess.run(
+            [compiler, question], capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""
 
 
 def with_defines(text: str, defines: Mapping[str, str | int]) -> str:

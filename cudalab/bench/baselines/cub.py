@@ -60,10 +60,11 @@ def candidates(
     libraries = lab.teaching.libraries
     arrays = list(buffers.values())
     defines = operation(lab, case, arrays[0].dtype)
-    compiler = nvcc.find_nvcc()
+    arch = architecture(sampler.device.features)
+    compiler = nvcc.find_nvcc(arch)
     result = []
     for headers in installed(compiler):
-        library = load(compiler, headers, defines, architecture(sampler.device.features))
+        library = load(compiler, headers, defines, arch)
         out = sampler.device.empty(*libraries.answer(inputs, case))
         n = int(inputs.params["n"])
         result.append(_candidate(sampler, headers, library, arrays, out, n, case.get("bins", 0)))
@@ -213,7 +214,6 @@ def build(compiler: Path, headers: Headers, defines: dict[str, str], arch: str, 
     """Compile beside the cache entry and move the result into place, so it is always complete."""
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     include = [f"-I{headers.folder}"] if headers.folder else []
-    include += nvcc.include_flags(compiler)
     # A toolkit from wheels has its libraries where linkers do not search.
     libraries = [f"-L{compiler.parent.parent / name}" for name in ("lib", "lib64")]
     with tempfile.TemporaryDirectory(prefix="build-", dir=path.parent) as folder:
@@ -265,7 +265,7 @@ def of_toolkit(compiler: Path) -> Headers | None:
         question = Path(folder) / "version.cu"
         question.write_text("#include <cub/version.cuh>\ncudalab CUB_VERSION\n", encoding="ascii")
         done = subprocess.run(
-            [str(compiler), *nvcc.include_flags(compiler), "-E", str(question)],
+            [str(compiler), "-E", str(question)],
             capture_output=True,
             text=True,
             errors="replace",

@@ -89,7 +89,7 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     constexpr unsigned CHUNK_ITEMS = ROWS * THREADS_PER_BLOCK;
     extern __shared__ unsigned long long chunk_memory[];  // CHUNK_ITEMS keys, and their values
     Bits* const staged = reinterpret_cast<Bits*>(chunk_memory);
-    T* const staged_values = reinterpret_cast<T*>(staged + CHUNK_ITEMS);
+    [[maybe_unused]] T* const staged_values = reinterpret_cast<T*>(staged + CHUNK_ITEMS);
     __shared__ unsigned counters[WARPS][RADIX];  // counts of a warp, then its places in `staged`
     __shared__ unsigned output_shift[RADIX];     // from a place in `staged` to the place in `out`
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -105,7 +105,7 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
         bits[row] = inside ? ordered_bits(first_key[row * 32]) : ~Bits(0);
     }
 
-    T values[PAIRS ? ROWS : 1];  // they arrive while the keys are ranked
+    [[maybe_unused]] T values[PAIRS ? ROWS : 1];  // they arrive while the keys are ranked
     if constexpr (PAIRS) {
 #pragma unroll
         for (unsigned row = 0; row < ROWS; ++row)
