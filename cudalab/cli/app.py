@@ -9,18 +9,18 @@ from pathlib import Path
 
 import click
 
-from cudalab import __version__, labs
-from cudalab.backends import DEVICES
+from cudalab import __version__
 from cudalab.cli.bench import bench
 from cudalab.cli.check import check, grade, new, selftest
 from cudalab.cli.failures import report_errors
+from cudalab.cli.inventory import device, list_variants, show
 from cudalab.cli.lab import LabGroup, gen_command, lab_command, open_gpu_early, verify_command
 from cudalab.cli.learn import exercises, explain_topic
-from cudalab.cli.options import lines, variant_names
+from cudalab.cli.options import lines
 from cudalab.cli.profile import profile, sanitize
 from cudalab.cli.report import report
 from cudalab.cli.run import run
-from cudalab.errors import CudalabError, ExitCode, NoDeviceError
+from cudalab.errors import ExitCode
 
 
 def main() -> None:
@@ -63,95 +63,6 @@ def cli(kernels: Path | None) -> None:
         use_kernels_dir(kernels)
 
 
-@cli.command(
-    "list",
-    short_help="List the variants.",
-    epilog=lines("Example", "cudalab list", "cudalab list radixsort"),
-)
-@click.argument("lab", required=False, type=click.Choice(labs.names()))
-def list_variants(lab: str | None) -> None:
-    """List the variants: what each does, where it runs, where it is the default."""
-    from cudalab.backends import able_devices
-    from cudalab.labs import registry
-    from cudalab.output import terminal
-
-    for name in [lab] if lab else labs.names():
-        terminal.table(
-            f"{name}: {labs.summary(name)}",
-            ["variant", "summary", "devices", "default", "computes", "requires"],
-            [
-                [
-                    variant.title,
-                    variant.summary,
-                    ", ".join(able_devices(variant.requires)),
-                    ", ".join(variant.default),
-                    "; ".join(f"{a} {', '.join(v)}" for a, v in variant.applies.items()),
-                    ", ".join(variant.requires),
-                ]
-                for variant in registry.variants(labs.get(name))
-            ],
-        )
-
-
-@cli.command(
-    short_help="Print a variant's source.",
-    epilog=lines(
-        "Example",
-        "cudalab show radixsort split_1bit",
-        "cudalab show radixsort split_1bit > my.cu",
-        "cudalab show --whole scan decoupled_lookback",
-    ),
-)
-@click.argument("lab", type=click.Choice(labs.names()))
-@click.argument("variant", shell_complete=variant_names)
-@click.option("--whole", is_flag=True, help="Print one file that compiles, its headers inlined.")
-def show(lab: str, variant: str, whole: bool) -> None:
-    """Print a variant's source: highlighted on a terminal, the file's bytes otherwise.
-
-    A terminal also shows which headers the variant includes; --whole prints their text, each in
-    the place of its #include.
-    """
-    from cudalab.labs import registry
-    from cudalab.language import source
-
-    selected = registry.find(labs.get(lab), variant)
-    if sys.stdout is None:
-        raise CudalabError("stdout is closed")
-    loaded = source.load(selected.path, selected.label)
-    text = source.whole(loaded).encode() if whole else selected.path.read_bytes()
-    if sys.stdout.isatty():
-        from cudalab.output import terminal
-
-        terminal.cuda_source(text.decode(), [] if whole else source.headers(loaded))
-    else:
-        sys.stdout.buffer.write(text)
-        sys.stdout.buffer.flush()
-
-
-@cli.command(epilog=lines("Example", "cudalab device", "cudalab device cuda"))
-@click.argument(
-    "name", required=False, type=click.Choice(list(DEVICES)), metavar=f"[{'|'.join(DEVICES)}]"
-)
-def device(name: str | None) -> None:
-    """Print the properties of the devices."""
-    from dataclasses import asdict
-
-    from cudalab.backends import open_device
-    from cudalab.output import terminal
-    from cudalab.output.labels import labelled
-
-    for each in [name] if name else DEVICES:
-        try:
-            with open_device(each) as opened:
-                terminal.properties(f"{each} device", labelled(asdict(opened.info())))
-        except NoDeviceError as error:
-            if name:
-                raise
-            click.echo(
-                f"{each} device: {error.message}" + (f"\n  {error.hint}" if error.hint else "")
-            )
-
-
 # gen and verify, with a subcommand for each lab --------------------------------------------------
 
 
@@ -176,6 +87,7 @@ def verify_group() -> None:
 
 
 for command in (
+    *(list_variants, show, device),
     *(run, bench, profile, sanitize),
     *(new, check, grade, selftest),
     *(report, explain_topic, exercises),

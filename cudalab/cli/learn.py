@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from cudalab import explain
-from cudalab.cli.options import Sizes, device_option, lines, seed_option, threads_option
+from cudalab.cli.options import (
+    Sizes,
+    device_option,
+    exclude,
+    json_option,
+    lines,
+    print_json,
+    seed_option,
+    threads_option,
+)
 
 if TYPE_CHECKING:
     from cudalab.labs.inputs import Size
@@ -17,21 +26,33 @@ if TYPE_CHECKING:
 @click.command(
     "explain",
     short_help="Explain a topic of the course, with drawings.",
-    epilog=lines("Example", "cudalab explain", "cudalab explain banks"),
+    epilog="\n\n".join(
+        [
+            lines("Example", "cudalab explain", "cudalab explain banks"),
+            lines("JSON", "topics    name, summary"),
+        ]
+    ),
 )
 @click.argument("topic", required=False, type=click.Choice(explain.TOPICS), metavar="[TOPIC]")
-def explain_topic(topic: str | None) -> None:
-    """Explain a topic of the course, with computed drawings and the commands that show it."""
+@json_option
+def explain_topic(topic: str | None, *, as_json: bool) -> None:
+    """Explain a topic of the course, with computed drawings and the commands that show it.
+
+    Without TOPIC: list the topics.
+    """
     from cudalab.output import terminal
 
-    if topic is None:
-        terminal.table(
-            "cudalab explain TOPIC",
-            ["topic", "summary"],
-            [[each, explain.summary(each)] for each in explain.TOPICS],
-        )
-    else:
+    if topic:
+        if as_json:
+            exclude("TOPIC", "--json")
         terminal.explanation(explain.summary(topic), explain.page(topic))
+        return
+    topics = [{"name": each, "summary": explain.summary(each)} for each in explain.TOPICS]
+    if as_json:
+        print_json({"topics": topics})
+    else:
+        rows = [list(each.values()) for each in topics]
+        terminal.catalogue("cudalab explain TOPIC", ["topic", "summary"], rows)
 
 
 @click.command(

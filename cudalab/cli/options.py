@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -18,7 +19,7 @@ from cudalab.errors import UsageError
 from cudalab.labs import sizes as parsers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from _typeshed import DataclassInstance
 
@@ -90,9 +91,17 @@ threads_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data."
 )
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON on stdout, with the keys listed below."
+)
 dist_option = click.option(
     "--dist", metavar="NAME", help="Distribution of the data. Default: the lab's first."
 )
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print a document that other programs read."""
+    click.echo(json.dumps(document, indent=1))
 
 
 def lines(title: str, *texts: str) -> str:

@@ -35,6 +35,7 @@ _BELOW: dict[str, Any] = {"subsequent_indent": "      ", "break_long_words": Fal
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
 WIDTH = 100  # for a file or a pipe, unless COLUMNS is set
 PROSE = 80  # maximum width of text
+MIN_PROSE = 40  # minimum width of a summary in a table
 FINDINGS_SHOWN = 3  # maximum of one kind that are printed with their lines
 _PLAIN = {
     **dict(zip("─└·█░⋮…µ×−–—≤≥→∞", "-+.#...ux---<>>i", strict=True)),  # noqa: RUF001
@@ -98,6 +99,55 @@ def _paragraphs(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         for name, text in zip(columns[1:], others, strict=True):
             if text:
                 target.print(Text(fill(f"{name}: {text}", target.width, **_INDENTED)))
+
+
+def catalogue(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], droppable: Sequence[str] = ()
+) -> None:
+    """Print a table of names with a summary, as wide as the terminal.
+
+    Only the summary is wrapped; without room, `droppable` columns are left out in this order. A
+    pipe gets every column, a row on one line.
+    """
+    used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    target = console()
+    if not (target.is_terminal or os.environ.get("COLUMNS")):
+        _unwrapped([[row[i] for i in used] for row in (columns, *rows)])
+        return
+    widths = [max(cell_len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
+    widths = [min(w, MIN_PROSE) if columns[i] == "summary" else w for i, w in enumerate(widths)]
+    dropped = []
+
+    def fits() -> bool:
+        return sum(widths[i] + 3 for i in used) <= target.width
+
+    for name in droppable:
+        if not fits() and columns.index(name) in used:
+            used.remove(columns.index(name))
+            dropped.append(name)
+    if not fits():
+        _paragraphs(title, [columns[i] for i in used], [[row[i] for i in used] for row in rows])
+        return
+    shown = Table(
+        title=Text(title, style="bold"), title_justify="left", box=SIMPLE_HEAD, show_edge=False
+    )
+    for i in used:
+        shown.add_column(columns[i], overflow="fold", no_wrap=columns[i] != "summary")
+    for row in rows:
+        shown.add_row(*(Text(row[i]) for i in used))
+    target.print(shown)
+    if dropped:
+        target.print(Text(f"no room here for: {', '.join(dropped)}", style="dim"))
+
+
+def _unwrapped(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns, however long the lines."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (
+            text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)
+        )
+        console().print(Text("  ".join(padded).rstrip()), soft_wrap=True)
 
 
 def properties(title: str, values: Mapping[str, str | int | float]) -> None:

@@ -1,6 +1,7 @@
 """The command line from outside: bytes, exit statuses, words."""
 
 import errno
+import json
 import os
 import pty
 import re
@@ -17,7 +18,8 @@ from pathlib import Path
 import click
 import pytest
 
-from cudalab import labs
+from cudalab import explain, labs
+from cudalab.backends import DEVICES
 from cudalab.cli.app import cli
 from cudalab.cli.options import size
 from cudalab.errors import install_command
@@ -887,20 +889,84 @@ def test_bad_input_of_an_answer(tmp_path):
 # Tables ------------------------------------------------------------------------------------------
 
 
-def test_list_names_every_variant():
-    done = run("list")
+def test_list_has_a_line_for_each_lab():
+    shown = run("list").stdout.decode().splitlines()
+    assert [line.split()[0] for line in shown] == ["lab", *labs.names()]
+    case = LAB.complete({})
+    for device, kind in DEVICES.items():
+        features = kind.load().possible_features
+        assert registry.default(LAB, case, device, features).name in shown[4].split(), device
+
+
+def test_a_pipe_gets_a_line_for_each_variant():
+    done = run("list", "radixsort")
     expect(done, 0, stdout=done.stdout)
-    for variant in registry.variants(LAB):
-        assert variant.name in done.stdout.decode()
+    lines = done.stdout.decode().splitlines()
+    assert lines[0].split() == ["variant", "summary", "default", "computes", "requires", "devices"]
+    variants = registry.variants(LAB)
+    assert [line.split()[0] for line in lines[1:]] == [variant.name for variant in variants]
+    assert all(v.summary in line for v, line in zip(variants, lines[1:], strict=True))
     assert b"\x1b" not in done.stdout
 
 
-def test_narrow_list_stays_readable():
-    done = run("list", env={"COLUMNS": "60"})
-    lines = done.stdout.decode().splitlines()
-    assert max(map(len, lines)) <= 60
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_a_list_fits_the_terminal(width):
+    for args in (["list"], ["list", "radixsort"]):
+        done = run(*args, env={"COLUMNS": str(width)})
+        assert max(map(len, done.stdout.decode().splitlines())) <= width
     for variant in registry.variants(LAB):
         assert variant.name in done.stdout.decode()
+
+
+def test_a_list_says_what_it_leaves_out():
+    shown = run("list", env={"COLUMNS": "80"}).stdout.decode()
+    assert shown.endswith("no room here for: summary\n")
+    assert (
+        run("list", env={"COLUMNS": "140"}).stdout.decode().count("\n") == 2 + len(labs.names()) + 1
+    )
+
+
+LISTED = {
+    "lab": {"name", "summary", "variants", "default"},
+    "variant": {
+        *("name", "summary", "ladder", "order", "adds", "devices", "default", "computes"),
+        *("requires", "precision", "deterministic", "file"),
+    },
+    "topic": {"name", "summary"},
+}
+
+
+def test_json_has_the_documented_keys(no_gpu):
+    """Programs rely on these; the help of the commands lists them."""
+    every = json.loads(run("list", "--json").stdout)
+    assert [set(lab) for lab in every["labs"]] == [LISTED["lab"]] * len(labs.names())
+    ladder = json.loads(run("list", "radixsort", "--json").stdout)
+    assert set(ladder) == {"lab", "summary", "variants"}
+    assert {frozenset(variant) for variant in ladder["variants"]} == {frozenset(LISTED["variant"])}
+    assert ladder["variants"][0]["devices"] == list(DEVICES)
+    topics = json.loads(run("explain", "--json").stdout)
+    assert [set(topic) for topic in topics["topics"]] == [LISTED["topic"]] * len(explain.TOPICS)
+    gpu, host = json.loads(run("device", "--json", env=no_gpu).stdout)["devices"]
+    assert set(gpu) == {"name", "available", "reason", "hint"}
+    assert set(host) == {"name", "available", "properties"}
+    assert host["properties"]["max_block"] == [1024, 1024, 64]
+    helps = {name: run(name, "--help").stdout.decode() for name in ("list", "device", "explain")}
+    for name, keys in (
+        ("list", {*LISTED["lab"], *LISTED["variant"]}),
+        ("device", {*gpu, *host}),
+        ("explain", LISTED["topic"]),
+    ):
+        assert all(key in helps[name].partition("JSON:")[2] for key in keys)
+
+
+def test_json_of_a_missing_gpu_is_an_error(no_gpu):
+    expect(run("device", "cuda", "--json", env=no_gpu), 4, "Error: ", "Hint: ")
+
+
+def test_why_there_is_no_gpu(no_gpu):
+    done = run("device", "--why", env=no_gpu)
+    assert b"MISSING" in done.stdout or done.returncode == 0
+    expect(run("device", "cuda", "--why"), 2, "exclude each other")
 
 
 def on_terminal(*args, env=None):

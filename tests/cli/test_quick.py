@@ -22,7 +22,7 @@ PROGRAM = ROOT / "tests" / "programs" / "numbers.cu"
 SAMPLE = ROOT / "samples" / "radixsort" / "course.uint32"
 # What a command is typed with, and what it then says. {device} is replaced.
 COMMANDS = {
-    "list": ("list", "split_1bit"),
+    "list": ("list radixsort", "split_1bit"),
     "show": ("show reduce sequential", KERNEL.read_text()),
     "device": ("device {device}", "shared memory per block"),
     "gen": ("gen reduce --n 3 --dist all-ones", b"\x03" + bytes(3) + b"\x01\0\0\0" * 3),

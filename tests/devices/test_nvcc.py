@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from toolkits import toolkit
 
 from cudalab.backends.cuda import driver, nvcc
 from cudalab.errors import KernelCompileError, NoDeviceError
@@ -30,19 +31,6 @@ def compiler():
         return nvcc.find_nvcc()
     except NoDeviceError as error:
         pytest.skip(error.message)
-
-
-def toolkit(root, release="13.0", codes="sm_75 sm_80 sm_90"):
-    """A toolkit whose nvcc answers about itself."""
-    path = root / "bin" / "nvcc"
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        "#!/bin/sh\n"
-        f'case $1 in --version) echo "Cuda compilation tools, release {release}, V{release}" ;;\n'
-        f"--list-gpu-code) printf '%s\\n' {codes} ;; esac\n"
-    )
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture

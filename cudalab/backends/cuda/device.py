@@ -76,12 +76,14 @@ def _load_driver() -> Any:
     except ModuleNotFoundError as error:
         raise NoDeviceError(
             f"the CUDA device needs PyCUDA: {error}",
-            hint=f"`{install_command('cuda')}`; PyCUDA is built from source: docs/gpu.md says how",
+            hint=f"`{install_command(nvcc.extra())}`; PyCUDA is built from source: "
+            "`cudalab device --why` says what that takes",
         ) from None
     except ImportError as error:
         raise NoDeviceError(
             f"PyCUDA cannot be loaded: {error}",
-            hint="it needs NVIDIA's driver (libcuda.so.1) and must be built for this Python",
+            hint="it needs NVIDIA's driver (libcuda.so.1) and must be built for this Python: "
+            "`cudalab device --why` says what is wrong",
         ) from None
     try:
         driver.init()

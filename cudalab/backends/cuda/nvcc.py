@@ -64,6 +64,12 @@ def find_nvcc(arch: str | None = None) -> Path:
     )
 
 
+def extra() -> str:
+    """The extra that brings what the CUDA device needs, for the driver of this machine."""
+    newest = driver.release()
+    return "cuda12" if newest and newest.major < FIRST_WHEEL else "cuda"
+
+
 def compilers() -> Iterator[Path]:
     """Every nvcc of the machine: what the user names, then the installed ones, newest first.
 

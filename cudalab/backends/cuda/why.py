@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import tempfile
 import warnings
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,14 +67,13 @@ def checks() -> Iterator[Check]:
         else:
             yield Check("GPU", f"{gpu.name}, {gpu.arch}")
     arch = gpu.arch if gpu else None
+    compiler = None
     try:
         compiler = nvcc.find_nvcc(arch)
-    except NoDeviceError as error:
-        yield Check("nvcc", error.message, _nvcc_cure(arch))
-        compiler = None
-    else:
         yield Check("nvcc", f"CUDA {nvcc.release(compiler) or 'unknown'}, {compiler}")
         yield _host_compiler(compiler, arch)
+    except NoDeviceError as error:
+        yield Check("nvcc", error.message, _nvcc_cure(arch))
     if find_spec("pycuda") is None:
         yield from _build_needs(compiler)
     yield _pycuda(compiler)
@@ -94,17 +94,14 @@ def _driver() -> Check:
 def _gpu_cure(message: str) -> str:
     if os.environ.get("CUDA_VISIBLE_DEVICES") is not None:
         return "unset CUDA_VISIBLE_DEVICES"
-    if "mismatch" in message:
+    if "driver combination" in message:
         return "sudo reboot  # the kernel still runs the driver from before an update"
     return "sudo modprobe nvidia_uvm && nvidia-smi"
 
 
 def _nvcc_cure(arch: str | None) -> str:
-    release = driver.release()
     too_old = arch is not None and int(arch[3:]) < OLDEST_FOR_WHEELS
-    if too_old or (release and release.major < nvcc.FIRST_WHEEL):
-        return TOOLKIT
-    return install_command("nvcc")
+    return TOOLKIT if too_old or nvcc.extra() == "cuda12" else install_command("nvcc")
 
 
 def _host_compiler(compiler: Path, arch: str | None) -> Check:
@@ -163,23 +160,22 @@ def _links(root: Path | None) -> bool:
 
 
 def _pycuda(compiler: Path | None) -> Check:
-    release = driver.release()
-    extra = "cuda12" if release and release.major < nvcc.FIRST_WHEEL else "cuda"
     root = _root(compiler)
     on_path = shutil.which("nvcc")
     # PyCUDA's build takes the toolkit in which the nvcc of PATH lies.
     usual = root is not None and on_path == str(root / "bin" / "nvcc")
     path = "" if root is None or usual else f"PATH={shlex.quote(str(root / 'bin'))}:$PATH "
     if find_spec("pycuda") is None:
-        return Check("PyCUDA", "not installed", path + install_command(extra))
+        return Check("PyCUDA", "not installed", path + install_command(nvcc.extra()))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from pycuda import VERSION_TEXT, driver as _  # noqa: PLC0415 - an extra
+            version: str = import_module("pycuda").VERSION_TEXT
+            import_module("pycuda.driver")
     except ImportError as error:
         again = "-m pip install --force-reinstall --no-deps --no-cache-dir pycuda"
         return Check("PyCUDA", str(error), f"{path}{shlex.quote(sys.executable)} {again}")
-    return Check("PyCUDA", VERSION_TEXT)
+    return Check("PyCUDA", version)
 
 
 def _root(compiler: Path | None) -> Path | None:

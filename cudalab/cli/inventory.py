@@ -1,0 +1,238 @@
+"""The commands `list`, `show` and `device`: what there is to run, and what to run it on."""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.backends import DEVICES
+from cudalab.cli.options import exclude, json_option, lines, print_json, variant_names
+from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
+
+
+# list, show --------------------------------------------------------------------------------------
+
+
+@click.command(
+    "list",
+    short_help="List the labs, or a lab's variants.",
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab list",
+                "cudalab list radixsort",
+                "cudalab list radixsort | grep shared",
+                "cudalab list radixsort --json",
+            ),
+            lines(
+                "JSON",
+                "labs      name, summary, variants (a number), default (by device)",
+                "With LAB: lab, summary and",
+                "variants  name, summary, ladder, order, adds, devices, default (devices),",
+                "          computes (values by option), requires, precision, deterministic, file",
+            ),
+        ]
+    ),
+)
+@click.argument("lab", required=False, type=click.Choice(labs.names()))
+@json_option
+def list_variants(lab: str | None, *, as_json: bool) -> None:
+    """List the labs and the variants that they run by default, or the variants of LAB.
+
+    A terminal gets what fits. A pipe gets everything, one line for each.
+    """
+    from cudalab.labs import registry
+    from cudalab.output import terminal
+
+    if lab is None:
+        rows = [_summarized(labs.get(name)) for name in labs.names()]
+        if as_json:
+            print_json({"labs": rows})
+            return
+        terminal.catalogue(
+            "cudalab list LAB shows a lab's variants",
+            ["lab", "summary", *(f"default on {device}" for device in DEVICES)],
+            [[row["name"], row["summary"], *row["default"].values()] for row in rows],
+            droppable=["summary"],
+        )
+        return
+    variants = registry.variants(labs.get(lab))
+    if as_json:
+        described = [_described(variant) for variant in variants]
+        print_json({"lab": lab, "summary": labs.summary(lab), "variants": described})
+        return
+    terminal.catalogue(
+        f"{lab}: {labs.summary(lab)}",
+        ["variant", "summary", "default", "computes", "requires", "devices"],
+        [_row(variant) for variant in variants],
+        droppable=["devices", "requires", "computes"],
+    )
+
+
+def _summarized(lab: Lab) -> dict[str, Any]:
+    """A lab in a line: its default variants are those of its usual case, on a device with all."""
+    from cudalab.labs import registry
+
+    def default(device: str) -> str:
+        features = DEVICES[device].load().possible_features
+        try:
+            return registry.default(lab, lab.complete({}), device, features).name
+        except UsageError:
+            return ""
+
+    return {
+        "name": lab.name,
+        "summary": labs.summary(lab.name),
+        "variants": len(registry.variants(lab)),
+        "default": {device: default(device) for device in DEVICES},
+    }
+
+
+def _described(variant: Variant) -> dict[str, Any]:
+    from cudalab.backends import able_devices
+
+    return {
+        "name": variant.name,
+        "summary": variant.summary,
+        "ladder": variant.ladder,
+        "order": variant.order,
+        "adds": variant.adds,
+        "devices": able_devices(variant.requires),
+        "default": variant.default,
+        "computes": variant.applies,
+        "requires": variant.requires,
+        "precision": variant.precision,
+        "deterministic": variant.deterministic,
+        "file": str(variant.path),
+    }
+
+
+def _row(variant: Variant) -> list[str]:
+    from cudalab.backends import able_devices
+
+    return [
+        variant.title,
+        variant.summary,
+        ", ".join(variant.default),
+        "; ".join(f"{axis} {', '.join(values)}" for axis, values in variant.applies.items()),
+        ", ".join(variant.requires),
+        ", ".join(able_devices(variant.requires)),
+    ]
+
+
+@click.command(
+    short_help="Print a variant's source.",
+    epilog=lines(
+        "Example",
+        "cudalab show radixsort split_1bit",
+        "cudalab show radixsort split_1bit > my.cu",
+        "cudalab show --whole scan decoupled_lookback",
+    ),
+)
+@click.argument("lab", type=click.Choice(labs.names()))
+@click.argument("variant", shell_complete=variant_names)
+@click.option("--whole", is_flag=True, help="Print one file that compiles, its headers inlined.")
+def show(lab: str, variant: str, whole: bool) -> None:
+    """Print a variant's source: highlighted on a terminal, the file's bytes otherwise.
+
+    A terminal also shows which headers the variant includes; --whole prints their text, each in
+    the place of its #include.
+    """
+    from cudalab.labs import registry
+    from cudalab.language import source
+
+    selected = registry.find(labs.get(lab), variant)
+    if sys.stdout is None:
+        raise CudalabError("stdout is closed")
+    loaded = source.load(selected.path, selected.label)
+    text = source.whole(loaded).encode() if whole else selected.path.read_bytes()
+    if sys.stdout.isatty():
+        from cudalab.output import terminal
+
+        terminal.cuda_source(text.decode(), [] if whole else source.headers(loaded))
+    else:
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
+
+
+# device ------------------------------------------------------------------------------------------
+
+
+@click.command(
+    epilog="\n\n".join(
+        [
+            lines("Example", "cudalab device", "cudalab device cuda", "cudalab device --why"),
+            lines(
+                "JSON",
+                "devices   name, available, and",
+                "          properties (numbers by name), or reason and hint",
+            ),
+        ]
+    )
+)
+@click.argument(
+    "name", required=False, type=click.Choice(list(DEVICES)), metavar=f"[{'|'.join(DEVICES)}]"
+)
+@click.option(
+    "--why",
+    is_flag=True,
+    help="Check what the GPU needs, from the driver to PyCUDA: print what is missing and the line "
+    f"that cures it. Exit status {ExitCode.NO_DEVICE} if anything is.",
+)
+@json_option
+def device(name: str | None, *, why: bool, as_json: bool) -> int:
+    """Print the properties of the devices."""
+    from cudalab.backends import open_device
+    from cudalab.output import terminal
+    from cudalab.output.labels import labelled
+
+    if why:
+        if name or as_json:
+            exclude("--why", name or "--json")
+        return _explain_gpu()
+    described: list[dict[str, Any]] = []
+    for each in [name] if name else DEVICES:
+        try:
+            with open_device(each) as opened:
+                properties = asdict(opened.info())
+        except NoDeviceError as error:
+            if name:
+                raise
+            reason = {"reason": error.message, "hint": error.hint or ""}
+            described.append({"name": each, "available": False, **reason})
+        else:
+            described.append({"name": each, "available": True, "properties": properties})
+    if as_json:
+        print_json({"devices": described})
+        return ExitCode.OK
+    for one in described:
+        title = f"{one['name']} device"
+        if one["available"]:
+            terminal.properties(title, labelled(one["properties"]))
+        else:
+            click.echo("\n  ".join(filter(None, (f"{title}: {one['reason']}", one["hint"]))))
+    return ExitCode.OK
+
+
+def _explain_gpu() -> int:
+    """Print the result of every check; a line to type is never wrapped."""
+    from cudalab.backends.cuda import why
+
+    cured = True
+    for check in why.checks():
+        message = check.message.replace("\n", "\n  ")
+        click.echo(f"{'MISSING' if check.cure else 'ok':<8} {check.name}: {message}")
+        if check.cure:
+            click.echo(f"         cure: {check.cure}")
+            cured = False
+    return ExitCode.OK if cured else ExitCode.NO_DEVICE
