@@ -86,6 +86,14 @@ def test_a_device_that_takes_a_variant_has_its_shared_memory(capability):
             assert needed <= SHARED_MEMORY[capability] << 10, variant.name
 
 
+@pytest.mark.parametrize("lab", labs.names())
+def test_a_small_gpu_has_a_default_for_every_case(lab):
+    """A T4, for example: the rungs that need more than it has are not the only defaults."""
+    chosen = labs.get(lab)
+    for case in chosen.cases():
+        assert registry.default(chosen, case, "cuda", device._features(75))
+
+
 CRASH = """
     from pathlib import Path
     import numpy as np
