@@ -1,6 +1,7 @@
 """cudalab runs the labs of a university CUDA course, on a GPU or without one.
 
-From Python: `sort`, `run`, `profile` and `sanitize` (docs/python.md).
+From Python: `sort`, `run`, `profile` and `sanitize` (docs/python.md); in a notebook:
+`%load_ext cudalab` (docs/notebooks.md).
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ if TYPE_CHECKING:
     from cudalab.backends import open_device
     from cudalab.errors import CudalabError
     from cudalab.python.calls import profile, run, sanitize, sort
+    from cudalab.python.magics import load_ipython_extension
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CudalabError",
+    "load_ipython_extension",
     "open_device",
     "profile",
     "run",
@@ -27,6 +30,7 @@ __all__ = [
 # Where each name is, so that `import cudalab` does not wait for NumPy.
 _PLACES = {
     "CudalabError": "cudalab.errors",
+    "load_ipython_extension": "cudalab.python.magics",
     "open_device": "cudalab.backends",
 } | dict.fromkeys(("profile", "run", "sanitize", "sort"), "cudalab.python.calls")
 

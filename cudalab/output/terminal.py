@@ -427,7 +427,7 @@ class BenchProgress:
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False, emoji=False, markup=False)
         self._live: Progress | None = None
-        if self._console.is_terminal:
+        if self._console.file.isatty():  # FORCE_COLOR makes no terminal of a pipe
             self._live = Progress(
                 TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=24),
