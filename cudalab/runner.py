@@ -6,8 +6,9 @@ import inspect
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from cudalab.backends.base import WrappedDevice
 from cudalab.errors import CudalabError, HeaderError
 from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Job
@@ -163,17 +164,13 @@ class Stopwatch:
         return [*rows, ("total", 1e3 * (time.perf_counter() - self.began))]
 
 
-class TimedDevice:
+class TimedDevice(WrappedDevice):
     """A device that also times each launch."""
 
     def __init__(self, device: Device, meter: Meter) -> None:
-        """Pass everything on to `device`, and time launches with its `meter`."""
-        self._device, self._meter = device, meter
+        super().__init__(device)
+        self._meter = meter
         self.launches: list[tuple[str, Timer]] = []  # kernel name, its time
-
-    def __getattr__(self, name: str) -> Any:
-        """Look up everything else on the device."""
-        return getattr(self._device, name)
 
     def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
         """Launch between the start and the stop of a timer."""
@@ -182,7 +179,3 @@ class TimedDevice:
         self._device.launch(kernel, *args, **options)
         timer.stop()
         self.launches.append((kernel.name, timer))
-
-    def as_device(self) -> Device:
-        """The same object, typed as the device that it wraps."""
-        return cast("Device", self)

@@ -7,7 +7,7 @@ does with a device goes through the few methods of `Device`; a lab never knows w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
@@ -186,6 +186,20 @@ class Device(Protocol):
 
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
+
+
+class WrappedDevice:
+    """Passes everything on to a device, except what a subclass does differently."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+    def as_device(self) -> Device:
+        """The same object, typed as a device."""
+        return cast("Device", self)
 
 
 class CopiedMessage:

@@ -7,11 +7,11 @@ hold zeros that could pass for an answer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.backends.base import dim3, overwrite
+from cudalab.backends.base import WrappedDevice, dim3, overwrite
 from cudalab.formats import Payload
 
 if TYPE_CHECKING:
@@ -37,21 +37,13 @@ class Guarded:
     name: str
 
 
-class GuardedDevice:
-    """Forwards to a device, but guards the memory that it allocates and lists the launches."""
+class GuardedDevice(WrappedDevice):
+    """A device that guards the memory that it allocates, and lists the launches."""
 
     def __init__(self, device: Device) -> None:
-        self._device = device
+        super().__init__(device)
         self.buffers: list[Guarded] = []
         self.launches: list[tuple[str, tuple[int, int, int], tuple[int, int, int]]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        """An attribute of the device."""
-        return getattr(self._device, name)
-
-    def as_device(self) -> Device:
-        """The object itself, typed as a device."""
-        return cast("Device", self)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
         """Memory full of garbage, between two guard zones."""

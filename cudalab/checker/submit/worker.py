@@ -25,13 +25,13 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import open_device
-from cudalab.backends.base import overwrite
+from cudalab.backends.base import WrappedDevice, overwrite
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.checker.submit.guard import LAUNCHING, GuardedDevice, untouched
@@ -74,23 +74,15 @@ def main() -> int:
     return 0
 
 
-class LoadsOnce:
+class LoadsOnce(WrappedDevice):
     """A device that loads each kernel only once, so its variables survive until the next input.
 
     With fresh variables for each input, as on a GPU, a kernel that remembers an answer would pass.
     """
 
     def __init__(self, device: Device) -> None:
-        self._device = device
+        super().__init__(device)
         self._modules: dict[tuple[object, ...], Module] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        """An attribute of the device."""
-        return getattr(self._device, name)
-
-    def as_device(self) -> Device:
-        """The object itself, typed as a device."""
-        return cast("Device", self)
 
     def compile(self, kernel: Source, defines: Mapping[str, str | int], **options: Any) -> Module:
         """Compile and load, unless the same kernel has been loaded before."""
