@@ -24,7 +24,7 @@ from cudalab.backends import emulated
 from cudalab.backends.meter import QueueMeter
 from cudalab.bench import stats
 from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError, UsageError
-from cudalab.formats import InputStream, as_bytes, write_all
+from cudalab.formats import as_bytes, write_all
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
 from cudalab.system.machine import usable_cores
@@ -506,10 +506,8 @@ def make_data(
 ) -> Data:
     """Generate an input. UsageError if there is nothing to measure."""
     path = folder / "input.bin"
-    with path.open("wb") as file:
-        write_all(file.fileno(), lab.generate(case, size, dist, seed), path.name)
-    with path.open("rb") as file:
-        inputs = lab.read(InputStream(file.fileno(), path.name), case).load()
+    lab.write_file(path, case, size, dist, seed)
+    inputs = lab.read_file(path, case)
     if lab.empty_answer(inputs, case) is not None:
         raise UsageError(f"{lab.name}: size {size}: there is nothing to compute or to measure")
     buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
@@ -565,11 +563,10 @@ def end_to_end(
     runs: list[dict[str, Any]] = []
     for _ in range(END_TO_END_RUNS):
         watch = runner.Stopwatch()
-        with path.open("rb") as file, tempfile.TemporaryFile() as out:
-            inputs = lab.read(InputStream(file.fileno(), path.name), case).load()
-            answer = runner.run(lab, variant, device, inputs, case, watch=watch)
-            with watch("write"):
-                write_all(out.fileno(), watch.pieces(answer.pieces(), "to host"), "answer")
+        inputs = lab.read_file(path, case)
+        answer = runner.run(lab, variant, device, inputs, case, watch=watch)
+        with tempfile.TemporaryFile() as out, watch("write"):
+            write_all(out.fileno(), watch.pieces(answer.pieces(), "to host"), "answer")
         watch.take("write", "to host", watch.stages["to host"])
         runs.append(watch.stages)
     return {

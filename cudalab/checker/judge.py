@@ -40,7 +40,7 @@ from cudalab.errors import (
     NoDeviceError,
     ToolchainError,
 )
-from cudalab.formats import InputStream, write_all
+from cudalab.formats import InputStream
 from cudalab.labs.evidence import SANITIZE
 from cudalab.program.build import has_gpu
 from cudalab.system import exclusive
@@ -520,13 +520,9 @@ def turn(device: str) -> Iterator[None]:
 def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:
     """Write a test's input."""
     if test.file is not None:
-        data = test.file.read_bytes()
+        path.write_bytes(test.file.read_bytes())
     else:
-        with path.open("wb") as file:
-            write_all(file.fileno(), lab.generate(case, test.size, test.dist, seed), path.name)
-        data = b""
-    if test.file is not None:
-        path.write_bytes(data)
+        lab.write_file(path, case, test.size, test.dist, seed)
     if test.cut_bytes:
         with path.open("r+b") as file:
             file.truncate(max(path.stat().st_size - test.cut_bytes, 0))

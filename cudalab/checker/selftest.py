@@ -21,8 +21,7 @@ from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
 from cudalab.checker.sandbox.sandbox import Limits, MiB
 from cudalab.checker.settings import Settings
-from cudalab.checker.submit.speed import OURS
-from cudalab.checker.submit.submission import Command, Kernel
+from cudalab.checker.submit.submission import Command, Kernel, own_kernel
 from cudalab.checker.verdicts import Status
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry
@@ -169,16 +168,7 @@ def _submission(
     job: Job, lab: Lab, sandbox: Sandbox, device: str, stack: ExitStack
 ) -> Kernel | Command:
     if job.group.endswith("variants"):
-        variant = registry.find(lab, job.name)
-        return Kernel(
-            lab=lab,
-            path=variant.path,
-            sandbox=OURS,
-            device=device,
-            label=variant.label,
-            trusted=True,
-            kind="variant",
-        )
+        return own_kernel(lab, registry.find(lab, job.name), device)
     if job.mutant is not None:
         path = source.kernels_dir() / lab.name / f"{job.mutant.variant}.cu"
         text = path.read_text(encoding="utf-8")

@@ -17,7 +17,6 @@ from cudalab.cli.options import (
     EXISTING,
     MAX_SIZES,
     NEW,
-    SECONDS,
     CaseCommand,
     FiniteRange,
     Names,
@@ -25,11 +24,13 @@ from cudalab.cli.options import (
     device_option,
     dist_option,
     exclude,
+    json_option,
     lines,
     refuse_measuring,
+    seconds_option,
     seed_option,
     threads_option,
-    variant_names,
+    variants_option,
 )
 from cudalab.errors import ExitCode, UsageError
 
@@ -111,29 +112,22 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     ),
 )
 @click.argument("names", nargs=-1, type=click.Choice([*labs.names(), ALL]), metavar="[LAB...|all]")
-@click.option(
-    "--variants",
-    metavar="all|NAMES",
-    shell_complete=variant_names,
-    help=(
-        "all (that compute the case), or comma-separated names. Default: the "
-        "first rung of the ladder and the device's default."
-    ),
+@variants_option(
+    "all (that compute the case), or comma-separated names. Default: the first rung of the ladder "
+    "and the device's default."
 )
 @click.option(
     "--n",
     "sizes",
     type=Sizes(),
     metavar="SIZES",
-    help=(
-        "Sizes such as 1Mi, 1e6, 2^20 or 300x200, comma-separated; 2^16:2^28:x4 "
-        "is a range. Default: one size for each lab and device."
-    ),
+    help="Sizes such as 1Mi, 1e6, 2^20 or 300x200, comma-separated; 2^16:2^28:x4 is a range. "
+    "Default: one size for each lab and device.",
 )
 @click.option(
     "--dtype",
     metavar="TYPE",
-    help=("Element type, for the labs that have one. Default: each lab's own."),
+    help="Element type, for the labs that have one. Default: each lab's own.",
 )
 @dist_option
 @seed_option
@@ -153,31 +147,24 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     type=SweepOption(),
     multiple=True,
     metavar="DEFINE=VALUES",
-    help=(
-        "Values of a define in the variant's header: 32,64,...,1024; 2*OTHER; "
-        "~OTHER scales with OTHER. Several sweeps form a grid."
-    ),
+    help="Values of a define in the variant's header: 32,64,...,1024; 2*OTHER; ~OTHER scales with "
+    "OTHER. Several sweeps form a grid.",
 )
 @click.option(
-    "--hot", is_flag=True, help=("Leave the caches as the previous run left them: no flush.")
+    "--hot", is_flag=True, help="Leave the caches as the previous run left them: no flush."
 )
 @click.option("--cold", is_flag=True, help="With --hot: measure both, side by side.")
-@click.option(
-    "--time-limit",
-    type=SECONDS,
-    metavar="SECONDS",
-    help="Sampling budget for each table, never a failure. Default: 1 to 10.",
+@seconds_option(
+    "--time-limit", "Sampling budget for each table, never a failure. Default: 1 to 10."
 )
-@click.option(
+@seconds_option(
     "--kill-after",
-    type=SECONDS,
-    metavar="SECONDS",
-    help=f"Abort the run after this time. Default: {KILL_AFTER_S:g} with --kernel, else none.",
+    f"Abort the run after this time. Default: {KILL_AFTER_S:g} with --kernel, else none.",
 )
-@click.option("--json", "json_path", type=NEW, metavar="FILE", help="Write all samples as JSON.")
+@json_option("Write all samples as JSON.", NEW)
 @click.option("--csv", "csv_path", type=NEW, metavar="FILE", help="Write one line for each row.")
 @click.option(
-    "--markdown", "markdown_path", type=NEW, metavar="FILE", help=("Write the tables as Markdown.")
+    "--markdown", "markdown_path", type=NEW, metavar="FILE", help="Write the tables as Markdown."
 )
 @click.option(
     "--plot",

@@ -21,14 +21,15 @@ from cudalab.cli.options import (
     CASE_OF,
     EXISTING,
     OUT,
-    SECONDS,
     CaseCommand,
     FiniteRange,
     device_option,
     grouped,
+    json_option,
     lines,
+    seconds_option,
     threads_option,
-    variant_names,
+    variant_option,
 )
 from cudalab.errors import ExitCode, HeaderError, UsageError
 
@@ -61,6 +62,17 @@ class CheckCommand(CaseCommand):
         return click.Command.parse_args(self, ctx, args)
 
 
+def sandbox_option(help_text: str) -> Decorator:
+    """Make the option --sandbox."""
+    return click.option(
+        "--sandbox",
+        type=click.Choice(["auto", "bwrap", "user", "none"]),
+        default="auto",
+        show_default=True,
+        help=help_text,
+    )
+
+
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that `check` and `grade` share."""
     options: list[Decorator] = [
@@ -76,21 +88,8 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--strict", is_flag=True, help="Also test truncated inputs and slow pipes."),
         device_option("Device for kernels and for the reference."),
         threads_option,
-        click.option(
-            "--sandbox",
-            type=click.Choice(["auto", "bwrap", "user", "none"]),
-            default="auto",
-            show_default=True,
-            help="auto: the strongest that works here.",
-        ),
-        click.option(
-            "--kill-after",
-            type=SECONDS,
-            default=10.0,
-            show_default=True,
-            metavar="SECONDS",
-            help="Abort each test that takes longer.",
-        ),
+        sandbox_option("auto: the strongest that works here."),
+        seconds_option("--kill-after", "Abort each test that takes longer.", 10.0),
         click.option(
             "--memory",
             default="2Gi",
@@ -109,16 +108,9 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--speed-points",
             type=FiniteRange(min=0),
             metavar="P",
-            help=("Points for speed: all up to 1.2 times the reference's time, none from 5 times."),
+            help="Points for speed: all up to 1.2 times the reference's time, none from 5 times.",
         ),
-        click.option(
-            "--time-limit",
-            type=SECONDS,
-            default=1.0,
-            show_default=True,
-            metavar="SECONDS",
-            help="Measuring budget, never a failure.",
-        ),
+        seconds_option("--time-limit", "Measuring budget, never a failure.", 1.0),
     ]
     for option in reversed(options):
         command = option(command)
@@ -182,32 +174,19 @@ def new(name: str, path: Path) -> None:
     metavar="FILE.cu...|FOLDER",
     help="Judge a whole CUDA program: its files, or their folder.",
 )
-@click.option(
-    "--variant",
-    metavar="NAME",
-    shell_complete=variant_names,
-    help=("Judge one of cudalab's own variants."),
-)
+@variant_option("Judge one of cudalab's own variants.")
 @judging_options
 @click.option(
     "--keep",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help=("Save the inputs of failed tests here."),
+    help="Save the inputs of failed tests here.",
 )
-@click.option(
-    "--json",
-    "json_path",
-    type=OUT,
-    metavar="FILE",
-    help=("Write the whole report as JSON; - is stdout."),
-)
+@json_option("Write the whole report as JSON; - is stdout.")
 @click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML.")
 @click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
 @click.option("--check50", type=OUT, metavar="FILE", help="Write JSON as check50 does.")
-@click.option(
-    "--codegrade", is_flag=True, help=("Print the share of the points, 0 to 1, on stdout.")
-)
+@click.option("--codegrade", is_flag=True, help="Print the share of the points, 0 to 1, on stdout.")
 @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions on stdout.")
 @click.option(
     "--exit-style",
@@ -309,41 +288,32 @@ def make_submission(
     lab: Lab, source: SubmissionOptions, judging: JudgingOptions, box: Sandbox | None
 ) -> Kernel | Program | Command:
     """Make the submission; `box` is the sandbox, which only our own variants do without."""
+    from cudalab.backends import choose_device
     from cudalab.checker.submit.program import Program
-    from cudalab.checker.submit.speed import OURS
-    from cudalab.checker.submit.submission import Command, Kernel
+    from cudalab.checker.submit.submission import Command, Kernel, own_kernel
     from cudalab.checker.verdicts import ANY_DEVICE
     from cudalab.labs import registry
     from cudalab.program.build import device_for
 
     if source.variant:
         variant = registry.find(lab, source.variant)
-        own = Kernel(
-            lab=lab,
-            path=variant.path,
-            sandbox=OURS,
-            device=_device(judging.device),
-            label=variant.label,
-            trusted=True,
-            threads=judging.threads,
-            kind="variant",
-        )
-        own.name, own.words = source.variant, (source.variant,)
-        return own
+        return own_kernel(lab, variant, choose_device(judging.device), judging.threads)
     assert box is not None
     if source.kernel:
         return Kernel(
             lab=lab,
             path=source.kernel,
             sandbox=box,
-            device=_device(judging.device),
+            device=choose_device(judging.device),
             label=str(source.kernel),
             threads=judging.threads,
         )
     if source.program:
         files = [path for one in source.program for path in program_files(one)]
         name, words = " ".join(map(str, source.program)), [str(path) for path in files]
-        return Program(files, box, name, device_for(judging.device), words=words)
+        return Program(
+            files=files, sandbox=box, name=name, device=device_for(judging.device), words=words
+        )
     return Command(
         source.command,
         box,
@@ -380,12 +350,6 @@ def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
     if here == Path("/") or Path.home().is_relative_to(here):
         return named
     return (here, *named)
-
-
-def _device(name: str) -> str:
-    from cudalab.backends import choose_device
-
-    return choose_device(name)
 
 
 def _show_stage(stage: str) -> None:
@@ -425,12 +389,7 @@ class GradeCommand(CaseCommand):
 )
 @click.argument("submissions", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
-    "--lab",
-    "name",
-    type=LAB,
-    required=True,
-    metavar="LAB",
-    help=("Lab that the submissions solve."),
+    "--lab", "name", type=LAB, required=True, metavar="LAB", help="Lab that the submissions solve."
 )
 @click.option(
     "--out",
@@ -444,10 +403,8 @@ class GradeCommand(CaseCommand):
     type=click.Choice(["auto", "kernel", "program", "command"]),
     default="auto",
     show_default=True,
-    help=(
-        "auto: a .cu file with a header is a kernel, any other a program; "
-        "otherwise a Python script."
-    ),
+    help="auto: a .cu file with a header is a kernel, any other a program; otherwise a Python "
+    "script.",
 )
 @click.option("--command", default="", metavar="WORDS", help="Command to run in each folder.")
 @click.option("--file", default="", metavar="NAME", help="File to judge in each folder.")
@@ -505,33 +462,26 @@ def grade(
     type=LAB,
     multiple=True,
     metavar="LAB",
-    help=("Test these labs only. Default: all."),
+    help="Test these labs only. Default: all.",
 )
 @device_option()
-@click.option(
-    "--sandbox",
-    "sandbox_kind",
-    type=click.Choice(["auto", "bwrap", "user", "none"]),
-    default="auto",
-    show_default=True,
-    help="Sandbox to test.",
-)
-def selftest(*, names: tuple[str, ...], device: str, sandbox_kind: str) -> int:
+@sandbox_option("Sandbox to test.")
+def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
     """Test the checker on this machine, with submissions whose verdicts are known.
 
     All variants must be accepted; kernels with mistakes and programs that cheat or attack must be
     rejected. Exit status 3 when a verdict is wrong, or when a cheat succeeds because no sandbox
     works here.
     """
-    from cudalab.backends import open_device
+    from cudalab.backends import choose_device, open_device
     from cudalab.checker import selftest as tests
-    from cudalab.checker.sandbox import sandbox
+    from cudalab.checker.sandbox import sandbox as sandboxes
     from cudalab.output import terminal
     from cudalab.system.machine import usable_cores
 
-    device = _device(device)
+    device = choose_device(device)
     selected = names or labs.names()
-    box = sandbox.choose(sandbox_kind)
+    box = sandboxes.choose(sandbox)
     with open_device(device) as opened:
         features = opened.features
     jobs = list(tests.jobs(selected, device, features))
@@ -565,5 +515,5 @@ def selftest(*, names: tuple[str, ...], device: str, sandbox_kind: str) -> int:
         if one.job.must_pass
     )
     terminal.lines(tests.summary(results, box, device))
-    accepted = sandbox_kind == "auto" or len(wrong) > len(leaks)
+    accepted = sandbox == "auto" or len(wrong) > len(leaks)
     return ExitCode.WRONG_ANSWER if wrong and accepted else ExitCode.OK

@@ -76,13 +76,7 @@ OUT = OutputFile(allow_dash=True)
 
 def device_option(help_text: str = "auto: the GPU if there is one.") -> Decorator:
     """Make the option --device auto|cuda|cpu."""
-    return click.option(
-        "--device",
-        type=DEVICE,
-        default="auto",
-        show_default=True,
-        help=help_text,
-    )
+    return click.option("--device", type=DEVICE, default="auto", show_default=True, help=help_text)
 
 
 threads_option = click.option(
@@ -102,6 +96,36 @@ dist_option = click.option(
 def print_json(document: Mapping[str, Any]) -> None:
     """Print a document that other programs read."""
     click.echo(json.dumps(document, indent=1))
+
+
+def json_option(help_text: str, path: OutputFile = OUT) -> Decorator:
+    """Make the option --json FILE."""
+    return click.option("--json", "json_path", type=path, metavar="FILE", help=help_text)
+
+
+def variant_option(help_text: str) -> Decorator:
+    """Make the option --variant NAME."""
+    return click.option("--variant", metavar="NAME", shell_complete=variant_names, help=help_text)
+
+
+def variants_option(help_text: str, *aliases: str, default: str | None = None) -> Decorator:
+    """Make the option --variants all|NAMES."""
+    return click.option(
+        "--variants",
+        *aliases,
+        default=default,
+        show_default=True,
+        metavar="all|NAMES",
+        shell_complete=variant_names,
+        help=help_text,
+    )
+
+
+def seconds_option(name: str, help_text: str, default: float | None = None) -> Decorator:
+    """Make an option that takes a number of seconds."""
+    return click.option(
+        name, type=SECONDS, default=default, show_default=True, metavar="SECONDS", help=help_text
+    )
 
 
 def lines(title: str, *texts: str) -> str:

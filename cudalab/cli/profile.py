@@ -24,16 +24,18 @@ from cudalab.cli.options import (
     CASE_HELP,
     EXISTING,
     OUT,
-    SECONDS,
     CaseCommand,
     Sizes,
     dist_option,
     exclude,
     grouped,
+    json_option,
     lines,
     options_present,
+    seconds_option,
     seed_option,
-    variant_names,
+    variant_option,
+    variants_option,
 )
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
 
@@ -88,7 +90,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "sizes",
             type=OneSize(),
             metavar="SIZE",
-            help=("Size, such as 1Mi, 1e6, 2^20 or 300x200."),
+            help="Size, such as 1Mi, 1e6, 2^20 or 300x200.",
         ),
         dist_option,
         seed_option,
@@ -118,15 +120,10 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ),
 )
 @click.argument("lab", type=click.Choice(labs.names()), metavar="LAB")
-@click.option(
-    "--variants",
+@variants_option(
+    "all (that compute the case), or comma-separated names. Default: the first rung of the ladder "
+    "and the GPU's default; all with --data.",
     "--variant",
-    metavar="all|NAMES",
-    shell_complete=variant_names,
-    help=(
-        "all (that compute the case), or comma-separated names. Default: the "
-        "first rung of the ladder and the GPU's default; all with --data."
-    ),
 )
 @click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Profile your own file only.")
 @data_options
@@ -153,24 +150,13 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--compare-devices",
     is_flag=True,
-    help=("Show both devices side by side; needs Nsight Compute."),
+    help="Show both devices side by side; needs Nsight Compute.",
 )
-@click.option(
-    "--json",
-    "json_path",
-    type=OUT,
-    metavar="FILE",
-    help=("Write every count as JSON; - is stdout."),
-)
-@click.option(
-    "--html", "html_path", type=OUT, metavar="FILE", help=("Write one page for a browser.")
-)
-@click.option(
+@json_option("Write every count as JSON; - is stdout.")
+@click.option("--html", "html_path", type=OUT, metavar="FILE", help="Write one page for a browser.")
+@seconds_option(
     "--kill-after",
-    type=SECONDS,
-    metavar="SECONDS",
-    help="Abort the run after this time. "
-    f"Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
+    f"Abort the run after this time. Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
 )
 def profile(*, lab: str, kill_after: float | None, **rest: Any) -> int:
     """Run a lab and count what every line costs: sectors, bank conflicts, divergent branches.
@@ -418,12 +404,7 @@ def save(path: Path, text: str) -> None:
     ),
 )
 @click.argument("lab", type=click.Choice(labs.names()), metavar="LAB")
-@click.option(
-    "--variant",
-    metavar="NAME",
-    shell_complete=variant_names,
-    help="Variant to examine. Default: the CPU device's default.",
-)
+@variant_option("Variant to examine. Default: the CPU device's default.")
 @click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Examine your own file.")
 @data_options
 @click.option(
@@ -434,20 +415,11 @@ def save(path: Path, text: str) -> None:
     metavar="N",
     help="Number of orders of blocks and warps to run: the usual one, then shuffled ones.",
 )
-@click.option(
-    "--json",
-    "json_path",
-    type=OUT,
-    metavar="FILE",
-    help=("Write all findings as JSON; - is stdout."),
-)
-@click.option(
+@json_option("Write all findings as JSON; - is stdout.")
+@seconds_option(
     "--kill-after",
-    type=SECONDS,
-    default=SANITIZE_KILL_AFTER_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="Report a run that takes longer as a loop that does not end.",
+    "Report a run that takes longer as a loop that does not end.",
+    SANITIZE_KILL_AFTER_S,
 )
 def sanitize(
     *,

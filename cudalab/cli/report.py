@@ -13,17 +13,18 @@ from cudalab.cli.bench import BASELINES, SweepOption
 from cudalab.cli.options import (
     EXISTING,
     NEW,
-    SECONDS,
     CaseCommand,
     Names,
     Sizes,
     device_option,
     dist_option,
+    json_option,
     lines,
     refuse_measuring,
+    seconds_option,
     seed_option,
     threads_option,
-    variant_names,
+    variants_option,
 )
 from cudalab.errors import ExitCode, InputError, UsageError
 
@@ -59,10 +60,8 @@ if TYPE_CHECKING:
     "--output",
     type=NEW,
     metavar="FILE.md|html",
-    help=(
-        "HTML is one self-contained file; Markdown keeps its figures beside it. "
-        "Default: Markdown without figures on stdout."
-    ),
+    help="HTML is one self-contained file; Markdown keeps its figures beside it. Default: Markdown "
+    "without figures on stdout.",
 )
 @click.option(
     "--from",
@@ -78,20 +77,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Output of `cudalab profile --json`, or any text, for the section on the profile.",
 )
+@json_option("Write the measurements as JSON, too.", NEW)
 @click.option(
-    "--json", "json_path", type=NEW, metavar="FILE", help=("Write the measurements as JSON, too.")
+    "--n", "sizes", type=Sizes(), metavar="SIZES", help="Sizes, as for bench. Default: three."
 )
-@click.option(
-    "--n", "sizes", type=Sizes(), metavar="SIZES", help=("Sizes, as for bench. Default: three.")
-)
-@click.option(
-    "--variants",
-    default="all",
-    show_default=True,
-    metavar="all|NAMES",
-    shell_complete=variant_names,
-    help="Variants to measure.",
-)
+@variants_option("Variants to measure.", default="all")
 @dist_option
 @seed_option
 @click.option(
@@ -107,19 +97,12 @@ if TYPE_CHECKING:
     type=SweepOption(),
     multiple=True,
     metavar="DEFINE=VALUES",
-    help=(
-        "Launch shapes, as for bench. Default: block or tile sizes of one or "
-        "two variants, or of the named ones."
-    ),
+    help="Launch shapes, as for bench. Default: block or tile sizes of one or two variants, or of "
+    "the named ones.",
 )
 @device_option()
 @threads_option
-@click.option(
-    "--time-limit",
-    type=SECONDS,
-    metavar="SECONDS",
-    help="Sampling budget for each table.",
-)
+@seconds_option("--time-limit", "Sampling budget for each table.")
 def report(
     *,
     name: str,

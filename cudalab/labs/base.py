@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import UsageError
+from cudalab.formats import InputStream, write_all
 from cudalab.labs.compare import nearest_to_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
     from types import ModuleType
 
     from cudalab.backends.base import Buffer, Device, Module
-    from cudalab.formats import InputStream
     from cudalab.labs.compare import Accuracy, Mismatches
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
@@ -213,6 +214,16 @@ class Lab:
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate a stream of size n from `dist`: same seed, same bytes, on every platform."""
         raise NotImplementedError
+
+    def write_file(self, path: Path, case: Case, n: Size, dist: str, seed: int) -> None:
+        """Generate a stream into a file."""
+        with path.open("wb") as file:
+            write_all(file.fileno(), self.generate(case, n, dist, seed), path.name)
+
+    def read_file(self, path: Path, case: Case, name: str = "") -> HostInputs:
+        """The inputs in a file, mapped into memory; errors call it `name`."""
+        with path.open("rb") as file:
+            return self.read(InputStream(file.fileno(), name or path.name), case).load()
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """The answer, computed on the host by NumPy."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab import runner
 from cudalab.errors import CudalabError, UsageError
-from cudalab.formats import InputStream, write_all
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
 from cudalab.language import source
@@ -382,16 +381,14 @@ class Data:
 def generated(lab: Lab, case: Case, size: Size, dist: str, seed: int, folder: Path) -> Data:
     """A random input."""
     path = folder / "input.bin"
-    with path.open("wb") as file:
-        write_all(file.fileno(), lab.generate(case, size, dist, seed), path.name)
+    lab.write_file(path, case, size, dist, seed)
     shown = "x".join(f"{d:,}" for d in (size if isinstance(size, tuple) else (size,)))
     return from_file(lab, case, path, f"n = {shown}, {dist}, seed {seed}")
 
 
 def from_file(lab: Lab, case: Case, path: Path, words: str = "") -> Data:
     """The input in a file. UsageError if there is nothing to compute."""
-    with path.open("rb") as file:
-        inputs = lab.read(InputStream(file.fileno(), str(path)), case).load()
+    inputs = lab.read_file(path, case, str(path))
     words = words or str(path)
     if lab.empty_answer(inputs, case) is not None:
         raise UsageError(f"{lab.name}: {words}: there is nothing to compute or to observe")

@@ -23,7 +23,7 @@ from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import host_code, speed
-from cudalab.checker.submit.submission import Command, Kernel, copy_runtimes
+from cudalab.checker.submit.submission import Command, Kernel, copy_runtimes, own_kernel
 from cudalab.checker.submit.worker import LoadsOnce, measure
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.errors import CudalabError, ExitCode
@@ -495,8 +495,8 @@ def test_a_mistake_of_the_worker_is_the_graders(tmp_path, monkeypatch, mode):
     mine = Kernel(lab=lab, path=path, sandbox=sandbox.choose("auto"), device="cpu", label="my.cu")
     words = Kernel._spec
 
-    def spec(self, made, wanted, **rest):  # as if a part of the specification were forgotten
-        found = words(self, made, wanted, **rest)
+    def spec(self, wanted, **rest):  # as if a part of the specification were forgotten
+        found = words(self, wanted, **rest)
         return {**found, "cases": None} if wanted == mode else found
 
     monkeypatch.setattr(Kernel, "_spec", spec)
@@ -839,15 +839,7 @@ def test_both_in_one_loop(tmp_path):
     path = kernel(tmp_path, "reduce", "first_add_on_load")
     box = sandbox.choose("auto")
     mine = Kernel(lab=lab, path=path, sandbox=box, device="cpu", label="my.cu")
-    reference = registry.find(lab, "sequential")
-    reference = Kernel(
-        lab=lab,
-        path=reference.path,
-        sandbox=speed.OURS,
-        device="cpu",
-        label=reference.label,
-        trusted=True,
-    )
+    reference = own_kernel(lab, registry.find(lab, "sequential"), "cpu")
     settings = Settings(seed=3, time_limit_s=0.5)
     try:
         for one in (mine, reference):
@@ -876,15 +868,7 @@ def test_a_wrong_kernel_has_no_time():
     mine = Kernel(
         lab=lab, path=CHEATS / "only_once.cu", sandbox=box, device="cpu", label="only_once.cu"
     )
-    reference = registry.find(lab, "sequential")
-    reference = Kernel(
-        lab=lab,
-        path=reference.path,
-        sandbox=speed.OURS,
-        device="cpu",
-        label=reference.label,
-        trusted=True,
-    )
+    reference = own_kernel(lab, registry.find(lab, "sequential"), "cpu")
     settings = Settings(seed=3, time_limit_s=0.2)
     try:
         mine.compile([lab.complete({})])

@@ -97,11 +97,11 @@ def test_each_kind_of_submission_has_its_commands(tmp_path):
     ]
     assert found.sanitize == f"cudalab sanitize reduce --dtype int64 --kernel my.cu {drawn}"
 
-    program = Program([path], WALLS, "anna", "cpu", words=["a b.cu"])
+    program = Program(files=[path], sandbox=WALLS, name="anna", device="cpu", words=["a b.cu"])
     found = of(program)
     assert found.run == "cudalab run --device cpu 'a b.cu' < in.bin"
     assert found.sanitize == f"{found.make[0]} && cudalab run --sanitize 'a b.cu' < in.bin"
-    assert Program([path], WALLS, "anna", "cpu").words == ["my.cu"]
+    assert Program(files=[path], sandbox=WALLS, name="anna", device="cpu").words == ["my.cu"]
 
     found = of(Command(["./a.out", "x y"], WALLS, name="ben"))
     assert (found.run, found.sanitize) == ("./a.out 'x y' < in.bin", "")

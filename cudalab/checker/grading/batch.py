@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import labs
+from cudalab.backends import choose_device
 from cudalab.checker import cases, judge
 from cudalab.checker.grading import similar, unpack
 from cudalab.checker.sandbox import sandbox as sandboxes
@@ -151,8 +152,6 @@ def submission_in(lab: Lab, task: Task, folder: Path, sandbox: sandboxes.Sandbox
         raise unpack.BadSubmissionError("there is no .cu file", "--command runs other programs")
     device = task.judging.device
     if device == "auto" and kind == "kernel":
-        from cudalab.backends import choose_device  # noqa: PLC0415 - asks the driver
-
         device = choose_device()
     if kind == "kernel":
         kernels = [path for path in files if _has_header(path)] or files
@@ -161,16 +160,15 @@ def submission_in(lab: Lab, task: Task, folder: Path, sandbox: sandboxes.Sandbox
             raise unpack.BadSubmissionError(
                 f"several kernel files: {names}", "--file names the one to judge"
             )
-        label = kernels[0].name
         return Kernel(
             lab=lab,
             path=kernels[0],
             sandbox=sandbox,
             device=device,
-            label=label,
+            label=kernels[0].name,
             threads=task.judging.threads,
         )
-    return Program(files, sandbox, task.name, device_for(device))
+    return Program(files=files, sandbox=sandbox, name=task.name, device=device_for(device))
 
 
 def _kind(files: list[Path]) -> str:

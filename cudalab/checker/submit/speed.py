@@ -8,6 +8,7 @@ end, and so is the reference.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import select
 import subprocess
@@ -19,18 +20,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.backends import DEVICES, emulated
+from cudalab.backends import DEVICES, choose_device, emulated
 from cudalab.bench import stats
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine
-from cudalab.checker.sandbox.sandbox import Limits, Sandbox, read_regular, tail
-from cudalab.checker.submit.submission import Command, Kernel
+from cudalab.checker.sandbox.sandbox import Limits, read_regular, tail
+from cudalab.checker.submit.submission import OURS, Command, Kernel, own_kernel
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError
-from cudalab.formats import write_all
 from cudalab.labs import registry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Self
 
     from cudalab.checker.cases import Plan
@@ -39,13 +40,14 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, Size
 
+    Times = tuple[dict[int, float], dict[int, float]]  # of both, in milliseconds by round
+
 INPUTS = 3  # different inputs, used in turn
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
 START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have finished a command
 LIMITS = Limits(  # inputs that keep a GPU busy have 256 MiB, and are files
     seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
 )
-OURS = Sandbox("none", "cudalab's own code needs no sandbox")
 
 
 class _Failed(Exception):  # noqa: N818 - a verdict
@@ -58,7 +60,7 @@ def measure(
     lab: Lab, submission: Submission, case: Case, plan: Plan, size: Size, settings: Settings
 ) -> tuple[SpeedResult | None, Stage]:
     """The stage `time`. CudalabError if the reference cannot be measured."""
-    device = submission.device if submission.device in DEVICES else _device()
+    device = submission.device if submission.device in DEVICES else choose_device()
     reference = (
         registry.find(lab, plan.speed.reference)
         if plan.speed.reference
@@ -68,16 +70,7 @@ def measure(
     try:
         if isinstance(submission, Kernel):
             with ExitStack() as stack:
-                reference_kernel = Kernel(
-                    lab=lab,
-                    path=reference.path,
-                    sandbox=OURS,
-                    device=device,
-                    label=reference.label,
-                    trusted=True,
-                    threads=submission.threads,
-                    kind="variant",
-                )
+                reference_kernel = own_kernel(lab, reference, device, submission.threads)
                 stack.callback(reference_kernel.close)
                 reference_kernel.compile([case])
                 if not emulated(device):
@@ -115,7 +108,7 @@ def measure(
 
 def _from_outside(
     lab: Lab, submission: Kernel, reference: Kernel, case: Case, size: Size, settings: Settings
-) -> tuple[dict[int, float], dict[int, float]]:
+) -> Times:
     """Time two workers that compute on command, by the clock of this process."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-time-")))
@@ -126,14 +119,20 @@ def _from_outside(
         ]
         for worker in workers:
             worker.sample(0)  # the first run is slow: page faults, new threads
-        times: list[dict[int, float]] = [{}, {}]
-        deadline = time.monotonic() + settings.time_limit_s
-        for number in range(MAX_ROUNDS):
-            if number >= MIN_ROUNDS and time.monotonic() > deadline:
-                break
-            for worker, into in zip(workers, times, strict=True):
-                into[number] = worker.sample(number % len(inputs))
-    return times[0], times[1]
+        ours, theirs = (worker.sample for worker in workers)
+        return _in_turn(ours, theirs, settings.time_limit_s)
+
+
+def _in_turn(ours: Callable[[int], float], theirs: Callable[[int], float], seconds: float) -> Times:
+    """Sample both alternately, each time with the next input."""
+    times: Times = ({}, {})
+    deadline = time.monotonic() + seconds
+    for number in range(MAX_ROUNDS):
+        if number >= MIN_ROUNDS and time.monotonic() > deadline:
+            break
+        for sample, into in zip((ours, theirs), times, strict=True):
+            into[number] = sample(number % INPUTS)
+    return times
 
 
 class _Worker:
@@ -192,7 +191,7 @@ class _Worker:
             path.unlink()
         except (CudalabError, OSError) as error:
             raise _Failed(Why.WRONG, f"there was no answer during timing: {error}") from None
-        key = bytes([number]) + answer if len(answer) < 4096 else bytes([number]) + _digest(answer)
+        key = bytes([number]) + hashlib.blake2b(answer).digest()
         if key not in self._right:
             verdict = examine(self.lab, self.case, self.inputs[number], answer)
             if not verdict.right:
@@ -231,7 +230,7 @@ class _Worker:
 
 def _by_bench(
     lab: Lab, submission: Kernel, reference: Kernel, case: Case, size: Size, settings: Settings
-) -> tuple[dict[int, float], dict[int, float]]:
+) -> Times:
     """Measure both in one process, as `cudalab bench` does: the submission runs no host code."""
     result, why = submission.work(
         "bench",
@@ -270,7 +269,7 @@ def _whole_programs(
     size: Size,
     device: str,
     settings: Settings,
-) -> tuple[dict[int, float], dict[int, float]]:
+) -> Times:
     """Time the submission and `cudalab LAB --variant`, each from start to end."""
     options = cases.option_words(lab, case)
     command = [sys.executable, "-m", "cudalab", lab.name, *options]
@@ -284,29 +283,21 @@ def _whole_programs(
         inputs = _inputs(lab, case, size, settings.seed, Path(folder))
         if not reference_command.attempt(case, inputs[0], LIMITS).outcome.ok:
             raise CudalabError(f"the reference {reference} could not be run on the {device} device")
-        times: list[dict[int, float]] = [{}, {}]
-        deadline = time.monotonic() + settings.time_limit_s
-        for number in range(MAX_ROUNDS):
-            if number >= MIN_ROUNDS and time.monotonic() > deadline:
-                break
-            path = inputs[number % len(inputs)]
-            for one, into in zip((submission, reference_command), times, strict=True):
-                attempt = one.attempt(case, path, limits)
-                if one is submission:
-                    _check_attempt(lab, case, path, attempt.answers, attempt.why, attempt.says)
-                into[number] = 1e3 * attempt.outcome.seconds
-    return times[0], times[1]
 
+        def ours(number: int) -> float:
+            attempt = submission.attempt(case, inputs[number], limits)
+            if attempt.why:
+                raise _Failed(attempt.why, f"during timing: {attempt.says}")
+            for answer in attempt.answers:
+                verdict = examine(lab, case, inputs[number], answer)
+                if not verdict.right:
+                    raise _Failed(Why.WRONG, f"wrong during timing: {verdict.lines[0]}")
+            return 1e3 * attempt.outcome.seconds
 
-def _check_attempt(
-    lab: Lab, case: Case, path: Path, answers: list[bytes], why: Why, says: str
-) -> None:
-    if why:
-        raise _Failed(why, f"during timing: {says}")
-    for answer in answers:
-        verdict = examine(lab, case, path, answer)
-        if not verdict.right:
-            raise _Failed(Why.WRONG, f"wrong during timing: {verdict.lines[0]}")
+        def theirs(number: int) -> float:
+            return 1e3 * reference_command.attempt(case, inputs[number], limits).outcome.seconds
+
+        return _in_turn(ours, theirs, settings.time_limit_s)
 
 
 def _inputs(lab: Lab, case: Case, size: Size, seed: int, folder: Path) -> list[Path]:
@@ -316,22 +307,9 @@ def _inputs(lab: Lab, case: Case, size: Size, seed: int, folder: Path) -> list[P
     for number in range(INPUTS):
         drawn = cases.seeds([cases.Test(f"timing {number}", size, dist)], seed)[0]
         path = folder / f"input-{number}.bin"
-        with path.open("wb") as file:
-            write_all(file.fileno(), lab.generate(case, size, dist, drawn), path.name)
+        lab.write_file(path, case, size, dist, drawn)
         paths.append(path)
     return paths
-
-
-def _digest(data: bytes) -> bytes:
-    from hashlib import blake2b  # noqa: PLC0415 - of long answers only
-
-    return blake2b(data).digest()
-
-
-def _device() -> str:
-    from cudalab.backends import choose_device  # noqa: PLC0415 - asks the driver
-
-    return choose_device()
 
 
 def _features(device: str) -> frozenset[str]:

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from cudalab.backends import emulated
-from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, read_regular
+from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, Sandbox, read_regular
 from cudalab.checker.submit import host_code
 from cudalab.checker.submit.guard import LAUNCHING
 from cudalab.checker.verdicts import ANY_DEVICE, Why
@@ -34,10 +34,10 @@ from cudalab.system import elf
 from cudalab.system.cache import READ_ONLY, cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
-    from cudalab.checker.sandbox.sandbox import Running, Sandbox
+    from cudalab.checker.sandbox.sandbox import Running
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Array, Case
@@ -46,7 +46,8 @@ COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk
 MAX_SOURCE_BYTES = 4 << 20
 RUNS = 3  # times each kernel runs on each input, to compare the bytes
 PIPE_BYTES = 7  # delivered at a time by a slow pipe
-TOOLCHAIN = "ToolchainError"  # the name in a worker's report
+TOOLCHAIN, NO_DEVICE = "ToolchainError", "NoDeviceError"  # the names in a worker's report
+OURS = Sandbox("none", "cudalab's own code needs no sandbox")
 PYTHON_RAISED = 1  # Python's exit status after an uncaught exception
 WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
 _TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
@@ -181,20 +182,16 @@ class Command:
     ) -> Attempt:
         """Run with the input on stdin."""
         del case, second
-        with ExitStack() as stack:
-            box = stack.enter_context(
-                self.sandbox.box(
-                    readable=self.readable,
-                    hidden=self.hidden,
-                    gpu=self.device == ANY_DEVICE or not emulated(self.device),
-                    extra_env=self._environment(),
-                )
-            )
+        made = self.sandbox.box(
+            readable=self.readable,
+            hidden=self.hidden,
+            gpu=self.device == ANY_DEVICE or not emulated(self.device),
+            extra_env=self._environment(),
+        )
+        with made as box, opened(path, pipe=pipe) as stdin:
             if self.folder is not None:
                 shutil.copytree(self.folder, box.path, symlinks=True, dirs_exist_ok=True)
-            source_file = stack.enter_context(path.open("rb"))
-            stdin: Any = stack.enter_context(slow_pipe(path)) if pipe else source_file
-            outcome, answer = self.sandbox.capture(self._placed(box), box, limits, stdin=stdin)
+            outcome, answer = self.sandbox.capture(self._placed(), box, limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 
     def _environment(self) -> dict[str, str]:
@@ -205,14 +202,13 @@ class Command:
             return self.extra_env
         return {"PYTHONPATH": ":".join(map(str, packages)), **self.extra_env}
 
-    def _placed(self, box: Box) -> list[str]:
+    def _placed(self) -> list[str]:
         """The command with paths that hold inside the box."""
         first, *rest = self.words
         if first == sys.executable:  # the judge's own Python
             first = self.sandbox.imports.python
         if self.folder is not None:
             return [first, *rest]
-        del box
         return [absolute(word) for word in (first, *rest)]
 
     def close(self) -> None:
@@ -224,6 +220,11 @@ def absolute(word: str) -> str:
     path = Path(word)
     looks_like_path = "/" in word or (path.suffix and not word.startswith("-"))
     return str(path.absolute()) if looks_like_path and path.exists() else word
+
+
+def opened(path: Path, *, pipe: bool) -> AbstractContextManager[int | IO[bytes]]:
+    """A file for stdin; a pipe delivers its bytes a few at a time."""
+    return slow_pipe(path) if pipe else path.open("rb")
 
 
 class slow_pipe:  # noqa: N801 - used like a function
@@ -251,13 +252,46 @@ class slow_pipe:  # noqa: N801 - used like a function
 
 
 @dataclass(kw_only=True)
-class Kernel:
+class Compiled:
+    """A submission that is compiled once, in a folder that all its runs share and only read."""
+
+    sandbox: Sandbox
+    device: str
+    _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+    _folder: Path | None = field(default=None, init=False, repr=False)
+
+    @property
+    def built(self) -> Path:
+        """The folder."""
+        assert self._folder is not None, "compile first"
+        return self._folder
+
+    def begin(self) -> Box:
+        """A box to compile in, which stays until `close`."""
+        box = self._stack.enter_context(self.sandbox.box(gpu=not emulated(self.device)))
+        self._folder = box.path
+        return box
+
+    def finish(self) -> str:
+        """Protect what was compiled, and summarise."""
+        protect(self.built)
+        return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
+
+    def box(self, **options: Any) -> AbstractContextManager[Box]:
+        """A box for one run."""
+        return self.sandbox.box(readable=(self.built,), gpu=not emulated(self.device), **options)
+
+    def close(self) -> None:
+        """Remove the folder."""
+        self._stack.close()
+
+
+@dataclass(kw_only=True)
+class Kernel(Compiled):
     """A kernel file, launched by the lab's own host side."""
 
     lab: Lab
     path: Path
-    sandbox: Sandbox
-    device: str
     label: str
     trusted: bool = False  # whether it is one of cudalab's own
     threads: int | None = None
@@ -285,8 +319,6 @@ class Kernel:
         except RecursionError:
             raise HeaderError(f"{self.label}: the header is nested too deeply") from None
         self.variant: Variant | None = header
-        self._stack = ExitStack()
-        self._built: Path | None = None  # the folder with source and cache that all runs share
 
     def compile(self, cases: Sequence[Case]) -> str:
         """Compile inside the sandbox; then inspect what the libraries import."""
@@ -297,10 +329,9 @@ class Kernel:
                 if self.trusted:
                     raise
                 raise CompileFailure(Why.COMPILE, error.message, error.hint or "") from None
-        box = self._stack.enter_context(self.sandbox.box(gpu=not emulated(self.device)))
+        box = self.begin()
         self._fill(box)
-        self._built = box.path
-        spec = self._spec(box.path, "compile", cases=_without_repeats(cases))
+        spec = self._spec("compile", cases=_without_repeats(cases))
         outcome = self._work(box, spec, COMPILE_LIMITS)
         report = read_json(box.path, "compiled.json")
         if report is None:
@@ -309,8 +340,7 @@ class Kernel:
         if emulated(self.device) and not self.trusted:
             for library in report.get("libraries", []):
                 _inspect(Path(library), box.path)
-        protect(box.path)
-        return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
+        return self.finish()
 
     def attempt(
         self,
@@ -323,13 +353,11 @@ class Kernel:
     ) -> Attempt:
         """Run a few times on the input and once on `second`, in a process of its own."""
         del pipe  # the lab's host side reads the input, not the submission
-        assert self._built is not None, "compile first"
         with self.box() as box:
             inputs = [shutil.copyfile(path, box.path / "input-0.bin")]
             if second is not None:
                 inputs.append(shutil.copyfile(second, box.path / "input-1.bin"))
             spec = self._spec(
-                self._built,
                 "cases",
                 cases=[case] * len(inputs),
                 inputs=[str(one) for one in inputs],
@@ -360,33 +388,24 @@ class Kernel:
         stderr: IO[bytes],
     ) -> Running:
         """Start a worker that computes on command."""
-        assert self._built is not None, "compile first"
-        spec = self._spec(
-            self._built, "time", cases=[case] * len(inputs), inputs=[str(p) for p in inputs]
-        )
+        spec = self._spec("time", cases=[case] * len(inputs), inputs=[str(p) for p in inputs])
         (box.path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         return self.sandbox.start(
             self._command(), box, limits, stdin=stdin, stdout=stdout, stderr=stderr
         )
 
-    def box(self) -> AbstractContextManager[Box]:
-        """A box for one run, which can read the compiled files."""
-        assert self._built is not None, "compile first"
-        return self.sandbox.box(
-            readable=(self._built,), gpu=not emulated(self.device), extra_env=self._environment()
-        )
+    def box(self, **options: Any) -> AbstractContextManager[Box]:
+        """A box for one run, which finds cudalab and the compiled kernels."""
+        return super().box(extra_env=self._environment(), **options)
 
     def work(
         self, mode: str, limits: Limits, result: str, **rest: Any
     ) -> tuple[dict[str, Any] | None, str]:
         """Run the worker in another mode, with its own cache: the JSON of `result`, or why not."""
-        assert self._built is not None, "compile first"
         with self.box() as box:
             if not self.trusted:
-                shutil.copytree(self._built / "cache", box.path / "cache")
-                box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
-                del box.extra_env[READ_ONLY]
-            outcome = self._work(box, self._spec(self._built, mode, **rest), limits)
+                shutil.copytree(self.built / "cache", _own_cache(box))
+            outcome = self._work(box, self._spec(mode, **rest), limits)
             return read_json(box.path, result), failure(outcome).says
 
     def run_on_source(
@@ -401,10 +420,7 @@ class Kernel:
                 ["--data", shutil.copyfile(source, box.path / "input.bin").name] if source else []
             )
             if not self.trusted:
-                cache = box.path / "cache"
-                box.extra_env["XDG_CACHE_HOME"] = str(cache)
-                del box.extra_env[READ_ONLY]
-                copy_runtimes(cache)
+                copy_runtimes(_own_cache(box))
             words = [*command, *data, "--kernel", str(self._source)]
             outcome, _ = self.sandbox.capture(words, box, limits)
             with suppress(CudalabError):
@@ -416,12 +432,7 @@ class Kernel:
     @property
     def _source(self) -> Path:
         """The kernel file, at a place where runs can read it."""
-        assert self._built is not None, "compile first"
-        return self.path if self.trusted else self._built / "source" / self.path.name
-
-    def close(self) -> None:
-        """Remove the folder."""
-        self._stack.close()
+        return self.path if self.trusted else self.built / "source" / self.path.name
 
     @property
     def _variant(self) -> Variant:
@@ -439,27 +450,21 @@ class Kernel:
             cached = box.path / "cache" / "cudalab" / "cpu"
             cached.mkdir(parents=True)
             shutil.copyfile(runtime, cached / runtime.name)
-        box.extra_env.update(self._environment(box.path, read_only=False))
+        box.extra_env.update(self._environment())
+        box.extra_env.pop(READ_ONLY, None)
 
-    def _environment(self, made: Path | None = None, *, read_only: bool = True) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         """Our own variants use the user's cache; a submission has one that its runs only read."""
         base = {"PYTHONPATH": self.sandbox.imports.path()}
         if self.trusted:
             return base | {"XDG_CACHE_HOME": str(cache_dir(self.device).parent.parent)}
-        folder = made or self._built
-        assert folder is not None, "compile first"
-        return (
-            base
-            | {"XDG_CACHE_HOME": str(folder / "cache")}
-            | ({READ_ONLY: "1"} if read_only else {})
-        )
+        return base | {"XDG_CACHE_HOME": str(self.built / "cache"), READ_ONLY: "1"}
 
-    def _spec(self, made: Path, mode: str, **rest: Any) -> dict[str, Any]:
-        path = self.path if self.trusted else made / "source" / self.path.name
+    def _spec(self, mode: str, **rest: Any) -> dict[str, Any]:
         return {
             "mode": mode,
             "lab": self.lab.name,
-            "kernel": str(path),
+            "kernel": str(self._source),
             "label": self.label,
             "device": self.device,
             "threads": self.threads,
@@ -475,21 +480,12 @@ class Kernel:
         return self.sandbox.capture(self._command(), box, limits)[0]
 
     def _compile_failed(self, folder: Path, outcome: Outcome) -> None:
-        failed = read_json(folder, "failed.json")
-        if failed is not None and failed.get("error") == "NoDeviceError":
-            raise NoDeviceError(str(failed.get("message")), str(failed.get("hint") or "") or None)
-        if failed is not None:
-            message, hint = str(failed.get("message")), str(failed.get("hint") or "")
-            raise CompileFailure(blame(failed), message.replace(str(folder) + "/", ""), hint)
+        raise_reported(folder)
         for library in (folder / "cache" / "cudalab" / "cpu").glob("*.so"):
             if not library.name.startswith("runtime-"):  # loading it ended the process
                 _inspect(library, folder)
-        broken = worker_failure(outcome)
-        graders = broken.why is Why.GRADER or broken.why in LIMITS_BROKEN.values()
-        raise CompileFailure(
-            broken.why if graders else Why.COMPILE,
-            f"compiling did not finish: {broken.says or 'nothing was compiled'}",
-            "the compiler was stopped: is there an endless template, or a huge array?",
+        raise unfinished(
+            outcome, "the compiler was stopped: is there an endless template, or a huge array?"
         )
 
     def _attempt_of(
@@ -538,6 +534,22 @@ class Kernel:
         return made
 
 
+def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = None) -> Kernel:
+    """One of cudalab's own variants."""
+    own = Kernel(
+        lab=lab,
+        path=variant.path,
+        sandbox=OURS,
+        device=device,
+        label=variant.label,
+        trusted=True,
+        threads=threads,
+        kind="variant",
+    )
+    own.name, own.words = variant.name, (variant.name,)
+    return own
+
+
 def read_json(folder: Path, name: str) -> dict[str, Any] | None:
     """The object in a JSON file that a worker wrote; None if there is none."""
     with suppress(CudalabError, ValueError):
@@ -554,9 +566,27 @@ def _bits(path: Path, limits: Limits) -> Array | None:
     return None
 
 
-def blame(failed: Mapping[str, Any]) -> Why:
-    """Why nothing was compiled: the grader's fault, or the submission's."""
-    return Why.GRADER if failed.get("error") == TOOLCHAIN else Why.COMPILE
+def raise_reported(folder: Path) -> None:
+    """Raise the failure that a process which compiled in the folder has reported, if any."""
+    failed = read_json(folder, "failed.json")
+    if failed is None:
+        return
+    message, hint = str(failed.get("message")), str(failed.get("hint") or "")
+    if failed.get("error") == NO_DEVICE:
+        raise NoDeviceError(message, hint or None)
+    why = Why.GRADER if failed.get("error") == TOOLCHAIN else Why.COMPILE
+    raise CompileFailure(why, message.replace(f"{folder}/", ""), hint)
+
+
+def unfinished(outcome: Outcome, hint: str) -> CompileFailure:
+    """The failure of compiling that ended without a result and without a message."""
+    broken = worker_failure(outcome)
+    known = outcome.reason or broken.why is Why.GRADER
+    return CompileFailure(
+        broken.why if known else Why.COMPILE,
+        f"compiling did not finish: {broken.says or 'nothing was compiled'}",
+        hint,
+    )
 
 
 def protect(folder: Path) -> None:
@@ -596,6 +626,13 @@ def copy_runtimes(cache: Path, *, programs: bool = False) -> None:
 
         for made in (build.runtime_objects(), observe.host_library()):
             shutil.copytree(made, cache / "cudalab" / "programs" / made.name)
+
+
+def _own_cache(box: Box) -> Path:
+    """Give a run a cache of its own, in its box, instead of one that it only reads."""
+    del box.extra_env[READ_ONLY]
+    box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
+    return box.path / "cache"
 
 
 def _without_repeats(cases: Sequence[Case]) -> list[Case]:

@@ -36,7 +36,7 @@ from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.checker.submit.guard import LAUNCHING, GuardedDevice, untouched
 from cudalab.errors import CudalabError
-from cudalab.formats import InputStream, as_bytes
+from cudalab.formats import as_bytes
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
 from cudalab.language import source
@@ -123,7 +123,7 @@ def run_case(
 ) -> Json:
     """Run several times on garbage, and write each different answer to a file."""
     guarded = GuardedDevice(device)
-    inputs = read_inputs(lab, case, path)
+    inputs = lab.read_file(path, case).copy()
     empty = lab.empty_answer(inputs, case)
     if empty is not None:  # the lab's host side answers, as it does for users
         Path(f"answer-{number}-0.bin").write_bytes(as_bytes(empty))
@@ -191,12 +191,6 @@ def prepare(
     return step
 
 
-def read_inputs(lab: Lab, case: Case, path: Path) -> HostInputs:
-    """Read an input file into memory."""
-    with path.open("rb") as file:
-        return lab.read(InputStream(file.fileno(), path.name), case).load().copy()
-
-
 def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
     """Compute on command, timed by the grader's own clock.
 
@@ -211,7 +205,7 @@ def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
 
     steps = []
     for case, path in zip(spec["cases"], spec["inputs"], strict=True):
-        inputs = read_inputs(lab, case, Path(path))
+        inputs = lab.read_file(Path(path), case).copy()
         watch = runner.Stopwatch()
         steps.append(runner.prepare(lab, variant, device, inputs, case, watch=watch))
     reply("ready")
