@@ -24,19 +24,17 @@ from cudalab.backends.cpu import check, check_rows, compiler
 from cudalab.backends.cpu.check_module import load_runtime
 from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.cpu.flags import HOST, PROGRAM, with_users
-from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
 from cudalab.program.build import digest, runtime_sources
 from cudalab.program.messages import explain
 from cudalab.program.rewrite import rewrite
-from cudalab.system import elf
 from cudalab.system.cache import cache_dir, explain_full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.backends.trace import Finding
+    from cudalab.backends.trace import Finding, LaunchTrace
     from cudalab.program.files import File
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
@@ -278,19 +276,7 @@ class _Program:
         self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
         self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
-        arrays = elf.shared_arrays(library.path)
-        self.shared_names = [*(array.name for array in arrays), "dynamic shared memory"]
-        self._arrays = (check_rows.SharedArrayRow * len(arrays))()
-        for row, array in zip(self._arrays, arrays, strict=True):
-            row.offset, row.bytes = array.offset, array.num_bytes
-        num_sites = ctypes.c_size_t.in_dll(self.code, "cudalab_check_num_sites").value
-        self.sites = (check_rows.Site * num_sites).in_dll(self.code, "cudalab_check_sites")
-        num_files = ctypes.c_size_t.in_dll(self.code, "cudalab_check_num_files").value
-        files = (ctypes.c_char_p * num_files).in_dll(self.code, "cudalab_check_files")
-        self.files = [(name or b"").decode(errors="replace") for name in files]
-        self.module = self.checker.cudalab_check_module(
-            ctypes.byref(self.sites), num_sites, self._arrays, len(arrays)
-        )
+        self.tables = check_rows.Tables(library.path, self.code, self.checker)
         self.spent_s = 0.0
         # The library calls these, so they must live as long as this object.
         self._launch_callback = _LaunchCallback(self._launch)
@@ -349,7 +335,7 @@ class _Program:
     def _run(self, launch: Any, first: int, count: int, fresh: bool, *, observed: bool) -> int:
         """Run blocks in the instrumented build, with the instrument on or off."""
         options = check_rows.Options(
-            module=self.module,
+            module=self.tables.handle,
             kernel=ctypes.cast(launch.kernel, ctypes.c_void_p),
             args=ctypes.cast(launch.args, ctypes.c_void_p),
             grid=launch.grid,
@@ -383,23 +369,21 @@ class _Program:
     ) -> None:
         kernel = launch.kernel.contents
         name = kernel.name.decode(errors="replace")
+        called = self._called(launch, kernel, name)
         names = check_rows.Names(
             kernel=name,
-            files=self.files,
+            tables=self.tables,
             grid=grid,
             block=block,
-            region=self._namer(launch, kernel, name),
-            item_bytes=lambda _: None,
+            buffers={region: (called[region], 0) for region in called},
         )
         if self.detect:
-            rows = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)
-            self.send("findings", [check_rows.finding(row, names) for row in rows])
-            self.checker.cudalab_check_forget()
+            self.send("findings", check_rows.findings(self.checker, names))
         if self.count:
-            self.send("trace", self._trace(names, blocks, traced))
+            self.send("trace", check_rows.trace(self.checker, names, blocks, traced))
 
-    def _namer(self, launch: Any, kernel: Any, name: str) -> Any:
-        """A function that names memory, by the kernel's parameter or the line that allocated it."""
+    def _called(self, launch: Any, kernel: Any, name: str) -> dict[int, str]:
+        """The names of memory, by the kernel's parameter or the line that allocated it."""
         called = dict(self.variables)
         parameters = self.parameters.get(name.partition("<")[0].rpartition("::")[2], [])
         for i in range(kernel.num_params):
@@ -411,48 +395,4 @@ class _Program:
                 named = parameters[i] if i < len(parameters) else ""
                 made = f"{memory.contents.file.decode()}:{memory.contents.line}"
                 called.setdefault(memory.contents.region, named or f"the memory of {made}")
-
-        def region(number: int) -> str | None:
-            if number == check_rows.NO_REGION:
-                return None
-            if number >= check_rows.FIRST_SHARED_REGION:
-                return self.shared_names[number - check_rows.FIRST_SHARED_REGION]
-            return called.get(number, "a buffer")
-
-        return region
-
-    def _trace(self, names: check_rows.Names, blocks: int, traced: int) -> LaunchTrace:
-        checker, sites = self.checker, self.sites
-        rows = self._rows(checker.cudalab_check_rows, check_rows.AccessRow)
-        steps = self._rows(checker.cudalab_check_steps, check_rows.StepRow)
-        branches = (check_rows.BranchRow * len(sites)).from_address(
-            checker.cudalab_check_branches()
-        )
-        by_site = ctypes.c_uint64 * len(sites)
-        floats, doubles = ctypes.c_uint64(), ctypes.c_uint64()
-        checker.cudalab_check_operations(ctypes.byref(floats), ctypes.byref(doubles))
-        operations = {"float": floats.value, "double": doubles.value}
-        threads = names.block[0] * names.block[1] * names.block[2]
-        return LaunchTrace(
-            kernel=names.kernel,
-            grid=names.grid,
-            block=names.block,
-            blocks=blocks,
-            blocks_traced=traced,
-            warps_traced=traced * -(-threads // 32),
-            accesses=check_rows.accesses(rows, steps, names),
-            branches=check_rows.branches(list(sites), list(branches), names),
-            barriers=check_rows.uses(
-                list(sites), list(by_site.from_address(checker.cudalab_check_barriers())), names
-            ),
-            warp_operations=check_rows.uses(
-                list(sites), list(by_site.from_address(checker.cudalab_check_warp_ops())), names
-            ),
-            operations={name: count for name, count in operations.items() if count},
-        )
-
-    def _rows(self, function: Any, kind: Any) -> Any:
-        """A copy of one of the runtime's lists."""
-        count = ctypes.c_size_t()
-        address = function(ctypes.byref(count))
-        return list((kind * count.value).from_address(address)) if count.value else []
+        return called

@@ -41,7 +41,6 @@ import ctypes
 import random
 import time
 import weakref
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +48,6 @@ import numpy as np
 from cudalab.backends.cpu import check_rows, compiler
 from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, load_runtime
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, prepare
-from cudalab.backends.trace import LaunchTrace
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.base import Buffer, Dim, Kernel
     from cudalab.backends.cpu.meter import CpuMeter
-    from cudalab.backends.trace import Finding
+    from cudalab.backends.trace import Finding, LaunchTrace
     from cudalab.formats import Payload
     from cudalab.language.source import Source
 
@@ -312,7 +310,7 @@ class _Launch:
         self._use(checked=True)
         device = self.device
         options = check_rows.Options(
-            module=self.module.handle,
+            module=self.module.tables.handle,
             kernel=ctypes.cast(self.kernel.checked, ctypes.c_void_p),
             args=ctypes.cast(self.pointers, ctypes.c_void_p),
             grid=self.grid,
@@ -370,73 +368,17 @@ class _Launch:
     def _record(self, blocks: int, traced: int) -> None:
         names = check_rows.Names(
             kernel=self.kernel.name,
-            files=self.module.files,
+            tables=self.module.tables,
             grid=self.grid,
             block=self.block,
-            region=self._region_name,
-            item_bytes=self._item_bytes,
+            buffers=self.buffers,
         )
         if self.device.detect:
-            rows = self._rows(self.checker.cudalab_check_findings, check_rows.FindingRow)
             check_rows.merge_findings(
-                self.device.findings, [check_rows.finding(row, names) for row in rows]
+                self.device.findings, check_rows.findings(self.checker, names)
             )
-            self.checker.cudalab_check_forget()
         if self.device.count:
-            self.device.traces.append(self._trace(names, blocks, traced))
-
-    def _trace(self, names: check_rows.Names, blocks: int, traced: int) -> LaunchTrace:
-        threads = self.block[0] * self.block[1] * self.block[2]
-        launch = LaunchTrace(
-            kernel=self.kernel.name,
-            grid=self.grid,
-            block=self.block,
-            blocks=blocks,
-            blocks_traced=traced,
-            warps_traced=traced * -(-threads // 32),
-            accesses=(),
-        )
-        if traced == 0:  # the runtime still holds observations of the previous launch
-            return launch
-        checker, sites = self.checker, self.module.sites
-        by_site = check_rows.BranchRow * len(sites), ctypes.c_uint64 * len(sites)
-        floats, doubles = ctypes.c_uint64(), ctypes.c_uint64()
-        checker.cudalab_check_operations(ctypes.byref(floats), ctypes.byref(doubles))
-        operations = {"float": floats.value, "double": doubles.value}
-        return replace(
-            launch,
-            accesses=check_rows.accesses(
-                self._rows(checker.cudalab_check_rows, check_rows.AccessRow),
-                self._rows(checker.cudalab_check_steps, check_rows.StepRow),
-                names,
-            ),
-            branches=check_rows.branches(
-                sites, by_site[0].from_address(checker.cudalab_check_branches()), names
-            ),
-            barriers=check_rows.uses(
-                sites, by_site[1].from_address(checker.cudalab_check_barriers()), names
-            ),
-            warp_operations=check_rows.uses(
-                sites, by_site[1].from_address(checker.cudalab_check_warp_ops()), names
-            ),
-            operations={name: count for name, count in operations.items() if count},
-        )
-
-    def _rows(self, function: Any, kind: Any) -> Any:
-        """The current rows of one of the runtime's lists."""
-        count = ctypes.c_size_t()
-        address = function(ctypes.byref(count))
-        return (kind * count.value).from_address(address) if count.value else []
-
-    def _region_name(self, region: int) -> str | None:
-        if region == check_rows.NO_REGION:
-            return None
-        if region >= check_rows.FIRST_SHARED_REGION:
-            return self.module.shared_names[region - check_rows.FIRST_SHARED_REGION]
-        return self.buffers.get(region, ("a buffer", 0))[0]
-
-    def _item_bytes(self, region: int) -> int | None:
-        return self.buffers.get(region, ("", 0))[1] or None
+            self.device.traces.append(check_rows.trace(self.checker, names, blocks, traced))
 
 
 def spread(count: int, blocks: int) -> list[int]:

@@ -14,10 +14,10 @@ from cudalab.backends.cpu.device import (
     KernelEntry,
     _namespace_symbols,
     _Symbol,
+    load_library,
 )
 from cudalab.errors import CudalabError
 from cudalab.language import source as sources
-from cudalab.system import elf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,19 +41,8 @@ class CheckModule(CpuModule):
         self.may_wait = _WAITS.search(code) is not None
         self.parameters = sources.parameter_names(source.text)
         dynamic = _DYNAMIC_NAME.search(code)
-        arrays = elf.shared_arrays(checked)
-        self.shared_names = [a.name for a in arrays]
-        self.shared_names.append(dynamic[1] if dynamic else "dynamic shared memory")
-        self._arrays = (check_rows.SharedArrayRow * len(arrays))()
-        for row, array in zip(self._arrays, arrays, strict=True):
-            row.offset, row.bytes = array.offset, array.num_bytes
-        count = ctypes.c_size_t.in_dll(self.checked, "cudalab_check_num_sites").value
-        self.sites = (check_rows.Site * count).in_dll(self.checked, "cudalab_check_sites")
-        num_files = ctypes.c_size_t.in_dll(self.checked, "cudalab_check_num_files").value
-        files = (ctypes.c_char_p * num_files).in_dll(self.checked, "cudalab_check_files")
-        self.files = [(name or b"").decode() for name in files]
-        self.handle = runtime.cudalab_check_module(
-            ctypes.byref(self.sites), count, self._arrays, len(arrays)
+        self.tables = check_rows.Tables(
+            checked, self.checked, runtime, dynamic[1] if dynamic else None
         )
         self.variables = [
             _Variable(name, self.library, self.checked, runtime, is_constant=is_constant)
@@ -129,12 +118,7 @@ _loaded: dict[int, ctypes.CDLL] = {}  # handle -> the runtime, started
 
 def load_runtime() -> ctypes.CDLL:
     """The runtime of check mode, started once per process."""
-    path = compiler.check_runtime_library()
-    try:
-        runtime = ctypes.CDLL(str(path))
-    except OSError:  # a damaged cache entry: build it again
-        path.unlink(missing_ok=True)
-        runtime = ctypes.CDLL(str(compiler.check_runtime_library()))
+    runtime = load_library(compiler.check_runtime_library)
     handle = runtime._handle  # noqa: SLF001 - ctypes has no public name for it
     if handle not in _loaded:
         for name in ("rows", "steps", "branches", "barriers", "warp_ops", "findings", "module"):

@@ -7,10 +7,21 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cudalab.backends.trace import Access, Branch, Finding, Place, Step, Thread, needs_more
+from cudalab.backends.trace import (
+    Access,
+    Branch,
+    Finding,
+    LaunchTrace,
+    Place,
+    Step,
+    Thread,
+    needs_more,
+)
+from cudalab.system import elf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from cudalab.backends.trace import Kind, Space
 
@@ -108,20 +119,53 @@ class Options(ctypes.Structure):
     )
 
 
+class Tables:
+    """The tables of an instrumented library: its sites, files and shared arrays."""
+
+    def __init__(
+        self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL, dynamic: str | None = None
+    ) -> None:
+        """Register them with the runtime; `dynamic` is the name of the dynamic shared memory."""
+        arrays = elf.shared_arrays(path)
+        self.shared_names = [*(array.name for array in arrays), dynamic or "dynamic shared memory"]
+        self._arrays = (SharedArrayRow * len(arrays))()
+        for row, array in zip(self._arrays, arrays, strict=True):
+            row.offset, row.bytes = array.offset, array.num_bytes
+        count = ctypes.c_size_t.in_dll(library, "cudalab_check_num_sites").value
+        self.sites = (Site * count).in_dll(library, "cudalab_check_sites")
+        num_files = ctypes.c_size_t.in_dll(library, "cudalab_check_num_files").value
+        files = (ctypes.c_char_p * num_files).in_dll(library, "cudalab_check_files")
+        self.files = [(name or b"").decode(errors="replace") for name in files]
+        self.handle = runtime.cudalab_check_module(
+            ctypes.byref(self.sites), count, self._arrays, len(arrays)
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Names:
     """Resolves the numbers in the rows of one launch."""
 
     kernel: str
-    files: Sequence[str]
+    tables: Tables
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    region: Callable[[int], str | None]
-    item_bytes: Callable[[int], int | None]  # None: as wide as the access
+    buffers: Mapping[int, tuple[str, int]]  # name, and bytes of an item if known, by region
+
+    def region(self, number: int) -> str | None:
+        """The name of a buffer or of a shared array."""
+        if number == NO_REGION:
+            return None
+        if number >= FIRST_SHARED_REGION:
+            return self.tables.shared_names[number - FIRST_SHARED_REGION]
+        return self.buffers.get(number, ("a buffer", 0))[0]
+
+    def item_bytes(self, number: int) -> int:
+        """The bytes of an item of a buffer; 0 if it is as wide as the access."""
+        return self.buffers.get(number, ("", 0))[1]
 
     def place(self, number: int) -> Place:
         """The source line for the number of a place."""
-        return Place(self.files[number >> 20], number & 0xFFFFF)
+        return Place(self.tables.files[number >> 20], number & 0xFFFFF)
 
     def thread(self, block: int, thread: int) -> Thread:
         """The coordinates of a thread, from linear indices."""
@@ -135,6 +179,55 @@ def _order(place: Place) -> tuple[str, int]:
 
 def _coordinates(linear: int, size: tuple[int, int, int]) -> tuple[int, int, int]:
     return linear % size[0], linear // size[0] % size[1], linear // (size[0] * size[1])
+
+
+def findings(checker: ctypes.CDLL, names: Names) -> list[Finding]:
+    """The runtime's findings in the last launch, which it forgets."""
+    result = [finding(row, names) for row in _rows(checker.cudalab_check_findings, FindingRow)]
+    checker.cudalab_check_forget()
+    return result
+
+
+def trace(checker: ctypes.CDLL, names: Names, blocks: int, traced: int) -> LaunchTrace:
+    """The runtime's counts of the last launch, of which `traced` of the `blocks` were traced."""
+    threads = names.block[0] * names.block[1] * names.block[2]
+    launch = LaunchTrace(
+        kernel=names.kernel,
+        grid=names.grid,
+        block=names.block,
+        blocks=blocks,
+        blocks_traced=traced,
+        warps_traced=traced * -(-threads // 32),
+        accesses=(),
+    )
+    if traced == 0:  # the runtime still holds observations of the previous launch
+        return launch
+    sites = names.tables.sites
+    by_site = BranchRow * len(sites), U64 * len(sites)
+    floats, doubles = U64(), U64()
+    checker.cudalab_check_operations(ctypes.byref(floats), ctypes.byref(doubles))
+    operations = {"float": floats.value, "double": doubles.value}
+    return replace(
+        launch,
+        accesses=accesses(
+            _rows(checker.cudalab_check_rows, AccessRow),
+            _rows(checker.cudalab_check_steps, StepRow),
+            names,
+        ),
+        branches=branches(sites, by_site[0].from_address(checker.cudalab_check_branches()), names),
+        barriers=uses(sites, by_site[1].from_address(checker.cudalab_check_barriers()), names),
+        warp_operations=uses(
+            sites, by_site[1].from_address(checker.cudalab_check_warp_ops()), names
+        ),
+        operations={name: count for name, count in operations.items() if count},
+    )
+
+
+def _rows(function: Any, kind: Any) -> Any:
+    """The current rows of one of the runtime's lists."""
+    count = ctypes.c_size_t()
+    address = function(ctypes.byref(count))
+    return (kind * count.value).from_address(address) if count.value else []
 
 
 def accesses(rows: Sequence[Any], steps: Iterable[Any], names: Names) -> tuple[Access, ...]:
@@ -196,7 +289,8 @@ def branches(sites: Iterable[Any], rows: Iterable[Any], names: Names) -> tuple[B
     of_function: dict[tuple[Place, int], tuple[int, int, int, int]] = {}
     for site, row in zip(sites, rows, strict=True):
         if row.executions:
-            key = Place(names.files[site.branch_file], site.branch_line), site.function
+            place = Place(names.tables.files[site.branch_file], site.branch_line)
+            key = place, site.function
             values = (row.divergent, row.executions, row.lanes_first, row.lanes_second)
             of_function[key] = max(of_function.get(key, values), values)
     sums: dict[Place, list[int]] = {}
@@ -221,7 +315,7 @@ def uses(sites: Iterable[Any], rows: Iterable[int], names: Names) -> dict[Place,
     sums: dict[Place, int] = defaultdict(int)
     for site, count in zip(sites, rows, strict=True):
         if count:
-            sums[Place(names.files[site.file], site.line)] += count
+            sums[Place(names.tables.files[site.file], site.line)] += count
     return {place: sums[place] for place in sorted(sums, key=_order)}
 
 

@@ -33,7 +33,7 @@ from cudalab.system.machine import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import DTypeLike
 
@@ -130,13 +130,9 @@ class CpuDevice:
         del arch
         self._load_runtime()
         check = partial(nvcc_rules.check, source, defines)
-        library = compiler.kernel_library(prepare(source, defines), source.label, check)
-        try:
-            return CpuModule(source, ctypes.CDLL(str(library)))
-        except OSError:  # a damaged cache entry: build it again
-            library.unlink(missing_ok=True)
-            library = compiler.kernel_library(prepare(source, defines), source.label, check)
-            return CpuModule(source, ctypes.CDLL(str(library)))
+        text = prepare(source, defines)
+        build = partial(compiler.kernel_library, text, source.label, check)
+        return CpuModule(source, load_library(build))
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:
         """Uninitialised memory, aligned to 256 bytes."""
@@ -248,12 +244,7 @@ class CpuDevice:
 
     def _load_runtime(self) -> ctypes.CDLL:
         if self._runtime is None:
-            path = compiler.runtime_library()
-            try:
-                runtime = ctypes.CDLL(str(path))
-            except OSError:  # a damaged cache entry: build it again
-                path.unlink(missing_ok=True)
-                runtime = ctypes.CDLL(str(compiler.runtime_library()))
+            runtime = load_library(compiler.runtime_library)
             runtime.cudalab_error.restype = ctypes.c_char_p
             self._runtime = runtime
             start_pool(runtime, self.threads)
@@ -279,6 +270,16 @@ class CpuDevice:
         if state < 0:
             message = runtime.cudalab_error().decode(errors="replace")
             raise KernelError(message, hint=_explain(message))
+
+
+def load_library(build: Callable[[], Path]) -> ctypes.CDLL:
+    """Load the library that `build` finds in the cache or makes; a damaged one is made again."""
+    path = build()
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError:
+        path.unlink(missing_ok=True)
+        return ctypes.CDLL(str(build()))
 
 
 class KernelEntry(ctypes.Structure):
