@@ -218,6 +218,15 @@ def why_unwritable(path: Path) -> str | None:
     return None
 
 
+def save(path: Path, text: str) -> None:
+    """Write a text, to stdout for "-"; a file is replaced in one step, so it is always complete."""
+    if str(path) == "-":
+        write_all(1, [text.encode()])
+        return
+    with output_file(path) as fd:
+        write_all(fd, [text.encode()], str(path))
+
+
 @contextmanager
 def output_file(path: Path) -> Iterator[int]:
     """Open `path` for writing; it appears, or is replaced, only if the block succeeds."""

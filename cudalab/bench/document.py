@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from cudalab.bench.bounds import Bound  # noqa: TC001 - read at run time by `records`
 from cudalab.bench.measure import COLD, HOT, Status
 from cudalab.errors import InputError
-from cudalab.formats import output_file, write_all
 from cudalab.labs.teaching import Work  # noqa: TC001 - as above
 from cudalab.system import records
 from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
@@ -255,12 +254,6 @@ def as_json(document: Document) -> str:
     text = json.dumps(asdict(document), indent=1, ensure_ascii=False, allow_nan=False)
     numbers = re.compile(r"\[\s+((?:-?[\d.e+-]+,\s+)*-?[\d.e+-]+)\s+\]")
     return numbers.sub(lambda m: "[" + re.sub(r"\s+", " ", m[1]) + "]", text) + "\n"
-
-
-def save(path: Path, text: str) -> None:
-    """Replace the file in one step, so that it is complete at any time."""
-    with output_file(path) as fd:
-        write_all(fd, [text.encode()], str(path))
 
 
 def load(path: Path) -> Document:

@@ -117,7 +117,7 @@ class Suite:
                 yield self._table(lab, case, size, chosen, Path(folder))
 
     def _table(self, lab: Lab, case: Case, size: Size, chosen: Chosen, folder: Path) -> Table:
-        dist = self.request.dist or lab.distributions[0]
+        dist = lab.distribution(self.request.dist)
         table = Table(
             lab=lab.name,
             case=shown_case(lab, case),
@@ -357,7 +357,7 @@ def check(request: Request, device: str) -> None:
     for lab, case, size in jobs(request, device):
         # Only a header is generated. Any number is a valid size, so a small one will do.
         shape = size if isinstance(size, tuple) else 1
-        next(iter(lab.generate(case, shape, request.dist or lab.distributions[0], request.seed)))
+        next(iter(lab.generate(case, shape, lab.distribution(request.dist), request.seed)))
 
 
 def jobs(request: Request, device: str) -> list[tuple[Lab, Case, Size]]:

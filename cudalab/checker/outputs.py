@@ -6,16 +6,11 @@ Nothing is judged here: a test that passes in one form passes in all.
 from __future__ import annotations
 
 import json
-import sys
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from cudalab.backends import DEVICES, emulated
 from cudalab.checker.verdicts import ANY_DEVICE, Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STDERR_SHOWN = 8  # lines
 # testlib's codes: ok, wrong answer, presentation error, failure of the checker itself.
@@ -290,17 +285,6 @@ def sandbox_line(report: Report) -> str:
 def _reason(report: Report) -> str | None:
     broken = [stage for stage in report.stages if stage.status is Status.BROKEN]
     return "\n".join(explained(broken[0])) if broken else None
-
-
-def save(path: Path, text: str) -> None:
-    """Write a file, or stdout for "-"."""
-    if str(path) == "-":
-        sys.stdout.write(text)
-        return
-    from cudalab.formats import output_file, write_all  # noqa: PLC0415 - brings NumPy
-
-    with output_file(path) as fd:
-        write_all(fd, [text.encode()], str(path))
 
 
 def show(report: Report) -> None:

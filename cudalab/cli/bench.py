@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli.failures import report_errors
+from cudalab.cli.failures import report_errors, within
 from cudalab.cli.options import (
     ALL,
     EXISTING,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from cudalab.bench.document import Document
     from cudalab.bench.suite import Request
-    from cudalab.labs.base import Lab
 
 BASELINES = ("numpy", "cupy", "cub")
 KILL_AFTER_S = 600.0  # for a student's file, whose kernel may never end
@@ -224,11 +223,7 @@ def bench(
         files=files,
         **options,
     )
-    if kill_after is None:
-        return work()
-    from cudalab.system.supervise import supervise
-
-    return supervise(partial(report_errors, work), kill_after)
+    return within(kill_after, work)
 
 
 @dataclass(frozen=True)
@@ -249,7 +244,8 @@ class Files:
 
     def save(self, document: Document) -> None:
         """Write all samples taken so far."""
-        from cudalab.bench.document import as_json, save
+        from cudalab.bench.document import as_json
+        from cudalab.formats import save
 
         if self.json:
             save(self.json, as_json(document))
@@ -257,7 +253,7 @@ class Files:
     def finish(self, document: Document) -> None:
         """Write the files that need all samples."""
         from cudalab.bench import files
-        from cudalab.bench.document import save
+        from cudalab.formats import save
 
         self.save(document)
         if self.csv:
@@ -343,7 +339,8 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
                 f"--dtype {dtype}: {', '.join(selected)}: no such type",
                 hint="`cudalab LAB --help` lists a lab's types",
             )
-    _check_dist(chosen_labs, fixed["dist"])
+    for lab in chosen_labs:
+        lab.distribution(fixed["dist"])
     values: Mapping[str, Any] = options | ({"dtype": dtype} if dtype is not None else {})
     return suite.Request(
         labs=[(lab, suite.case_of(lab, values)) for lab in chosen_labs],
@@ -352,18 +349,6 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
         time_limit_s=fixed.pop("time_limit"),
         **fixed,
     )
-
-
-def _check_dist(chosen_labs: list[Lab], dist: str | None) -> None:
-    if dist is None:
-        return
-    name = dist.partition(":")[0]
-    for lab in chosen_labs:
-        if name not in lab.distributions:
-            raise UsageError(
-                f"{lab.name} has no distribution '{name}'",
-                hint=f"one of {', '.join(lab.distributions)}",
-            )
 
 
 def verdicts(old: Document, new: Document, threshold: float) -> int:

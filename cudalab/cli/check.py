@@ -265,6 +265,7 @@ class OutputOptions:
     def write(self, report: Report, file: str) -> int:
         """Write the report, print it unless stdout is taken, and return the exit status."""
         from cudalab.checker import outputs
+        from cudalab.formats import save
 
         formats = (
             (self.json_path, outputs.as_json),
@@ -274,7 +275,7 @@ class OutputOptions:
         )
         for path, text in formats:
             if path is not None:
-                outputs.save(path, text(report))
+                save(path, text(report))
         if self.codegrade:
             click.echo(outputs.codegrade(report))
         if self.github:

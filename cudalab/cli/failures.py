@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -40,6 +41,15 @@ def report_errors(work: Callable[[], int | None]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted", err=True)
         return ExitCode.INTERRUPTED
+
+
+def within(kill_after: float | None, work: Callable[[], int]) -> int:
+    """Do `work`; if its time is limited, in a child process that is watched."""
+    if kill_after is None:
+        return work()
+    from cudalab.system.supervise import supervise  # noqa: PLC0415 - few runs need it
+
+    return supervise(partial(report_errors, work), kill_after)
 
 
 def disk_full(error: OSError) -> int:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cudalab import labs
-from cudalab.cli.failures import report_errors
+from cudalab.cli.failures import within
 from cudalab.cli.options import (
     DEVICE,
+    EXISTING,
     SECONDS,
     Distribution,
     case_options,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from cudalab.runner import Stopwatch
 
 OWN_KERNEL_KILL_AFTER_S = 300.0
-EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
@@ -116,7 +116,7 @@ RUN_OPTIONS: list[click.Parameter] = [
     ),
     click.Option(
         ["--kernel"],
-        type=EXISTING_FILE,
+        type=EXISTING,
         metavar="FILE.cu",
         help="Run your own file; start from the output of `cudalab show`.",
     ),
@@ -212,12 +212,7 @@ def run_lab(
         work = partial(
             compute, lab, selected, case, device, threads, source=source, target=target, time=time
         )
-        if kill_after is None:
-            work()
-            return ExitCode.OK
-        from cudalab.system.supervise import supervise
-
-        status = supervise(partial(report_errors, work), kill_after)
+        status = within(kill_after, work)
         if status:
             raise click.exceptions.Exit(status)  # so that open_output discards the partial file
         return status
@@ -233,7 +228,7 @@ def compute(
     source: tuple[int, str],
     target: tuple[int, str],
     time: bool,
-) -> None:
+) -> int:
     """Run `variant`, or the device's default, from one file descriptor to another."""
     from cudalab.backends import emulated, open_device
     from cudalab.backends.meter import open_meter
@@ -268,6 +263,7 @@ def compute(
         if timed:
             watch.take("write", "to host", watch.stages["to host"])
             print_times(watch, timed)
+    return ExitCode.OK
 
 
 def print_times(watch: Stopwatch, timed: Any) -> None:
@@ -309,10 +305,17 @@ def open_output(path: Path | None, usage: str) -> Iterator[tuple[int, str]]:
         raise CudalabError("stdout is closed", hint=usage)
     if sys.stdout.isatty():
         raise UsageError("stdout is a terminal, the output is binary", hint=usage)
-    answer = os.dup(1)
-    os.dup2(2, 1)  # what a kernel prints goes to stderr, on either device
-    try:
+    with prints_to_stderr() as answer:
         yield answer, "stdout"
+
+
+@contextmanager
+def prints_to_stderr() -> Iterator[int]:
+    """Send what kernels print to stderr; yield a file descriptor of stdout for the answer."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield answer
     finally:
         os.dup2(answer, 1)
         os.close(answer)
@@ -375,7 +378,7 @@ def verify_command(lab: Lab) -> click.Command:
         callback=partial(verify_answer, lab),
         params=[
             *case_options(lab),
-            click.Argument(["input"], type=EXISTING_FILE, metavar="IN"),
+            click.Argument(["input"], type=EXISTING, metavar="IN"),
             click.Argument(["answer"], type=FILE_OR_STDIN, metavar="OUT"),
         ],
         short_help=labs.summary(lab.name),

@@ -7,9 +7,7 @@ Nothing heavy is imported before they run.
 from __future__ import annotations
 
 import json
-import os
 import tempfile
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,8 @@ import click
 
 from cudalab import labs
 from cudalab.backends import DEVICES, able_devices, emulated
-from cudalab.cli.failures import report_errors
+from cudalab.cli.failures import report_errors, within
+from cudalab.cli.lab import prints_to_stderr
 from cudalab.cli.options import (
     CASE_HELP,
     EXISTING,
@@ -40,7 +39,7 @@ from cudalab.cli.options import (
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
@@ -171,12 +170,7 @@ def profile(*, lab: str, kill_after: float | None, **rest: Any) -> int:
         raise UsageError("--banks 16 counts on the CPU device only", hint="a GPU has 32 banks")
     if options.kernel:
         kill_after = kill_after or PROFILE_KILL_AFTER_S
-    work = partial(run_profile, labs.get(lab), options, rest)
-    if kill_after is None:
-        return work()
-    from cudalab.system.supervise import supervise
-
-    return supervise(partial(report_errors, work), kill_after)
+    return within(kill_after, partial(run_profile, labs.get(lab), options, rest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +224,7 @@ class Subject:
 def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any]) -> int:
     """Count, print and write; `case_options` are the lab's own options."""
     from cudalab.bench.suite import case_of, exit_code
+    from cudalab.formats import save
     from cudalab.microscope import compare, ncu
     from cudalab.microscope.document import document, to_json
     from cudalab.microscope.show import show
@@ -244,7 +239,7 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
         lab=lab,
         case=case,
         variants=variants,
-        dist=distribution(lab, options.dist),
+        dist=lab.distribution(options.dist),
         seed=options.seed,
         data=options.data,
     )
@@ -294,12 +289,11 @@ def choose(
     lab: Lab, case: Case, kernel: Path | None, names: str | None, device: str
 ) -> tuple[list[Variant], list[str]]:
     """Choose the student's file, the named variants, or both ends of the GPU's ladder."""
+    from cudalab.bench.suite import own_variant
     from cudalab.labs import registry
 
     if kernel:
-        own = registry.read_header(kernel, lab, str(kernel))
-        registry.check_applies(own, lab, case)
-        return [replace(own, name=kernel.name)], []
+        return [own_variant(lab, case, kernel)], []
     if names not in (None, "all"):
         named = [registry.find(lab, one.strip()) for one in names.split(",")]
         for variant in named:
@@ -317,18 +311,6 @@ def choose(
     ends = [v for v in computing if v is computing[0] or not all(map(emulated, v.default))]
     others = len(computing) - len(ends)
     return ends, [f"{others} more with --variants all"] if others else []
-
-
-def distribution(lab: Lab, dist: str | None) -> str:
-    """The named distribution, or the lab's first. UsageError if the lab does not have it."""
-    if dist is None:
-        return lab.distributions[0]
-    if dist.partition(":")[0] not in lab.distributions:
-        raise UsageError(
-            f"{lab.name} has no distribution '{dist}'",
-            hint=f"one of {', '.join(lab.distributions)}",
-        )
-    return dist
 
 
 def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:
@@ -358,29 +340,6 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
                 )
             )
     return result
-
-
-@contextmanager
-def prints_to_stderr() -> Iterator[None]:
-    """Send what kernels print to stderr: it is not part of the report."""
-    report = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        os.dup2(report, 1)
-        os.close(report)
-
-
-def save(path: Path, text: str) -> None:
-    """Write to stdout, or to a file that is complete or absent."""
-    from cudalab.formats import output_file, write_all
-
-    if str(path) == "-":
-        write_all(1, [text.encode()], "stdout")
-        return
-    with output_file(path) as fd:
-        write_all(fd, [text.encode()], str(path))
 
 
 # sanitize ----------------------------------------------------------------------------------------
@@ -442,6 +401,7 @@ def sanitize(
     and threads.
     """
     from cudalab.bench import suite
+    from cudalab.formats import save
     from cudalab.labs import registry
 
     check_data()
@@ -460,7 +420,7 @@ def sanitize(
         lab=chosen_lab,
         case=case,
         variants=[selected],
-        dist=distribution(chosen_lab, dist),
+        dist=chosen_lab.distribution(dist),
         seed=seed,
         data=data,
     )

@@ -153,9 +153,10 @@ def measure(
 ) -> tuple[Document, int]:
     """Measure over sizes, then over launch shapes, and join the results in one document."""
     from cudalab.backends import choose_device
-    from cudalab.bench.document import as_json, save
+    from cudalab.bench.document import as_json
     from cudalab.bench.opening import opened_alone
     from cudalab.bench.suite import Suite, exit_code
+    from cudalab.formats import save
     from cudalab.output import terminal
 
     device = choose_device(device)

@@ -153,6 +153,18 @@ class Lab:
         result: Teaching = import_module(own).Teaching()
         return result
 
+    def distribution(self, name: str | None) -> str:
+        """The named distribution, or the first. UsageError if the lab does not have it."""
+        if name is None:
+            return self.distributions[0]
+        plain = name.partition(":")[0]  # a parameter may follow
+        if plain not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no distribution '{plain}'",
+                hint=f"one of {', '.join(self.distributions)}",
+            )
+        return name
+
     def complete(self, options: Case) -> Case:
         """Make a complete case of options; None means that an option is absent.
 

@@ -16,7 +16,7 @@ from cudalab import runner
 from cudalab.backends.base import overwrite
 from cudalab.backends.trace import Finding, Place, Thread, needs_more
 from cudalab.errors import CudalabError
-from cudalab.formats import as_bytes, output_file, write_all
+from cudalab.formats import as_bytes, save
 from cudalab.labs import registry
 from cudalab.labs.compare import show
 from cudalab.language import source
@@ -408,8 +408,7 @@ class Report:
 
     def save(self) -> None:
         """Save the document, completely or not at all."""
-        with output_file(self.path) as fd:
-            write_all(fd, [json.dumps(asdict(self.document())).encode()], str(self.path))
+        save(self.path, json.dumps(asdict(self.document())))
 
     def document(self) -> Findings:
         """The document: errors first, then notes, each in the order of detection."""
@@ -438,7 +437,6 @@ def finding_row(
     other, thread = finding.other_place, finding.other_thread
     return FindingRow(
         kind=finding.kind,
-        title=explanation.title,
         note=finding.note,
         kernel=finding.kernel,
         file=finding.place.file,
@@ -462,9 +460,7 @@ def finding_row(
         input=words,
         code=_code(texts or {}, finding.place),
         other_code=_code(texts or {}, other) if other else None,
-        what=explanation.what,
-        why=explanation.why,
-        cure=explanation.cure,
+        **vars(explanation),
     )
 
 

@@ -26,6 +26,7 @@ from cudalab.bench.measure import Row, Sample, Status
 from cudalab.cli import bench as cli_bench
 from cudalab.cli import options as cli_options
 from cudalab.errors import InputError, UsageError
+from cudalab.formats import save
 from cudalab.labs.teaching import Work
 from cudalab.output import terminal
 
@@ -108,7 +109,7 @@ def stored():
 
 def test_what_is_written_can_be_read(stored, tmp_path):
     path = tmp_path / "results.json"
-    documents.save(path, documents.as_json(stored))
+    save(path, documents.as_json(stored))
     assert documents.load(path) == stored
     assert '"samples_ms": [0.4, 0.4, 0.44, 0.4, 0.4, 0.36],' in path.read_text(encoding="utf-8")
 

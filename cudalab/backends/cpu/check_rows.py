@@ -29,7 +29,6 @@ U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 IS_BLOCK, IS_HEADER, IS_BRANCH = 1, 2, 4  # flags of a site
 FIRST_SHARED_REGION = 1 << 20
 NO_REGION = NO_THREAD = 2**32 - 1
-NO_ROW = 2**32 - 1
 
 _KINDS: tuple[Kind | None, ...] = (None, None, "load", "store", "atomic")
 SPACES: tuple[Space, ...] = ("global", "shared", "constant")

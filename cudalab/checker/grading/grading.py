@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab import __version__
-from cudalab.checker import cases, outputs
+from cudalab.checker import cases
 from cudalab.checker.grading import batch, store, summary, unpack
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.errors import ExitCode, UsageError
+from cudalab.formats import save
 from cudalab.labs import registry
 
 if TYPE_CHECKING:
@@ -139,13 +140,13 @@ def _sum_up(
     reports = summary.judged(rows)
     public, untouched = batch.public_prints(lab.name), batch.skeleton_prints(lab.name)
     pairs = summary.similar_pairs(rows, reports, public, untouched)
-    outputs.save(out / "results.csv", summary.table(rows, reports, pairs))
-    outputs.save(out / "summary.html", summary.page(f"{lab.name}: results", rows, reports, pairs))
+    save(out / "results.csv", summary.table(rows, reports, pairs))
+    save(out / "summary.html", summary.page(f"{lab.name}: results", rows, reports, pairs))
     folder = out / "reports"
     folder.mkdir(exist_ok=True)
     for name, report in reports.items():
         safe = re.sub(r"[^\w.-]", "_", name)
-        outputs.save(folder / f"{safe}.json", json.dumps(report.json(), indent=1) + "\n")
+        save(folder / f"{safe}.json", json.dumps(report.json(), indent=1) + "\n")
     unjudged = [row for row in rows if row.state not in (store.DONE, store.REMOVED)]
     removed = [row.name for row in rows if row.state == store.REMOVED]
     remaining = len(rows) - len(removed)
