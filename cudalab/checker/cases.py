@@ -113,11 +113,11 @@ def timed_size(lab: Lab, plan: Plan, case: Case, device: str) -> Size:
 
 def case_for(lab: Lab, options: Case, variant: Variant | None) -> Case:
     """The options that were chosen, and those that the variant's header requires."""
-    defaults = {_flag(one.name.removeprefix("--")): one.default for one in lab.options}
+    defaults = {one.key: one.default for one in lab.options}
     chosen = {
         name: value
         for name, value in options.items()
-        if value is not None and value != defaults.get(_flag(name))
+        if value is not None and value != defaults.get(name)
     }
     if variant is None or variant.computes(lab.complete(chosen)):
         return chosen
@@ -155,31 +155,6 @@ def fresh_seed() -> int:
 def shown_size(size: Size) -> str:
     """A size in the form of --n."""
     return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
-
-
-def option_words(lab: Lab, case: Case, *, runs: bool = False) -> list[str]:
-    """The command-line options that make a case, without those that have their default.
-
-    `runs` includes options that only a run has a use for.
-    """
-    defaults, words = lab.complete({}), []
-    changed = {name: value for name, value in case.items() if value != defaults.get(name)}
-    implied = lab.complete(changed)  # a dot product is of float32, a sum of int32
-    for name, value in case.items():
-        if value is None or value == defaults.get(name) == implied.get(name):
-            continue
-        runs_only = any(one.runs_only and one.name == _flag(name) for one in lab.options)
-        if name in lab.derived or (runs_only and not runs):
-            continue
-        if name in lab.flags:
-            words.append(f"--{value}")
-        else:
-            words += [_flag(name)] if value is True else [_flag(name), str(value)]
-    return words
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 # The instructor's file ---------------------------------------------------------------------------
@@ -264,7 +239,7 @@ class _Reader:
     def _options(self, where: str, table: dict[str, Any]) -> Case:
         """The lab's options, each with a value that the command line would accept."""
         axes = {axis: v for axis, v in self.lab.axes.items() if axis not in self.lab.derived}
-        types = {one.name[2:].replace("-", "_"): one.type for one in self.lab.options}
+        types = {one.key: one.type for one in self.lab.options}
         where = f"{where}: options"
         self.known(where, table, {*axes, *types})
         for name, value in table.items():

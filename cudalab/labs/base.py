@@ -47,6 +47,11 @@ class Option:
     bare: Any = None  # value of the option when it stands alone
     runs_only: bool = False  # gen and verify have no use for it
 
+    @property
+    def key(self) -> str:
+        """Its name in the case."""
+        return self.name.removeprefix("--").replace("-", "_")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -173,6 +178,34 @@ class Lab:
         """
         defaults = {axis: values[0] for axis, values in self.axes.items()}
         return defaults | {name: value for name, value in options.items() if value is not None}
+
+    def words(self, case: Case, *, runs: bool = False) -> list[str]:
+        """The options of the command line that make `case`, without those that need no mention.
+
+        `runs` includes options that only a run has a use for.
+        """
+        unused = {option.key for option in self.options if option.runs_only and not runs}
+        skipped = self.derived | unused
+        values = {
+            name: value
+            for name, value in case.items()
+            if name not in skipped and value is not None and value is not False
+        }
+        named: Case = {}
+        while others := {  # a default may depend on what is named
+            name: value
+            for name, value in values.items()
+            if name not in named and self.complete(named).get(name) != value
+        }:
+            named |= others
+        words = []
+        for name in (name for name in values if name in named):
+            if name in self.flags:
+                words.append(f"--{values[name]}")
+            else:
+                words.append(f"--{name.replace('_', '-')}")
+                words += [] if values[name] is True else [str(values[name])]
+        return words
 
     def cases(self) -> Iterator[Case]:
         """Every complete case, the default one first."""

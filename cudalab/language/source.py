@@ -63,25 +63,19 @@ def blank_comments(text: str, *, literals: bool = True) -> str:
 
 def find_kernels(text: str) -> dict[str, int]:
     """The `__global__` functions defined in `text`, with their numbers of parameters."""
-    kernels = {}
+    return {name: len(names) for name, names in parameter_names(text).items()}
+
+
+def parameter_names(text: str) -> dict[str, list[str]]:
+    """The names of each kernel's parameters, in order; empty for one without a name."""
+    names = {}
     for match in _GLOBAL.finditer(blank_comments(text)):
         params, nested = match["params"], 1
         while nested:  # commas inside brackets do not separate parameters
             params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
-        kernels[match["name"]] = 0 if params.strip() in ("", "void") else params.count(",") + 1
-    return kernels
-
-
-def parameter_names(text: str) -> dict[str, list[str]]:
-    """The names of each kernel's parameters, in order."""
-    names = {}
-    for match in _GLOBAL.finditer(blank_comments(text)):
-        params, nested = match["params"], 1
-        while nested:
-            params, nested = re.subn(r"<[^<>]*>|\([^()]*\)", "", params)
-        each = [re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in params.split(",")]
-        each_name = [name[1] if name else "" for name in each]  # a parameter may have no name
-        names[match["name"]] = [] if each_name in ([""], ["void"]) else each_name
+        each = [] if params.strip() in ("", "void") else params.split(",")
+        found = (re.search(r"(\w+)\s*(?:\[\s*\w*\s*\]\s*)?$", param) for param in each)
+        names[match["name"]] = [name[1] if name else "" for name in found]
     return names
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _TOKEN = re.compile(
     r"""
@@ -44,24 +47,22 @@ def tokenize(text: str) -> list[Token]:
 
 def closing(tokens: list[Token], opening: int) -> int | None:
     """The index where the bracket at `opening` closes; None if it does not."""
-    depth = 0
-    for i in range(opening, len(tokens)):
-        if tokens[i].text in OPENING:
-            depth += 1
-        elif tokens[i].text in CLOSING:
-            depth -= 1
-            if depth == 0:
-                return i
-    return None
+    return _partner(tokens, range(opening, len(tokens)), OPENING, CLOSING)
 
 
 def opening(tokens: list[Token], closing_: int) -> int | None:
     """The index where the bracket that closes at `closing_` opens; None if it does not."""
+    return _partner(tokens, range(closing_, -1, -1), CLOSING, OPENING)
+
+
+def _partner(
+    tokens: list[Token], places: range, deeper: Collection[str], back: Collection[str]
+) -> int | None:
     depth = 0
-    for i in range(closing_, -1, -1):
-        if tokens[i].text in CLOSING:
+    for i in places:
+        if tokens[i].text in deeper:
             depth += 1
-        elif tokens[i].text in OPENING:
+        elif tokens[i].text in back:
             depth -= 1
             if depth == 0:
                 return i
@@ -70,45 +71,35 @@ def opening(tokens: list[Token], closing_: int) -> int | None:
 
 def closing_angle(tokens: list[Token], opening_: int) -> int | None:
     """The index where the template argument list that opens with `<` closes; or None."""
-    depth, i = 0, opening_
-    while i < len(tokens):
-        text = tokens[i].text
-        if text in OPENING:
-            end = closing(tokens, i)
-            if end is None or text == "{":
-                return None
-            i = end
-        elif text == "<":
-            depth += 1
-        elif text == ">":
-            depth -= 1
-            if depth == 0:
-                return i
-        elif text in (";", ")", "]", "}"):
-            return None
-        i += 1
-    return None
+    return _other_angle(tokens, opening_, forwards=True)
 
 
 def opening_angle(tokens: list[Token], closing_: int) -> int | None:
     """The index where the template argument list that closes with `>` opens, or None."""
-    depth, i = 0, closing_
-    while i >= 0:
+    return _other_angle(tokens, closing_, forwards=False)
+
+
+def _other_angle(tokens: list[Token], i: int, *, forwards: bool) -> int | None:
+    """Walk over whole brackets; braces and what no argument list contains end the search."""
+    step, deeper, back, partner = (1, "<", ">", closing) if forwards else (-1, ">", "<", opening)
+    entered, left = (OPENING, CLOSING) if forwards else (CLOSING, OPENING)
+    depth = 0
+    while 0 <= i < len(tokens):
         text = tokens[i].text
-        if text in CLOSING:
-            start = opening(tokens, i)
-            if start is None or text == "}":
+        if text in entered:
+            end = partner(tokens, i)
+            if end is None or text in ("{", "}"):
                 return None
-            i = start
-        elif text == ">":
+            i = end
+        elif text == deeper:
             depth += 1
-        elif text == "<":
+        elif text == back:
             depth -= 1
             if depth == 0:
                 return i
-        elif text in (";", "{", "(", "["):
+        elif text == ";" or text in left:
             return None
-        i -= 1
+        i += step
     return None
 
 

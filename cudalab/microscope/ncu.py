@@ -170,25 +170,6 @@ def version(ncu: Path) -> tuple[int, ...]:
     return tuple(map(int, match.groups())) if match else ()
 
 
-def case_arguments(lab: Lab, case: Case) -> list[str]:
-    """The options of `cudalab LAB` that choose `case`."""
-    arguments = []
-    for axis, values in lab.axes.items():
-        if axis in lab.derived:
-            continue
-        if axis not in lab.flags:
-            arguments += [f"--{axis}", str(case[axis])]
-        elif case[axis] != values[0]:
-            arguments.append(f"--{case[axis]}")
-    for option in lab.options:
-        value = case.get(option.name.removeprefix("--").replace("-", "_"))
-        if option.type is bool and value:
-            arguments.append(option.name)
-        elif option.type is not bool and value not in (None, option.default):
-            arguments += [option.name, str(value)]
-    return arguments
-
-
 def run(ncu: Path, metrics: Sequence[str], report: Path, command: Sequence[str]) -> None:
     """Run `command` under ncu, which writes `report`. CudalabError with ncu's own message."""
     words = [
@@ -402,7 +383,7 @@ def on_cuda(
         chosen = ["--kernel", str(own_file)] if own_file else ["--variant", variant.name]
         command = [
             *(sys.executable, "-m", "cudalab", "--kernels", str(source.kernels_dir()), lab.name),
-            *("--device", "cuda", *chosen, *case_arguments(lab, case)),
+            *("--device", "cuda", *chosen, *lab.words(case)),
             *("-i", str(data.path), "-o", str(folder / "out.bin")),
         ]
         one = profile.VariantProfile(

@@ -18,7 +18,7 @@ import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import DEVICES, open_device
-from cudalab.checker.cases import option_words, shown_size
+from cudalab.checker.cases import shown_size
 from cudalab.errors import CudalabError, InputError, UsageError
 from cudalab.formats import InputStream, write_all
 from cudalab.labs import registry
@@ -122,7 +122,7 @@ def run(
         with TemporaryDirectory(prefix="cudalab-") as folder:
             answer = Path(folder, "out.bin")
             files = ("-i", str(_stored(stream, folder)), "-o", str(answer))
-            words = option_words(chosen, case, runs=True)
+            words = chosen.words(case, runs=True)
             call(lab, "--kernel", str(kernel), "--device", device, *words, *files)
             with answer.open("rb") as file:
                 return chosen.read_answer(InputStream(file.fileno(), "answer"), read, case)
@@ -231,7 +231,7 @@ def _subject(
         case = arrays.case_of(lab, (), options)
         data = () if n is None else ("--n", shown_size(n))
     chosen = map(str, source) if source[1] is not None else ()
-    return [name, *option_words(lab, case), *data, *chosen]
+    return [name, *lab.words(case), *data, *chosen]
 
 
 def _stored(stream: arrays.ArrayStream, folder: str) -> Path:

@@ -7,7 +7,6 @@ import sys
 import pytest
 from traced import FILE
 
-from cudalab import labs
 from cudalab.backends.trace import Access, Place
 from cudalab.errors import NoDeviceError
 from cudalab.microscope import ncu
@@ -158,17 +157,6 @@ def test_names_of_instructions():
     assert ncu.opcode("@!PT LDS.U.128 R4, [R0]") == ("LDS", ".U.128")
     assert ncu.opcode("ATOMS.POPC.INC.32 RZ, [R2]")[0] == "ATOMS"
     assert ncu.opcode("") == ("", "")
-
-
-def test_a_case_as_options():
-    reduce = labs.get("reduce")
-    case = reduce.complete({"op": "max", "along": "rows"})
-    assert ncu.case_arguments(reduce, case) == ["--dtype", "float32", "--op", "max", "--rows"]
-    histogram = labs.get("histogram")
-    words = ncu.case_arguments(histogram, histogram.complete({"bins": 64}))
-    assert words == ["--dtype", "uint8", "--bins", "64"]
-    matmul = labs.get("matmul")
-    assert "--aat" in ncu.case_arguments(matmul, matmul.complete({"product": "aat"}))
 
 
 # Finding the tool --------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 
 import cudalab
 from cudalab import labs
-from cudalab.checker.cases import option_words
 from cudalab.cli.options import case_options
 from cudalab.errors import (
     InputError,
@@ -76,7 +75,7 @@ def test_arrays_are_read_as_a_stream_of_them_is(name, case, tmp_path):
 def test_the_words_of_a_case_choose_it_again(name, case):
     lab = labs.get(name)
     command = click.Command("run", params=case_options(lab, runs=True))
-    context = command.make_context("run", option_words(lab, case, runs=True))
+    context = command.make_context("run", lab.words(case, runs=True))
     assert lab.complete(context.params) == case
 
 

@@ -388,3 +388,15 @@ def test_every_header_of_the_project_is_valid(name):
     if type(lab).choose is Lab.choose:  # the lab leaves the choice to the headers
         for device in registry.DEVICES:
             registry.default(lab, lab.complete({}), device)
+
+
+def test_the_words_of_a_case_are_few():
+    reduce, histogram, matmul = (labs.get(name) for name in ("reduce", "histogram", "matmul"))
+    assert reduce.words(reduce.complete({})) == []
+    rows = reduce.complete({"op": "max", "along": "rows"})
+    assert reduce.words(rows) == ["--dtype", "float32", "--op", "max", "--rows"]
+    # float32 would be the default with --rows alone.
+    rows = reduce.complete({"dtype": "int32", "along": "rows"})
+    assert reduce.words(rows) == ["--dtype", "int32", "--rows"]
+    assert histogram.words(histogram.complete({"bins": 64})) == ["--bins", "64"]
+    assert matmul.words(matmul.complete({"product": "aat", "shape": True})) == ["--aat", "--shape"]

@@ -53,7 +53,6 @@ class Task:
     file: str  # within the submission; empty: to be detected
     options: Case
     judging: JudgingOptions  # including the seed that all submissions share
-    speed: cases.Speed | None
     payload: tuple[str, bytes] | None = None  # file name and bytes, for another machine
     tests_text: str | None = None  # the instructor's file, for another machine
 
@@ -192,19 +191,15 @@ def _python(folder: Path, file: str) -> list[str]:
 
 
 def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:
-    options = cases.case_for(lab, task.options, submission.variant)
-    if task.judging.tests:
-        path = task.judging.tests
-        if task.tests_text is not None and not path.is_file():  # another machine
-            path = folder / "tests.toml"
-            path.write_text(task.tests_text, encoding="utf-8")
-        plan = cases.load(path, lab, options)
-    else:
-        plan = cases.public(lab, options, submission.variant, quick=task.judging.quick)
+    judging = task.judging
+    if task.tests_text is not None and judging.tests and not judging.tests.is_file():
+        path = folder / "tests.toml"  # this is another machine
+        path.write_text(task.tests_text, encoding="utf-8")
+        judging = replace(judging, tests=path)
     if submission.variant is not None:
-        registry.check_applies(submission.variant, lab, lab.complete(options))
-    plan = cases.strict(plan) if task.judging.strict else plan
-    return replace(plan, speed=task.speed or plan.speed)
+        case = lab.complete(cases.case_for(lab, task.options, submission.variant))
+        registry.check_applies(submission.variant, lab, case)
+    return judging.plan(lab, submission, task.options)
 
 
 def fingerprints(folder: Path) -> frozenset[int]:

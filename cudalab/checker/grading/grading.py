@@ -92,9 +92,6 @@ def _task(
         text = judging.tests.read_text(encoding="utf-8")
     if judging.reference:
         registry.find(lab, judging.reference)
-    speed = None
-    if judging.reference or judging.speed_points is not None:
-        speed = cases.Speed(judging.speed_points or 0.0, reference=judging.reference)
     settings = results.settle(
         {
             "version": __version__,
@@ -126,7 +123,6 @@ def _task(
             seed=settings["seed"],
             tests=judging.tests.absolute() if judging.tests else None,
         ),
-        speed=speed,
         tests_text=text,
     )
 

@@ -45,7 +45,7 @@ class Commands:
 def of_test(lab: Lab, submission: Submission, test: Test, seed: int) -> Commands:
     """The commands for `test`, whose input was drawn with `seed`."""
     case = lab.complete(dict(test.options))
-    words = shlex.join([lab.name, *cases.option_words(lab, case)])
+    words = shlex.join([lab.name, *lab.words(case)])
     source, make = _input(test, f"cudalab gen {words} {_data_options(test, seed)}")
     run = _run(submission, words)
     is_kernel = submission.variant is not None
@@ -66,13 +66,7 @@ def of_test(lab: Lab, submission: Submission, test: Test, seed: int) -> Commands
 
 def sanitize(lab: Lab, submission: Submission, case: Case, data: str) -> str:
     """`cudalab sanitize` for a kernel; `data` are the options that name or make its input."""
-    words = [
-        "cudalab",
-        "sanitize",
-        lab.name,
-        *cases.option_words(lab, case),
-        *_source_option(submission),
-    ]
+    words = ["cudalab", "sanitize", lab.name, *lab.words(case), *_source_option(submission)]
     return f"{shlex.join(words)} {data}"
 
 

@@ -9,7 +9,6 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from cudalab.checker.cases import option_words
 from cudalab.checker.sandbox.sandbox import Limits, without_boxes
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import ExitCode, InputError
@@ -41,7 +40,7 @@ def stage(
     """
     lab = submission.lab
     command = [submission.sandbox.imports.python, "-m", "cudalab", "sanitize", lab.name]
-    command += [*option_words(lab, case), "--json", "report.json"]
+    command += [*lab.words(case), "--json", "report.json"]
     if path is None:
         command += ["--seed", str(seed)]
     data, says = submission.run_on_source(command, LIMITS, "report.json", path)

@@ -271,8 +271,7 @@ def _whole_programs(
     settings: Settings,
 ) -> Times:
     """Time the submission and `cudalab LAB --variant`, each from start to end."""
-    options = cases.option_words(lab, case)
-    command = [sys.executable, "-m", "cudalab", lab.name, *options]
+    command = [sys.executable, "-m", "cudalab", lab.name, *lab.words(case)]
     command += ["--variant", reference, "--device", device]
     env = {"PYTHONPATH": OURS.imports.path()} | {
         name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ

@@ -68,14 +68,14 @@ def weights(dist: str, values: int, chosen: int) -> list[Decimal]:
                 f"histogram has no distribution {name}",
                 hint=f"expected one of {', '.join(_WEIGHTS)}",
             )
-        return make(_Parameters(dist, text), values, chosen)
+        return make(_Parameters(dist, text, chosen), values)
 
 
 class _Parameters:
-    """The numbers after a distribution's colon."""
+    """The numbers after a distribution's colon, and a random value for those that need one."""
 
-    def __init__(self, dist: str, text: str) -> None:
-        self.dist = dist
+    def __init__(self, dist: str, text: str, chosen: int) -> None:
+        self.dist, self.chosen = dist, chosen
         try:
             self.numbers = [Decimal(part) for part in text.split(",")] if text else []
         except InvalidOperation:
@@ -97,22 +97,19 @@ class _Parameters:
         return UsageError(f"--dist {self.dist}: {message}")
 
 
-def _uniform(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
-    del chosen
+def _uniform(parameters: _Parameters, values: int) -> list[Decimal]:
     parameters.take()
     return [Decimal(1)] * values
 
 
-def _normal(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+def _normal(parameters: _Parameters, values: int) -> list[Decimal]:
     """normal:DEVIATION,MEAN; by default an eighth of the range, and its middle."""
-    del chosen
     deviation, mean = parameters.take(Decimal(values) / 8, Decimal(values - 1) / 2)
     return [(-(((v - mean) / deviation) ** 2) / 2).exp() for v in range(values)]
 
 
-def _binomial(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+def _binomial(parameters: _Parameters, values: int) -> list[Decimal]:
     """binomial:P, by default 0.5; the number of trials is the greatest value."""
-    del chosen
     (p,) = parameters.take(Decimal("0.5"), up_to=0.999999)
     weight, all_weights = Decimal(1), []
     for v in range(values):
@@ -121,9 +118,8 @@ def _binomial(parameters: _Parameters, values: int, chosen: int) -> list[Decimal
     return all_weights
 
 
-def _poisson(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+def _poisson(parameters: _Parameters, values: int) -> list[Decimal]:
     """poisson:MEAN; by default a quarter of the range."""
-    del chosen
     (mean,) = parameters.take(Decimal(values) / 4)
     weight, all_weights = Decimal(1), []
     for v in range(values):
@@ -132,16 +128,14 @@ def _poisson(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]
     return all_weights
 
 
-def _exponential(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+def _exponential(parameters: _Parameters, values: int) -> list[Decimal]:
     """exponential:MEAN, rounded down; by default an eighth of the range."""
-    del chosen
     (mean,) = parameters.take(Decimal(values) / 8)
     return _powers((-1 / mean).exp(), values)
 
 
-def _geometric(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+def _geometric(parameters: _Parameters, values: int) -> list[Decimal]:
     """geometric:P, the number of failures before the first success; by default 0.25."""
-    del chosen
     (p,) = parameters.take(Decimal("0.25"), up_to=1)
     return _powers(1 - p, values)
 
@@ -153,29 +147,28 @@ def _powers(ratio: Decimal, values: int) -> list[Decimal]:
     return all_weights
 
 
-def _zipf(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+def _zipf(parameters: _Parameters, values: int) -> list[Decimal]:
     """zipf:S, weight (v + 1)^-S for value v; by default 1."""
-    del chosen
     (s,) = parameters.take(Decimal(1))
     return [Decimal(v) ** -s for v in range(1, values + 1)]
 
 
-def _equal(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+def _equal(parameters: _Parameters, values: int) -> list[Decimal]:
     """equal:VALUE; by default a random one."""
-    (value,) = parameters.take(Decimal(chosen), above=-1, up_to=values - 1)
+    (value,) = parameters.take(Decimal(parameters.chosen), above=-1, up_to=values - 1)
     if value != int(value):
         raise parameters.error(f"{value} is not a whole number")
     return [Decimal(int(v == value)) for v in range(values)]
 
 
-def _one_hot(parameters: _Parameters, values: int, chosen: int) -> list[Decimal]:
+def _one_hot(parameters: _Parameters, values: int) -> list[Decimal]:
     """one-hot:SHARE for one random value, the rest uniform; by default half."""
     (share,) = parameters.take(Decimal("0.5"), up_to=1)
     rest = (1 - share) / values
-    return [rest + share if v == chosen else rest for v in range(values)]
+    return [rest + share if v == parameters.chosen else rest for v in range(values)]
 
 
-_WEIGHTS: dict[str, Callable[[_Parameters, int, int], list[Decimal]]] = {
+_WEIGHTS: dict[str, Callable[[_Parameters, int], list[Decimal]]] = {
     "uniform": _uniform,
     "normal": _normal,
     "binomial": _binomial,
