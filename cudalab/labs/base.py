@@ -15,10 +15,13 @@ from importlib.util import find_spec
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from cudalab.backends.base import C_TYPES
 from cudalab.errors import UsageError
 from cudalab.formats import InputStream, write_all
 from cudalab.labs.compare import nearest_to_bound
+from cudalab.labs.inputs import StreamInputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -312,3 +315,36 @@ class Lab:
     def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
         """The answer if there is nothing to compute (n = 0), else None."""
         raise NotImplementedError
+
+
+class ArrayLab(Lab):
+    """A lab that turns an array into one of the same length and type.
+
+    Stream: int32 n, then n elements. Answer: n elements, without a header.
+    """
+
+    elements: ClassVar[str]  # the name of the array
+    answer: ClassVar[str]  # and of what becomes of it
+
+    def read(self, stream: InputStream, case: Case) -> Inputs:
+        """Read the header, int32 n ≥ 0; n elements of the case's dtype follow."""
+        (n,) = stream.header("n")
+        payload = stream.payload(self.elements, case["dtype"], n)
+        return StreamInputs({self.elements: payload}, {"n": n})
+
+    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
+        """Read as many elements as the input has; there is no header."""
+        return stream.payload(self.answer, case["dtype"], inputs.params["n"]).array()
+
+    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
+        """No elements if the input has none."""
+        return None if inputs.params["n"] else np.empty(0, case["dtype"])
+
+    def check_data(self, n: Size, dist: str) -> int:
+        """The length of the data to generate. UsageError if there is no such data."""
+        if not isinstance(n, int) or dist not in self.distributions:
+            raise UsageError(
+                f"{self.name} has no data of size {n} with distribution {dist}",
+                hint=f"one number, and a distribution of {', '.join(self.distributions)}",
+            )
+        return n

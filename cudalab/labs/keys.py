@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Lab
+from cudalab.labs.base import ArrayLab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.formats import InputStream
+    from cudalab.labs.inputs import Array, Case, HostInputs, Size
+
 
 BOUND = 1_000_000  # above the integers of the distribution `bounded`
 JOINED = {"entropy-0.544": 3, "entropy-0.201": 5}  # number of random patterns combined by "and"
 
 
-class KeySort(Lab):
+class KeySort(ArrayLab):
     """A lab that sorts keys: everything but its launch plans."""
 
+    elements, answer = "keys", "sorted keys"
     distributions: ClassVar[tuple[str, ...]] = (
         "uniform",
         "sorted",
@@ -37,26 +37,9 @@ class KeySort(Lab):
         "entropy-0.201",
     )
 
-    def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Read the header, int32 n ≥ 0; n elements of the case's dtype follow."""
-        (n,) = stream.header("n")
-        return StreamInputs({"keys": stream.payload("keys", case["dtype"], n)}, {"n": n})
-
-    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read as many elements as there are keys; there is no header."""
-        return stream.payload("sorted keys", case["dtype"], inputs.params["n"]).array()
-
-    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """No keys if the input has none."""
-        return None if inputs.params["n"] else np.empty(0, case["dtype"])
-
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate random patterns, shaped by `dist`; float keys include NaNs and infinities."""
-        if not isinstance(n, int) or dist not in self.distributions:
-            raise UsageError(
-                f"{self.name} has no data of size {n} with distribution {dist}",
-                hint=f"one number, and a distribution of {', '.join(self.distributions)}",
-            )
+        n = self.check_data(n, dist)
         yield np.array([n], "<i4").tobytes()
         yield as_bytes(draw(np.dtype(case["dtype"]), n, dist, seed))
 

@@ -77,11 +77,11 @@ class SortTeaching(Teaching):
     libraries = SortLibraries()
     scattered = True
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise wrong orders, lost keys, blocks that were not merged, missing passes."""
-        yield from same_as_input(evidence)
-        if evidence.case.get("layout") != "pairs":
-            yield from _key_mistakes(evidence)
+        yield from same_as_input(e)
+        if e.case.get("layout") != "pairs":
+            yield from _key_mistakes(e)
 
 
 def _ordered(xp: Any, keys: Any) -> Any:

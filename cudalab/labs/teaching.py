@@ -163,9 +163,9 @@ class Teaching:
         del params
         return ()
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """The lab's typical mistakes that explain this wrong answer, most specific first."""
-        del evidence
+        del e
         yield from ()
 
     def exercises(self) -> Sequence[Exercise]:

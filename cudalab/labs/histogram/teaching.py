@@ -103,52 +103,53 @@ class Teaching(Base):
     libraries = HistogramLibraries()
     scattered = True
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise overflowing counters, neighbouring classes, elements lost or counted twice."""
-        return _mistakes(evidence)
-
-
-def _mistakes(e: Evidence) -> Iterator[Finding]:
-    n, total = e.inputs.params["n"], int(e.got.sum(dtype=np.uint64))
-    got, expected = e.got.astype(np.int64), e.expected.astype(np.int64)
-    differences = (expected - got)[e.wrong]
-    if (differences % 256 == 0).all() and (differences > 0).all():
-        yield Finding(
-            "byte counters overflow",
-            f"counts are too small by multiples of 256, such as [{e.wrong[0]}] by "
-            f"{differences[0]:,}",
-            "a counter of one byte holds 255: a thread may count at most 63 words of 4 bytes "
-            "before it adds them up",
-            "cudalab explain histogram",
-        )
-    elif np.array_equal(np.roll(expected, 1), got) or np.array_equal(np.roll(expected, -1), got):
-        yield Finding(
-            "off by one class", "every count is in the class beside its own", "classes begin at 0"
-        )
-    elif total == 0:
-        yield Finding(
-            "zeros", "all counts are 0", "nothing is counted: does the kernel run at all?"
-        )
-    elif total < n and (differences >= 0).all():
-        lost = n - total
-        tail = next((b for b in (4, 16, *block_sizes(e)) if n % b == lost), 0)
-        if tail and lost < tail:
+        n, total = e.inputs.params["n"], int(e.got.sum(dtype=np.uint64))
+        got, expected = e.got.astype(np.int64), e.expected.astype(np.int64)
+        differences = (expected - got)[e.wrong]
+        if (differences % 256 == 0).all() and (differences > 0).all():
             yield Finding(
-                "the last partial block",
-                f"{lost:,} elements are not counted: n mod {tail:,}",
-                f"the last n mod {tail:,} elements do not fill a word or a block: count them too",
+                "byte counters overflow",
+                f"counts are too small by multiples of 256, such as [{e.wrong[0]}] by "
+                f"{differences[0]:,}",
+                "a counter of one byte holds 255: a thread may count at most 63 words of 4 bytes "
+                "before it adds them up",
+                "cudalab explain histogram",
             )
-        else:
+        elif np.array_equal(np.roll(expected, 1), got) or np.array_equal(
+            np.roll(expected, -1), got
+        ):
             yield Finding(
-                "counts lost",
+                "off by one class",
+                "every count is in the class beside its own",
+                "classes begin at 0",
+            )
+        elif total == 0:
+            yield Finding(
+                "zeros", "all counts are 0", "nothing is counted: does the kernel run at all?"
+            )
+        elif total < n and (differences >= 0).all():
+            lost = n - total
+            tail = next((b for b in (4, 16, *block_sizes(e)) if n % b == lost), 0)
+            if tail and lost < tail:
+                yield Finding(
+                    "the last partial block",
+                    f"{lost:,} elements are not counted: n mod {tail:,}",
+                    f"the last n mod {tail:,} elements do not fill a word or a block: count them "
+                    "too",
+                )
+            else:
+                yield Finding(
+                    "counts lost",
+                    f"the counts add up to {total:,}, but there are {n:,} elements",
+                    "two threads read a counter, both add one, one of the two is lost: atomicAdd, "
+                    "also in shared memory",
+                    SANITIZE,
+                )
+        elif total > n and (differences <= 0).all():
+            yield Finding(
+                "counted twice",
                 f"the counts add up to {total:,}, but there are {n:,} elements",
-                "two threads read a counter, both add one, one of the two is lost: atomicAdd, "
-                "also in shared memory",
-                SANITIZE,
+                "counters that are not cleared first, or elements that two threads count",
             )
-    elif total > n and (differences <= 0).all():
-        yield Finding(
-            "counted twice",
-            f"the counts add up to {total:,}, but there are {n:,} elements",
-            "counters that are not cleared first, or elements that two threads count",
-        )

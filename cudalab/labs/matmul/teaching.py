@@ -119,47 +119,47 @@ class Teaching(Base):
         """C, m x n."""
         return params["m"], params["n"]
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise transposed factors and missing tiles along k."""
-        return _mistakes(evidence)
-
-
-def _mistakes(e: Evidence) -> Iterator[Finding]:
-    rows, cols = e.inputs.params["m"], e.inputs.params["n"]
-    if e.case["product"] == "aat":
-        a = np.asarray(e.inputs.arrays["a"], np.float64)
-        b = a.T
-    else:
-        a, b = (np.asarray(e.inputs.arrays[name], np.float64) for name in ("a", "b"))
-        b = b if e.case["product"] == "ab" else b.T
-    k = a.shape[1]
-    if min(rows, cols, k) > 1:
-        if rows == cols and e.same((a @ b).T):
-            yield Finding("transposed", "this is the transpose of the product", "c[row * n + col]")
-        elif rows == cols == k:
-            for label, product in (
-                ("B A", b @ a), ("A B transposed", a @ b.T), ("A transposed B", a.T @ b),
-            ):  # fmt: skip
-                if e.same(product):
-                    yield Finding(
-                        "another product", f"this is {label}, not A B", "rows of A, columns of B"
-                    )
-                    return
-    for tile in tile_of(e)[:1] or TILES:
-        whole = k // tile * tile
-        if tile < k and e.same(a[:, :tile] @ b[:tile]):
-            yield Finding(
-                "only the first tile along k",
-                f"the sum has only the first {tile} of {k} products",
-                "each block walks over all tiles of its row of A and its column of B",
-                "cudalab explain matmul",
-            )
-            return
-        if 0 < whole < k and e.same(a[:, :whole] @ b[:whole]):
-            yield Finding(
-                "the last partial tile along k",
-                f"the sum lacks the last {k - whole} of {k} products",
-                "walk over ceil(k / tile) tiles, and load 0 for what is outside",
-                "cudalab explain matmul",
-            )
-            return
+        rows, cols = e.inputs.params["m"], e.inputs.params["n"]
+        if e.case["product"] == "aat":
+            a = np.asarray(e.inputs.arrays["a"], np.float64)
+            b = a.T
+        else:
+            a, b = (np.asarray(e.inputs.arrays[name], np.float64) for name in ("a", "b"))
+            b = b if e.case["product"] == "ab" else b.T
+        k = a.shape[1]
+        if min(rows, cols, k) > 1:
+            if rows == cols and e.same((a @ b).T):
+                yield Finding(
+                    "transposed", "this is the transpose of the product", "c[row * n + col]"
+                )
+            elif rows == cols == k:
+                for label, product in (
+                    ("B A", b @ a), ("A B transposed", a @ b.T), ("A transposed B", a.T @ b),
+                ):  # fmt: skip
+                    if e.same(product):
+                        yield Finding(
+                            "another product",
+                            f"this is {label}, not A B",
+                            "rows of A, columns of B",
+                        )
+                        return
+        for tile in tile_of(e)[:1] or TILES:
+            whole = k // tile * tile
+            if tile < k and e.same(a[:, :tile] @ b[:tile]):
+                yield Finding(
+                    "only the first tile along k",
+                    f"the sum has only the first {tile} of {k} products",
+                    "each block walks over all tiles of its row of A and its column of B",
+                    "cudalab explain matmul",
+                )
+                return
+            if 0 < whole < k and e.same(a[:, :whole] @ b[:whole]):
+                yield Finding(
+                    "the last partial tile along k",
+                    f"the sum lacks the last {k - whole} of {k} products",
+                    "walk over ceil(k / tile) tiles, and load 0 for what is outside",
+                    "cudalab explain matmul",
+                )
+                return

@@ -144,9 +144,28 @@ class Teaching(Base):
             return None
         return super().course_time(variant, case)
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise a wrong start, a missing division, missing items, blocks not added."""
-        yield from _mistakes(evidence)
+        case, x = e.case, e.input("x")
+        if case["op"] == "mean" and e.same(e.expected * _reduced_items(e)):
+            yield Finding(
+                "not divided", "this is the sum", "divide by the number of items for the mean"
+            )
+            return
+        if case["op"] == "max" and not e.got[e.wrong].any() and (e.expected[e.wrong] < 0).all():
+            yield Finding(
+                "maximum from 0",
+                "0 where all items are negative",
+                "a maximum starts from the least value of the type, or from the first item, not "
+                "from 0",
+            )
+            return
+        if case["along"] != "all" or case["op"] not in ("sum", "sumsq", "dot"):
+            return
+        terms = x.astype(np.float64)
+        if case["op"] != "sum":
+            terms = terms * (e.input("y") if "y" in e.inputs.arrays else terms)
+        yield from _partial_sums(e, terms if x.dtype.kind == "f" else _integer_terms(e, x))
 
     def exercises(self) -> Sequence[Exercise]:
         """The tasks of the hand-out, each with a `global` and a `shared` variant."""
@@ -175,28 +194,6 @@ class Teaching(Base):
             )
             for title, op, along, variants in tasks
         ]
-
-
-def _mistakes(e: Evidence) -> Iterator[Finding]:
-    case, x = e.case, e.input("x")
-    if case["op"] == "mean" and e.same(e.expected * _reduced_items(e)):
-        yield Finding(
-            "not divided", "this is the sum", "divide by the number of items for the mean"
-        )
-        return
-    if case["op"] == "max" and not e.got[e.wrong].any() and (e.expected[e.wrong] < 0).all():
-        yield Finding(
-            "maximum from 0",
-            "0 where all items are negative",
-            "a maximum starts from the least value of the type, or from the first item, not from 0",
-        )
-        return
-    if case["along"] != "all" or case["op"] not in ("sum", "sumsq", "dot"):
-        return
-    terms = x.astype(np.float64)
-    if case["op"] != "sum":
-        terms = terms * (e.input("y") if "y" in e.inputs.arrays else terms)
-    yield from _partial_sums(e, terms if x.dtype.kind == "f" else _integer_terms(e, x))
 
 
 def _integer_terms(e: Evidence, x: Array) -> Array:

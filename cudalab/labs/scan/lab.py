@@ -8,24 +8,23 @@ import numpy as np
 
 from cudalab.backends import emulated
 from cudalab.backends.base import C_TYPES
-from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
-from cudalab.labs.base import Lab, blocks_for
+from cudalab.labs.base import ArrayLab, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.labs.scan import plans
 from cudalab.labs.scan.reference import PIECE_ITEMS, agree, expected_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.formats import InputStream
+    from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
+
 
 LONG_BYTES = 16 << 20  # about three tiles of `lookback_prefetch` for each of 132 multiprocessors
 HEAD_ITEMS = 4096  # enough to tell an inclusive scan from an exclusive one
 
 
-class Scan(Lab):
+class Scan(ArrayLab):
     """Stream: int32 n, then n items. Answer: n elements, without a header.
 
     Exclusive: element i combines the items before i; element 0 is the operator's identity (0; for
@@ -34,6 +33,7 @@ class Scan(Lab):
     """
 
     name = "scan"
+    elements, answer = "items", "scan"
     plans: ClassVar = plans
     axes: ClassVar = {
         "dtype": ("float32", "int32", "uint32", "int64", "float64"),
@@ -57,26 +57,9 @@ class Scan(Lab):
         long = inputs.params["n"] * np.dtype(case["dtype"]).itemsize >= LONG_BYTES
         return "lookback_prefetch" if long and not emulated(device) else None
 
-    def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Read the header, int32 n ≥ 0; n elements of the case's dtype follow."""
-        (n,) = stream.header("n")
-        return StreamInputs({"items": stream.payload("items", case["dtype"], n)}, {"n": n})
-
-    def read_answer(self, stream: InputStream, inputs: Inputs, case: Case) -> Array:
-        """Read as many elements as there are items; there is no header."""
-        return stream.payload("scan", case["dtype"], inputs.params["n"]).array()
-
-    def empty_answer(self, inputs: Inputs, case: Case) -> Array | None:
-        """No elements if the input has none."""
-        return None if inputs.params["n"] else np.empty(0, case["dtype"])
-
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate items piece by piece; `draw` describes the distributions."""
-        if not isinstance(n, int) or dist not in self.distributions:
-            raise UsageError(
-                f"{self.name} has no data of size {n} with distribution {dist}",
-                hint=f"one number, and a distribution of {', '.join(self.distributions)}",
-            )
+        n = self.check_data(n, dist)
         yield np.array([n], "<i4").tobytes()
         raw = np.random.PCG64(seed)
         for start in range(0, n, PIECE_ITEMS):

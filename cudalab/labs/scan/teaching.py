@@ -96,10 +96,10 @@ class Teaching(Base):
     skeleton = Skeleton("hillis_steele")
     libraries = ScanLibraries()
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise the other kind of scan, blocks scanned alone, the wrong direction."""
-        yield from _mistakes(evidence)
-        yield from same_as_input(evidence)
+        yield from _mistakes(e)
+        yield from same_as_input(e)
 
 
 def _mistakes(e: Evidence) -> Iterator[Finding]:

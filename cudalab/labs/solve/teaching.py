@@ -111,38 +111,38 @@ class Teaching(Base):
         n = int(inputs.params["n"])
         return DIRECT[dispatch](n) if dispatch in DIRECT else 2 * n * n
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise a wrong sign, a transposed system, too few iterations, missing pivots."""
-        return _mistakes(evidence)
-
-
-def _mistakes(e: Evidence) -> Iterator[Finding]:
-    a, f = (np.asarray(e.inputs.arrays[name], np.float64) for name in ("a", "f"))
-    x = e.got.astype(np.float64)
-    if not np.isfinite(x).all() or x.size == 0:
-        return
-    if not x.any():
-        yield Finding("zeros", "x is 0", "the iteration did not begin, or x was never written")
-    elif np.allclose(a @ x, -f, rtol=1e-3, atol=1e-3 * float(np.abs(f).max())):
-        yield Finding(
-            "the sign", "A x = -f", "the course's iteration is x + alpha (A x - f): mind the sign"
-        )
-    elif x.size > 1 and np.allclose(a.T @ x, f, rtol=1e-3, atol=1e-3 * float(np.abs(f).max())):
-        yield Finding("transposed", "x solves the transposed system", "a[row * n + col]")
-    else:
-        diagonal = np.diag(a)
-        if diagonal.all() and e.same(f / diagonal):
-            yield Finding("one iteration", "x is f over the diagonal", "iterate until it converges")
-        elif (np.abs(diagonal) < 1e-6 * np.abs(a).max()).any():
+        a, f = (np.asarray(e.inputs.arrays[name], np.float64) for name in ("a", "f"))
+        x = e.got.astype(np.float64)
+        if not np.isfinite(x).all() or x.size == 0:
+            return
+        if not x.any():
+            yield Finding("zeros", "x is 0", "the iteration did not begin, or x was never written")
+        elif np.allclose(a @ x, -f, rtol=1e-3, atol=1e-3 * float(np.abs(f).max())):
             yield Finding(
-                "needs pivoting",
-                "there are zeros or tiny numbers on the diagonal",
-                "exchange rows so that each pivot is the greatest of its column",
+                "the sign",
+                "A x = -f",
+                "the course's iteration is x + alpha (A x - f): mind the sign",
             )
+        elif x.size > 1 and np.allclose(a.T @ x, f, rtol=1e-3, atol=1e-3 * float(np.abs(f).max())):
+            yield Finding("transposed", "x solves the transposed system", "a[row * n + col]")
         else:
-            yield Finding(
-                "not converged",
-                "x does not solve the system as well as it must",
-                "more iterations, a smaller tolerance, or another method",
-                "cudalab explain convergence",
-            )
+            diagonal = np.diag(a)
+            if diagonal.all() and e.same(f / diagonal):
+                yield Finding(
+                    "one iteration", "x is f over the diagonal", "iterate until it converges"
+                )
+            elif (np.abs(diagonal) < 1e-6 * np.abs(a).max()).any():
+                yield Finding(
+                    "needs pivoting",
+                    "there are zeros or tiny numbers on the diagonal",
+                    "exchange rows so that each pivot is the greatest of its column",
+                )
+            else:
+                yield Finding(
+                    "not converged",
+                    "x does not solve the system as well as it must",
+                    "more iterations, a smaller tolerance, or another method",
+                    "cudalab explain convergence",
+                )

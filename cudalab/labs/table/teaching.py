@@ -63,19 +63,15 @@ class Teaching(Base):
     skeleton = Skeleton("accurate")
     libraries = TableLibraries()
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise other functions, and arguments that start elsewhere."""
-        return _mistakes(evidence)
-
-
-def _mistakes(e: Evidence) -> Iterator[Finding]:
-    step = float(np.asarray(e.inputs.arrays["step"])[0])
-    x = np.arange(e.got.size) * step
-    for pattern, values, cause in (
-        ("sine without the root", np.sin(x), "y = sin(sqrt(x))"),
-        ("root without the sine", np.sqrt(x), "y = sin(sqrt(x))"),
-        ("off by one", np.sin(np.sqrt(x + step)), "x = i * step, and i begins at 0"),
-    ):
-        if e.same(values):
-            yield Finding(pattern, f"this is a table of something else: {pattern}", cause)
-            return
+        step = float(np.asarray(e.inputs.arrays["step"])[0])
+        x = np.arange(e.got.size) * step
+        for pattern, values, cause in (
+            ("sine without the root", np.sin(x), "y = sin(sqrt(x))"),
+            ("root without the sine", np.sqrt(x), "y = sin(sqrt(x))"),
+            ("off by one", np.sin(np.sqrt(x + step)), "x = i * step, and i begins at 0"),
+        ):
+            if e.same(values):
+                yield Finding(pattern, f"this is a table of something else: {pattern}", cause)
+                return

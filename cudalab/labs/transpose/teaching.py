@@ -86,26 +86,22 @@ class Teaching(Base):
         """The answer has cols rows and rows columns."""
         return params["cols"], params["rows"]
 
-    def mistakes(self, evidence: Evidence) -> Iterator[Finding]:
+    def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise a copy, and tiles that were moved but not transposed."""
-        return _mistakes(evidence)
-
-
-def _mistakes(e: Evidence) -> Iterator[Finding]:
-    matrix = np.asarray(e.inputs.arrays["matrix"])
-    rows, cols = matrix.shape
-    if e.same(matrix) and min(rows, cols) > 1:
-        yield Finding(
-            "the input itself", "the matrix as it was", "out[c * rows + r] = in[r * cols + c]"
-        )
-        return
-    for tile in tile_of(e)[:1] or TILES:
-        if rows % tile == 0 == cols % tile and rows == cols and rows > tile:
-            tiles = matrix.reshape(rows // tile, tile, cols // tile, tile)
-            if e.same(np.ascontiguousarray(tiles.transpose(2, 1, 0, 3)).reshape(cols, rows)):
-                yield Finding(
-                    "tiles moved, not transposed",
-                    f"each tile of {tile} is in its new place, but not transposed itself",
-                    "read the tile of shared memory with x and y exchanged",
-                )
-                return
+        matrix = np.asarray(e.inputs.arrays["matrix"])
+        rows, cols = matrix.shape
+        if e.same(matrix) and min(rows, cols) > 1:
+            yield Finding(
+                "the input itself", "the matrix as it was", "out[c * rows + r] = in[r * cols + c]"
+            )
+            return
+        for tile in tile_of(e)[:1] or TILES:
+            if rows % tile == 0 == cols % tile and rows == cols and rows > tile:
+                tiles = matrix.reshape(rows // tile, tile, cols // tile, tile)
+                if e.same(np.ascontiguousarray(tiles.transpose(2, 1, 0, 3)).reshape(cols, rows)):
+                    yield Finding(
+                        "tiles moved, not transposed",
+                        f"each tile of {tile} is in its new place, but not transposed itself",
+                        "read the tile of shared memory with x and y exchanged",
+                    )
+                    return
