@@ -105,7 +105,7 @@ def read(
 
 def case_of(lab: Lab, arrays: Sequence[Array], options: Mapping[str, Any]) -> Case:
     """The case of the arrays and options. UsageError for an option that the lab does not have."""
-    own = [option.name.removeprefix("--").replace("-", "_") for option in lab.options]
+    own = [option.key for option in lab.options]
     known = [axis for axis in lab.axes if axis not in lab.derived] + own
     chosen = {**lab.options_of(arrays), **options}
     for name, value in chosen.items():
