@@ -12,12 +12,11 @@ from cudalab.backends.base import WrappedDevice
 from cudalab.errors import CudalabError, HeaderError
 from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Job
-from cudalab.language import source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from cudalab.backends.base import Buffer, Device, Module
+    from cudalab.backends.base import Device
     from cudalab.backends.meter import Meter, Timer
     from cudalab.labs.base import Lab, Step
     from cudalab.labs.header import Variant
@@ -61,33 +60,11 @@ def prepare(
 ) -> Step:
     """Compile the variant and copy the inputs to the device; the step can then be repeated."""
     with watch("compile"):
-        kernels = compiled(lab, variant, device, case)
+        kernels = lab.compiled(variant, device, case)
     with watch("to device"):
         buffers = {name: device.to_device(data) for name, data in inputs.sources().items()}
     waited = sum(data.seconds for data in inputs.sources().values() if isinstance(data, Payload))
     watch.take("to device", "read", 1e3 * waited)
-    return plan(lab, variant, device, kernels, buffers, inputs, case)
-
-
-def compiled(lab: Lab, variant: Variant, device: Device, case: Case) -> Module:
-    """The variant's kernels for a case."""
-    return device.compile(
-        source.load(variant.path, variant.label),
-        {**lab.kernel_defines(case), **variant.defines},
-        arch=variant.architecture,
-    )
-
-
-def plan(
-    lab: Lab,
-    variant: Variant,
-    device: Device,
-    kernels: Module,
-    buffers: dict[str, Buffer],
-    inputs: Inputs,
-    case: Case,
-) -> Step:
-    """The launches that compute the case from the inputs in `buffers` on the device."""
     job = Job(
         device=device,
         kernels=kernels,

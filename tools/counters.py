@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from cudalab import labs, runner
 from cudalab.backends import open_device
 from cudalab.backends.cpu.device import CpuDevice
+from cudalab.bench.results import commit
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -319,7 +320,7 @@ def compile_one(names: tuple[str, str]) -> int:
     lab = labs.get(names[0])
     variant = registry.find(lab, names[1])
     with open_device("cuda") as device:
-        runner.compiled(lab, variant, device, first_case(lab, variant))
+        lab.compiled(variant, device, first_case(lab, variant))
     return 1
 
 
@@ -427,7 +428,7 @@ def compare(cpu: Counts, cuda: Counts, executed: Counts) -> None:
         "device": cuda["device"],
         "ncu": cuda["ncu"],
         "date": results.today(),
-        "commit": results.commit(),
+        "commit": commit(),
         "counters": COUNTERS,
         "causes": causes.CAUSES,
     }

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from cudalab.backends import emulated, open_device
+from cudalab.bench.results import commit
 
 Json = dict[str, Any]
 
@@ -65,15 +64,3 @@ def machine(device: str) -> dict[str, str]:
 def today() -> str:
     """The date, such as 2026-01-31."""
     return dt.datetime.now(dt.UTC).date().isoformat()
-
-
-def commit() -> str:
-    """The commit that is checked out, with a + where files differ from it."""
-    changed = "+" if _git("status", "--porcelain") else ""
-    return os.environ.get("CUDALAB_COMMIT") or _git("rev-parse", "--short", "HEAD") + changed
-
-
-def _git(*words: str) -> str:
-    """The output of git; empty where there is no repository."""
-    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=ROOT)
-    return done.stdout.strip()

@@ -26,6 +26,7 @@ from cudalab.bench import stats
 from cudalab.errors import CudalabError, ExitCode, KernelCompileError, KernelError, UsageError
 from cudalab.formats import as_bytes, write_all
 from cudalab.labs import registry
+from cudalab.labs.base import Job
 from cudalab.labs.inputs import HostInputs
 from cudalab.system.machine import usable_cores
 
@@ -522,8 +523,15 @@ def variant_candidate(
     registry.check_features(variant, device.name, device.features)
     try:
         with runner.contract_as_hint(lab, variant):
-            kernels = runner.compiled(lab, variant, device, case)
-            step = runner.plan(lab, variant, device, kernels, data.buffers, data.inputs, case)
+            job = Job(
+                device=device,
+                kernels=lab.compiled(variant, device, case),
+                variant=variant,
+                buffers=data.buffers,
+                params=data.inputs.params,
+                case=case,
+            )
+            step = lab.plan(variant.dispatch)(job)
     except CudalabError as error:
         if type(error) is CudalabError:  # a kernel is missing
             raise KernelError(error.message, error.hint) from None

@@ -45,7 +45,7 @@ def environment(
         clock_mhz=None,
         driver=info.driver,
         versions=_versions(),
-        commit=_commit(),
+        commit=commit(),
         platform=f"{platform.system()} {platform.machine()}",
         other_processes=list(other_processes),
     )
@@ -65,7 +65,7 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _commit() -> str:
+def commit() -> str:
     """The checkout's commit, with a + if files differ from it; empty outside a checkout."""
     if "CUDALAB_COMMIT" in os.environ:
         return os.environ["CUDALAB_COMMIT"]
@@ -73,11 +73,11 @@ def _commit() -> str:
     if not (root / ".git").exists():
         return ""
     try:
-        commit = _git(root, "rev-parse", "--short", "HEAD")
+        name = _git(root, "rev-parse", "--short", "HEAD")
         changed = _git(root, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return commit + ("+" if changed else "")
+    return name + ("+" if changed else "")
 
 
 def _git(root: Path, *args: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from cudalab.labs.bitonic.plans import padded, powers_of_two
 from cudalab.output.page import Heading, commands, drawing, row, table, text
 
 if TYPE_CHECKING:
@@ -38,16 +39,6 @@ class Step:
     comparators: tuple[Comparator, ...]
 
 
-def padded(n: int) -> int:
-    """The smallest power of two that is at least n."""
-    return 1 << (n - 1).bit_length()
-
-
-def powers(first: int, last: int) -> list[int]:
-    """`first`, twice that, and so on up to `last`."""
-    return [first << k for k in range((last // first).bit_length())]
-
-
 def goes_up(place: int, size: int, n: int) -> bool:
     """Whether the group of `size` keys around `place` is sorted up; one bit of `place` decides."""
     return size >= n or not (place ^ n) & size
@@ -66,20 +57,20 @@ def alternating(n: int) -> list[Step]:
             size,
             tuple(Comparator(i, i + stride, goes_up(i, size, n)) for i in lows(n, stride)),
         )
-        for size in powers(2, padded(n))
-        for stride in reversed(powers(1, size // 2))
+        for size in powers_of_two(2, padded(n))
+        for stride in reversed(powers_of_two(1, size // 2))
     ]
 
 
 def mirrored(n: int) -> list[Step]:
     """The network whose merges begin with mirrored partners; no comparator needs a direction."""
     steps = []
-    for size in powers(2, padded(n)):
+    for size in powers_of_two(2, padded(n)):
         pairs = [(i, i ^ (size - 1)) for i in range(n) if not i & (size // 2)]
         steps.append(Step("mirrored", size, tuple(Comparator(i, j) for i, j in pairs if j < n)))
         steps += [
             Step(f"B_{2 * s}", size, tuple(Comparator(i, i + s) for i in lows(n, s)))
-            for s in reversed(powers(1, size // 4))
+            for s in reversed(powers_of_two(1, size // 4))
         ]
     return steps
 
@@ -141,7 +132,7 @@ def steps_of(n: int) -> int:
 def launches_in_blocks(n: int) -> int:
     """The launches of `shared`: one for small merges; each further merge has wide steps and one."""
     return 1 + sum(
-        (size // ITEMS_PER_BLOCK).bit_length() for size in powers(2 * ITEMS_PER_BLOCK, n)
+        (size // ITEMS_PER_BLOCK).bit_length() for size in powers_of_two(2 * ITEMS_PER_BLOCK, n)
     )
 
 

@@ -22,6 +22,7 @@ from cudalab.errors import UsageError
 from cudalab.formats import InputStream, write_all
 from cudalab.labs.compare import nearest_to_bound
 from cudalab.labs.inputs import StreamInputs
+from cudalab.language import source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -148,6 +149,14 @@ class Lab:
         """The launch plan called `dispatch`, one of `dispatches()`; it allocates its buffers."""
         plan: Callable[[Job], Step] = getattr(self.plans, PLAN + dispatch)
         return plan
+
+    def compiled(self, variant: Variant, device: Device, case: Case) -> Module:
+        """The variant's kernels for a case."""
+        return device.compile(
+            source.load(variant.path, variant.label),
+            {**self.kernel_defines(case), **variant.defines},
+            arch=variant.architecture,
+        )
 
     @cached_property
     def teaching(self) -> Teaching:

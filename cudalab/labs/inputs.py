@@ -71,3 +71,18 @@ class StreamInputs:
 
 
 Inputs = HostInputs | StreamInputs
+
+
+def uniform(words: Array, dtype: np.dtype[Any]) -> Array:
+    """Turn 64 random bits each into integers of all bits, or floats k / 2^23 (2^52) in [-1, 1).
+
+    All operations are exact: the same bits give the same bytes everywhere.
+    """
+    bits = words.astype("<u8")
+    if dtype.kind != "f":
+        return (
+            (bits >> np.uint64(64 - 8 * dtype.itemsize)).astype(f"<u{dtype.itemsize}").view(dtype)
+        )
+    digits = np.finfo(dtype).nmant
+    whole = (bits >> np.uint64(63 - digits)).astype(np.int64) - (1 << digits)
+    return np.asarray(whole * 2.0**-digits, dtype)

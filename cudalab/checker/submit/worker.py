@@ -97,7 +97,7 @@ def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> Non
     libraries = []
     try:
         for case in spec["cases"]:
-            module = runner.compiled(lab, variant, device, case)
+            module = lab.compiled(variant, device, case)
             library = getattr(module, "library", None)
             libraries.append(library._name if library else "")  # noqa: SLF001 - ctypes' only way
     except CudalabError as error:

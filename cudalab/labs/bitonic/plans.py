@@ -31,8 +31,8 @@ def dispatch_alternating(job: Job) -> Step:
 
     def run() -> None:
         job.device.copy(job.buffers["keys"], keys)
-        for size in _powers_of_two(2, _padded_size(job)):
-            for stride in reversed(_powers_of_two(1, size // 2)):
+        for size in powers_of_two(2, padded(job.params["n"])):
+            for stride in reversed(powers_of_two(1, size // 2)):
                 _launch(job, "clean_alternating", keys, size, stride, group=2 * stride)
 
     return Step(run, keys)
@@ -52,9 +52,9 @@ def dispatch_steps(job: Job) -> Step:
 
     def run() -> None:
         job.device.copy(job.buffers["keys"], keys)
-        for size in _powers_of_two(2, _padded_size(job)):
+        for size in powers_of_two(2, padded(job.params["n"])):
             _launch(job, "begin_merge", keys, size, group=size)
-            for stride in reversed(_powers_of_two(1, size // 4)):
+            for stride in reversed(powers_of_two(1, size // 4)):
                 _launch(job, "clean_halves", keys, stride, group=2 * stride)
 
     return Step(run, keys)
@@ -80,23 +80,23 @@ def dispatch_blocks(job: Job) -> Step:
     def run() -> None:
         device.copy(job.buffers["keys"], keys)
         device.launch(sort_blocks, blocks, threads, keys, np.uint32(n))
-        for size in _powers_of_two(2 * items, _padded_size(job)):
+        for size in powers_of_two(2 * items, padded(job.params["n"])):
             _launch(job, "begin_merge", keys, size, group=size)
-            for stride in reversed(_powers_of_two(items, size // 4)):
+            for stride in reversed(powers_of_two(items, size // 4)):
                 _launch(job, "clean_halves", keys, stride, group=2 * stride)
             device.launch(merge_blocks, blocks, threads, keys, np.uint32(n))
 
     return Step(run, keys)
 
 
-def _powers_of_two(first: int, last: int) -> list[int]:
+def powers_of_two(first: int, last: int) -> list[int]:
     """The powers of two from `first`, which is one, to `last`."""
     return [first << k for k in range((last // first).bit_length())]
 
 
-def _padded_size(job: Job) -> int:
+def padded(n: int) -> int:
     """The smallest power of two that is at least n."""
-    return 1 << (int(job.params["n"]) - 1).bit_length()
+    return 1 << (n - 1).bit_length()
 
 
 def _launch(job: Job, kernel: str, keys: Buffer, *numbers: int, group: int) -> None:

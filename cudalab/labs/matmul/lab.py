@@ -11,7 +11,7 @@ from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab, Option, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, uniform
 from cudalab.labs.matmul import plans
 
 if TYPE_CHECKING:
@@ -290,12 +290,10 @@ def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:
     """Draw A (m x k) and B (k x n) from PCG64's raw output, by exact arithmetic only."""
     raw = np.random.PCG64(seed)
 
-    def uniform(rows: int, cols: int) -> Array:
-        """Multiples of 2^-23 in [-1, 1), which float32 holds exactly."""
-        bits = raw.random_raw(rows * cols) >> np.uint64(40)
-        return ((bits.astype(np.int64) - 2**23) / 2.0**23).astype(np.float32).reshape(rows, cols)
+    def drawn(rows: int, cols: int) -> Array:
+        return uniform(raw.random_raw(rows * cols), np.dtype(np.float32)).reshape(rows, cols)
 
-    a, b = uniform(m, k), uniform(k, n)
+    a, b = drawn(m, k), drawn(k, n)
     match dist:
         case "uniform":
             pass
@@ -305,7 +303,7 @@ def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:
             a, b = np.abs(a), np.abs(b)
         case "wide":  # each element has its own exponent, -20 to 11
             a, b = (
-                np.ldexp(part, np.floor(uniform(*part.shape) * np.float32(16)).astype(np.int32) - 4)
+                np.ldexp(part, np.floor(drawn(*part.shape) * np.float32(16)).astype(np.int32) - 4)
                 for part in (a, b)
             )
         case "cancelling":  # A = [X X], B = [Y; -Y + Z / 8192]: the sums nearly vanish

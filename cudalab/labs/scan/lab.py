@@ -11,6 +11,7 @@ from cudalab.backends.base import C_TYPES
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
+from cudalab.labs.inputs import uniform
 from cudalab.labs.scan import plans
 from cudalab.labs.scan.reference import PIECE_ITEMS, agree, expected_pieces
 
@@ -134,11 +135,7 @@ def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
     if dist == "cancelling":
         return _cancelling(dtype, bits)
     if dist == "uniform":
-        if dtype.kind != "f":
-            return top.astype(f"<u{dtype.itemsize}").view(dtype)
-        digits = np.finfo(dtype).nmant
-        whole = (bits >> np.uint64(63 - digits)).astype(np.int64) - (1 << digits)
-        return np.asarray(whole * 2.0**-digits, dtype)
+        return uniform(bits, dtype)
     if dist == "wide-range":
         if dtype.kind != "f":
             drawn = top.astype(f"<u{dtype.itemsize}").view(dtype)

@@ -7,6 +7,7 @@ measurement and report an answer beyond the bound as an error.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -313,9 +314,7 @@ def _no_alpha(job: Job) -> None:
 
 
 def _is_ours(job: Job) -> bool:
-    from cudalab.language.source import kernels_dir  # noqa: PLC0415 - only if a method failed
-
-    return job.kernels.source.path.resolve().parent == (kernels_dir() / "solve").resolve()
+    return job.kernels.source.path.resolve().parent == (source.kernels_dir() / "solve").resolve()
 
 
 def _refinements(solutions: int) -> str:
@@ -337,20 +336,10 @@ def _other_method(job: Job, name: str, notes: list[str], out: Buffer) -> None:
     """Solve the same system, which is already on the device, by the variant `name`."""
     lab = labs.get(job.variant.lab)
     variant = registry.find(lab, name)
-    kernels = job.device.compile(
-        source.load(variant.path, variant.label),
-        {**lab.kernel_defines(job.case), **variant.defines},
-    )
-    params = {key: value for key, value in job.params.items() if key != "policy"}
     case = {**job.case, "text": False, "max_iter": MAX_ITER}
-    other = Job(
-        device=job.device,
-        kernels=kernels,
-        variant=variant,
-        buffers=job.buffers,
-        params=params,
-        case=case,
-    )
+    params = {key: value for key, value in job.params.items() if key != "policy"}
+    kernels = lab.compiled(variant, job.device, case)
+    other = replace(job, kernels=kernels, variant=variant, params=params, case=case)
     step = lab.plan(variant.dispatch)(other)
     step()
     notes += step.notes

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.errors import UsageError
+from cudalab.labs.inputs import uniform
 
 if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
+    from cudalab.labs.inputs import Array
 
 DISTRIBUTIONS = (
     "dominant",  # symmetric, diagonally dominant by a factor of two: every method solves it
@@ -28,7 +29,6 @@ DISTRIBUTIONS = (
     "tridiagonal",  # 1, -2, 1
 )
 DEFAULT_CONDITION = 100.0
-BITS = 23  # of a random number, 24 with its sign: float32 holds it exactly
 TINY = 2.0**-40  # a leading element that is a bad pivot beside numbers up to 1
 
 
@@ -68,10 +68,8 @@ def draw(n: int, dist: str, seed: int, dtype: np.dtype[Any]) -> tuple[Array, Arr
 
 
 def _uniform(raw: np.random.PCG64, count: int) -> Array:
-    """Draw multiples of 2^-23 in [-1, 1)."""
-    words = (raw.random_raw(count) >> np.uint64(63 - BITS)).astype(np.int64)
-    numbers: Array = (words - 2**BITS) / 2.0**BITS
-    return numbers
+    """Draw multiples of 2^-23 in [-1, 1), which float32 holds exactly."""
+    return uniform(raw.random_raw(count), np.dtype(np.float32)).astype(np.float64)
 
 
 def _dominant(a: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
+from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, uniform
 from cudalab.labs.transpose import plans
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Transpose(Lab):
                 index = np.arange(start, start + count, dtype=np.int64)
                 yield as_bytes(index.astype(dtype))
             else:
-                yield as_bytes(_uniform(dtype, raw.random_raw(count)))
+                yield as_bytes(uniform(raw.random_raw(count), dtype))
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
         """On a GPU, choose whole sectors if rows do not start at multiples of 16 bytes."""
@@ -102,15 +102,3 @@ class Transpose(Lab):
 
 
 LAB = Transpose()
-
-
-def _uniform(dtype: np.dtype[Any], raw: Array) -> Array:
-    """Turn 64 random bits into an element, by exact operations only."""
-    bits = raw.astype("<u8")
-    if dtype.kind != "f":
-        return (
-            (bits >> np.uint64(64 - 8 * dtype.itemsize)).astype(f"<u{dtype.itemsize}").view(dtype)
-        )
-    digits = np.finfo(dtype).nmant
-    whole = (bits >> np.uint64(63 - digits)).astype(np.int64) - (1 << digits)
-    return np.asarray(whole * 2.0**-digits, dtype)
