@@ -24,7 +24,7 @@ from cudalab.cli.options import (
     device_option,
     dist_option,
     exclude,
-    json_option,
+    json_file_option,
     lines,
     refuse_measuring,
     seconds_option,
@@ -160,7 +160,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     "--kill-after",
     f"Abort the run after this time. Default: {KILL_AFTER_S:g} with --kernel, else none.",
 )
-@json_option("Write all samples as JSON.", NEW)
+@json_file_option("Write all samples as JSON.", NEW)
 @click.option("--csv", "csv_path", type=NEW, metavar="FILE", help="Write one line for each row.")
 @click.option(
     "--markdown", "markdown_path", type=NEW, metavar="FILE", help="Write the tables as Markdown."

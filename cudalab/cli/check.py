@@ -25,7 +25,7 @@ from cudalab.cli.options import (
     FiniteRange,
     device_option,
     grouped,
-    json_option,
+    json_file_option,
     lines,
     seconds_option,
     threads_option,
@@ -182,7 +182,7 @@ def new(name: str, path: Path) -> None:
     metavar="DIR",
     help="Save the inputs of failed tests here.",
 )
-@json_option("Write the whole report as JSON; - is stdout.")
+@json_file_option("Write the whole report as JSON; - is stdout.")
 @click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML.")
 @click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
 @click.option("--check50", type=OUT, metavar="FILE", help="Write JSON as check50 does.")

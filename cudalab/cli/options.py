@@ -98,7 +98,7 @@ def print_json(document: Mapping[str, Any]) -> None:
     click.echo(json.dumps(document, indent=1))
 
 
-def json_option(help_text: str, path: OutputFile = OUT) -> Decorator:
+def json_file_option(help_text: str, path: OutputFile = OUT) -> Decorator:
     """Make the option --json FILE."""
     return click.option("--json", "json_path", type=path, metavar="FILE", help=help_text)
 

@@ -28,7 +28,7 @@ from cudalab.cli.options import (
     dist_option,
     exclude,
     grouped,
-    json_option,
+    json_file_option,
     lines,
     options_present,
     seconds_option,
@@ -151,7 +151,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Show both devices side by side; needs Nsight Compute.",
 )
-@json_option("Write every count as JSON; - is stdout.")
+@json_file_option("Write every count as JSON; - is stdout.")
 @click.option("--html", "html_path", type=OUT, metavar="FILE", help="Write one page for a browser.")
 @seconds_option(
     "--kill-after",
@@ -374,7 +374,7 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
     metavar="N",
     help="Number of orders of blocks and warps to run: the usual one, then shuffled ones.",
 )
-@json_option("Write all findings as JSON; - is stdout.")
+@json_file_option("Write all findings as JSON; - is stdout.")
 @seconds_option(
     "--kill-after",
     "Report a run that takes longer as a loop that does not end.",

@@ -18,7 +18,7 @@ from cudalab.cli.options import (
     Sizes,
     device_option,
     dist_option,
-    json_option,
+    json_file_option,
     lines,
     refuse_measuring,
     seconds_option,
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Output of `cudalab profile --json`, or any text, for the section on the profile.",
 )
-@json_option("Write the measurements as JSON, too.", NEW)
+@json_file_option("Write the measurements as JSON, too.", NEW)
 @click.option(
     "--n", "sizes", type=Sizes(), metavar="SIZES", help="Sizes, as for bench. Default: three."
 )
