@@ -138,7 +138,7 @@ def draw(dtype: np.dtype[np.generic], n: int, dist: str, seed: int) -> Array:
 def _patterns(raw: np.random.PCG64, n: int, itemsize: int) -> Array:
     """Draw n random patterns of `itemsize` bytes."""
     words = raw.random_raw(-(-n * itemsize // 8))
-    return words.astype("<u8").view(f"<u{itemsize}")[:n]
+    return words.astype("<u8", copy=False).view(f"<u{itemsize}")[:n]
 
 
 def _bounded(bits: Array, dtype: np.dtype[np.generic]) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import defaultdict
 
 import pytest
 
@@ -19,23 +20,38 @@ from cudalab.language import source
 
 ARCHITECTURE = "sm_90"
 ALSO = ("sm_75", "sm_89")
+LINES = 6_000  # of a file: nvcc reads CUDA's headers once for many variants
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
 def compilations():
-    """A variant, its cases by their ids, and the architecture."""
+    """A lab's variants with their defines by the ids of cases, and the architecture."""
     for name in labs.names():
         lab = labs.get(name)
+        pieces = defaultdict(list)
         for variant in registry.variants(lab):
             required = variant.architecture
-            every = dict(distinct_defines(lab, variant))
-            first = dict(list(every.items())[:1])
-            targets = {required if capability(required) >= 90 else ARCHITECTURE: every}
-            targets |= {
-                target: first for target in ALSO if capability(required) <= capability(target)
-            }
-            for target, cases in targets.items():
-                yield pytest.param(variant, cases, target, id=f"{name}-{variant.name}-{target}")
+            every = [(variant, *found) for found in distinct_defines(lab, variant)]
+            pieces[required if capability(required) >= 90 else ARCHITECTURE] += every
+            for target in ALSO:
+                if capability(required) <= capability(target):
+                    pieces[target] += every[:1]
+        for target, wanted in pieces.items():
+            for number, some in enumerate(batches(wanted)):
+                yield pytest.param(some, target, id=f"{name}-{target}-{number}")
+
+
+def batches(pieces):
+    """The pieces in batches of about LINES lines."""
+    batch, lines = [], 0
+    for piece in pieces:
+        batch.append(piece)
+        lines += source.load(piece[0].path, piece[0].label).text.count("\n")
+        if lines >= LINES:
+            yield batch
+            batch, lines = [], 0
+    if batch:
+        yield batch
 
 
 def capability(architecture):
@@ -44,7 +60,7 @@ def capability(architecture):
 
 
 def distinct_defines(lab, variant):
-    """What the cases of a variant define for its kernels, with the id of the first such case."""
+    """The id of the first case of each kind that a variant computes, and what it defines."""
     found = {}
     for case in filter(variant.computes, lab.cases()):
         chosen = "-".join(str(case[axis]) for axis in lab.axes if axis not in lab.derived)
@@ -62,10 +78,10 @@ def compiler():
         pytest.skip(error.message)
 
 
-@pytest.mark.parametrize(("variant", "cases", "architecture"), list(compilations()))
-def test_a_variant_compiles_without_warnings(compiler, tmp_path, variant, cases, architecture):
+@pytest.mark.parametrize(("pieces", "architecture"), list(compilations()))
+def test_variants_compile_without_warnings(compiler, tmp_path, pieces, architecture):
     kernel = tmp_path / "kernel.cu"
-    kernel.write_text(one_file(variant, cases))
+    kernel.write_text(one_file(pieces))
     flags = [*nvcc.FLAGS, "-Werror", "all-warnings"]
     done = subprocess.run(
         [compiler, "-cubin", f"-arch={architecture}", *flags, kernel.name],
@@ -78,18 +94,18 @@ def test_a_variant_compiles_without_warnings(compiler, tmp_path, variant, cases,
     assert done.stderr == ""
 
 
-def one_file(variant, cases):
-    """The variant for each case, one behind the other: nvcc reads CUDA's headers once for all.
+def one_file(pieces):
+    """The variants with their defines, one behind the other.
 
     Each has a namespace and kernels of its own, and a label that names the case in messages.
     """
-    pieces = []
-    for number, (case_id, defines) in enumerate(cases.items()):
+    texts = []
+    for number, (variant, case_id, defines) in enumerate(pieces):
         loaded = source.load(variant.path, f"{variant.label}, {case_id}")
         text = nvcc.with_defines(loaded.text, {})
         system_includes = text.removesuffix(loaded.text)
         own = {**defines, **variant.defines, **{k: f"{k}_{number}" for k in loaded.kernels}}
-        pieces += [
+        texts += [
             system_includes,
             *(f"#define {name} {value}" for name, value in own.items()),
             f"namespace case_{number} {{",
@@ -97,4 +113,4 @@ def one_file(variant, cases):
             "}",
             *(f"#undef {name}" for name in [*own, *_DEFINED.findall(text)]),
         ]
-    return "\n".join(pieces)
+    return "\n".join(texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -30,6 +31,8 @@ UNIT = 2.0**-24  # u: half the distance from 1 to the next float32
 SMALLEST = 2.0**-149  # the smallest positive float32
 MIN_NORMAL = 2.0**-126
 BF16_UNIT = 2.0**-8  # u of bfloat16, which has 8 bits
+BLOCK_ELEMENTS = 2**20  # drawn and compared at once
+MIN_ROWS = 64  # of a block: below that the factor B is read too often
 
 
 class MatMul(Lab):
@@ -165,36 +168,47 @@ class MatMul(Lab):
         """Compare by element within `relative_bound`; infinities and NaNs must agree."""
         k = inputs.params["k"]
         got = got.reshape(inputs.params["m"], inputs.params["n"])
-        expected, magnitude, allowed = _within(inputs, case, precision)
         overflow = (1 + 2 * UNIT - relative_bound(k, precision)) * 2.0**128
-        with np.errstate(all="ignore"):
+        count, first, greatest = 0, list[tuple[int, str, str]](), math.nan
+        for rows, expected, magnitude, allowed in _blocks(inputs, case, precision):
+            block = got[rows]
+            with np.errstate(all="ignore"):
+                errors = np.abs(block - expected)
             finite = np.isfinite(expected)
-            right = finite & (np.abs(got - expected) <= allowed)
-        # NaNs and infinities must be the same. A sum whose terms exceed float32 may become infinite
-        # on the way, or NaN if that happens in both directions.
-        right |= np.isnan(expected) & np.isnan(got)
-        right |= np.isinf(expected) & (got == expected)
-        right |= finite & ~np.isfinite(got) & (magnitude >= overflow)
-        wrong = np.flatnonzero(~right)
-        if not len(wrong):
+            right = finite & (errors <= allowed)
+            # NaNs and infinities must be the same. A sum whose terms exceed float32 may become
+            # infinite on the way, or NaN if that happens in both directions.
+            right |= np.isnan(expected) & np.isnan(block)
+            right |= np.isinf(expected) & (block == expected)
+            right |= finite & ~np.isfinite(block) & (magnitude >= overflow)
+            wrong = np.flatnonzero(~right)
+            if not len(wrong):
+                continue
+            count += len(wrong)
+            offset = rows.start * got.shape[1]
+            first += [
+                (offset + int(i), show(expected.flat[i]), show(block.flat[i]))
+                for i in wrong[: SHOWN - len(first)]
+            ]
+            with np.errstate(all="ignore"):
+                shares = errors / np.where(allowed > 0, allowed, np.nan)
+            if np.isfinite(shares).any():
+                greatest = float(np.fmax(greatest, np.nanmax(shares)))
+        if not count:
             return None
-        flat_got, flat_expected = got.reshape(-1), expected.reshape(-1)
-        first = [(int(i), show(flat_expected[i]), show(flat_got[i])) for i in wrong[:SHOWN]]
-        mismatches = Mismatches(len(wrong), got.size, first)
-        row, col = divmod(int(wrong[0]), got.shape[1])
+        mismatches = Mismatches(count, got.size, first)
+        row, col = divmod(first[0][0], got.shape[1])
         mismatches.findings.append(f"the first is row {row}, column {col} of {got.shape[0]} rows")
-        with np.errstate(all="ignore"):
-            excess = np.abs(got - expected) / np.where(allowed > 0, allowed, np.nan)
-        if np.isfinite(excess).any():
+        if not math.isnan(greatest):
             bound = f"{precision} allows" if precision else "(k + 2) 2^-24 |A||B| allows"
             mismatches.findings.append(
-                f"the greatest error is {np.nanmax(excess):.3g} times what {bound}, k = {k}"
+                f"the greatest error is {greatest:.3g} times what {bound}, k = {k}"
             )
         return mismatches
 
     def bounds(self, inputs: HostInputs, case: Case) -> tuple[Array, Array] | None:
         """The product in float64, and the bound of `compare`."""
-        expected, _, allowed = _within(inputs, case)
+        expected, _, allowed = _within(*factors(inputs, case))
         return expected, allowed
 
 
@@ -268,15 +282,31 @@ def small_tiles(m: int, k: int, n: int) -> str:
 
 def factors(inputs: HostInputs, case: Case) -> tuple[Array, Array]:
     """Both factors of the product in float64, m x k and k x n."""
-    a = inputs.arrays["a"]
-    b = inputs.arrays.get("b", a)
-    return a.astype(np.float64), (b if case["product"] == "ab" else b.T).astype(np.float64)
+    return inputs.arrays["a"].astype(np.float64), _second_factor(inputs, case)
 
 
-def _within(inputs: HostInputs, case: Case, precision: str = "") -> tuple[Array, Array, Array]:
-    """The product in float64, that of the magnitudes, and the resulting error bound."""
-    a, b = factors(inputs, case)
-    k = inputs.params["k"]
+def _second_factor(inputs: HostInputs, case: Case) -> Array:
+    b = inputs.arrays.get("b", inputs.arrays["a"])
+    return (b if case["product"] == "ab" else b.T).astype(np.float64)
+
+
+def _blocks(
+    inputs: HostInputs, case: Case, precision: str
+) -> Iterator[tuple[slice, Array, Array, Array]]:
+    """The product in float64, that of the magnitudes and the error bound, by blocks of rows.
+
+    A block stays within the processor's caches, where the whole product may not fit in memory.
+    """
+    a, b = inputs.arrays["a"], _second_factor(inputs, case)
+    step = max(MIN_ROWS, BLOCK_ELEMENTS // max(b.shape))
+    for start in range(0, len(a), step):
+        rows = slice(start, start + step)
+        yield rows, *_within(a[rows].astype(np.float64), b, precision)
+
+
+def _within(a: Array, b: Array, precision: str = "") -> tuple[Array, Array, Array]:
+    """The product, that of the magnitudes, and the error bound."""
+    k = len(b)
     with np.errstate(all="ignore"):
         magnitude = np.abs(a) @ np.abs(b)
         allowed = relative_bound(k, precision) * magnitude + k * SMALLEST
@@ -291,7 +321,11 @@ def draw(m: int, k: int, n: int, dist: str, seed: int) -> tuple[Array, Array]:
     raw = np.random.PCG64(seed)
 
     def drawn(rows: int, cols: int) -> Array:
-        return uniform(raw.random_raw(rows * cols), np.dtype(np.float32)).reshape(rows, cols)
+        out = np.empty(rows * cols, np.float32)
+        for start in range(0, len(out), BLOCK_ELEMENTS):
+            block = out[start : start + BLOCK_ELEMENTS]
+            block[:] = uniform(raw.random_raw(len(block)), out.dtype)
+        return out.reshape(rows, cols)
 
     a, b = drawn(m, k), drawn(k, n)
     match dist:

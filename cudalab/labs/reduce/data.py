@@ -37,7 +37,7 @@ def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:
 
 
 def _bits(raw: np.random.PCG64, dtype: np.dtype[Any], count: int) -> Array:
-    words: Array = raw.random_raw(-(-count * dtype.itemsize // 8)).astype("<u8")
+    words: Array = raw.random_raw(-(-count * dtype.itemsize // 8)).astype("<u8", copy=False)
     return words.view(f"<u{dtype.itemsize}")[:count]
 
 
