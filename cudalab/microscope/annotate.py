@@ -198,13 +198,16 @@ def listings(variant: VariantProfile, kernel: KernelProfile, width: int = 100) -
         if file not in variant.texts:
             continue
         listing = Listing(file, _head(columns, bar=whole > 0))
+        code = source.blank_comments(variant.texts[file], literals=False).splitlines()
         here = {place.line: line for place, line in lines.items() if place.file == file}
         shown = list(_shown(variant.texts[file], set(here)))
         for number_, before in zip(shown, [0, *shown], strict=False):
             if before and number_ > before + 1:
                 listing.rows.append(Row(remark="   ⋮"))
             line = here.get(number_)
-            listing.rows.append(Row(_margin(number_, line, columns, whole, highest), number_))
+            margin = _margin(number_, line, columns, whole, highest)
+            accesses = len(code[number_ - 1].strip()) if line and line.accesses else 0
+            listing.rows.append(Row(margin, number_, whole=accesses))
             if line:
                 listing.rows.extend(Row(remark=f"     └ {text}") for text in remarks(line))
         result.append(listing)

@@ -22,6 +22,7 @@ class Row:
     margin: tuple[Cell, ...] = ()
     line: int = 0
     remark: str = ""
+    whole: int = 0  # letters of the code, without its indentation, that must not be cut off
 
 
 @dataclass(frozen=True)

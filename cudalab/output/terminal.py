@@ -291,11 +291,12 @@ def columns_that_fit(results: Grid, width: int) -> tuple[list[int], list[str]]:
 
 # profile, sanitize -------------------------------------------------------------------------------
 
+SHALLOW = 4  # the indentation of code that is wrapped
 _LOOKS = {"good": "green", "bad": "red", "quiet": "dim", "": ""}
 
 
 def listing(annotated: Listing, text: str) -> None:
-    """Print source with a margin; long lines are truncated."""
+    """Print source with a margin; long lines are wrapped if they must be whole, else cut."""
     target = console()
     source = Syntax(text, "cuda", background_color="default").highlight(text).split("\n")
     target.print(Text(annotated.label, style="bold"))
@@ -307,10 +308,25 @@ def listing(annotated: Listing, text: str) -> None:
         line = Text()
         for cell in row.margin:
             line.append(cell.text, _LOOKS[cell.style])
-        line.append("  ").append_text(source[row.line - 1])
-        line.expand_tabs(4)
-        target.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+        line.append("  ")
+        code = source[row.line - 1]
+        code.expand_tabs(4)
+        for part in _wrapped(code, row.whole, target.width - line.cell_len):
+            target.print(line + part, no_wrap=True, overflow="ellipsis", crop=True)
+            line = Text(" " * line.cell_len)
     target.print()
+
+
+def _wrapped(code: Text, whole: int, room: int) -> list[Text]:
+    """A line of code in lines of `room` columns that show its first `whole` letters."""
+    indentation = len(code.plain) - len(code.plain.lstrip())
+    if indentation + whole <= room:
+        return [code]
+    left = min(indentation, SHALLOW)
+    parts = code[indentation : indentation + whole].wrap(console(), room - left - 2)
+    for part in parts:
+        part.rstrip()
+    return [Text(" " * (left + 2 * (i > 0))) + part for i, part in enumerate(parts)]
 
 
 class Finding(Protocol):

@@ -205,6 +205,11 @@ def test_listings_fit_the_screen(width, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert any("8-way" in line for line in lines)
     assert max(len(line) for line in lines if "└" not in line) <= width
+    access = variant.texts[FILE].splitlines()[TREE - 1].split("//")[0]
+    begin = next(i for i, line in enumerate(lines) if "8-way" in line)
+    margin = len(lines[begin].partition("  if")[0])
+    shown = "".join(line[margin:] for line in lines[begin:])
+    assert shown.replace(" ", "").startswith(access.replace(" ", ""))
 
 
 def test_files_included_are_listed_after_the_own():
