@@ -120,8 +120,8 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.argument("lab", type=click.Choice(labs.names()), metavar="LAB")
 @variants_option(
-    "all (that compute the case), or comma-separated names. Default: the first rung of the ladder "
-    "and the GPU's default; all with --data.",
+    "all (that compute the case), or comma-separated names. Default: one that has something to "
+    "show, and one without it; all with --data.",
     "--variant",
 )
 @click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Profile your own file only.")
@@ -288,7 +288,7 @@ def count(subject: Subject, options: ProfileOptions) -> list[Profile]:
 def choose(
     lab: Lab, case: Case, kernel: Path | None, names: str | None, device: str
 ) -> tuple[list[Variant], list[str]]:
-    """Choose the student's file, the named variants, or both ends of the GPU's ladder."""
+    """Choose the student's file, the named variants, or those with something to show."""
     from cudalab.bench.suite import own_variant
     from cudalab.labs import registry
 
@@ -308,9 +308,22 @@ def choose(
     if names == "all":
         left_out = [variant.name for variant in every if variant not in computing]
         return computing, [f"left out: {', '.join(left_out)}"] if left_out else []
-    ends = [v for v in computing if v is computing[0] or not all(map(emulated, v.default))]
-    others = len(computing) - len(ends)
-    return ends, [f"{others} more with --variants all"] if others else []
+    chosen, why = showcase(lab, computing)
+    others = len(computing) - len(chosen)
+    more = f"; {others} more with --variants all" if others else ""
+    click.echo(f"note: no variant is named: {why}{more}", err=True)
+    return chosen, [more.removeprefix("; ")] if others else []
+
+
+def showcase(lab: Lab, variants: list[Variant]) -> tuple[list[Variant], str]:
+    """The lab's first pair of which both are in `variants`, else the ladder's ends, and why."""
+    by_name = {variant.name: variant for variant in variants}
+    for one in lab.teaching.showcases:
+        if {one.variant, one.cure} <= by_name.keys():
+            why = f"{one.variant} has {one.shows}, {one.cure} is without"
+            return [by_name[one.variant], by_name[one.cure]], why
+    ends = [v for v in variants if v is variants[0] or not all(map(emulated, v.default))]
+    return ends, f"the profile is of {' and '.join(variant.name for variant in ends)}"
 
 
 def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progress: Any) -> Profile:

@@ -64,6 +64,14 @@ class Skeleton(NamedTuple):
     includes: tuple[str, ...] = ()  # headers whose kernels are not part of the exercise
 
 
+class Showcase(NamedTuple):
+    """Two variants to profile if none is named: one with a costly habit, and one without it."""
+
+    variant: str
+    cure: str
+    shows: str  # what the first one has and the second one has not
+
+
 class Exercise(NamedTuple):
     """A task of the course's hand-out: one case, computed in different kinds of memory."""
 
@@ -107,6 +115,7 @@ class Teaching:
     timed_dist: ClassVar[str | None] = None  # distribution of timed inputs; None: the lab's first
     tests: ClassVar[tuple[PublicTest, ...]] = ()
     mutants: ClassVar[tuple[Mutant, ...]] = ()
+    showcases: ClassVar[tuple[Showcase, ...]] = ()  # the first that computes the case is taken
     skeleton: ClassVar[Skeleton | None] = None  # None: the first variant of the ladder
     course_times: ClassVar[Mapping[str, CourseTime]] = {}  # by variant
     libraries: ClassVar[Libraries] = Libraries()

@@ -18,6 +18,7 @@ from traced import BARRIER, FILE, LADDER, OUT, STORE, TREE, memory, profiled, sh
 
 from cudalab import labs
 from cudalab.backends.trace import Place
+from cudalab.cli import profile as cli_profile
 from cudalab.errors import InputError, UsageError
 from cudalab.labs import registry
 from cudalab.language import source
@@ -260,7 +261,11 @@ def steps(document, kind):
 
 
 def test_the_ladder_of_reduce():
-    found = counted("reduce", "--n", 4096, "--variants", "interleaved_strided,sequential")
+    done = run("reduce", "--n", 4096, "--json", "-")
+    note = "interleaved_strided has bank conflicts, sequential is without; 8 more with --variants"
+    assert f"note: no variant is named: {note} all" in done.stderr
+    found = json.loads(done.stdout)
+    assert found["notes"] == ["8 more with --variants all"]
     assert degrees(found) == {"interleaved_strided": 8, "sequential": 1}
     assert steps(found, "load") == list(LADDER)
     assert steps(found, "store") == list(LADDER)
@@ -274,9 +279,50 @@ def test_the_ladder_of_reduce_by_the_rule_of_the_lecture():
     assert steps(found, "load")[:4] == [2, 4, 8, 16]
 
 
+def cases_of(lab, *variants):
+    """The options that choose a case which all variants compute."""
+    applies = {axis: values for one in variants for axis, values in one.applies.items()}
+    return lab.complete({axis: values[0] for axis, values in applies.items()})
+
+
+@pytest.mark.parametrize(
+    ("lab", "pair"),
+    [(name, pair) for name in labs.names() for pair in labs.get(name).teaching.showcases],
+)
+def test_a_showcase_is_chosen_for_its_case(lab, pair, capsys):
+    lab = labs.get(lab)
+    one, cure = (registry.find(lab, name) for name in (pair.variant, pair.cure))
+    chosen, _ = cli_profile.choose(lab, cases_of(lab, one, cure), None, None, "cpu")
+    assert chosen == [one, cure]
+    assert capsys.readouterr().err.startswith(f"note: no variant is named: {one.name} has ")
+
+
+def test_without_a_showcase_both_ends_of_the_ladder_are_taken(capsys):
+    reduce = labs.get("reduce")
+    case = reduce.complete({"op": "sum", "along": "cols"})
+    chosen, (more,) = cli_profile.choose(reduce, case, None, None, "cpu")
+    assert [variant.name for variant in chosen] == ["cols_global", "cols_shared"]
+    assert more == "1 more with --variants all"
+    assert "the profile is of cols_global and cols_shared; 1 more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [
+    "matmul --n 64", "radixsort --n 3000", "bitonic --n 3000", "solve --n 64",
+])  # fmt: skip
+def test_a_showcase_moves_more_memory_than_its_cure(words):
+    """Those with bank conflicts have a test of their own below."""
+    found = counted(*words.split())
+    first, cure = (one["variant"] for one in found["variants"])
+    moved = dict.fromkeys((first, cure), 0)
+    for kernel in found["kernels"]:
+        moved[kernel["variant"]] += kernel["global_sectors"]
+    assert moved[first] > 1.5 * moved[cure]
+
+
 @pytest.mark.parametrize(
     ("words", "banks", "expected"),
     [
+        ("histogram --n 20000", 32, {"shared_atomic": 6, "privatized": 1}),
         ("matmul --aat --n 64", 32, {"aat_conflict": 8, "aat_padded": 2, "aat_padded_32": 1}),
         ("matmul --aat --n 64", 16, {"aat_conflict": 16, "aat_padded": 1, "aat_padded_32": 1}),
         ("transpose --n 64", 32, {"naive": 0, "tiled": 32, "tiled_padded": 1}),

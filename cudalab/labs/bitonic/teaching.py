@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalab.labs.keys_teaching import TESTS, SortTeaching
-from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 
 
 class Teaching(SortTeaching):
@@ -22,4 +22,5 @@ class Teaching(SortTeaching):
     mutants = (
         Mutant("global", "half_cleaner(t, stride)", "half_cleaner(t, 1)", "one stride only"),
     )
+    showcases = (Showcase("alternating", "shared", "a pass over all keys for each step"),)
     skeleton = Skeleton("global")

@@ -9,7 +9,7 @@ import numpy as np
 from cudalab.labs.evidence import SANITIZE, Finding, block_sizes
 from cudalab.labs.histogram.lab import BYTE_VALUES, classes_of_bytes
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
-from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
@@ -99,6 +99,10 @@ class Teaching(Base):
             "additions without atomicity",
         ),
     )  # fmt: skip
+    showcases = (
+        Showcase("per_thread_64_linear", "per_thread_64_banks32", "bank conflicts"),
+        Showcase("shared_atomic", "privatized", "bank conflicts, and lanes that meet in one word"),
+    )
     skeleton = Skeleton("global_atomic", ("histogram/parts/clear_counts.cuh",))
     libraries = HistogramLibraries()
     scattered = True

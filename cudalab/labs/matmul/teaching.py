@@ -10,7 +10,7 @@ import numpy as np
 from cudalab.errors import UsageError
 from cudalab.labs.evidence import TILES, Finding, tile_of
 from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
-from cudalab.labs.teaching import CourseTime, Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import CourseTime, Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
@@ -68,6 +68,11 @@ class Teaching(Base):
     mutants = (
         Mutant("naive", "row >= m ||", "row + 1 >= m ||", "the last row is left out"),
         Mutant("naive", "p = 0; p < k", "p = 1; p < k", "the first product is left out"),
+    )
+    showcases = (
+        Showcase("aat_conflict", "aat_padded", "bank conflicts"),
+        Showcase("abt_conflict", "abt_padded", "bank conflicts"),
+        Showcase("naive", "tiled", "repeated reads of global memory"),
     )
     skeleton = Skeleton("naive")
     course_times: ClassVar = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalab.labs.keys_teaching import TESTS, SortTeaching
-from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 
 
 class Teaching(SortTeaching):
@@ -25,4 +25,5 @@ class Teaching(SortTeaching):
             "split_1bit", "in[n - 1]), bit", "in[n - 1]), 0", "the zeros of bit 0 in every pass"
         ),
     )
+    showcases = (Showcase("split_1bit", "digit_8bit", "a pass over all keys for each bit"),)
     skeleton = Skeleton("split_1bit")

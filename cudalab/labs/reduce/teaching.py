@@ -9,7 +9,15 @@ import numpy as np
 from cudalab.labs.evidence import SANITIZE, Finding, block_sizes
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries
 from cudalab.labs.reduce.lab import LAB
-from cudalab.labs.teaching import CourseTime, Exercise, Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import (
+    CourseTime,
+    Exercise,
+    Mutant,
+    PublicTest,
+    Showcase,
+    Sizes,
+    Skeleton,
+)
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
@@ -112,6 +120,10 @@ class Teaching(Base):
         ),
         Mutant("sequential", "values[0], count", "values[1], count", "another thread's sum"),
     )  # fmt: skip
+    showcases = (
+        Showcase("interleaved_strided", "sequential", "bank conflicts"),
+        Showcase("rows_shared", "rows_shared_padded", "bank conflicts"),
+    )
     skeleton = Skeleton("sequential")
     course_times: ClassVar = {
         "interleaved_modulo": CourseTime((19.09,)),

@@ -9,7 +9,7 @@ import numpy as np
 from cudalab.labs.evidence import Finding, block_sizes, same_as_input
 from cudalab.labs.libraries import CUB, CUPY, NUMPY, Libraries, Way
 from cudalab.labs.scan.reference import OPERATORS, identity
-from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class Teaching(Base):
         ),
         Mutant("hillis_steele", "place == ITEMS_PER_BLOCK - 1", "place == 0", "no block sums"),
     )  # fmt: skip
+    showcases = (Showcase("blelloch", "blelloch_padded", "bank conflicts"),)
     skeleton = Skeleton("hillis_steele")
     libraries = ScanLibraries()
 

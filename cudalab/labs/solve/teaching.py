@@ -8,7 +8,7 @@ import numpy as np
 
 from cudalab.labs.evidence import Finding
 from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
-from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ class Teaching(Base):
         PublicTest("several blocks", 130, "random"),
     )
     mutants = (Mutant("jacobi", "x0[row] + (f", "x0[row] - (f", "the wrong sign"),)
+    showcases = (Showcase("richardson", "richardson_coalesced", "lanes that read far apart"),)
     skeleton = Skeleton("jacobi", ("solve/parts/residual.cuh", "solve/parts/spectrum.cuh"))
     libraries = SolveLibraries()
     scattered = True

@@ -8,7 +8,7 @@ import numpy as np
 
 from cudalab.labs.evidence import TILES, Finding, tile_of
 from cudalab.labs.libraries import CUPY, NUMPY, Libraries, Way
-from cudalab.labs.teaching import Mutant, PublicTest, Sizes, Skeleton
+from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class Teaching(Base):
         ),
         Mutant("naive", "c * rows + r", "r * cols + c", "a copy"),
     )
+    showcases = (Showcase("tiled", "tiled_padded", "bank conflicts"),)
     skeleton = Skeleton("naive")
     libraries = TransposeLibraries()
 
