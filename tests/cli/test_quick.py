@@ -14,7 +14,7 @@ import pytest
 from cudalab import labs
 from cudalab.cli.app import cli
 
-pytestmark = pytest.mark.quick
+pytestmark = [pytest.mark.quick, pytest.mark.usefixtures("lock_of_its_own")]
 ROOT = Path(labs.__file__).parents[2]
 PATHS = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 KERNEL = ROOT / "kernels" / "reduce" / "sequential.cu"
