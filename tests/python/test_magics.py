@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from traitlets.config import Config
 
 from cudalab.python.stream import stream
 
@@ -49,8 +50,8 @@ def run(tmp_path, monkeypatch):
     """Runs a cell in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    shell = InteractiveShell.instance()
-    shell.history_manager.enabled = False
+    config = Config({"HistoryManager": {"hist_file": ":memory:"}})
+    shell = InteractiveShell.instance(config=config)
     shell.run_line_magic("load_ext", "cudalab")
     yield lambda code: Cell(shell, code)
     InteractiveShell.clear_instance()
