@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cudalab.python.calls import profile, run, sanitize, sort
     from cudalab.python.magics import load_ipython_extension
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CudalabError",

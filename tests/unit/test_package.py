@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+import cudalab
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLE = REPOSITORY / "samples" / "radixsort" / "course.uint32.in.bin"
@@ -86,6 +89,13 @@ def test_editable_install_reads_the_repository_s_kernels(tmp_path):
     )
     assert done.stdout.strip() == str(REPOSITORY / "kernels")
     assert not list(tmp_path.glob("venv/lib/*/site-packages/cudalab/*"))
+
+
+def test_the_changelog_s_newest_release_is_this_version():
+    text = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## \[(\d.*?)\] - \d{4}-\d\d-\d\d$", text, re.MULTILINE)
+    assert newest
+    assert newest[1] == cudalab.__version__
 
 
 @pytest.mark.parametrize("module", ["cudalab", "cudalab.cli.app"])
