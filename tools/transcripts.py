@@ -4,8 +4,8 @@ python -m tools.transcripts [DOCUMENT...]   rewrite the outputs
 python -m tools.transcripts --check         exit 1 and show those that have changed
 
 A block ```console is a transcript: lines after `$ ` are commands, the others are what they print.
-A block with a title is a file, which the commands below it find. `<!-- measured -->` above a
-transcript says that its figures, and words about them, differ from run to run.
+A block with a title is a file, which the commands below it find. `<!-- varies -->` above a
+transcript says that each run or machine prints other words: only the first one is compared.
 """
 
 from __future__ import annotations
@@ -28,13 +28,17 @@ DOCUMENTS = (
 REPOSITORY = ("kernels", "samples", "tests")  # the folders that commands may name
 
 _BLOCK = re.compile(
-    r"(?P<measured><!-- measured -->\n)?^```(?P<info>.*)\n(?P<body>(?:.*\n)*?)^```$", re.MULTILINE
+    r"(?P<varies><!-- varies -->\n)?^```(?P<info>.*)\n(?P<body>(?:.*\n)*?)^```$", re.MULTILINE
 )
 _TITLE = re.compile(r'title="(?P<file>[\w./-]+)"')
 _COMMAND = re.compile(
     r"^\$ (?P<command>(?:.*\\\n> )*.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE
 )
-_VARIES = re.compile(r"\d[\d,]*\.\d+")  # times; a count has no decimal point
+_VARIES = re.compile(
+    r"\d[\d,]*\.\d+"  # times; a count has no decimal point
+    r"|(?<=, got )-?\d+|\d+(?= different answers)"  # a race has another end each time
+    r"|(?<=sandbox )\w+(?::.*)?"  # what the machine can isolate
+)
 _LINE = re.compile(r"[─━═]+|  +")  # as wide as the figures in a table
 
 
@@ -50,23 +54,22 @@ def rewritten(text: str, folder: Path) -> tuple[str, list[Difference]]:
     """A document with the output of its commands, which run in `folder`, and what has changed."""
     differences = []
 
-    def command(match: re.Match[str]) -> str:
-        printed = run(match["command"].replace("\\\n> ", "\\\n"), folder)
-        if comparable(printed) != comparable(match["output"]):
-            differences.append(Difference(match["command"], match["output"], printed))
-        return f"$ {match['command']}\n{printed}"
-
     def block(match: re.Match[str]) -> str:
         if title := _TITLE.search(match["info"]):
             (folder / title["file"]).parent.mkdir(parents=True, exist_ok=True)
             (folder / title["file"]).write_text(match["body"], encoding="utf-8")
         if match["info"].split() != ["console"]:
             return match[0]
-        before = len(differences)
+        compared = first_word if match["varies"] else comparable
+
+        def command(match: re.Match[str]) -> str:
+            printed = run(match["command"].replace("\\\n> ", "\\\n"), folder)
+            if compared(printed) != compared(match["output"]):
+                differences.append(Difference(match["command"], match["output"], printed))
+            return f"$ {match['command']}\n{printed}"
+
         body = _COMMAND.sub(command, match["body"])
-        if match["measured"]:
-            del differences[before:]
-        return f"{match['measured'] or ''}```{match['info']}\n{body}```"
+        return f"{match['varies'] or ''}```{match['info']}\n{body}```"
 
     return _BLOCK.sub(block, text), differences
 
@@ -94,6 +97,11 @@ def run(command: str, folder: Path) -> str:
 def comparable(output: str) -> str:
     """What an output says apart from times and the widths of columns."""
     return _LINE.sub(" ", _VARIES.sub("#", output))
+
+
+def first_word(output: str) -> str:
+    """The word that an output begins with."""
+    return output.partition(" ")[0]
 
 
 def replay(document: Path) -> tuple[str, list[Difference]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 HOME = "index.md"
+TOPICS = ROOT / "cudalab" / "explain"  # a link to a module is one to the page that it computes
 DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md")
 LANGUAGES = {
     **dict.fromkeys((".cu", ".cuh"), "cuda"),
@@ -97,6 +98,8 @@ def uri_of(path: Path) -> str:
     """The place of a file or folder on the site, such as `kernels/scan/blelloch.cu.md`."""
     if path == ROOT / "README.md":
         return HOME
+    if path.parent == TOPICS:
+        return f"explain/{path.stem}.md"
     base = DOCS if path.is_relative_to(DOCS) else ROOT
     if path.is_dir():
         readme = path / "README.md"
