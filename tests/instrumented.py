@@ -10,7 +10,7 @@ import pytest
 from lab_inputs import drawn
 
 from cudalab import labs, runner
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import compiler, toolchain
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.labs import registry
 from cudalab.language import source
@@ -31,16 +31,16 @@ def compiled_by(request, monkeypatch):
 def use(name, monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     if name == "zig":
-        if compiler.find_spec("ziglang") is None:
+        if toolchain.find_spec("ziglang") is None:
             pytest.skip("the ziglang package is not installed")
         monkeypatch.setenv("PATH", "")
     forget_compiler()
-    if name not in compiler.find_compiler().name:
+    if name not in toolchain.find_compiler().name:
         pytest.skip(f"{name} is not installed")
 
 
 def forget_compiler():
-    compiler.find_compiler.cache_clear()
+    toolchain.find_compiler.cache_clear()
     compiler._hooks.cache_clear()
 
 

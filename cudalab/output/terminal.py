@@ -437,11 +437,40 @@ def _explanation_line(target: Console, text: str) -> None:
     )
 
 
+def _stderr() -> Console:
+    return Console(stderr=True, highlight=False, emoji=False, markup=False)
+
+
+class Waiting:
+    """A line on a terminal's stderr: what the command is doing, and for how long."""
+
+    def __init__(self) -> None:
+        self._live = Progress(
+            TextColumn("{task.description} ...", markup=False),
+            TimeElapsedColumn(),
+            console=_stderr(),
+            transient=True,
+            refresh_per_second=4,
+        )
+        self._task = self._live.add_task("")
+
+    def show(self, what: str) -> None:
+        """Show what is done now."""
+        self._live.update(self._task, description=what)
+        if not self._live.live.is_started:
+            self._live.start()
+            self._live.console.show_cursor()  # a kernel that crashes could not bring it back
+
+    def end(self) -> None:
+        """Remove the line."""
+        self._live.stop()
+
+
 class BenchProgress:
     """The progress of bench on stderr: a bar on a terminal, lines elsewhere."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+        self._console = _stderr()
         self._live: Progress | None = None
         if self._console.file.isatty():  # FORCE_COLOR makes no terminal of a pipe
             self._live = Progress(

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES, emulated
-from cudalab.backends.cpu.flags import HOST, PROGRAM, RUNTIME, processor, with_users
+from cudalab.backends.cpu.flags import HOST, PART, PROGRAM, RUNTIME, processor, with_users
 from cudalab.errors import NoDeviceError
+from cudalab.output.progress import stage
 from cudalab.program.files import gather
 from cudalab.system.cache import cache_dir, explain_full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.backends.cpu.compiler import Compiler
+    from cudalab.backends.cpu.toolchain import Compiler
     from cudalab.program.files import File
 
 NVCC_FLAGS = (
@@ -128,7 +129,7 @@ def _graphics_cards() -> str:
 @explain_full_disk()
 def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Rewrite all files and compile the first `sources` of them with the host's compiler."""
-    from cudalab.backends.cpu.compiler import find_compiler
+    from cudalab.backends.cpu.toolchain import find_compiler
     from cudalab.program.messages import explain
     from cudalab.program.rewrite import rewrite
 
@@ -145,16 +146,17 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             [*compiler.compile, *flags, "-c", str(Path(folder, name)), "-o", compiled]
             for name, compiled in zip(names, objects, strict=False)
         ]
-        failed = _run_all(commands)
+        with stage(f"compiling {files[0].label}", once=True):
+            failed = _run_all(commands)
         if failed:
             raise explain(failed, files)
-        *first, last = runtime.finish()
-        binary = str(Path(folder, "program"))
-        link = [*compiler.compile, "-pthread", *objects, *first, last, "-ldl", "-o", binary]
-        failed = _run_all([link])
-        if failed:
-            raise explain(failed, files)
-        Path(binary).replace(to)
+        with stage("compiling the runtime of whole programs, once", once=True):
+            objects += runtime.finish()
+        binary = Path(folder, "program")
+        done = compiler.link(binary, objects, shared=False)
+        if done.returncode:
+            raise explain(done.stderr, files)
+        binary.replace(to)
 
 
 class _Runtime:
@@ -188,7 +190,7 @@ class _Runtime:
 
 def runtime_objects() -> Path:
     """The folder of the runtime's objects, which are compiled if they are missing."""
-    from cudalab.backends.cpu.compiler import find_compiler
+    from cudalab.backends.cpu.toolchain import find_compiler
 
     runtime = _start_runtime(find_compiler())
     runtime.finish()
@@ -197,7 +199,8 @@ def runtime_objects() -> Path:
 
 def _start_runtime(compiler: Compiler) -> _Runtime:
     """Begin to compile the missing objects of the runtime."""
-    key = digest(*runtime_sources(), *with_users(PROGRAM), compiler.identity, processor())
+    flags = with_users(PART)
+    key = digest(*runtime_sources(), *flags, compiler.identity, processor())
     folder = cache_dir("programs") / f"runtime-{key}"
     folder.mkdir(exist_ok=True)
     commands = []
@@ -205,7 +208,7 @@ def _start_runtime(compiler: Compiler) -> _Runtime:
         if not (folder / f"{part}.o").exists():
             building = folder / f"{part}.{os.getpid()}"
             source = str(HOST / f"{part}.cpp")
-            compile_part = [*compiler.compile, *with_users(PROGRAM), "-I", str(HOST)]
+            compile_part = [*compiler.compile, *flags, "-I", str(HOST)]
             commands.append([*compile_part, "-c", source, "-o", str(building)])
     return _Runtime(folder, commands)
 
@@ -227,13 +230,16 @@ def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str],
         for name, library in NVCC_LIBRARIES.items():
             if any(f"<{name}" in file.text or f'"{name}' in file.text for file in files):
                 command.append(library)
-        failed = _run_all([[*command, *(file.path for file in files[:sources]), "-o", binary]])
+        with stage(f"nvcc compiles {files[0].label}", once=True):
+            failed = _run_all([[*command, *(file.path for file in files[:sources]), "-o", binary]])
         if failed:
             raise rejection(files[0].label, failed)
         Path(binary).replace(to)
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[str]:
+    from cudalab.backends.cpu.toolchain import environment
+
     try:
         return subprocess.Popen(
             command,
@@ -242,7 +248,7 @@ def _start(command: Sequence[str]) -> subprocess.Popen[str]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={"ZIG_GLOBAL_CACHE_DIR": str(cache_dir("zig")), **os.environ},
+            env=environment(),
         )
     except OSError as error:
         raise NoDeviceError(f"{command[0]} cannot be started: {error.strerror}") from None

@@ -12,7 +12,6 @@ import os
 import pickle
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +22,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cudalab.backends.cpu import check, check_rows, compiler
 from cudalab.backends.cpu.check_module import load_runtime
 from cudalab.backends.cpu.device import KernelEntry
-from cudalab.backends.cpu.flags import HOST, PROGRAM, with_users
+from cudalab.backends.cpu.flags import HOST, PART, with_users
+from cudalab.backends.cpu.toolchain import Done, find_compiler, run
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
 from cudalab.program.build import digest, runtime_sources
@@ -95,11 +95,8 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     folder = host_library()
     host, own = folder / HOST_LIBRARY, [str(folder / f"{part}.o") for part in OWN_PARTS]
     more = (*_PROGRAM, *options, "-I", str(HOST))
-    # zig links kernel files as C.
-    library = ("-lc++",) if compiler.find_compiler().name.startswith("zig") else ("-lstdc++",)
-    libraries = (*own, str(host), *library)
     try:
-        path = compiler.check_library(whole, files[0].label, more, libraries)
+        path = compiler.check_library(whole, files[0].label, more, (*own, str(host)))
     except KernelCompileError as error:
         raise explain(error.message, files) from None
     parameters: dict[str, list[str]] = {}
@@ -131,32 +128,28 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
 
 @explain_full_disk()
 def host_library() -> Path:
-    """The folder with the runtime API as a library, and the objects that belong to the program.
-
-    When the library is loaded, it finds the runtime of check mode by name.
-    """
-    host_compiler = compiler.find_compiler()
-    flags = [*with_users(PROGRAM), "-fPIC", "-I", str(HOST)]
-    runtime = compiler.check_runtime_library().name  # depends on the processor's features, too
-    folder = cache_dir("programs") / f"observed-{digest(*runtime_sources(), *flags, runtime)}"
+    """The folder with the runtime API as a library, and the objects that belong to the program."""
+    flags = [*with_users(PART), "-fPIC", "-I", str(HOST)]
+    runtime = compiler.check_runtime_library()  # depends on the processor's features, too
+    folder = cache_dir("programs") / f"observed-{digest(*runtime_sources(), *flags, runtime.name)}"
     if (folder / HOST_LIBRARY).exists():  # the last file to be written
         return folder
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
-        for part in OWN_PARTS:
-            built = Path(build_folder, f"{part}.o")
+        objects = {part: Path(build_folder, f"{part}.o") for part in (*OWN_PARTS, *_PARTS)}
+        for part, built in objects.items():
             source_file = str(HOST / f"{part}.cpp")
-            _run([*host_compiler.compile, *flags, "-c", source_file, "-o", str(built)])
-            built.replace(folder / built.name)
+            _check(run([*find_compiler().compile, *flags, "-c", source_file, "-o", str(built)]))
+        for part in OWN_PARTS:
+            objects[part].replace(folder / f"{part}.o")
         library = Path(build_folder, HOST_LIBRARY)
-        parts = [str(HOST / f"{part}.cpp") for part in _PARTS]
-        _run([*host_compiler.compile, *flags, "-shared", *parts, "-o", str(library)])
+        parts = (*(str(objects[part]) for part in _PARTS), str(runtime))
+        _check(find_compiler().link(library, parts, shared=True))
         library.replace(folder / HOST_LIBRARY)
     return folder
 
 
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _check(done: Done) -> None:
     if done.returncode:
         raise compiler.runtime_failure(done.stderr)
 

@@ -6,7 +6,6 @@ import atexit
 import os
 import re
 import shutil
-import sys
 import tempfile
 from contextlib import contextmanager
 from functools import cache
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.errors import ToolchainError
+from cudalab.output.progress import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def cache_dir(device: str) -> Path:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(MIN_BYTES))
     except OSError as error:
-        print(f"note: no cache in {folder}: {error.strerror}", file=sys.stderr)  # noqa: T201
+        note(f"no cache in {folder}: {error.strerror}")
     else:
         return folder
     temporary = tempfile.mkdtemp(prefix="cudalab-")

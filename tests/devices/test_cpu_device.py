@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import compiler, toolchain
 from cudalab.backends.cpu.device import CpuDevice, prepare
 from cudalab.errors import (
     DeviceMemoryError,
@@ -221,20 +221,20 @@ def test_dynamic_shared_memory_becomes_a_pointer_on_the_same_line(tmp_path):
 
 
 def test_a_compiler_is_looked_for_in_the_promised_order(monkeypatch):
-    compiler.find_compiler.cache_clear()
+    toolchain.find_compiler.cache_clear()
     monkeypatch.setenv("CXX", "no-such-compiler -O1")
     with pytest.raises(NoDeviceError, match="no such compiler: no-such-compiler -O1"):
-        compiler.find_compiler()
+        toolchain.find_compiler()
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", "")
-    if compiler.find_spec("ziglang"):
-        assert compiler.find_compiler().name == "zig c++"
-    compiler.find_compiler.cache_clear()
-    monkeypatch.setattr(compiler, "find_spec", lambda _: None)
+    if toolchain.find_spec("ziglang"):
+        assert toolchain.find_compiler().name == "zig c++"
+    toolchain.find_compiler.cache_clear()
+    monkeypatch.setattr(toolchain, "find_spec", lambda _: None)
     with pytest.raises(NoDeviceError) as raised:
-        compiler.find_compiler()
+        toolchain.find_compiler()
     assert install_command("cpu") in raised.value.hint
-    compiler.find_compiler.cache_clear()
+    toolchain.find_compiler.cache_clear()
 
 
 def test_a_damaged_cache_entry_is_built_again(tmp_path):
@@ -257,7 +257,7 @@ def test_a_damaged_cache_entry_is_built_again(tmp_path):
 
 def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path):
     """The same bytes with it, with a damaged one, which is removed, and without it."""
-    if not compiler.find_compiler().name.endswith("g++"):
+    if not toolchain.find_compiler().name.endswith("g++"):
         pytest.skip("only g++ precompiles the header")
     code = """
         with CpuDevice(1) as device:
@@ -281,7 +281,7 @@ def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path):
 def test_the_contract_holds_for_other_builds(build):
     environment = {"CUDALAB_CXXFLAGS": "-DCUDALAB_PORTABLE_SWITCH"}
     if build == "zig":
-        if not compiler.find_spec("ziglang"):
+        if not toolchain.find_spec("ziglang"):
             pytest.skip("the ziglang package is not installed")
         environment = {"PATH": "", "CXX": ""}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Finds the host's C++ compiler, and runs it at most once for each source.
+"""Compiles kernel files with the host's C++ compiler, at most once for each source.
 
 A compiled library is stored in the user's cache under a hash of everything that went into it:
 source, runtime, compiler, flags and the processor's features (homes are shared between machines).
@@ -9,22 +9,16 @@ the rest of a small kernel.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from cudalab.backends.cpu import assembly
 from cudalab.backends.cpu.flags import HOST, KERNEL, RUNTIME, processor, with_users
+from cudalab.backends.cpu.toolchain import Compiler, Done, find_compiler, run
 from cudalab.errors import (
     CudalabError,
     KernelCompileError,
@@ -33,11 +27,12 @@ from cudalab.errors import (
     install_command,
 )
 from cudalab.language import nvcc_rules
+from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk
 
-# A command, or something to do between two of them. All of them turn source.cpp into library.so,
-# in a folder of their own.
-Step = tuple[str, ...] | Callable[[], None]
+# A command, or a function that runs one or does something between two of them. All of them turn
+# source.cpp into library.so, in a folder of their own.
+Step = tuple[str, ...] | Callable[[], Done | None]
 Steps = Callable[[Path], tuple[Step, ...]]
 
 _HEADER = "cudalab_cpu.h"
@@ -70,52 +65,6 @@ _BEGINS = re.compile(rf": (?:(?:fatal )?error|warning): |{_WHERE.pattern}")
 _OLDEST_GCC = 11  # the first that distinguishes volatile accesses
 
 
-@dataclass(frozen=True)
-class Compiler:
-    """A command that compiles C++ and one that links without a C++ runtime library."""
-
-    name: str
-    compile: tuple[str, ...]
-    link: tuple[str, ...]
-    identity: str  # differs for another compiler
-
-    def version(self) -> str:
-        """The first line of the compiler's version message."""
-        command = [*self.compile, "--version"]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-        return (answer.stdout or answer.stderr).partition("\n")[0].strip()
-
-
-@cache
-def find_compiler() -> Compiler:
-    """$CXX, g++, clang++ or the `ziglang` package, in this order. NoDeviceError without one."""
-    named = os.environ.get("CXX", "").strip()
-    for command in ([named] if named else []) + ["g++", "clang++"]:
-        words = tuple(shlex.split(command))
-        path = shutil.which(words[0])
-        if path is not None:
-            return Compiler(command, words, words, _identity(Path(path)))
-        if command == named:
-            raise NoDeviceError(
-                f"no such compiler: {named} (from the environment variable CXX)",
-                hint="unset CXX, or set it to g++ or clang++",
-            )
-    zig = find_spec("ziglang")
-    if zig is not None and zig.origin is not None:
-        run = (sys.executable, "-m", "ziglang")
-        # Linked as C: the runtime needs no C++ library, and zig would build one first.
-        return Compiler("zig c++", (*run, "c++"), (*run, "cc"), _identity(Path(zig.origin)))
-    raise NoDeviceError(
-        "the CPU device needs a C++ compiler: found no g++, no clang++ and no ziglang package",
-        hint=f"{install_command('cpu')}, or install g++",
-    )
-
-
-def _identity(path: Path) -> str:
-    status = path.stat()
-    return f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
-
-
 def runtime_library() -> Path:
     """The compiled scheduler (runtime.cpp) that every kernel library links against."""
     return _runtime("runtime", "runtime.cpp", KERNEL, lambda: KERNEL)
@@ -138,13 +87,14 @@ def _runtime(
         new = set(included.findall(text)) - names
         names |= new
         texts += [_text(header) for header in sorted(new)]
-    compile_and_link = _compile_and_link(flags, "-pthread")
+    compile_and_link = _compile_and_link(flags)
 
     def steps(folder: Path) -> tuple[Step, ...]:
         return (*compile_and_link(folder), lambda: _precompile(kernels, folder))
 
     try:
-        return _built(stem, texts[0], (*flags, *texts[1:]), steps)
+        with stage("compiling the CPU device's runtime, once", once=True):
+            return _built(stem, texts[0], (*flags, *texts[1:]), steps)
     except KernelCompileError as error:
         raise runtime_failure(error.message) from None
 
@@ -166,7 +116,8 @@ def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path
     def steps(folder: Path) -> tuple[Step, ...]:
         return (*compile_and_link(folder), partial(check, folder / "library.so"))
 
-    return _built(Path(label).stem, text, depends, steps)
+    with stage(f"compiling {label}", once=True):
+        return _built(Path(label).stem, text, depends, steps)
 
 
 def check_library(
@@ -193,11 +144,12 @@ def check_library(
             (*compile_with, "-S", str(folder / "source.cpp"), "-o", str(compiled)),
             add_tables,
             (*compiler.compile, "-c", str(annotated), "-o", str(folder / "kernel.o")),
-            _link(compiler, folder, (*libraries, runtime)),
+            partial(_link, folder, libraries=(*libraries, runtime)),
         )
 
     depends = (runtime, *libraries, _text("../assembly.py"), *_headers(text))
-    return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
+    with stage(f"compiling {label}, instrumented", once=True):
+        return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
 
 
 @cache
@@ -244,7 +196,7 @@ def _precompile(kernels: Callable[[], tuple[str, ...]], folder: Path) -> None:
     with suppress(OSError, NoDeviceError):
         flags, made = with_users(kernels()), folder / "header.gch"
         read = ("-x", "c++-header", str(RUNTIME / _HEADER), "-o", str(made))
-        done = subprocess.run((*compiler.compile, *flags, *read), capture_output=True, check=False)
+        done = run((*compiler.compile, *flags, *read))
         if done.returncode == 0:
             target = _precompiled(flags)
             target.parent.mkdir(exist_ok=True)
@@ -269,23 +221,23 @@ def _key(*parts: str) -> str:
     return hashlib.sha256("\0".join(all_parts).encode()).hexdigest()[:24]
 
 
-def _compile_and_link(flags: tuple[str, ...], *link_with: str) -> Steps:
+def _compile_and_link(flags: tuple[str, ...], *libraries: str) -> Steps:
     compiler = find_compiler()
 
     def steps(folder: Path) -> tuple[Step, ...]:
         source, compiled = str(folder / "source.cpp"), str(folder / "kernel.o")
         return (
             (*compiler.compile, *flags, *_searched(flags), "-c", source, "-o", compiled),
-            _link(compiler, folder, link_with),
+            partial(_link, folder, libraries=libraries),
         )
 
     return steps
 
 
-def _link(compiler: Compiler, folder: Path, link_with: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that makes library.so of kernel.o."""
-    compiled, library = str(folder / "kernel.o"), str(folder / "library.so")
-    return (*compiler.link, "-shared", compiled, *link_with, "-o", library)
+def _link(folder: Path, libraries: tuple[str, ...]) -> Done:
+    """Make library.so of kernel.o."""
+    inputs = (str(folder / "kernel.o"), *libraries)
+    return find_compiler().link(folder / "library.so", inputs, shared=True)
 
 
 @explain_full_disk()
@@ -296,23 +248,16 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
         (folder / "source.cpp").write_text(text, encoding="utf-8")
         for step in steps(folder):
             if callable(step):
-                step()
-                continue
-            done = _run(step)
-            if "PCH" in done.stderr:  # a damaged one, in any language: without it the text is read
-                for damaged in library.parent.glob("header-*/*.gch"):
-                    damaged.unlink(missing_ok=True)
-                done = _run(step)
-            if done.returncode != 0:
+                done = step()
+            else:
+                done = run(step)
+                if "PCH" in done.stderr:  # a damaged one, in any language: the text will do
+                    for damaged in library.parent.glob("header-*/*.gch"):
+                        damaged.unlink(missing_ok=True)
+                    done = run(step)
+            if done and done.returncode != 0:
                 raise _compile_error(done.stderr or done.stdout, compiler, text)
         (folder / "library.so").replace(library)
-
-
-def _run(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    environment = {"ZIG_GLOBAL_CACHE_DIR": str(cache_dir("zig")), **os.environ}
-    return subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False, env=environment
-    )
 
 
 def runtime_failure(messages: str) -> ToolchainError:

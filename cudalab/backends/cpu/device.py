@@ -19,6 +19,7 @@ from cudalab.backends import limits
 from cudalab.backends.base import DeviceInfo, check_arguments, missing_kernel
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.meter import CpuMeter
+from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
 from cudalab.formats import Payload, as_bytes
 from cudalab.language import nvcc_rules
@@ -117,7 +118,7 @@ class CpuDevice:
 
     def __enter__(self) -> Self:
         """Fail early if there is no compiler."""
-        compiler.find_compiler()
+        find_compiler()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -224,7 +225,7 @@ class CpuDevice:
 
     def info(self) -> DeviceInfo:
         """The host's properties in a GPU's terms."""
-        host_compiler = compiler.find_compiler()
+        host_compiler = find_compiler()
         return DeviceInfo(
             name=processor_name(),
             cores=usable_cores(),

@@ -37,6 +37,8 @@ PROGRAM = (
     "-pthread",
     "-w",  # nvcc, which graders run, has other warnings
 )
+# A part of the runtime of whole programs: it must link without a C++ library.
+PART = (*PROGRAM, "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-DCUDALAB_PART")
 
 
 def with_users(flags: tuple[str, ...]) -> tuple[str, ...]:

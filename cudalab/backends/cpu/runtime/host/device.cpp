@@ -349,7 +349,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
     if (!stream) return call.fail(cudaErrorInvalidValue, "the pointer is null");
     if (flags & ~cudaStreamNonBlocking)
         return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
-    *stream = new CUstream_st{flags};
+    *stream = (cudaStream_t)malloc(sizeof **stream);
+    if (!*stream) return call.fail(cudaErrorMemoryAllocation, "no memory for a stream");
+    **stream = {flags};
     return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
@@ -357,7 +359,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
     if (cudaError_t error = call.pending()) return error;
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
         return call.fail(cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
-    delete stream;
+    free(stream);
     return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t, const char* file, int line) {
@@ -395,14 +397,16 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags, const c
     if (!event) return call.fail(cudaErrorInvalidValue, "the pointer is null");
     if (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
         return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
-    *event = new CUevent_st{flags, false, 0};
+    *event = (cudaEvent_t)malloc(sizeof **event);
+    if (!*event) return call.fail(cudaErrorMemoryAllocation, "no memory for an event");
+    **event = {flags, false, 0};
     return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event, const char* file, int line) {
     Call call("cudaEventDestroy", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
-    delete event;
+    free(event);
     return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t, const char* file, int line) {

@@ -16,6 +16,8 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+
+#include <initializer_list>
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
 #else

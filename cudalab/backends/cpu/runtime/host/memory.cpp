@@ -8,9 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <map>
-
 #include "internal.h"
+#include "sorted_map.h"
 
 namespace cudalab {
 
@@ -18,17 +17,17 @@ static const size_t ALIGNMENT = 256, GAP = 256, PAGE = 4096, PITCH = 512;
 // Access rights are set for whole huge pages, at a thousandth of the cost for small ones.
 static const size_t HUGE_PAGE = 2 << 20;
 
-typedef std::map<uintptr_t, Allocation> Allocations;
+typedef SortedMap<Allocation> Allocations;
 
 static struct Memory {
     char* arena;
-    size_t size, used, high_water;     // high_water: pages up to there have been handed out
-    Allocations live;                  // of every kind
-    Allocations freed;                 // freed device memory, until it is reused
-    std::map<uintptr_t, size_t> free;  // ranges below high_water
-    Section device, managed;           // of the program's variables
-    unsigned access;                   // number of Access objects
-}& memory = *new Memory();             // never destroyed: other exit handlers may still use it
+    size_t size, used, high_water;  // high_water: pages up to there have been handed out
+    Allocations live;               // of every kind
+    Allocations freed;              // freed device memory, until it is reused
+    SortedMap<size_t> free;         // ranges below high_water
+    Section device, managed;        // of the program's variables
+    unsigned access;                // number of Access objects
+} memory;                           // never destroyed: other exit handlers may still use it
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
@@ -75,9 +74,9 @@ Access::~Access() {
 // ------------------------------------------------------------------ the meaning of an address
 
 static const Allocation* find_in(const Allocations& map, uintptr_t address, bool with_end) {
-    Allocations::const_iterator next = map.upper_bound(address);
+    const Allocations::Entry* next = map.upper_bound(address);
     if (next == map.begin()) return nullptr;
-    const Allocation& found = std::prev(next)->second;
+    const Allocation& found = next[-1].value;
     size_t offset = address - found.begin;
     return offset < found.bytes || (with_end && offset == found.bytes) ? &found : nullptr;
 }
@@ -140,9 +139,9 @@ void describe_device_address(const void* pointer, char* text, size_t size) {
                  (size_t)(address - in->begin), in->bytes, in->place.file, in->place.line);
         return;
     }
-    Allocations::const_iterator next = memory.live.upper_bound(address);
+    const Allocations::Entry* next = memory.live.upper_bound(address);
     if (next != memory.live.begin() && in_arena(address)) {
-        const Allocation& before = std::prev(next)->second;
+        const Allocation& before = next[-1].value;
         if (in_arena(before.begin)) {
             snprintf(text, size, "it is %zu bytes past the end of the %zu allocated at %s:%d",
                      (size_t)(address - before.begin - before.bytes), before.bytes,
@@ -150,8 +149,8 @@ void describe_device_address(const void* pointer, char* text, size_t size) {
             return;
         }
     }
-    if (next != memory.live.end() && in_arena(next->first)) {
-        const Allocation& behind = next->second;
+    if (next != memory.live.end() && in_arena(next->key)) {
+        const Allocation& behind = next->value;
         snprintf(text, size, "it is %zu bytes before the %zu allocated at %s:%d",
                  (size_t)(behind.begin - address), behind.bytes, behind.place.file,
                  behind.place.line);
@@ -236,9 +235,9 @@ static bool reserve_arena() {
 // The first free range that is long enough; the memory above high_water is one more range.
 static uintptr_t take(size_t bytes) {
     for (auto range = memory.free.begin(); range != memory.free.end(); ++range) {
-        if (range->second < bytes) continue;
-        uintptr_t begin = range->first;
-        size_t left = range->second - bytes;
+        if (range->value < bytes) continue;
+        uintptr_t begin = range->key;
+        size_t left = range->value - bytes;
         memory.free.erase(range);
         if (left) memory.free[begin + bytes] = left;
         return begin;
@@ -246,9 +245,9 @@ static uintptr_t take(size_t bytes) {
     uintptr_t end = (uintptr_t)memory.arena + memory.high_water;
     size_t begin_offset = memory.high_water;
     if (!memory.free.empty()) {  // the last free range may reach up to high_water
-        auto last = std::prev(memory.free.end());
-        if (last->first + last->second == end) {
-            begin_offset = last->first - (uintptr_t)memory.arena;
+        auto last = memory.free.end() - 1;
+        if (last->key + last->value == end) {
+            begin_offset = last->key - (uintptr_t)memory.arena;
             if (begin_offset + bytes <= memory.size) memory.free.erase(last);
         }
     }
@@ -264,14 +263,14 @@ static uintptr_t take(size_t bytes) {
 
 static void give_back(uintptr_t begin, size_t bytes) {
     auto next = memory.free.lower_bound(begin);
-    if (next != memory.free.end() && begin + bytes == next->first) {
-        bytes += next->second;
+    if (next != memory.free.end() && begin + bytes == next->key) {
+        bytes += next->value;
         next = memory.free.erase(next);
     }
     if (next != memory.free.begin()) {
-        auto before = std::prev(next);
-        if (before->first + before->second == begin) {
-            before->second += bytes;
+        auto before = next - 1;
+        if (before->key + before->value == begin) {
+            before->value += bytes;
             return;
         }
     }
@@ -294,9 +293,8 @@ static cudaError_t allocate(Call& call, void** pointer, size_t bytes) {
     memory.used += needed;
     auto stale = memory.freed.lower_bound(begin);
     if (stale != memory.freed.begin()) --stale;
-    while (stale != memory.freed.end() && stale->first < begin + needed)
-        stale = stale->first + stale->second.bytes > begin ? memory.freed.erase(stale)
-                                                           : std::next(stale);
+    while (stale != memory.freed.end() && stale->key < begin + needed)
+        stale = stale->key + stale->value.bytes > begin ? memory.freed.erase(stale) : stale + 1;
     watch_memory(memory.live[begin] = {begin, bytes, Kind::DEVICE, 0, call.place}, GAP);
     *pointer = (void*)begin;
     return cudaSuccess;
@@ -323,10 +321,10 @@ static cudaError_t release(Call& call, void* pointer, bool pinned) {
         auto freed = memory.freed.find((uintptr_t)pointer);
         if (freed != memory.freed.end())
             return call.fail(cudaErrorInvalidValue, "freed twice: allocated at %s:%d",
-                             freed->second.place.file, freed->second.place.line);
+                             freed->value.place.file, freed->value.place.line);
         return call.fail(cudaErrorInvalidValue, "%p is not what an allocation returned", pointer);
     }
-    Allocation freed = found->second;
+    Allocation freed = found->value;
     bool is_pinned = freed.kind == Kind::PINNED;
     if (freed.kind == Kind::VARIABLE || freed.kind == Kind::REGISTERED || is_pinned != pinned)
         return call.fail(cudaErrorInvalidValue, "the memory allocated at %s:%d is %s",
@@ -351,16 +349,19 @@ static cudaError_t release(Call& call, void* pointer, bool pinned) {
 
 void free_all() {
     for (auto next = memory.live.begin(); next != memory.live.end();) {
-        auto each = next++;
-        if (each->second.kind == Kind::VARIABLE || each->second.kind == Kind::REGISTERED) continue;
-        Call call("cudaDeviceReset", each->second.place);
-        release(call, (void*)each->first, each->second.kind == Kind::PINNED);
+        const Allocation& each = next->value;
+        if (each.kind == Kind::VARIABLE || each.kind == Kind::REGISTERED) {
+            ++next;
+            continue;
+        }
+        Call call("cudaDeviceReset", each.place);
+        release(call, (void*)next->key, each.kind == Kind::PINNED);  // `next` is now the one behind
     }
 }
 
 void tell_leaks() {
     for (const auto& each : memory.live) {
-        const Allocation& left = each.second;
+        const Allocation& left = each.value;
         if (left.kind == Kind::VARIABLE || left.kind == Kind::REGISTERED) continue;
         char text[400];
         snprintf(text, sizeof text, "%s:%d: %zu bytes of %s memory are never freed",
@@ -451,7 +452,7 @@ cudaError_t cudaHostUnregister(void* pointer, const char* file, int line) {
     Call call("cudaHostUnregister", {file, line});
     if (cudaError_t error = call.pending()) return error;
     auto found = memory.live.find((uintptr_t)pointer);
-    if (found == memory.live.end() || found->second.kind != Kind::REGISTERED)
+    if (found == memory.live.end() || found->value.kind != Kind::REGISTERED)
         return call.fail(cudaErrorHostMemoryNotRegistered, "%p is not registered", pointer);
     memory.live.erase(found);
     return cudaSuccess;

@@ -1,8 +1,7 @@
 // Runs grids in check mode, controlled by Python; takes the place of launch.cpp.
 
-#include <map>
-
 #include "internal.h"
+#include "sorted_map.h"
 
 extern "C" {
 // The runtime of check mode (check.cpp).
@@ -39,7 +38,7 @@ typedef void (*Teller)(int what, const char* text);
 static Observer observer;
 static Teller teller;
 static bool detects, cooperative, launching;
-static std::map<uintptr_t, ObservedMemory>& observed = *new std::map<uintptr_t, ObservedMemory>();
+static SortedMap<ObservedMemory> observed;
 
 void watch_memory(const Allocation& memory, size_t guard) {
     unsigned region = cudalab_check_add((char*)memory.begin, memory.bytes, guard, 0, detects);
@@ -51,13 +50,13 @@ void watch_memory(const Allocation& memory, size_t guard) {
 void unwatch_memory(const Allocation& memory) {
     auto found = observed.find(memory.begin);
     if (found == observed.end()) return;
-    cudalab_check_remove(found->second.region);
+    cudalab_check_remove(found->value.region);
     observed.erase(found);
 }
 static const ObservedMemory* find_observed(const void* address) {
     auto next = observed.upper_bound((uintptr_t)address);
     if (next == observed.begin()) return nullptr;
-    const ObservedMemory& found = std::prev(next)->second;
+    const ObservedMemory& found = next[-1].value;
     return (uintptr_t)address - found.begin < found.bytes ? &found : nullptr;
 }
 void memory_written(const void* address, size_t bytes) {

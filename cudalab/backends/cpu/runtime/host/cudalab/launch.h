@@ -2,6 +2,9 @@
 // cudalab::launch(kernel, call, "kernel", cudalab::Config(grid, block, shared, stream))(arguments)
 #pragma once
 
+#include <stdlib.h>
+
+#include <new>
 #include <type_traits>
 
 #include "builtins.h"
@@ -120,7 +123,8 @@ struct Enlisted : Function {
 // An instance of a kernel template whose address is taken.
 template <class... P>
 inline auto enlisted(void (*kernel)(P...), const char* name) -> void (*)(P...) {
-    if (!find_function((const void*)kernel)) new Enlisted<P...>(kernel, name);
+    if (!find_function((const void*)kernel))
+        new (malloc(sizeof(Enlisted<P...>))) Enlisted<P...>(kernel, name);
     return kernel;
 }
 

@@ -1,0 +1,121 @@
+"""The host's C++ compiler: finding it, running it, and linking with it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.errors import NoDeviceError, install_command
+from cudalab.output import progress
+from cudalab.system.cache import cache_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Done = subprocess.CompletedProcess[str]
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A command that compiles C++ and links it."""
+
+    name: str
+    compile: tuple[str, ...]
+    identity: str  # differs for another compiler
+
+    def version(self) -> str:
+        """The first line of the compiler's version message."""
+        done = run((*self.compile, "--version"))
+        return (done.stdout or done.stderr).partition("\n")[0].strip()
+
+    def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
+        """Link a library or a program; symbols may be missing from a library."""
+        kind = ("-shared",) if shared else ()
+        return run((*self.compile, *kind, *inputs, "-pthread", "-ldl", "-o", str(to)))
+
+
+class Zig(Compiler):
+    """Zig, which has the C and C++ libraries as source and compiles what a program links with.
+
+    That takes up to a minute, so only libraries are named that provide a missing symbol. The C
+    library is no such case: an empty one that has the symbols' versions is enough.
+    """
+
+    # A missing symbol, in the words of lld; the option that provides it; what that takes.
+    _LIBRARIES = (
+        (
+            r"undefined symbol: .*(\bstd::|\boperator |__cxxabiv1|__cxa_|__gxx_|_Unwind_)",
+            "-lc++",
+            "zig compiles the C++ library, once",
+        ),
+        (
+            r"undefined symbol: __\w",
+            "-fcompiler-rt",
+            "zig compiles the arithmetic that this processor lacks, once",
+        ),
+    )
+
+    def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
+        """Link a library or a program, first with the C library only."""
+        kind = ("build-lib", "-dynamic", "-fno-soname") if shared else ("build-exe",)
+        zig = self.compile[: self.compile.index("c++")]
+        common = (*zig, *kind, *inputs, "-z", "defs", "-fno-ubsan-rt", "-lc")
+        libraries = ["-fno-compiler-rt", f"-femit-bin={to}"]
+        done = run((*common, *libraries))
+        for missing, library, what in self._LIBRARIES:
+            if re.search(missing, done.stderr):
+                libraries.append(library)
+                with progress.stage(what, once=True):
+                    done = run((*common, *libraries))
+        return done
+
+
+@cache
+def find_compiler() -> Compiler:
+    """$CXX, g++, clang++ or the `ziglang` package, in this order. NoDeviceError without one."""
+    named = os.environ.get("CXX", "").strip()
+    for command in ([named] if named else []) + ["g++", "clang++"]:
+        words = tuple(shlex.split(command))
+        path = shutil.which(words[0])
+        if path is not None:
+            is_zig = "c++" in words and any("zig" in Path(word).name for word in words)
+            return (Zig if is_zig else Compiler)(command, words, _identity(Path(path)))
+        if command == named:
+            raise NoDeviceError(
+                f"no such compiler: {named} (from the environment variable CXX)",
+                hint="unset CXX, or set it to g++ or clang++",
+            )
+    zig = find_spec("ziglang")
+    if zig is not None and zig.origin is not None:
+        program = Path(zig.origin).with_name("zig")
+        return Zig("zig c++", (str(program), "c++"), _identity(program))
+    raise NoDeviceError(
+        "the CPU device needs a C++ compiler: found no g++, no clang++ and no ziglang package",
+        hint=f"{install_command('cpu')}, or install g++",
+    )
+
+
+def _identity(path: Path) -> str:
+    status = path.stat()
+    return f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
+
+
+def run(command: Sequence[str]) -> Done:
+    """Run a compiler; its messages are in the result."""
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", check=False, env=environment()
+    )
+
+
+def environment() -> dict[str, str]:
+    """The environment of compilers: what zig compiles for itself is kept with our own libraries."""
+    zig = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or str(cache_dir("zig"))
+    return {**os.environ, "ZIG_GLOBAL_CACHE_DIR": zig, "ZIG_LOCAL_CACHE_DIR": zig}
