@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shlex
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -45,8 +47,9 @@ class Compiler:
 class Zig(Compiler):
     """Zig, which has the C and C++ libraries as source and compiles what a program links with.
 
-    That takes up to a minute, so only libraries are named that provide a missing symbol. The C
-    library is no such case: an empty one that has the symbols' versions is enough.
+    That takes up to a minute of processor time, so a library is named only if a symbol is missing
+    without it, and the machine's own libraries come first. (The C library is no such case: zig
+    links with an empty one, which has the symbols and their versions.)
     """
 
     # A missing symbol, in the words of lld; the option that provides it; what that takes.
@@ -65,17 +68,36 @@ class Zig(Compiler):
 
     def link(self, to: Path, inputs: Sequence[str], *, shared: bool) -> Done:
         """Link a library or a program, first with the C library only."""
-        kind = ("build-lib", "-dynamic", "-fno-soname") if shared else ("build-exe",)
         zig = self.compile[: self.compile.index("c++")]
-        common = (*zig, *kind, *inputs, "-z", "defs", "-fno-ubsan-rt", "-lc")
-        libraries = ["-fno-compiler-rt", f"-femit-bin={to}"]
-        done = run((*common, *libraries))
+        kind = ("build-lib", "-dynamic", "-fno-soname") if shared else ("build-exe",)
+        common = (*zig, *kind, *inputs, f"-femit-bin={to}", "-z", "defs", "-fno-ubsan-rt", "-lc")
+        options = ["-fno-compiler-rt"]
+        done = run((*common, *options))
+        if any(re.search(missing, done.stderr) for missing, *_ in self._LIBRARIES):
+            done = run((*common, *options, *_libraries_here()))
         for missing, library, what in self._LIBRARIES:
             if re.search(missing, done.stderr):
-                libraries.append(library)
+                options.append(library)
                 with progress.stage(what, once=True):
-                    done = run((*common, *libraries))
+                    done = run((*common, *options))
         return done
+
+
+@cache
+def _libraries_here() -> list[str]:
+    """The link options for the machine's own C++ library: exceptions, `new`, 128-bit division.
+
+    Python finds it, for NumPy needs it; only its headers come with a compiler. What zig's headers
+    call by names of their own is missing in it.
+    """
+    for name in ("libstdc++.so.6", "libgcc_s.so.1"):
+        with suppress(OSError):
+            ctypes.CDLL(name)
+    mapped = ""
+    with suppress(OSError):
+        mapped = Path("/proc/self/maps").read_text(encoding="utf-8")
+    paths = sorted(set(re.findall(r"/.*/(?:libstdc\+\+|libgcc_s)\.so.*", mapped)))
+    return [*paths, *(word for path in paths for word in ("-rpath", str(Path(path).parent)))]
 
 
 @cache
