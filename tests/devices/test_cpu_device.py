@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cudalab.backends.cpu import compiler, toolchain
+from cudalab.backends.cpu import toolchain
 from cudalab.backends.cpu.device import CpuDevice, prepare
 from cudalab.errors import (
     DeviceMemoryError,
