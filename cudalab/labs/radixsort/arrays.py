@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Job
     from cudalab.labs.inputs import Case
 
-VALUE_BYTES = 4  # in a pair; its key has as many
-WORD_BYTES = 8  # as clear_words counts
+VALUE_BYTES = 4  # in a pair, whose key has the same size
+WORD_BYTES = 8  # of the words that clear_words clears
 
 
 def is_pairs(case: Case) -> bool:
@@ -40,7 +40,7 @@ def last_of(ping: Buffer, pong: Buffer, passes: int) -> Buffer:
 
 
 def radix_bits(job: Job) -> int:
-    """The bits of a digit; more than 16 would be counted in more memory than there is."""
+    """The bits of a digit: at most 16, since counting more would take too much memory."""
     return job.define("RADIX_BITS", at_most=16)
 
 
@@ -61,7 +61,7 @@ def tile_of(job: Job, keys_per_thread: str = "KEYS_PER_THREAD") -> tuple[int, in
 
 
 def cleared(job: Job, words: int) -> Buffer:
-    """An array of so many words of 8 bytes, all zero."""
+    """An array of that many 8-byte words, all zero."""
     buffer, threads = job.device.empty(words, np.uint64), job.define("THREADS_PER_BLOCK")
     blocks = blocks_for(words, threads)
     job.device.launch(job.kernels["clear_words"], blocks, threads, buffer, np.uint32(words))
@@ -69,7 +69,7 @@ def cleared(job: Job, words: int) -> Buffer:
 
 
 def shared_state(job: Job, name: str) -> Buffer:
-    """A struct that launches share, all zero: the kernels' constant `<name>_bytes` is its size."""
+    """A struct that launches share, all zero; the kernels' constant `<name>_bytes` is its size."""
     return cleared(job, blocks_for(constant(job, f"{name}_bytes"), WORD_BYTES))
 
 

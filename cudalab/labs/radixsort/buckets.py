@@ -1,4 +1,4 @@
-"""Sorts by the most significant digits first: keys go to buckets, and a block sorts a bucket."""
+"""Sorts that begin with the most significant bits: keys go to buckets, a block sorts a bucket."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ MIN_TWO_SPLITS = GROUP_BITS + 2  # a scan takes four bins at a time
 
 
 def top_bits_of(n: int, bucket_items: int) -> int:
-    """By how many bits n keys are split into buckets that fit: up to GROUP_BITS in one split.
+    """By how many bits to split n keys so that buckets fit; up to GROUP_BITS take one split.
 
-    Buckets are at most eight ninths full on average, which leaves room for those of random keys to
-    differ. Those of one split may be smaller: about a hundred of them keep a device busy.
+    Buckets are at most eight ninths full on average, since buckets of random keys differ in size.
+    The buckets of a single split may be smaller: about a hundred of them keep a device busy.
     """
     fewest = (blocks_for(9 * n, 8 * bucket_items) - 1).bit_length()
     if fewest <= GROUP_BITS:
@@ -50,13 +50,13 @@ def bucket_items_of(job: Job) -> int:
 
 
 def bin_bits_of(job: Job, top_bits: int) -> int:
-    """By how many bits a bucket is sorted first: about one bin for each of its items."""
+    """By how many bits to sort a bucket into bins: about one bin for each of its items."""
     n: int = job.params["n"]
     return min(max((n >> top_bits).bit_length(), 8), job.define("MAX_BIN_BITS"))
 
 
 def bucket_blocks(job: Job, top_bits: int) -> int:
-    """A block for each bucket, and those that copy large ones."""
+    """The number of blocks that sort buckets, one each, and of those that copy large ones."""
     copied = 16 * job.define("BUCKET_THREADS")
     return (1 << top_bits) + min(blocks_for(job.params["n"], copied), job.define("COPY_BLOCKS"))
 
@@ -72,7 +72,7 @@ def count_buckets(job: Job, shared_bytes: int, *args: Buffer | np.generic) -> La
 
 
 def in_order(*launches: Launch) -> Launch:
-    """Return what makes one launch after the other."""
+    """Return a function that makes the launches one after the other."""
 
     def run() -> None:
         for launch in launches:
@@ -82,9 +82,10 @@ def in_order(*launches: Launch) -> Launch:
 
 
 class Buckets:
-    """The launches of the plan `most_significant_first`, and of those that look at a sample.
+    """The launches of the plan `most_significant_first` and of the plans that look at a sample.
 
-    `cells`: where the sample's decision is; `counts`: where digits are counted instead of buckets.
+    `cells` holds the decision made by the sample; `counts` receives the counts of digits if these
+    are counted instead of buckets.
     """
 
     def __init__(
@@ -120,6 +121,11 @@ class Buckets:
             shared_bytes=4 * bucket_items_of(job) + (2 << bin_bits),
         )  # fmt: skip
 
+    @property
+    def all(self) -> tuple[Launch, ...]:
+        """The launches that sort by buckets, in order."""
+        return self.count, self.split_into_groups, self.split_groups, self.sort
+
     def _split(self, kernel: str, *args: Buffer | np.generic) -> Launch:
         job = self._job
         tile_items, tile_bytes = tile_of(job)
@@ -130,7 +136,7 @@ class Buckets:
         )  # fmt: skip
 
     def sample(self, cells: Buffer, *args: Buffer) -> Launch:
-        """Return the launch that looks at a sample and writes `cells`; `args` follow them."""
+        """Return the launch that looks at a sample and writes `cells`; `args` come after it."""
         job = self._job
         return partial(
             job.device.launch, job.kernels["sample_keys"],
@@ -140,14 +146,14 @@ class Buckets:
 
 
 def sort_in_slots(job: Job, top_bits: int) -> Step:
-    """Sort few keys: a split into slots that are as large as a block can sort, a block a slot."""
+    """Sort a short array: split it into slots as large as a block can sort, one block per slot."""
     device, keys, n = job.device, input_of(job), job.params["n"]
     rows, threads = "SHORT_KEYS_PER_THREAD", job.define("THREADS_PER_BLOCK")
     bucket_items, bin_bits = bucket_items_of(job), bin_bits_of(job, top_bits)
     tile_items, tile_bytes = tile_of(job, rows)
     tiles = blocks_for(n, tile_items)
     state = shared_state(job, "slots")
-    slots = device.empty(bucket_items << top_bits, keys.dtype)  # at least as many as keys
+    slots = device.empty(bucket_items << top_bits, keys.dtype)  # at least n keys
     out = device.empty(n, keys.dtype)
     split = partial(
         device.launch, job.kernels["split_into_slots"], tiles, threads,
@@ -171,10 +177,10 @@ def sort_as_decided(
     sweep: Launch,
     by_launches: Sweeps,
 ) -> Launch:
-    """Return a sort by buckets, unless the sample or the count decides for something else.
+    """Return a sort by buckets, or by whatever else the sample or the count decides on.
 
-    The host reads each decision while the device runs the launch that follows, which returns at
-    once if the decision makes it needless.
+    The host reads each decision while the device runs the next launch, which returns at once if the
+    decision makes it unnecessary.
     """
     (spare, out), keys, n = arrays, input_of(job), job.params["n"]
     heavy, message = shared_state(job, "heavy"), message_to_host(job.device, 1)
@@ -206,7 +212,7 @@ def sort_as_decided(
 def _count_heavy_values(
     job: Job, arrays: tuple[Buffer, Buffer], heavy: Buffer, message: Message, by_launches: Sweeps
 ) -> Launch:
-    """Return what counts the heavy values and sorts the other keys by way of the spare array."""
+    """Return a sort that counts the heavy values and sorts the other keys in the spare array."""
     device, kernels, (spare, out) = job.device, job.kernels, arrays
     n, threads = np.uint32(job.params["n"]), job.define("THREADS_PER_BLOCK")
     tile_items, tile_bytes = tile_of(job)

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from cudalab.formats import InputStream
 
-MAX_SPLIT = 1 << 28  # keys: more take buckets of more than a block can sort
-MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS = 1 << 22, 1 << 27  # fewer are swept over as quickly
+MAX_SPLIT = 1 << 28  # keys: with more, buckets are larger than a block can sort
+MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS = 1 << 22, 1 << 27  # sweeps are as quick for fewer
 
 
 class RadixSort(KeySort):
     """Stream: int32 n, then n keys. Answer: the keys in ascending order, without a header.
 
-    With --pairs n uint32 values follow the keys, in both; each goes where its key goes, and equal
-    keys keep their order.
+    With --pairs, n uint32 values follow the keys in the stream and in the answer; each value goes
+    where its key goes, and equal keys keep their order.
     """
 
     name = "radixsort"
@@ -40,7 +40,7 @@ class RadixSort(KeySort):
     flags: ClassVar = {"layout": {"pairs": "Each key carries a uint32 value."}}
 
     def complete(self, given: Case) -> Case:
-        """UsageError for pairs of keys that are not as wide as their values."""
+        """Raise UsageError for pairs whose keys are not as wide as their values."""
         case = super().complete(given)
         if is_pairs(case) and np.dtype(case["dtype"]).itemsize != VALUE_BYTES:
             raise UsageError(
@@ -55,17 +55,17 @@ class RadixSort(KeySort):
         return shape[1:] if is_pairs(case) else shape
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
-        """T, the type of the keys in C, and PAIRS, whether values follow them."""
+        """T, the C type of the keys, and PAIRS, whether values follow them."""
         return super().kernel_defines(case) | {"PAIRS": int(is_pairs(case))}
 
     def choose(self, inputs: Inputs, case: Case, device: str) -> Sequence[str] | None:
-        """On a GPU: sweeps for more keys or pairs than can be split, and for few pairs."""
-        fewest, most = (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS) if is_pairs(case) else (0, MAX_SPLIT)
-        split = fewest <= inputs.params["n"] <= most
+        """On a GPU, sweeps for more keys or pairs than can be split, and for few pairs."""
+        min_n, max_n = (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS) if is_pairs(case) else (0, MAX_SPLIT)
+        split = min_n <= inputs.params["n"] <= max_n
         return None if split or emulated(device) else ("onesweep",)
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
-        """Header int32 n ≥ 0, then n keys and, with pairs, n values: rows of one array."""
+        """Header int32 n ≥ 0, then n keys and, with pairs, n values as a second row."""
         if not is_pairs(case):
             return super().read(stream, case)
         (n,) = stream.header("n")
@@ -80,13 +80,13 @@ class RadixSort(KeySort):
         return stream.payload("sorted keys and values", case["dtype"], 2, n).array()
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
-        """The keys; the values of pairs are 0, 1, 2, ...: where a key came from."""
+        """The keys; the values of pairs are 0, 1, 2, ..., each key's place in the input."""
         yield from super().generate(case, n, dist, seed)
         if is_pairs(case) and isinstance(n, int):
             yield as_bytes(np.arange(n, dtype="<u4"))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
-        """NumPy's sort of the keys' bits; a stable one for pairs."""
+        """NumPy's sort of the keys' bits, a stable one for pairs."""
         if not is_pairs(case):
             return super().reference(inputs, case)
         pairs = inputs.arrays["keys and values"]
@@ -95,7 +95,7 @@ class RadixSort(KeySort):
         return sorted_pairs
 
     def compare(self, got: Array, inputs: HostInputs, case: Case) -> Mismatches | None:
-        """Exact; keys are judged alone first, then the values."""
+        """Compare exactly, first the keys by themselves, then the values."""
         if not is_pairs(case):
             return super().compare(got, inputs, case)
         expected = self.reference(inputs, case)
@@ -121,9 +121,9 @@ LAB = RadixSort()
 
 
 def stable_order(bits: Array) -> Array:
-    """Where each of the 4-byte keys in order came from; equal ones as they were.
+    """The places in the input of the sorted 4-byte keys; equal keys keep their order.
 
-    A sort of key and place in one number takes a third of the time of `np.argsort`.
+    Sorting key and place as one number takes a third of the time of `np.argsort`.
     """
     placed = bits.astype(np.uint64) << np.uint64(32)
     placed |= np.arange(len(bits), dtype=np.uint64)
@@ -132,6 +132,6 @@ def stable_order(bits: Array) -> Array:
 
 
 def sorted_by_pair(pairs: Array) -> bytes:
-    """Keys and values as 64-bit numbers in order: equal for equal sets of pairs."""
+    """Keys and values as sorted 64-bit numbers, which are equal for equal sets of pairs."""
     keys, values = pairs.view(np.uint32).astype(np.uint64)
     return np.sort(keys << np.uint64(32) | values).tobytes()

@@ -1,7 +1,7 @@
 """The launch plans of radixsort: which kernels run, in what order, on which memory.
 
-`keys` is the input, T its element type; n < 2^31. With PAIRS 1 the values follow the keys, in[n]
-to in[2n - 1], and so in `out`; a T is a value's 4 bytes then.
+`keys` is the input, T its element type; n < 2^31. If PAIRS is 1, the values follow the keys, as
+in[n] to in[2n - 1], and likewise in `out`; a T then holds the 4 bytes of a value.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ def dispatch_split(job: Job) -> Step:
     """One pass a bit, least significant first; s is the exclusive scan of the bits.
 
     scan_bits(const T *keys, unsigned *s, unsigned *block_sums, unsigned n, int bit)
-        s[i] within each block of ITEMS_PER_BLOCK items, block totals to block_sums
+        writes s[i] within each block of ITEMS_PER_BLOCK items, and block totals to block_sums
     scan_blocks(unsigned *data, unsigned *block_sums, unsigned n)
         the same in place, for the block sums of the level above
     add_block_sums(unsigned *data, const unsigned *block_sums, unsigned n)
         data[i] += block_sums[i / ITEMS_PER_BLOCK]
     split(const T *in, T *out, const unsigned *s, unsigned n, int bit)
-        zeros to i - s[i], ones to (number of zeros) + s[i]
-    The three scan kernels run in blocks of SCAN_THREADS threads, one block for each
-    ITEMS_PER_BLOCK items; split in blocks of THREADS_PER_BLOCK threads, one thread a key.
+        moves zeros to i - s[i], ones to (number of zeros) + s[i]
+    The three scan kernels run in blocks of SCAN_THREADS threads, one block for each ITEMS_PER_BLOCK
+    items; split in blocks of THREADS_PER_BLOCK threads, one thread per key.
     """
     device, keys = job.device, input_of(job)
     n = job.params["n"]
@@ -88,11 +88,11 @@ def dispatch_digits(job: Job) -> Step:
     scan_blocks, add_block_sums: as in the plan `split`, over the counts, with the same
         SCAN_THREADS and ITEMS_PER_BLOCK
     scatter(const T *in, T *out, const unsigned *offsets, unsigned n, int shift)
-        stable: offsets[digit * num_tiles + tile] is where the tile's first such key goes;
-        a chunk in dynamic shared memory, as below (nothing without a define KEYS_PER_THREAD)
-    A tile is TILE_ITEMS keys; a block of THREADS_PER_BLOCK threads handles TILES_PER_BLOCK
-    of them (1 where the header does not say), a chunk at a time: KEYS_PER_THREAD * 4 /
-    sizeof(T) keys or PAIRS_PER_THREAD keys and values for each thread.
+        stable; offsets[digit * num_tiles + tile] is where the tile's first such key goes; dynamic
+        shared memory for a chunk (none without a define KEYS_PER_THREAD)
+    A tile is TILE_ITEMS keys. A block of THREADS_PER_BLOCK threads handles TILES_PER_BLOCK tiles
+    (1 if the header does not say), one chunk at a time. A chunk is KEYS_PER_THREAD * 4 / sizeof(T)
+    keys, or PAIRS_PER_THREAD keys and values, for each thread.
     """
     device, keys = job.device, input_of(job)
     n = job.params["n"]
@@ -121,24 +121,24 @@ def dispatch_digits(job: Job) -> Step:
 
 
 def dispatch_onesweep(job: Job) -> Step:
-    """All digits are counted in one read; then a pass a digit reads and writes the keys once.
+    """One read counts all digits; then one pass per digit reads and writes the keys once.
 
     Word is unsigned long long; there are passes = 8 * sizeof(T) / RADIX_BITS digits.
 
     clear_words(Word *words, unsigned n)
-        zeros, once, before the first run
+        writes zeros, once, before the first run
     count_all_digits(const T *keys, unsigned *counts, unsigned n)
-        adds to counts[pass * 2^RADIX_BITS + digit]; at most COUNT_BLOCKS blocks; 64 KB of
-        dynamic shared memory
+        adds to counts[pass * 2^RADIX_BITS + digit]; at most COUNT_BLOCKS blocks; 64 KB of dynamic
+        shared memory
     place_digits(unsigned *counts, unsigned *digit_starts)
-        a block of 2^RADIX_BITS threads for each pass: the exclusive scan of its counts, which
-        become zero again
+        a block of 2^RADIX_BITS threads for each pass writes the exclusive scan of its counts, and
+        sets them to zero
     sweep(const T *in, T *out, const unsigned *digit_starts, Word *statuses, Word *ticket,
           unsigned n, int shift)
-        stable; the pass is shift / RADIX_BITS; a block a tile, taken by ticket; a status for
-        each tile and digit. Before the first launch statuses are zero, and the ticket has the
-        number of the launch in its high half; from then on both are the kernel's own. A tile
-        fits into the dynamic shared memory.
+        stable; the pass is shift / RADIX_BITS; one block per tile, which it takes by ticket; one
+        status for each tile and digit; dynamic shared memory for a tile. Before the first launch
+        statuses are zero, and the ticket has the number of the launch in its high half; from then
+        on only the kernel changes them.
     A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys or PAIRS_PER_THREAD keys and values for each
     of THREADS_PER_BLOCK threads.
     """
@@ -150,14 +150,14 @@ def dispatch_onesweep(job: Job) -> Step:
 
 
 def dispatch_single_launch(job: Job) -> Step:
-    """A launch counts the digits and sweeps over the keys for each; Word as in `onesweep`.
+    """One launch counts the digits and sweeps over the keys for each; Word as in `onesweep`.
 
     clear_words: as in the plan `onesweep`
     sweep_all(const T *in, T *spare, T *out, Progress *progress, Word *statuses, unsigned n)
-        sorts by way of `spare`, in at most MAX_BLOCKS blocks; a status for each tile and
-        digit. A tile fits into the dynamic shared memory, and so do 32 KB. The constant
-        `progress_bytes` is the size of Progress. It and the statuses are zero before the first
-        launch and the kernel's own from then on.
+        sorts by way of `spare`, in at most MAX_BLOCKS blocks; one status for each tile and digit;
+        dynamic shared memory for a tile, at least 32 KB. The constant `progress_bytes` is the size
+        of Progress. It and the statuses are zero before the first launch; from then on only the
+        kernel changes them.
     A tile is KEYS_PER_THREAD * 4 / sizeof(T) keys or PAIRS_PER_THREAD keys and values for each
     of THREADS_PER_BLOCK threads.
     """
@@ -167,18 +167,19 @@ def dispatch_single_launch(job: Job) -> Step:
 
 
 def dispatch_bucket_slots(job: Job) -> Step:
-    """Few keys: a split into a slot for each bucket, and a block that sorts it; others by sweeps.
+    """Short arrays are split into a slot per bucket, which a block sorts; longer ones take sweeps.
 
     Bits is unsigned. A slot is BUCKET_THREADS * BUCKET_KEYS_PER_THREAD keys. `slots_bytes` is the
-    size of Slots, which are zero before the first launch and the kernels' own from then on.
+    size of Slots, which are zero before the first launch; from then on only the kernels change
+    them.
 
     split_into_slots(const T *in, Bits *slots, Slots *state, unsigned n, int top_bits)
-        a block a tile of SHORT_KEYS_PER_THREAD keys a thread, all in dynamic shared memory
+        one block per tile of SHORT_KEYS_PER_THREAD keys per thread, all in dynamic shared memory
     sort_slots(const Bits *slots, T *out, Slots *state, int top_bits, int bin_bits)
-        a block of BUCKET_THREADS threads for each bucket; dynamic shared memory for a slot and
+        one block of BUCKET_THREADS threads per bucket; dynamic shared memory for a slot and for
         2^bin_bits bins of 2 bytes, at most 2^MAX_BIN_BITS
     sweep_all_short(Slots *state, ...)
-        the further parameters, tiles and blocks as `sweep_all` in the plan `single_launch`;
+        the other parameters, tiles and blocks as for `sweep_all` in the plan `single_launch`;
         returns at once if the slots have sorted the keys
     clear_words, sweep_all: as in the plan `single_launch`, for more keys than one split can divide
     """
@@ -187,91 +188,90 @@ def dispatch_bucket_slots(job: Job) -> Step:
 
 
 def dispatch_most_significant_first(job: Job) -> Step:
-    """Buckets by the top bits: a count, two splits, a block for each bucket; or all sweeps.
+    """Buckets by the top bits: a count, two splits and a block for each bucket; or sweeps.
 
-    Bits is unsigned. `buckets_bytes` is the size of Buckets, which are zero before the first launch
-    and the kernels' own from then on.
+    Bits is unsigned. `buckets_bytes` is the size of Buckets, which are zero before the first
+    launch; from then on only the kernels change them.
 
     count_buckets(const T *keys, Buckets *buckets, unsigned n, int top_bits)
-        at most COUNT_BLOCKS blocks of COUNT_THREADS threads; a word of dynamic shared memory for
-        each of 2^top_bits buckets
+        at most COUNT_BLOCKS blocks of COUNT_THREADS threads; one word of dynamic shared memory for
+        each of the 2^top_bits buckets
     split_into_groups(const T *in, Bits *out, Buckets *buckets, unsigned n, int top_bits)
     split_groups(const Bits *in, Bits *out, Buckets *buckets, unsigned n, int top_bits)
-        by the top 8 bits, then into buckets; a block a tile of KEYS_PER_THREAD keys a thread, all
-        in dynamic shared memory
+        split by the top 8 bits, then into buckets; one block per tile of KEYS_PER_THREAD keys per
+        thread, all in dynamic shared memory
     sort_buckets(const Bits *in, T *out, Buckets *buckets, int top_bits, int bin_bits)
-        2^top_bits blocks for buckets, then up to COPY_BLOCKS for those of equal keys that are too
-        large for a block; of BUCKET_THREADS threads; dynamic shared memory for
-        BUCKET_KEYS_PER_THREAD keys a thread and 2^bin_bits bins of 2 bytes
+        2^top_bits blocks, one per bucket, then up to COPY_BLOCKS blocks that copy the buckets of
+        equal keys that are too large for a block; all of BUCKET_THREADS threads; dynamic shared
+        memory for BUCKET_KEYS_PER_THREAD keys per thread and 2^bin_bits bins of 2 bytes
     sweep_all(const Buckets *buckets, ...)
-        the further parameters as in the plan `single_launch`; returns at once if the buckets have
+        the other parameters as in the plan `single_launch`; returns at once if the buckets have
         sorted the keys
     clear_words: as in the plan `onesweep`
     """
     arrays = spare, out = two_buffers(job)
     buckets, statuses = shared_state(job, "buckets"), _tile_statuses(job)
     sweep = sweep_all(job, spare, out, statuses, buckets)
-    top_bits = _two_splits(job)
+    top_bits = _top_bits_of_two_splits(job)
     if top_bits > max_top_bits(job):
         return Step(sweep, out)
-    by = Buckets(job, top_bits, arrays, buckets)
-    return Step(in_order(by.count, by.split_into_groups, by.split_groups, by.sort, sweep), out)
+    launches = Buckets(job, top_bits, arrays, buckets)
+    return Step(in_order(*launches.all, sweep), out)
 
 
 def dispatch_most_significant_first_sampled(job: Job) -> Step:
-    """The plan `most_significant_first`, after a launch that chooses buckets by a sample.
+    """The plan `most_significant_first` after a launch that chooses the buckets by a sample.
 
-    `cells_bytes` is the size of Cells, which are zero before the first launch and the kernels' own
-    from then on.
+    `cells_bytes` is the size of Cells, which are zero before the first launch; from then on only
+    the kernels change them.
 
     sample_keys(const T *keys, Cells *cells, unsigned n, int top_bits, int bucket_bits)
         for MIN_SAMPLED keys or more: SAMPLE_BLOCKS blocks of COUNT_THREADS threads decide which
-        keys make a bucket, at most 2^bucket_bits buckets, or that all keys are swept over
+        keys make a bucket, with at most 2^bucket_bits buckets, or that all keys are swept over
     count_buckets, split_into_groups, split_groups, sort_buckets: as there, with a parameter
-        `const Cells *cells` behind `buckets`, and a last one `int sampled`: whether cells have been
-        written. The shared memory of the count has 2^bucket_bits words
+        `const Cells *cells` after `buckets`, and `int sampled` as the last one: whether cells have
+        been written. The shared memory of the count has 2^bucket_bits words
     clear_words, sweep_all: as there
     """
     arrays = spare, out = two_buffers(job)
     buckets, cells = shared_state(job, "buckets"), shared_state(job, "cells")
     sweep = sweep_all(job, spare, out, _tile_statuses(job), buckets)
-    top_bits = _two_splits(job)
+    top_bits = _top_bits_of_two_splits(job)
     if top_bits > max_top_bits(job):
         return Step(sweep, out)
-    by = Buckets(job, top_bits, arrays, buckets, cells)
-    sample = [by.sample(cells)] if by.sampled else []
-    launches = by.count, by.split_into_groups, by.split_groups, by.sort, sweep
-    return Step(in_order(*sample, *launches), out)
+    launches = Buckets(job, top_bits, arrays, buckets, cells)
+    sample = [launches.sample(cells)] if launches.sampled else []
+    return Step(in_order(*sample, *launches.all, sweep), out)
 
 
 def dispatch_most_significant_first_heavy(job: Job) -> Step:
-    """The plan `most_significant_first_sampled`; but heavy values are counted, few keys in slots.
+    """The plan `most_significant_first_sampled`, with heavy values counted, short arrays in slots.
 
     `sample_bytes` and `heavy_bytes` are the sizes of Sample, which begins with Cells, and of
-    HeavyValues; both are zero before the first launch and the kernels' own from then on.
+    HeavyValues. Both are zero before the first launch; from then on only the kernels change them.
 
     sample_keys(const T *keys, Sample *sample, HeavyValues *heavy, unsigned *message, unsigned n,
                 int top_bits, int bucket_bits)
         *message is the plan: one of the constants below, or any other number for buckets
-    count_buckets: as there, with a Sample in the place of Cells and a parameter
-        `unsigned *digit_counts` behind it: if the plan is by_sweeps, digits are counted instead of
-        buckets, as by count_all_digits. If buckets do not fit, *message becomes by_late_sweeps
+    count_buckets: as there, with a Sample in place of Cells and a parameter
+        `unsigned *digit_counts` after it. If the plan is by_sweeps, it counts digits instead of
+        buckets, as count_all_digits does; if buckets do not fit, *message becomes by_late_sweeps
     clear_words, split_into_groups, split_groups, sort_buckets, sweep_all: as there
-    split_into_slots, sort_slots, sweep_all_short: as in the plan `bucket_slots`, for few keys
+    split_into_slots, sort_slots, sweep_all_short: as in the plan `bucket_slots`, for short arrays
 
     by_few_sweeps: sweep_all follows at once
     by_sweeps: place_digits and sweep follow, as in the plan `onesweep`
     by_late_sweeps: count_all_digits in DIGIT_COUNT_BLOCKS blocks, then these two
     by_heavy_values: the next two, place_digits and sweep for the others, and the last two
         set_others_aside(const T *in, T *others, HeavyValues *heavy, unsigned *message, unsigned n)
-            a block a tile, all in shared memory, counts the keys with heavy values; *message is the
-            number of the others
+            one block per tile, all in shared memory, counts the keys with heavy values; *message
+            becomes the number of the others
         count_digits_of_others(const T *others, const HeavyValues *heavy, unsigned *counts)
             as count_all_digits
         place_heavy_values(const T *others, HeavyValues *heavy, unsigned num_others, unsigned n)
             a block of COUNT_THREADS threads finds where each value goes among the sorted others
         merge_heavy_values(const T *others, T *out, const HeavyValues *heavy, unsigned n)
-            a block a tile
+            one block per tile
     """
     top_bits = top_bits_of(job.params["n"], bucket_items_of(job))
     if top_bits <= GROUP_BITS:
@@ -283,27 +283,28 @@ def dispatch_most_significant_first_heavy(job: Job) -> Step:
         return Step(sweep, out)
     sweeps = Sweeps(job, job.define("DIGIT_COUNT_BLOCKS"), statuses)
     cells = shared_state(job, "sample")
-    by = Buckets(job, top_bits, arrays, buckets, cells, sweeps.counts)
-    if by.sampled:
-        return Step(sort_as_decided(job, arrays, by, cells, sweep, sweeps), out, reads_back=True)
-    return Step(in_order(by.count, by.split_into_groups, by.split_groups, by.sort, sweep), out)
+    launches = Buckets(job, top_bits, arrays, buckets, cells, sweeps.counts)
+    if launches.sampled:
+        sort = sort_as_decided(job, arrays, launches, cells, sweep, sweeps)
+        return Step(sort, out, reads_back=True)
+    return Step(in_order(*launches.all, sweep), out)
 
 
 def dispatch_most_significant_first_stable(job: Job) -> Step:
-    """Pairs: two sweeps by the top bits, each its own way, a block a bucket; or all sweeps.
+    """Pairs: two stable sweeps by the top bits and a block for each bucket; or sweeps for all bits.
 
     Buckets as in the plan `most_significant_first`; Word, statuses and ticket as in `onesweep`.
 
     clear_words, count_buckets, sweep_all: as in the plan `most_significant_first`
     split(const T *in, T *out, Buckets *buckets, Word *statuses, Word *ticket, unsigned n,
           int top_bits, int segment_bits)
-        stable, by 8 bits within each of the segments that share segment_bits top bits: 0, then
-        top_bits - 8; a block a tile of PAIRS_PER_THREAD pairs a thread, all in shared memory,
-        and for each segment one more
+        stable, by 8 bits within each of the segments that share segment_bits top bits: first 0,
+        then top_bits - 8; one block per tile of PAIRS_PER_THREAD pairs per thread, all in shared
+        memory, and one more for each segment
     sort_buckets(const T *in, T *out, Buckets *buckets, unsigned n, int top_bits, int bin_bits)
-        stable; a block a bucket of BUCKET_THREADS threads, then COPY_BLOCKS as above; shared
-        memory for BUCKET_KEYS_PER_THREAD pairs a thread and 2^bin_bits bins of 2 bytes or,
-        where these are less, 8 bytes a thread
+        stable; one block of BUCKET_THREADS threads per bucket, then COPY_BLOCKS as above; shared
+        memory for BUCKET_KEYS_PER_THREAD pairs per thread and 2^bin_bits bins of 2 bytes, or 8
+        bytes per thread if that is more
     """
     device, pairs, n = job.device, input_of(job), job.params["n"]
     threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
@@ -341,8 +342,8 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
     return Step(run, out)
 
 
-def _two_splits(job: Job) -> int:
-    """By how many bits keys are split: more than by GROUP_BITS, or the second split had none."""
+def _top_bits_of_two_splits(job: Job) -> int:
+    """By how many bits to split keys: more than GROUP_BITS, or the second split would have none."""
     return max(top_bits_of(job.params["n"], bucket_items_of(job)), MIN_TWO_SPLITS)
 
 

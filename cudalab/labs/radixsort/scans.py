@@ -1,4 +1,4 @@
-"""Scans of arrays of any size: blocks first, then the sums of the blocks, level by level."""
+"""Scans of arrays of any size: first the blocks, then the sums of the blocks, level by level."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def scan_levels(job: Job, items: int) -> list[Buffer]:
 
 
 def scan_level(job: Job, levels: list[Buffer], level: int, items: int) -> None:
-    """Scan the `items` of `levels[level]` in place."""
+    """Scan the `items` items of `levels[level]` in place."""
     blocks, threads = blocks_for(items, job.define("ITEMS_PER_BLOCK")), job.define("SCAN_THREADS")
     data, sums = levels[level : level + 2]
     job.device.launch(job.kernels["scan_blocks"], blocks, threads, data, sums, np.uint32(items))

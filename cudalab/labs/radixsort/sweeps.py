@@ -1,4 +1,4 @@
-"""Sweeps over the keys, a digit at a time: by a launch for each, or all in one launch."""
+"""Sweeps over the keys, a digit at a time: each in a launch of its own, or all in one launch."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
     from cudalab.labs.base import Job
 
-FIRST_RUN = 1 << 30  # of sweeps by launches; those in one launch count from 1 in the same statuses
-COUNTER_BYTES = 64 << 10  # with which a block counts all digits of its keys
-COUNTER_BYTES_OF_SWEEPS = 32 << 10  # in a block that goes on to sweep
+FIRST_RUN = 1 << 30  # of sweeps by launches; sweeps in one launch count the same statuses from 1
+COUNTER_BYTES = 64 << 10  # in which a block counts all digits of its keys
+COUNTER_BYTES_OF_SWEEPS = 32 << 10  # the same in a block that goes on to sweep
 
 
 def statuses_of(job: Job, tiles: int) -> Buffer:
@@ -35,7 +35,7 @@ def statuses_of(job: Job, tiles: int) -> Buffer:
 class Sweeps:
     """The launches of the plan `onesweep`: the keys alternate between two arrays.
 
-    The last sweep writes the second one, which may be the source, too.
+    The last sweep writes to the second array, which may also be the source.
     """
 
     def __init__(self, job: Job, count_blocks: int, statuses: Buffer) -> None:
@@ -56,7 +56,7 @@ class Sweeps:
         self.sweep(source, target, next_target, n)
 
     def count(self, kernel: str, n: int, *args: Buffer | np.generic) -> None:
-        """Launch `kernel`, which adds the digits of up to n keys to `counts`."""
+        """Launch `kernel`, which adds the counts of the digits of up to n keys to `counts`."""
         size = n * input_of(self._job).dtype.itemsize
         blocks = min(blocks_for(size, 16 * self._threads), self._count_blocks)
         self._job.device.launch(
@@ -87,9 +87,9 @@ def sweep_all(
     kernel: str = "sweep_all",
     rows: str = "KEYS_PER_THREAD",
 ) -> Callable[[], None]:
-    """Return the launch of `kernel`, whose tiles are `rows` keys of 4 bytes for each thread.
+    """Return the launch of `kernel`, whose tiles have `rows` keys of 4 bytes per thread.
 
-    `first`: its parameters before those of the plan `single_launch`.
+    `first` are the kernel's parameters before those of the plan `single_launch`.
     """
     device, keys, n = job.device, input_of(job), job.params["n"]
     threads = job.define("THREADS_PER_BLOCK")

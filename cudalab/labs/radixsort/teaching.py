@@ -7,7 +7,7 @@ from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 
 
 class Teaching(SortTeaching):
-    """Radix sort; its mistakes and libraries are those of any sort."""
+    """Radix sort; its mistakes and libraries are the same as for any sort."""
 
     usual_sizes = Sizes(
         bench={"cuda": 1 << 24, "cpu": 1 << 16},
