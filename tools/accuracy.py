@@ -225,7 +225,7 @@ def answer(lab: Lab, device: Device, variant: Variant, inputs: HostInputs) -> Ar
 
 
 def lines(stored: dict[str, Any], lab: str) -> tuple[list[str], list[list[str]]]:
-    """The columns and rows of a lab's table: a variant a row, an input a column."""
+    """The columns and rows of a lab's table: one row per variant, one column per input."""
     inputs = stored["errors"][lab]
     names = dict.fromkeys(name for row in inputs.values() for name in row)
     return [lab, *inputs], [

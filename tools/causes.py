@@ -1,4 +1,4 @@
-"""Why a GPU counts other accesses and branches than the source has, from what it executed.
+"""Why a GPU's counts of accesses and branches differ from the source, from what it executed.
 
 counters.py gives the counts of one kernel on both devices (`here`, the CPU's instrument, and
 `there`) and the instructions that the GPU executed, by line of the source (`code`).
@@ -43,7 +43,7 @@ _ACCESSES = {
 
 
 def cause(quantity: str, here: Counts, there: Counts, code: list[Counts]) -> tuple[str, str]:
-    """A key of CAUSES and the evidence for it; two empty strings where nothing explains it."""
+    """A key of CAUSES and the evidence for it; two empty strings if nothing explains it."""
     if quantity == "divergent_branches":
         return _of_branches(here["lines"]["branches"], code)
     kinds = _ACCESSES[quantity]
@@ -61,7 +61,7 @@ def cause(quantity: str, here: Counts, there: Counts, code: list[Counts]) -> tup
 
 
 def _accessed(row: Counts) -> tuple[str, str, int]:
-    """The memory that an instruction accesses, how, and its bytes a lane."""
+    """The memory that an instruction accesses, how, and its bytes per lane."""
     return ncu.memory_access(row["opcode"].lstrip("@")) or ("", "", 0)
 
 

@@ -55,7 +55,7 @@ SIZES: dict[str, tuple[Size, Size]] = {
 }
 MATRIX = (256, (300, 200))  # of reduce --rows and --cols
 SEED = 1
-# What is judged; the other counts only say more about these.
+# The counts that are judged; the others only say more about these.
 JUDGED = (
     "global_load_sectors",
     "global_store_sectors",
@@ -64,7 +64,7 @@ JUDGED = (
     "divergent_branches",
 )
 CHILD = [sys.executable, "-m", "tools.counters", "child"]  # what ncu watches
-EXPLAINED = 0.02  # a greater deviation needs a cause
+EXPLAINED = 0.02  # a larger deviation needs a cause
 
 # Our quantity -> the counters whose sum it is. Those that a GPU does not have are left out.
 COUNTERS = {
@@ -157,7 +157,7 @@ def inputs(lab: Lab, case: Case, size: Size) -> profile.Data:
 
 
 def cpu_counts() -> dict[str, dict[str, Counts]]:
-    """Run -> kernel -> counts, every block traced."""
+    """The counts by run and kernel, with every block traced."""
     counts = {}
     for lab, variant, case, size in work():
         run = key(lab, variant, size)
@@ -240,7 +240,7 @@ def cuda_counts(path: Path, names: Sequence[str]) -> Counts:
 def by_run(
     launches: list[tuple[str, str]], rows: list[dict[str, str]]
 ) -> dict[str, dict[str, Counts]]:
-    """Run -> kernel -> counts, of the launches in their order."""
+    """The counts by run and kernel, given the launches in their order."""
     if len(rows) != len(launches):
         sys.exit(f"ncu saw {len(rows)} launches, the process made {len(launches)}")
     counts: dict[str, dict[str, Counts]] = {}

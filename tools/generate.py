@@ -42,7 +42,7 @@ JUDGED = {
     "bank_conflicts": "bank conflicts",
     "divergent_branches": "divergent branches",
 }
-NEAR = 0.02  # a greater deviation has a cause
+NEAR = 0.02  # a larger deviation has a cause
 
 _PART = re.compile(
     r"(?P<open><!-- generated: (?P<name>[a-z-]+) -->\n).*?(?P<close><!-- end -->)", re.DOTALL
@@ -279,7 +279,7 @@ PARTS = {
 
 
 def generated(text: str) -> str:
-    """`text` with each part between its markers generated anew."""
+    """`text` with each part between markers generated again."""
 
     def part(match: re.Match[str]) -> str:
         return f"{match['open']}\n{PARTS[match['name']]()}\n{match['close']}"

@@ -19,7 +19,7 @@ from tools import results
 if TYPE_CHECKING:
     from cudalab.bench.document import Environment, Row, Table
 
-SAMPLES = ("rounds", "samples_ms", "clocks_mhz", "discarded")  # a row's lists, one item a sample
+SAMPLES = ("rounds", "samples_ms", "clocks_mhz", "discarded")  # a row's lists, one item per sample
 COLUMNS = ["lab", "n", "first rung, ms", "fastest, ms", "times as fast", "reaches"]
 COLUMNS += ["against CuPy", "against CUB"]
 

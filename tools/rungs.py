@@ -94,7 +94,7 @@ def table(rungs: list[Variant], times: list[Times]) -> str:
 
 
 def lines_of(rung: Variant) -> tuple[int, int]:
-    """How many lines the variant's file has, and all files that it is made of."""
+    """The number of lines of the variant's file, and of all the files that it is made of."""
     files = source.load(rung.path, rung.label).files
     own, *included = (len(file.read_text("utf-8").splitlines()) for file in files)
     return own, own + sum(included)

@@ -49,21 +49,21 @@ SIZES: dict[str, tuple[Size, ...]] = {
 }
 SLOW = {"split_1bit": 65_537}  # at most this many items: its 32 passes take minutes under racecheck
 OF_MATRICES: tuple[Size, ...] = (33, (300, 1000), 1025)  # summed along rows or columns
-ALSO: dict[str, tuple[dict[str, str], ...]] = {  # beside what is computed without options
+ALSO: dict[str, tuple[dict[str, str], ...]] = {  # cases besides the default one
     "histogram": ({"dtype": "uint32"},),
     "radixsort": ({"layout": "pairs"}, {"dtype": "float32"}),
     "reduce": ({"dtype": "float32"},),
 }
-DISTS = {"solve": ("dominant", "spd", "random")}  # what iterations are made for, and what is left
+DISTS = {"solve": ("dominant", "spd", "random")}  # systems that iterations are made for, and others
 # What a variant does with some distributions only: defines, a size, these distributions.
 BESIDES: dict[str, tuple[tuple[dict[str, int | str], Size, tuple[str, ...]], ...]] = {
-    "bucket_slots": (({}, 65_537, ("equal", "half-equal")),),  # slots that have no room
+    "bucket_slots": (({}, 65_537, ("equal", "half-equal")),),  # slots without room for their keys
     "most_significant_first": (({}, 2_200_003, ("few", "half-equal")),),
     "most_significant_first_sampled": (
         ({"MIN_SAMPLED": 1}, 2_200_003, ("half-equal", "bounded", "top-byte")),
     ),
     "most_significant_first_heavy": (
-        ({}, 65_537, ("equal", "half-equal")),  # slots that have no room
+        ({}, 65_537, ("equal", "half-equal")),  # slots without room for their keys
         ({"MIN_SAMPLED": 1}, 2_200_003, ("half-equal", "entropy-0.544", "bounded", "top-byte")),
     ),
 }
@@ -146,7 +146,7 @@ def checked(tool: str, lab: str, *names: str) -> tuple[int | None, list[str]]:
 
 
 def run(*chosen: str) -> None:
-    """Run all tools over all variants that the GPU has the features for, and store each report."""
+    """Run all tools on all variants whose features the GPU has, and store each report."""
     with open_device("cuda") as device:
         features = device.features
     runs = [

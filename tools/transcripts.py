@@ -1,7 +1,7 @@
 """Run the commands of README.md and the tutorials, and put in what they print.
 
 python -m tools.transcripts [DOCUMENT...]   rewrite the outputs
-python -m tools.transcripts --check         exit 1 and show those that have changed
+python -m tools.transcripts --check exit 1 and show the outputs that have changed
 
 A block ```console is a transcript: lines after `$ ` are commands, the others are what they print.
 A block with a title is a file, which the commands below it find. `<!-- varies -->` above a
@@ -43,7 +43,7 @@ _LINE = re.compile(r"[─━═]+|  +")  # as wide as the figures in a table
 
 
 class Difference(NamedTuple):
-    """A command that prints something else than its document says."""
+    """A command that prints something other than its document says."""
 
     command: str
     documented: str
@@ -95,7 +95,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def comparable(output: str) -> str:
-    """What an output says apart from times and the widths of columns."""
+    """An output without its times and the widths of its columns."""
     return _LINE.sub(" ", _VARIES.sub("#", output))
 
 

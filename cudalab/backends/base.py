@@ -72,7 +72,7 @@ class Module(Protocol):
 class DeviceInfo:
     """The properties of a device; None or empty if they do not apply or are not known.
 
-    `output/labels.py` has the words for people.
+    `output/labels.py` has the labels that users see.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Message(Protocol):
     def read(self) -> list[int]:
         """The words. Waits only for what was launched before `send`.
 
-        A stretch of held launches must not wait for one of its own.
+        Launches that are held must not wait for a message from one of them.
         """
         ...
 
@@ -162,7 +162,8 @@ class Device(Protocol):
         *args: Buffer | np.generic,
         shared_bytes: int = 0,
     ) -> None:
-        """Launch; arguments are buffers or NumPy scalars. TypeError names an argument that is not.
+        """Launch; arguments are buffers or NumPy scalars. TypeError names an argument that is
+        neither.
 
         A grid with no blocks launches nothing.
         """

@@ -1,6 +1,6 @@
 """The interface for measuring on a device: timer, cold caches and memory bandwidth.
 
-A device has a meter where it has a method `meter`; `open_meter` asks for it.
+A device that has a method `meter` can be measured; `open_meter` calls it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class QueueMeter(Meter, Protocol):
     def held(self) -> AbstractContextManager[Hold]:
         """Delay all launches inside the block until the block ends.
 
-        So the device never waits for the host in the middle. A block that waits for the device is
-        let go after a while: `Hold.expired`.
+        So the device never waits for the host in between. If the block itself waits for the device,
+        the launches begin after a while: `Hold.expired`.
         """
         ...
 

@@ -128,6 +128,6 @@ class Finding:
 def needs_more(missing: str | None, known: str | None) -> bool:
     """Whether a race needs a stronger barrier than an equal one that was seen before.
 
-    Within a warp either barrier is a cure, between warps only that of the block.
+    Within a warp either barrier cures it, between warps only the block's.
     """
     return (known, missing) == ("__syncwarp", "__syncthreads")

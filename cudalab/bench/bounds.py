@@ -1,4 +1,4 @@
-"""Lower bounds of times, from the work and the peaks of a device: a time below is false."""
+"""Lower bounds of times, from the work and the peaks of a device: no time below is true."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ class _Entries:
         suite.keep(self, now=True)
 
     def add_baseline(self, name: str) -> None:
-        """Add the rows of a library that computes the same."""
+        """Add the rows of a library that computes the same answer."""
         from cudalab.bench import baselines  # noqa: PLC0415 - few runs need it
 
         suite, data = self.suite, self.data

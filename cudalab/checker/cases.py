@@ -92,7 +92,7 @@ def public(lab: Lab, options: Case, variant: Variant | None, *, quick: bool) -> 
 
 
 def strict(plan: Plan) -> Plan:
-    """The plan with two tests more: a slow pipe, and an input that must be refused."""
+    """The plan with two more tests: a slow pipe, and an input that must be refused."""
     largest = max(plan.tests, key=lambda test: 0 if isinstance(test.size, tuple) else test.size)
     return replace(
         plan,
@@ -112,7 +112,7 @@ def timed_size(lab: Lab, plan: Plan, case: Case, device: str) -> Size:
 
 
 def case_for(lab: Lab, options: Case, variant: Variant | None) -> Case:
-    """The options that were chosen, and those that the variant's header requires."""
+    """The chosen options, and those that the variant's header requires."""
     defaults = {one.key: one.default for one in lab.options}
     chosen = {
         name: value

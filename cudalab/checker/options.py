@@ -49,7 +49,7 @@ class JudgingOptions:
         return Limits(seconds=self.kill_after, cpu_seconds=8 * self.kill_after, memory_bytes=memory)
 
     def settings(self, **rest: Any) -> Settings:
-        """The settings of a check; `rest` are those that no option sets."""
+        """The settings of a check; `rest` holds the settings without an option."""
         from cudalab.checker.cases import fresh_seed
         from cudalab.checker.settings import Settings
 

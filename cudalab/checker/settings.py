@@ -28,6 +28,6 @@ class Settings:
     has_turn: bool = False  # the caller already holds the GPU, for several checks
     keep: Path | None = None  # the folder for the inputs of failed tests
     on_stage: Callable[[str], None] = field(default=lambda _name: None)  # called as each begins
-    # For parallel checks: entered by what may run beside others, and by what must run alone.
+    # For parallel checks: entered by work that may run beside others, and by work that must not.
     together: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
     alone: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)

@@ -123,7 +123,7 @@ def on_load(values: Sequence[int], others: Sequence[int]) -> list[str]:
 
 
 def shuffled(values: Sequence[int]) -> list[str]:
-    """A reduction by shuffles: lane t adds the register of lane t + s, upper lanes are not used."""
+    """A reduction by shuffles: lane t adds lane t + s's register; upper lanes are not used."""
     now: list[int | str] = list(values)
     lines = [row("lane", range(len(values)), CELL), row("register", now, CELL)]
     for s in halving(len(values)):

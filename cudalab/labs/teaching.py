@@ -1,7 +1,7 @@
-"""What a lab knows besides its computation: sizes, work, tests, mistakes, libraries.
+"""A lab's knowledge besides its computation: sizes, work, tests, mistakes, libraries.
 
 A lab's folder may have a module teaching.py with a class `Teaching`, derived from the one here.
-What that leaves out has a default that suits any lab.
+Whatever it leaves out has a default that suits any lab.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Sizes:
     timed: Mapping[str, Size] = field(default_factory=lambda: {OTHERS: 10_000})
     # For the sanitizer: small, but several blocks, the last one partly filled.
     sanitized: tuple[Size, ...] = (1000, 5000)
-    # Printed in a report.
+    # Shown in a report.
     sample: Size = 8
     is_order: bool = False  # sizes are orders of matrices: the work grows faster than the size
 

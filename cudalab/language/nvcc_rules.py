@@ -211,7 +211,7 @@ def _enclosing(tokens: list[Token], i: int) -> int:
 
 
 def _is_evaluated(tokens: list[Token], i: int) -> bool:
-    """Whether tokens[i] is evaluated, not a member, part of a qualified name, or only measured."""
+    """Whether tokens[i] is evaluated: not a member, not qualified, and no operand of `sizeof`."""
     unevaluated = ("sizeof", "decltype", "alignof")
     if tokens[i - 1].text in (".", "->", "::", *unevaluated):
         return False

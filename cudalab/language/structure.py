@@ -47,7 +47,7 @@ class Structure:
     kernels: list[Kernel] = field(default_factory=list)
     device_functions: list[tuple[int, int]] = field(default_factory=list)
     functions: list[tuple[int, int]] = field(default_factory=list)
-    variables: list[int] = field(default_factory=list)  # the `__device__` and the like to replace
+    variables: list[int] = field(default_factory=list)  # words such as `__device__`, to be replaced
 
 
 def scan(tokens: list[Token], lines: Lines) -> Structure:

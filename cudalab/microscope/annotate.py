@@ -27,7 +27,7 @@ BAR = 8  # columns of the bar beside a line
 CODE = 44  # columns for the source; if the margin leaves fewer, it is made narrower
 NEEDED, WASTED = "█", "░"
 STEPS_SHOWN = 16
-DEEP = 25  # columns; no block is indented as deep
+DEEP = 25  # columns; no block is indented as deeply
 OFTEN = 0.05  # of the warps at a branch; a branch that splits fewer is ignored
 
 

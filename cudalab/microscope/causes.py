@@ -1,4 +1,4 @@
-"""Why a GPU counts other accesses and branches than the source has: the compiler's changes.
+"""Why a GPU's counts of accesses and branches differ from the source: the compiler's changes.
 
 `ours` are the counts of the CPU device's instrument, which runs the source as it stands, `theirs`
 those of the instructions that the GPU has executed.

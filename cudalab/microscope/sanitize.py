@@ -1,4 +1,4 @@
-"""Explains to students what is wrong in their kernels. No printing here.
+"""Explains to students what is wrong with their kernels. No printing here.
 
 The instrument (backends/cpu/check.py) reports each `Finding` as plain data. `explain` describes
 what happened, where, why it is a problem and what usually cures it.

@@ -355,7 +355,7 @@ class Finding(Protocol):
 
 
 def findings(title: str, rows: Iterable[Finding]) -> None:
-    """Print the findings of `sanitize`; the explanation and the cure once for all of a kind."""
+    """Print the findings of `sanitize`, with one explanation and cure for each kind."""
     target = console()
     width = min(target.width, PROSE + 10)
     groups: dict[tuple[bool, str, str, str], list[Finding]] = {}

@@ -1,12 +1,12 @@
-"""Adds to a kernel's assembly, for the check build, where each call was made from.
+"""Adds to a kernel's assembly, for the check build, the place from which each call is made.
 
 The compiler puts a call of a hook before every access to memory and at the start of every basic
 block. The hook knows its return address; the tables added here say which line that is, whether the
 block ends in a branch, and how many floating-point operations it holds. So neither debug
 information nor a tool that reads it is needed, and inlined code is no special case.
 
-Shared arrays get an unused zone behind each, so that running over the end of one does not hit the
-next one unseen.
+Each shared array is followed by an unused zone, so that running over its end does not hit the next
+array unnoticed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FLOAT = re.compile(
     r"|f(?P<arm>add|sub|mul|div|sqrt|madd|msub|nmadd|nmsub)\s+(?P<arm_width>[sd])\d)"
 )
 _FUSED = re.compile(r"f?n?m(?!ul)")  # a multiplication and an addition
-# What some compilers call and others have an instruction for: operations on float and on double.
+# Operations on float and double for which some compilers have an instruction and others a call.
 _MATH = {"sqrtf": (1, 0), "sqrt": (0, 1), "fmaf": (2, 0), "fma": (0, 2)}
 _BLOCK_HOOK, _LEAVE_HOOK = "__sanitizer_cov_trace_pc", "__tsan_func_exit"
 
@@ -97,7 +97,7 @@ class _Block:
             self.calls += 1
 
     def rejoin(self, labels: set[str]) -> None:
-        """Forget jumps inside of the block: so some processors convert unsigned to float."""
+        """Forget jumps inside the block: the conversion of unsigned to float has them at times."""
         self.jumps_if -= labels
         if self.jumps in labels:
             self.jumps, self.ends = None, False
@@ -184,10 +184,10 @@ def annotate(text: str, sources: set[str]) -> str:
 
 
 def _classify(blocks: list[_Block], starts: dict[str, int]) -> None:
-    """Mark the blocks that end in a branch as a GPU has one, and those that only leave.
+    """Mark the blocks that end in a branch in a GPU's sense, and those that only leave.
 
-    A jump that only chooses between values, without access to memory or calls on any way, is no
-    branch: a GPU computes both and selects. Some compilers do so too, others jump.
+    A jump that only chooses between values, with no memory access and no call on either path, is
+    not a branch: a GPU computes both values and selects one. Some compilers do so too, others jump.
     """
     leaving: set[int] = set()
     for block in reversed(blocks):  # from the ends backwards
@@ -205,7 +205,7 @@ def _classify(blocks: list[_Block], starts: dict[str, int]) -> None:
 def _parts(head: _Block, blocks: list[_Block], starts: dict[str, int]) -> list[_Block]:
     """The blocks that evaluate the rest of a condition, such as `b` of `a && b`.
 
-    They do nothing else, are of the same line, and two ways lead on from all of them together.
+    They do nothing else, belong to the same line, and have two ways out between them.
     """
     tested: list[_Block] = []
     ways = _ways(head, blocks, starts)

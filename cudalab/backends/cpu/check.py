@@ -12,7 +12,7 @@ the instrumented build, one after another on one OS thread, the lanes of each wa
 others run in the fast build. Blocks start in the order of their index either way, so results are
 the same and a block may wait for an earlier one.
 
-What Finding.kind can be, and what its fields then say beyond place and thread:
+The values of Finding.kind, and the meaning of its fields besides place and thread:
 
 race                two threads, nothing orders them, at least one writes. other_place, other_thread
                     and other_access are those of the access that came first in this run; buffer,

@@ -282,8 +282,8 @@ def _access(rows: list[Any], steps: list[Any], names: Names) -> Access:
 def branches(sites: Iterable[Any], rows: Iterable[Any], names: Names) -> tuple[Branch, ...]:
     """The branches, by line.
 
-    Of several branches on a line of one function, which compilers arrange as they like, the one
-    that parts lanes most often stands for the line.
+    If a line of one function has several branches, which compilers arrange as they like, the one
+    that splits lanes most often stands for the line.
     """
     of_function: dict[tuple[Place, int], tuple[int, int, int, int]] = {}
     for site, row in zip(sites, rows, strict=True):
@@ -373,7 +373,7 @@ def _follows(finding: Finding, known: list[Finding]) -> bool:
     same = [k for k in known if k.kernel == f.kernel and k.buffer == f.buffer and not k.note]
     if f.kind in ("race", "same_word") and f.other_place in (None, f.place):
         return any(k.kind == "lost_update" and k.place == f.place for k in same)
-    if f.kind == "uninitialised":  # whoever was to write is late
+    if f.kind == "uninitialised":  # the thread that was to write is late
         return any(k.kind == "race" and f.place in (k.place, k.other_place) for k in same)
     if f.kind == "barrier_divergence" and f.note:
         return any(k.kind == f.kind and k.place == f.place for k in same)

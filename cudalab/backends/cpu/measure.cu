@@ -1,5 +1,5 @@
 // The kernels with which the CPU device measures the host; no lab launches them. A block is one
-// thread with `run` words of its own, one after another: what suits a processor, not a GPU.
+// thread, which handles `run` consecutive words: this suits a processor, not a GPU.
 
 extern "C" __global__ void write_words(unsigned long long* words, unsigned long long n,
                                        unsigned long long run) {

@@ -1,8 +1,8 @@
 """An NVIDIA GPU through PyCUDA; the only module that imports it.
 
-Everything runs in order on the default stream of the device's primary context, which CuPy and
-other users of the CUDA runtime share. Large copies pass through a few pinned bounce buffers, so
-that the stream is read, or written, while the piece before it travels.
+Everything runs in order on the default stream of the device's primary context, which CuPy and other
+users of the CUDA runtime share. Large copies pass through a few pinned bounce buffers, so that the
+stream is read, or written, while the previous piece is being copied.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class CudaMessage:
         self._written = driver.Event(driver.event_flags.DISABLE_TIMING)
 
     def send(self) -> None:
-        """Mark where the launches are that write it."""
+        """Mark the point at which all launches that write the words have ended."""
         with self._device.errors_in_words():
             self._written.record()
 
@@ -394,7 +394,8 @@ class CudaDevice:
         *args: Buffer | np.generic,
         shared_bytes: int = 0,
     ) -> None:
-        """Launch; arguments are buffers or NumPy scalars. TypeError names an argument that is not.
+        """Launch; arguments are buffers or NumPy scalars. TypeError names an argument that is
+        neither.
 
         A grid with no blocks launches nothing. KernelError for a launch the device cannot make.
         """

@@ -24,8 +24,9 @@ extern "C" __global__ void read_words(uint4* words, unsigned n) {
     if (word.y == 0x5A17C0DE && word.z == 0x0DDBA115 && word.w == 0x7E57ED11) words[i].x = 0;
 }
 
-// One thread. Keeps what is enqueued behind it waiting until the host writes `ticket`, or a later
-// one, to flags[0]; after limit_ns it gives up and says so in flags[1]. Both are the host's memory.
+// One thread. Keeps everything enqueued behind it waiting until the host writes `ticket`, or a
+// later one, to flags[0]; after limit_ns it gives up and says so in flags[1]. Both are the host's
+// memory.
 extern "C" __global__ void hold_stream(volatile unsigned* flags, unsigned ticket,
                                        unsigned long long limit_ns) {
     const unsigned long long began = now_ns();

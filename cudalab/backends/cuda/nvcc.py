@@ -148,7 +148,7 @@ def _answer(compiler: Path, question: str) -> str:
 def with_defines(text: str, defines: Mapping[str, str | int]) -> str:
     """Put `defines` in front of a source's text, behind the system headers it includes.
 
-    They are no -D flags because those would reach CUDA's own headers, whose templates call their
+    They are not -D flags, because those would reach CUDA's own headers, whose templates have a
     parameter T too. `text` begins with a #line directive, so its line numbers stay.
     """
     includes = _system_includes(text)

@@ -1,4 +1,4 @@
-// One operation of CUB behind a C function, for timing it beside the course's variants.
+// One operation of CUB behind a C function, so that it can be timed beside the course's variants.
 //
 // Macros choose it, so that a library holds what is needed and compiles in seconds:
 //     OPERATION   sort_keys, sort_pairs, reduce, scan or histogram
@@ -29,7 +29,7 @@ namespace cudalab {
 using T = ELEMENT;
 
 struct Arguments {
-    void* temp;  // null: only say in temp_bytes how much is needed
+    void* temp;  // null: only report in temp_bytes how much is needed
     size_t* temp_bytes;
     const T* in;
     const T* in2;  // the values of pairs, the second vector of a dot product

@@ -1,7 +1,7 @@
 """A kernel file to start from: header, contract, and kernels with empty bodies.
 
-The lab provides all of it: one of its variants the header, the docstring of that variant's launch
-plan the kernels with their parameters.
+The lab provides all of it: one of its variants has the header, and the docstring of that variant's
+launch plan lists the kernels with their parameters.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def dispatch_blocks(job: Job) -> Step:
         sorts every ITEMS_PER_BLOCK keys
     begin_merge, clean_halves: as in the plan `steps`, for larger groups
     merge_blocks(T *keys, unsigned n)
-        then the half-cleaners of strides ITEMS_PER_BLOCK / 2, ..., 2, 1
+        applies the half-cleaners of strides ITEMS_PER_BLOCK / 2, ..., 2, 1 after those
     sort_blocks and merge_blocks have one block per ITEMS_PER_BLOCK keys; all blocks have
     THREADS_PER_BLOCK threads.
     """

@@ -29,8 +29,8 @@ class Scan(ArrayLab):
     """Stream: int32 n, then n items. Answer: n elements, without a header.
 
     Exclusive: element i combines the items before i; element 0 is the operator's identity (0; for
-    min and max, the type's maximum or minimum). Inclusive: item i is combined, too. Integers wrap.
-    A NaN among the items makes all later elements NaN, for min and max, too.
+    min and max, the type's maximum or minimum). Inclusive: item i is combined as well. Integers
+    wrap. A NaN among the items makes all later elements NaN, for min and max, too.
     """
 
     name = "scan"

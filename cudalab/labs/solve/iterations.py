@@ -180,7 +180,7 @@ class ConjugateGradient(Iteration):
         return "A is symmetric, its diagonal has one sign"
 
     def advance(self, count: int, meter: Meter) -> None:
-        """Restart if rounding has made r differ from the residual, then iterate."""
+        """Restart if rounding has moved r away from the residual, then iterate."""
         recursive = math.sqrt(float(self.job.device.to_host(self.rr).sum()))
         if recursive < meter.last.residual / 10:
             self._start(meter)

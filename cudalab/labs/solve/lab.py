@@ -165,7 +165,7 @@ class Solve(Lab):
         """
         direct = registry.default(self, case, device).name
         if case["alpha"] is not None:
-            inputs.params["policy"] = None  # the user wants this iteration and no other
+            inputs.params["policy"] = None  # the user chose this iteration: no other
             return "richardson_coalesced"
         n = inputs.params["n"]
         if n <= SMALL_N:
@@ -184,8 +184,8 @@ def quick_iteration(a: Array, target: float) -> tuple[str | None, str]:
     """Return (variant or None, reason) for A on the host.
 
     Strict diagonal dominance is a proof: let q be the greatest quotient of the sum of magnitudes
-    beside the diagonal and the one on it; then each of Jacobi's iterations shrinks the error at
-    least by q. If A is also symmetric with a diagonal of one sign, Gershgorin's circles put the
+    beside the diagonal and the magnitude on it; then each of Jacobi's iterations shrinks the error
+    at least by q. If A is also symmetric with a diagonal of one sign, Gershgorin's circles put the
     eigenvalues of A, scaled to a diagonal of 1, between 1 - q and 1 + q, and conjugate gradients
     need about sqrt(condition) / 2 iterations for each factor of e. Quick means below n / 8
     iterations, which saves more work over LU factors than the launches cost.

@@ -97,7 +97,7 @@ class Teaching(Base):
     scattered = True
 
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
-        """All tests for programs and direct methods; for iterations those that converge."""
+        """All tests for programs and direct methods; for iterations, the tests that converge."""
         if dispatch is None or dispatch in DIRECT:
             return super().public_tests(case, dispatch)
         return [one._replace(dist=CONVERGES) for one in self.tests if one.dist != "tridiagonal"]

@@ -13,7 +13,7 @@ from cudalab.labs.base import Job, Step, blocks_for
 def dispatch_vector_tiles(job: Job) -> Step:
     """One launch of transpose, as in the plan `tiles`, with THREADS_ACROSS^2 threads per tile.
 
-    A tile is square; each of THREADS_ACROSS threads takes 16 bytes of its row.
+    A tile is square; each of THREADS_ACROSS threads takes 16 bytes of a row.
     """
     across = job.define("THREADS_ACROSS")
     itemsize = job.buffers["matrix"].dtype.itemsize

@@ -235,8 +235,8 @@ struct Forks {
         for (unsigned t = 0; t < threads; ++t) open[t].clear();
     }
 
-    // `lanes` of the warp whose first thread is `base` enter a block together. Where it goes on
-    // with the condition of the block `head`, which way a lane takes is still open.
+    // `lanes` of the warp whose first thread is `base` enter a block together. If it continues the
+    // condition of the block `head`, it is still open which way a lane takes.
     void enter(unsigned base, unsigned lanes, unsigned site, unsigned head, bool branches,
                unsigned depth, BranchRow* rows) {
         unsigned fork = ~0u;

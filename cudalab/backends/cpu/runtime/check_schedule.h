@@ -99,7 +99,7 @@ static void thread_finished() {
 }
 
 extern "C" void cudalab_fiber_main() {
-    for (;;) {  // one turn a block
+    for (;;) {  // one turn per block
         run.kernel->thread(run.args);
         thread_finished();
     }

@@ -305,7 +305,7 @@ static void thread_finished(Worker& w) {
 }
 
 extern "C" void cudalab_fiber_main() {
-    for (;;) {  // one turn a block
+    for (;;) {  // one turn per block
         Worker& w = *worker;
         w.kernel->thread(w.args);
         thread_finished(w);
