@@ -33,10 +33,10 @@ def top_bits_of(n: int, bucket_items: int) -> int:
     Buckets are at most eight ninths full on average, since buckets of random keys differ in size.
     The buckets of a single split may be smaller: about a hundred of them keep a device busy.
     """
-    fewest = (blocks_for(9 * n, 8 * bucket_items) - 1).bit_length()
-    if fewest <= GROUP_BITS:
-        return max(fewest, min(max(n.bit_length() - 10, 2), GROUP_BITS - 1))
-    return max(fewest, MIN_TWO_SPLITS)
+    min_bits = (blocks_for(9 * n, 8 * bucket_items) - 1).bit_length()
+    if min_bits <= GROUP_BITS:
+        return max(min_bits, min(max(n.bit_length() - 10, 2), GROUP_BITS - 1))
+    return max(min_bits, MIN_TWO_SPLITS)
 
 
 def max_top_bits(job: Job) -> int:

@@ -39,9 +39,9 @@ class RadixSort(KeySort):
     }
     flags: ClassVar = {"layout": {"pairs": "Each key carries a uint32 value."}}
 
-    def complete(self, given: Case) -> Case:
+    def complete(self, options: Case) -> Case:
         """Raise UsageError for pairs whose keys are not as wide as their values."""
-        case = super().complete(given)
+        case = super().complete(options)
         if is_pairs(case) and np.dtype(case["dtype"]).itemsize != VALUE_BYTES:
             raise UsageError(
                 f"--pairs sorts keys of {VALUE_BYTES} bytes, not {case['dtype']}",
@@ -105,16 +105,16 @@ class RadixSort(KeySort):
         if wrong_keys is not None:
             wrong_keys.findings.insert(0, "the keys are wrong; values were not compared")
             return wrong_keys
-        found = compare_exact(got[1].view(np.uint32), expected[1].view(np.uint32))
-        if found is None:
+        wrong_values = compare_exact(got[1].view(np.uint32), expected[1].view(np.uint32))
+        if wrong_values is None:
             return None
-        at_home = sorted_by_pair(got) == sorted_by_pair(expected)
-        found.findings.append(
+        same_pairs = sorted_by_pair(got) == sorted_by_pair(expected)
+        wrong_values.findings.append(
             "the keys are right; every value is with a key it came with: equal keys changed order"
-            if at_home
+            if same_pairs
             else "the keys are right; values went astray"
         )
-        return found
+        return wrong_values
 
 
 LAB = RadixSort()

@@ -309,8 +309,8 @@ def dispatch_most_significant_first_stable(job: Job) -> Step:
     device, pairs, n = job.device, input_of(job), job.params["n"]
     threads, bucket_threads = job.define("THREADS_PER_BLOCK"), job.define("BUCKET_THREADS")
     # More than half as many items as there are groups, or the second split would have no bits.
-    least = blocks_for((1 << GROUP_BITS - 1) + 1, bucket_threads)
-    bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD", at_least=least)
+    min_keys = blocks_for((1 << GROUP_BITS - 1) + 1, bucket_threads)
+    bucket_items = bucket_threads * job.define("BUCKET_KEYS_PER_THREAD", at_least=min_keys)
     # A place in a bucket takes no more bits than its pairs share.
     top_bits = max(top_bits_of(n, bucket_items), (bucket_items - 1).bit_length())
     tile_items, tile_bytes = tile_of(job)
