@@ -30,7 +30,8 @@ CASES = [
     ("scan", {"dtype": "int32"}, WORDS, "uniform"),
     ("histogram", {}, 2**31 - 1, "uniform"),
     ("histogram", {"dtype": "uint32"}, WORDS, "uniform"),
-    ("radixsort", {}, WORDS, "uniform"),
+    ("radixsort", {}, WORDS, "top-byte"),  # NumPy sorts few values fast
+    pytest.param("radixsort", {}, WORDS, "uniform", marks=pytest.mark.cuda),
     ("transpose", {}, (WORDS // 5, 5), "uniform"),
     ("transpose", {}, (23_171, 23_173), "uniform"),
     ("matmul", {"shape": True}, (23_171, 23_173, 1), "uniform"),

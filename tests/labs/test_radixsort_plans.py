@@ -45,7 +45,7 @@ HEAVY = "most_significant_first_heavy"
 STABLE = "most_significant_first_stable"  # sorts pairs
 
 
-def sort(device, variant, keys, defines=None, *, times=3):
+def sort(device, variant, keys, defines=None, *, times=2):
     """What is wrong with the answers, if anything."""
     pairs = variant == STABLE
     variant = registry.find(LAB, variant)
