@@ -11,8 +11,8 @@
 // products, where `tiled` needs 2 TM.
 //
 // Banks: a warp lies within one group of TM rows, so As[row][p] is one word, broadcast; Bs[p][col]
-// are 32 neighbours. A transposed B is loaded along k and stored down a column of Bs: lanes with p
-// = 0..7 and 4 columns; rows of BN + 4 words put them in banks 4p + column, all different.
+// are 32 neighbours. A transposed B is loaded along k and stored down a column of Bs: lanes with
+// p = 0..7 and 4 columns; rows of BN + 4 words put them in banks 4p + column, all different.
 // Limits: still more than one read per product. `register_tiled_2d` reuses both factors.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, TM, THREADS_PER_BLOCK.

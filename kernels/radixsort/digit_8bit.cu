@@ -25,8 +25,7 @@
 // A block works through a tile chunk by chunk. Each warp counts and ranks its keys; the block scans
 // the counts over digits and warps, puts the keys into digit order in shared memory, and writes
 // runs of neighbours. A chunk is KEYS_PER_THREAD keys of 4 bytes for each thread, or half as many
-// of 8 bytes: 32 KB of
-// the 48 KB of shared memory that a block has without asking for more.
+// of 8 bytes: 32 KB of the 48 KB of shared memory that a block has without asking for more.
 // Limits: every pass reads the keys twice, once to count and once to scatter.
 //
 // Macros from outside: T (element type), PAIRS (1: a value follows each key), THREADS_PER_BLOCK,

@@ -27,8 +27,7 @@
 // order within a bucket does not matter. As soon as a bucket fits into the shared memory of a
 // block, the block does the rest there, as in `bucket_slots`. A key of 4 bytes is counted (4 bytes
 // of traffic), split twice and sorted (8 bytes each time): 28 bytes per key, whereas a count and
-// four sweeps
-// take 36.
+// four sweeps take 36.
 //
 // A long array has too many buckets for slots of equal size and for a single split. One read counts
 // the keys of each bucket, so that a bucket can begin where the one before it ends. A split into

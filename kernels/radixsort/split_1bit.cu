@@ -5,8 +5,8 @@
 // defines  = { THREADS_PER_BLOCK = 256, SCAN_THREADS = 512, ITEMS_PER_BLOCK = 1024 }
 // ///
 //
-// Radix sort with digits of one bit, bit 0 first. If s[i] ones lie before key i, a zero moves to i
-// - s[i], the number of zeros before it, and a one to Nz + s[i], behind all Nz zeros. Keys with
+// Radix sort with digits of one bit, bit 0 first. If s[i] ones lie before key i, a zero moves to
+// i - s[i], the number of zeros before it, and a one to Nz + s[i], behind all Nz zeros. Keys with
 // equal bits keep their order, so each pass preserves the work of the passes before it.
 //
 // s is the exclusive scan of the bits. Each block scans ITEMS_PER_BLOCK keys with Blelloch's tree

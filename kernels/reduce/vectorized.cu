@@ -12,9 +12,9 @@
 // LOADS_PER_THREAD  = 4      # 16-byte loads in flight
 // ///
 //
-// A grid-stride loop: about as many blocks as a large device holds at a time share the array
-// (a smaller one takes them in turns), thread t of all threads takes the vectors t, t + stride, ...
-// of 16 bytes and combines them in registers. Shuffles reduce the threads' values once, after the
+// A grid-stride loop: about as many blocks as a large device holds at a time share the array (a
+// smaller one takes them in turns), thread t of all threads takes the vectors t, t + stride, ... of
+// 16 bytes and combines them in registers. Shuffles reduce the threads' values once, after the
 // loop.
 //
 // Compared with warp_shuffle: a load brings four words (two of 8 bytes) and four loads are in

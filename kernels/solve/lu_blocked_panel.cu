@@ -381,9 +381,9 @@ extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, un
 }
 
 // Subtracts (the strip's columns of L) x (its rows of U) from the matrix below and right of the
-// strip. As in the product `double_buffered`, a block computes a tile, and a thread EDGE / 16 x
-// EDGE / 16 elements in pieces of four. Of two pairs of slabs along k, one is loaded while the
-// other is multiplied.
+// strip. As in the product `double_buffered`, a block computes a tile, and a thread
+// EDGE / 16 x EDGE / 16 elements in pieces of four. Of two pairs of slabs along k, one is loaded
+// while the other is multiplied.
 extern "C" __global__ void __launch_bounds__(256, 2) update_trailing(T* lu, unsigned ld,
                                                                      unsigned start) {
     constexpr unsigned EACH = EDGE / 16, PIECES = EACH / 4;

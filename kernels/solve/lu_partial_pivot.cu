@@ -251,8 +251,8 @@ extern "C" __global__ void __launch_bounds__(128) solve_rows(T* lu, unsigned ld,
 
 // Subtracts (the panel's columns of L) x (its rows of U) from the matrix below and right of the
 // panel. A block computes a tile, a thread EDGE / 16 x EDGE / 16 elements: rows that follow each
-// other, columns in pieces of four, read 16 bytes at a time. Ls is kept transposed, in rows of EDGE
-// + 1: a store along k goes to 32 banks; its reads are broadcasts, one word for 16 lanes.
+// other, columns in pieces of four, read 16 bytes at a time. Ls is kept transposed, in rows of
+// EDGE + 1: a store along k goes to 32 banks; its reads are broadcasts, one word for 16 lanes.
 extern "C" __global__ void __launch_bounds__(256) update_trailing(T* lu, unsigned ld,
                                                                   unsigned start) {
     constexpr unsigned EACH = EDGE / 16, PIECES = EACH / 4;

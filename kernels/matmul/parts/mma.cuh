@@ -1,7 +1,7 @@
-// The warp's matrix instruction of compute capability 8.0, for bfloat16: 32 lanes multiply a 16 x
-// 16 matrix by a 16 x 8 matrix and add the product to 16 x 8 floats. All three are spread over the
-// registers of the lanes, two neighbours along k in a register of the factors. With g = lane / 4
-// and p = 2 (lane % 4), a lane has
+// The warp's matrix instruction of compute capability 8.0, for bfloat16: 32 lanes multiply a
+// 16 x 16 matrix by a 16 x 8 matrix and add the product to 16 x 8 floats. All three are spread over
+// the registers of the lanes; a register of a factor holds two neighbours along k. With
+// g = lane / 4 and p = 2 (lane % 4), a lane has
 //   left    rows g, g + 8, g, g + 8 of the left factor: the numbers p and p + 1 along k of the
 //           first two, p + 8 and p + 9 of the others; the lower number in bits 0 to 15
 //   right   column g of the right factor: p and p + 1 along k, then p + 8 and p + 9

@@ -1,13 +1,13 @@
-// The warpgroup's matrix instruction of compute capability 9.0a, for bfloat16: 128 threads, four
-// warps of which the first has a multiple of 4 as its number in the block, multiply a 64 x 16
-// matrix by a 16 x 128 or 16 x 192 matrix, both in shared memory, and add the product to float
-// accumulators in registers.
+// The warpgroup's matrix instruction of compute capability 9.0a, for bfloat16: 128 threads multiply
+// a 64 x 16 matrix by a 16 x 128 or 16 x 192 matrix, both in shared memory, and add the product to
+// float accumulators in registers. They are four consecutive warps, whose first has a multiple of 4
+// as its number in the block.
 //
 // A factor lies in shared memory as lines along k (rows of the left factor, columns of the right
 // one) of 64 bytes, line after line; the first line begins at a multiple of 1024 bytes. The 64-byte
-// swizzle spreads them over the banks: the 16-byte chunk c of line l is stored as chunk c ^ (l / 2
-// % 4). The instruction reads 16 numbers of each line, 32 bytes; the next 16 are described by an
-// address 32 bytes higher.
+// swizzle spreads them over the banks: the 16-byte chunk c of line l is stored as chunk
+// c ^ (l / 2 % 4). The instruction reads 16 numbers of each line, 32 bytes; the next 16 are
+// described by an address 32 bytes higher.
 //
 // Warp w of the four has rows 16w to 16w + 15 of the product. In a lane, element
 // 4j + 2h + e is at row 16w + lane / 4 + 8h, column 8j + lane % 4 * 2 + e.

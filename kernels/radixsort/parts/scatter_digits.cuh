@@ -116,8 +116,8 @@ __device__ inline void scatter_chunk(const T* in, T* out, unsigned n, unsigned s
     rank_rows<RADIX_BITS>(bits, shift, counters[warp], ranks);
     __syncthreads();  // all warps have counted, and have written out the chunk before
 
-    // Thread d scans digit d: over the digits before it, then over the warps. A counter
-    // becomes the place in `staged` of the warp's first key with that digit.
+    // Thread d scans digit d: over the digits before it, then over the warps. A counter becomes the
+    // place in `staged` of the warp's first key with that digit.
     unsigned count = 0, total;
     if (threadIdx.x < RADIX) {
 #pragma unroll
