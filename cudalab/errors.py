@@ -1,4 +1,6 @@
-"""The errors that a user can cause, the exit status of each, and the cure for a missing extra."""
+"""The errors that a user can cause, the exit status of each, and how messages name the cure."""
+
+from __future__ import annotations
 
 import os
 import shlex
@@ -7,7 +9,10 @@ import signal
 import sys
 from enum import IntEnum
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _ROOT = Path(__file__).parents[1]  # the clone's folder, or the one that packages are installed in
 
@@ -100,6 +105,18 @@ def end_by_closed_pipe() -> None:
     """End this process by SIGPIPE, like any Unix filter; Python ignores the signal by default."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGPIPE)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Suggest the known names that are closest to `name`, or list all."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
+
+    names = list(known)
+    # A name of three letters is half of many others: `gpu` of `cpu`.
+    close = get_close_matches(name, names, n=3, cutoff=0.5 if len(name) > 3 else 0.7)
+    if close:
+        return "did you mean " + " or ".join(close) + "?"
+    return "expected one of " + ", ".join(names)
 
 
 def install_command(*extras: str) -> str:

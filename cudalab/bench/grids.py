@@ -57,7 +57,7 @@ def grid(table: Table, environment: Environment) -> Grid:
         *_columns_of_names(table),
         *_columns_of_times(table),
         *_columns_of_speedups(table),
-        (Column("course, ms", 6), lambda row: row.course_ms),
+        (Column("course, ms", 6, note=COURSE), lambda row: row.course_ms),
     ]
     cells = [[cell(row) for _, cell in columns] for row in table.rows]
     used = [i for i in range(len(columns)) if i == 0 or any(line[i] for line in cells)]

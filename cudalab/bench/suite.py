@@ -15,7 +15,7 @@ from cudalab.backends.meter import open_meter
 from cudalab.bench import bounds, measure, results
 from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Table
 from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
-from cudalab.errors import CudalabError, ExitCode, UsageError
+from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.labs import registry
 from cudalab.labs.teaching import Work
 
@@ -224,9 +224,11 @@ class Suite:
             else:
                 swept += combinations(variant, self.request.sweep)
         if not swept:
+            defined = dict.fromkeys(name for variant in variants for name in variant.defines)
             raise UsageError(
                 f"no variant of {lab.name} here defines {', '.join(self.request.sweep)}",
-                hint=f"`cudalab show {lab.name} VARIANT` prints what a variant defines",
+                hint=f"{nearest(next(iter(self.request.sweep)), defined)} "
+                f"(`cudalab show {lab.name} VARIANT` prints what a variant defines)",
             )
         return swept, notes
 

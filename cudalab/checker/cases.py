@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from cudalab.errors import CudalabError, UsageError
+from cudalab.errors import CudalabError, UsageError, nearest
 from cudalab.labs import registry, sizes
 from cudalab.labs.teaching import PublicTest
 
@@ -206,7 +206,7 @@ class _Reader:
         dist = str(table.get("dist", self.lab.distributions[0]))
         if dist.partition(":")[0] not in self.lab.distributions:
             raise self._error(
-                where, f"dist {dist!r} is none of {', '.join(self.lab.distributions)}"
+                where, f"dist {dist!r} is unknown: {nearest(dist, self.lab.distributions)}"
             )
         file = self.path.parent / str(table["input"]) if "input" in table else None
         if file is not None and not file.is_file():
@@ -244,7 +244,9 @@ class _Reader:
         self.known(where, table, {*axes, *types})
         for name, value in table.items():
             if name in axes and value not in axes[name]:
-                raise self._error(where, f"{name} = {value!r} is none of {', '.join(axes[name])}")
+                raise self._error(
+                    where, f"{name} = {value!r} is unknown: {nearest(str(value), axes[name])}"
+                )
             if name in types:
                 self._check_type(where, name, value, types[name])
         return table
@@ -309,7 +311,7 @@ class _Reader:
             raise self._error(where, "must be a table")
         unknown = sorted(set(table) - keys)
         if unknown:
-            raise self._error(where, f"unknown {unknown[0]!r}: one of {', '.join(sorted(keys))}")
+            raise self._error(where, f"unknown {unknown[0]!r}: {nearest(unknown[0], sorted(keys))}")
 
     def _error(self, where: str, message: str) -> CudalabError:
         return CudalabError(f"{self.path}: {where}: {message}")

@@ -18,6 +18,7 @@ from cudalab.cli.options import (
     MAX_SIZES,
     NEW,
     CaseCommand,
+    Choice,
     FiniteRange,
     Names,
     Sizes,
@@ -32,7 +33,7 @@ from cudalab.cli.options import (
     threads_option,
     variants_option,
 )
-from cudalab.errors import ExitCode, UsageError
+from cudalab.errors import ExitCode, UsageError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,7 +111,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
         ]
     ),
 )
-@click.argument("names", nargs=-1, type=click.Choice([*labs.names(), ALL]), metavar="[LAB...|all]")
+@click.argument("names", nargs=-1, type=Choice([*labs.names(), ALL]), metavar="[LAB...|all]")
 @variants_option(
     "all (that compute the case), or comma-separated names. Default: the first rung of the ladder "
     "and the device's default."
@@ -333,11 +334,12 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
         raise UsageError("--kernel is a file of one lab", hint="cudalab bench LAB --kernel FILE.cu")
     chosen_labs = [labs.get(name) for name in selected]
     if dtype is not None:
+        types = dict.fromkeys(each for lab in chosen_labs for each in lab.axes.get("dtype", ()))
         chosen_labs = [lab for lab in chosen_labs if dtype in lab.axes.get("dtype", ())]
         if not chosen_labs:
             raise UsageError(
                 f"--dtype {dtype}: {', '.join(selected)}: no such type",
-                hint="`cudalab LAB --help` lists a lab's types",
+                hint=nearest(dtype, types) if types else None,
             )
     for lab in chosen_labs:
         lab.distribution(fixed["dist"])

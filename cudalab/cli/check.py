@@ -22,6 +22,7 @@ from cudalab.cli.options import (
     EXISTING,
     OUT,
     CaseCommand,
+    Choice,
     FiniteRange,
     device_option,
     grouped,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from cudalab.cli.options import Decorator
     from cudalab.labs.base import Lab
 
-LAB = click.Choice(labs.names())
+LAB = Choice(labs.names())
 EXIT_HELP = (
     "Exit status: 0 all passed, 3 wrong, 5 does not compile, 6 time limit, 4 no such device, "
     "1 nothing could be judged. With --exit-style testlib: 0 ok, 1 wrong, 2 no answer of the right "
@@ -66,7 +67,7 @@ def sandbox_option(help_text: str) -> Decorator:
     """Make the option --sandbox."""
     return click.option(
         "--sandbox",
-        type=click.Choice(["auto", "bwrap", "user", "none"]),
+        type=Choice(["auto", "bwrap", "user", "none"]),
         default="auto",
         show_default=True,
         help=help_text,
@@ -143,7 +144,8 @@ def new(name: str, path: Path) -> None:
         raise CudalabError(f"{path} already exists; it was not changed") from None
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
-    click.echo(f"{path} is yours to fill in; judge it: cudalab check {name} --kernel {path}")
+    command = shlex.join(["cudalab", "check", name, "--kernel", str(path)])
+    click.echo(f"{path} is yours to fill in; judge it: {command}")
 
 
 @click.command(
@@ -190,7 +192,7 @@ def new(name: str, path: Path) -> None:
 @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions on stdout.")
 @click.option(
     "--exit-style",
-    type=click.Choice(["cudalab", "testlib"]),
+    type=Choice(["cudalab", "testlib"]),
     default="cudalab",
     show_default=True,
     help="Meaning of the exit status.",
@@ -401,7 +403,7 @@ class GradeCommand(CaseCommand):
 )
 @click.option(
     "--kind",
-    type=click.Choice(["auto", "kernel", "program", "command"]),
+    type=Choice(["auto", "kernel", "program", "command"]),
     default="auto",
     show_default=True,
     help="auto: a .cu file with a header is a kernel, any other a program; otherwise a Python "

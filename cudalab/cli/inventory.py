@@ -11,7 +11,14 @@ import click
 
 from cudalab import labs
 from cudalab.backends import DEVICES
-from cudalab.cli.options import exclude, json_option, lines, print_json, variant_names
+from cudalab.cli.options import (
+    Choice,
+    exclude,
+    json_option,
+    lines,
+    print_json,
+    variant_names,
+)
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +51,7 @@ if TYPE_CHECKING:
         ]
     ),
 )
-@click.argument("lab", required=False, type=click.Choice(labs.names()))
+@click.argument("lab", required=False, type=Choice(labs.names()))
 @json_option
 def list_variants(lab: str | None, *, as_json: bool) -> None:
     """List the labs and the variants that they run by default, or the variants of LAB.
@@ -139,10 +146,10 @@ def _row(variant: Variant) -> list[str]:
         "cudalab show --whole scan decoupled_lookback",
     ),
 )
-@click.argument("lab", type=click.Choice(labs.names()))
-@click.argument("variant", shell_complete=variant_names)
+@click.argument("lab", type=Choice(labs.names()))
+@click.argument("variant", required=False, metavar="VARIANT", shell_complete=variant_names)
 @click.option("--whole", is_flag=True, help="Print one file that compiles, its headers inlined.")
-def show(lab: str, variant: str, whole: bool) -> None:
+def show(lab: str, variant: str | None, whole: bool) -> None:
     """Print a variant's source: highlighted on a terminal, the file's bytes otherwise.
 
     A terminal also shows which headers the variant includes; --whole prints their text, each in
@@ -151,6 +158,9 @@ def show(lab: str, variant: str, whole: bool) -> None:
     from cudalab.labs import registry
     from cudalab.language import source
 
+    if variant is None:
+        names = ", ".join(each.name for each in registry.variants(labs.get(lab)))
+        raise UsageError(f"the name of a variant is missing: cudalab show {lab} VARIANT", names)
     selected = registry.find(labs.get(lab), variant)
     if sys.stdout is None:
         raise CudalabError("stdout is closed")
@@ -181,7 +191,7 @@ def show(lab: str, variant: str, whole: bool) -> None:
     )
 )
 @click.argument(
-    "name", required=False, type=click.Choice(list(DEVICES)), metavar=f"[{'|'.join(DEVICES)}]"
+    "name", required=False, type=Choice(list(DEVICES)), metavar=f"[{'|'.join(DEVICES)}]"
 )
 @click.option(
     "--why",

@@ -26,7 +26,7 @@ from cudalab.cli.options import (
     shape,
     variant_names,
 )
-from cudalab.errors import CudalabError, ExitCode, InputError, UsageError
+from cudalab.errors import CudalabError, ExitCode, InputError, UsageError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -70,10 +70,7 @@ class LabGroup(click.Group):
         """Suggest the nearest names if there is no such command."""
         known = self.list_commands(ctx)
         if not args[0].startswith("-") and args[0] not in known:
-            from difflib import get_close_matches
-
-            close = " or ".join(get_close_matches(args[0], known, cutoff=0.5))
-            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean {close}?" if close else ""))
+            ctx.fail(f"No such command '{args[0]}': {nearest(args[0], known)}")
         if args[0] in labs.names() and not ctx.resilient_parsing:
             self.prepare(args[1:])
         return super().resolve_command(ctx, args)
@@ -102,10 +99,10 @@ OUTPUT = click.Option(
 )
 RUN_OPTIONS: list[click.Parameter] = [
     click.Option(
-        ["--variant"],
+        ["--variant", "--variants"],
         metavar="NAME",
         shell_complete=variant_names,
-        help="Variant to run: see `cudalab list`.",
+        help="Variant to run: see `cudalab list LAB`.",
     ),
     click.Option(
         ["--device"],
@@ -148,7 +145,7 @@ class LabCommand(click.Command):
         if rest and not ctx.resilient_parsing:
             ctx.fail(
                 f"Got unexpected extra argument ({rest[0]}). "
-                f"An input file is named with -i: {ctx.command_path} -i {rest[0]}"
+                f"An input file is named with -i: {ctx.command_path} -i {shlex.quote(rest[0])}"
             )
         return rest
 
@@ -327,7 +324,6 @@ def gen_command(lab: Lab) -> click.Command:
         click.Option(
             ["--n"],
             type=shape,
-            required=True,
             metavar="SIZE",
             help="Size: 1000, 1e6, 2^20, 1Mi or 128M; 300x200 where the data have a shape.",
         ),
@@ -361,10 +357,17 @@ def gen_command(lab: Lab) -> click.Command:
     )
 
 
-def generate(lab: Lab, *, n: Size, dist: str, seed: int, output: Path | None, **case: Any) -> None:
+def generate(
+    lab: Lab, *, n: Size | None, dist: str, seed: int, output: Path | None, **case: Any
+) -> None:
     """Generate an input; a failure leaves no partial file."""
     from cudalab.formats import write_all
 
+    if n is None:
+        raise UsageError(
+            "--n is missing: the size of the input",
+            hint=f"cudalab gen {lab.name} --n {lab.example_size} > in.bin",
+        )
     command = shlex.join(["cudalab", *sys.argv[1:]])
     usage = f"redirect it: {command} > in.bin, or name a file with -o"
     with open_output(output, usage) as (fd, name):

@@ -9,6 +9,7 @@ import click
 
 from cudalab import explain
 from cudalab.cli.options import (
+    Choice,
     Sizes,
     device_option,
     exclude,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
         ]
     ),
 )
-@click.argument("topic", required=False, type=click.Choice(explain.TOPICS), metavar="[TOPIC]")
+@click.argument("topic", required=False, type=Choice(explain.TOPICS), metavar="[TOPIC]")
 @json_option
 def explain_topic(topic: str | None, *, as_json: bool) -> None:
     """Explain a topic of the course, with computed drawings and the commands that show it.

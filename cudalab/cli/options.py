@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from cudalab import labs
 from cudalab.backends import DEVICES
-from cudalab.errors import UsageError
+from cudalab.errors import UsageError, nearest
 from cudalab.labs import sizes as parsers
 
 if TYPE_CHECKING:
@@ -34,9 +34,18 @@ ALL = "all"
 CASE_OF = "cudalab: the lab whose case is chosen"  # a key of click's ctx.meta
 MAX_SIZES = 64
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
-DEVICE = click.Choice(["auto", *DEVICES])
 MAX_SECONDS = 10**6  # in milliseconds it still fits the int of poll()
 CASE_HELP = "The lab's own options (--dtype, --op, --rows, --aat, --bins, ...) choose the case."
+
+
+class Choice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
+    """A name from a fixed list; the nearest ones are suggested for any other."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the name."""
+        if value not in self.choices:
+            self.fail(f"{value!r} is unknown: {nearest(str(value), self.choices)}", param, ctx)
+        return str(value)
 
 
 class FiniteRange(click.FloatRange):
@@ -50,6 +59,7 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+DEVICE = Choice(["auto", *DEVICES])
 SECONDS = FiniteRange(min=0, min_open=True, max=MAX_SECONDS)
 
 
@@ -104,15 +114,16 @@ def json_file_option(help_text: str, path: OutputFile = OUT) -> Decorator:
 
 
 def variant_option(help_text: str) -> Decorator:
-    """Make the option --variant NAME."""
-    return click.option("--variant", metavar="NAME", shell_complete=variant_names, help=help_text)
+    """Make the option --variant NAME, which may be spelled as a plural."""
+    names = ("--variant", "--variants")
+    return click.option(*names, metavar="NAME", shell_complete=variant_names, help=help_text)
 
 
-def variants_option(help_text: str, *aliases: str, default: str | None = None) -> Decorator:
-    """Make the option --variants all|NAMES."""
+def variants_option(help_text: str, default: str | None = None) -> Decorator:
+    """Make the option --variants all|NAMES, which may be spelled as a singular."""
     return click.option(
         "--variants",
-        *aliases,
+        "--variant",
         default=default,
         show_default=True,
         metavar="all|NAMES",
@@ -149,7 +160,7 @@ def size(text: str) -> int:
         raise click.BadParameter(str(error)) from None
 
 
-class Distribution(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
+class Distribution(Choice):
     """One of a lab's distributions; a parameter may follow a colon, as in zipf:1.5."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -168,7 +179,7 @@ def case_options(lab: Lab, *, runs: bool = False) -> list[click.Parameter]:
         if axis in lab.flags:
             options += [_flag(axis, value, lab.flags[axis][value]) for value in values[1:]]
         else:
-            choice = click.Choice(values)
+            choice = Choice(values)
             options.append(click.Option([f"--{axis}"], type=choice, help=f"Default: {values[0]}."))
     for option in lab.options:
         if option.runs_only and not runs:
@@ -292,7 +303,7 @@ class Names(click.ParamType):  # type: ignore[type-arg] # generic only since cli
         names = tuple(dict.fromkeys(part.strip() for part in value.split(",")))
         for name in names:
             if name not in self.known:
-                self.fail(f"{name!r} is none of {', '.join(self.known)}", param, ctx)
+                self.fail(f"{name!r} is unknown: {nearest(name, self.known)}", param, ctx)
         return names
 
 

@@ -24,6 +24,7 @@ from cudalab.cli.options import (
     EXISTING,
     OUT,
     CaseCommand,
+    Choice,
     Sizes,
     dist_option,
     exclude,
@@ -118,11 +119,10 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ]
     ),
 )
-@click.argument("lab", type=click.Choice(labs.names()), metavar="LAB")
+@click.argument("lab", type=Choice(labs.names()), metavar="LAB")
 @variants_option(
     "all (that compute the case), or comma-separated names. Default: one that has something to "
     "show, and one without it; all with --data.",
-    "--variant",
 )
 @click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Profile your own file only.")
 @data_options
@@ -134,14 +134,14 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--banks",
-    type=click.Choice(["16", "32"]),
+    type=Choice(["16", "32"]),
     default="32",
     show_default=True,
     help="16 counts by the rule of the lecture's GPUs: half a warp at a time.",
 )
 @click.option(
     "--device",
-    type=click.Choice(list(DEVICES)),
+    type=Choice(list(DEVICES)),
     default="cpu",
     show_default=True,
     help="cuda: the counters of the GPU itself, read by Nsight Compute.",
@@ -375,7 +375,7 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
         ]
     ),
 )
-@click.argument("lab", type=click.Choice(labs.names()), metavar="LAB")
+@click.argument("lab", type=Choice(labs.names()), metavar="LAB")
 @variant_option("Variant to examine. Default: the CPU device's default.")
 @click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Examine your own file.")
 @data_options

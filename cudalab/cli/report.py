@@ -14,6 +14,7 @@ from cudalab.cli.options import (
     EXISTING,
     NEW,
     CaseCommand,
+    Choice,
     Names,
     Sizes,
     device_option,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
         ]
     ),
 )
-@click.argument("name", type=click.Choice(labs.names()), metavar="LAB")
+@click.argument("name", type=Choice(labs.names()), metavar="LAB")
 @click.option(
     "-o",
     "--output",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cudalab.backends.base import C_TYPES
-from cudalab.errors import UsageError
+from cudalab.errors import UsageError, nearest
 from cudalab.formats import InputStream, write_all
 from cudalab.labs.compare import nearest_to_bound
 from cudalab.labs.inputs import StreamInputs
@@ -178,7 +178,7 @@ class Lab:
         if plain not in self.distributions:
             raise UsageError(
                 f"{self.name} has no distribution '{plain}'",
-                hint=f"one of {', '.join(self.distributions)}",
+                hint=nearest(plain, self.distributions),
             )
         return name
 

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from cudalab.backends import DEVICES
-from cudalab.errors import HeaderError, NoDeviceError, UsageError
+from cudalab.errors import HeaderError, NoDeviceError, UsageError, nearest
 from cudalab.labs.header import ARCHITECTURE, Header, Variant
 from cudalab.language import source
 
@@ -50,7 +50,7 @@ def find(lab: Lab, name: str) -> Variant:
         return read_header(path, lab)
     raise UsageError(
         f"{lab.name} has no variant '{name}'",
-        hint=_nearest(name, [variant.name for variant in variants(lab)])
+        hint=nearest(name, [variant.name for variant in variants(lab)])
         + f" (`cudalab list {lab.name}` describes them)",
     )
 
@@ -136,7 +136,7 @@ class _Validator:
         }
         for key in values:
             if key not in known:
-                raise self.error(key, f"unknown key '{key}': {_nearest(key, list(known))}")
+                raise self.error(key, f"unknown key '{key}': {nearest(key, list(known))}")
         for key in ("summary", "order", "dispatch"):
             if key not in values:
                 raise self.error(None, f"the header lacks '{key}'")
@@ -163,7 +163,7 @@ class _Validator:
         if value not in plans:
             raise self.error(
                 key,
-                f"{self.lab.name} has no dispatch {value!r}: {_nearest(str(value), plans)}",
+                f"{self.lab.name} has no dispatch {value!r}: {nearest(str(value), plans)}",
             )
         return str(value)
 
@@ -184,7 +184,7 @@ class _Validator:
                 raise self.error(
                     key,
                     f"'{feature}' is no feature and no compute capability such as sm_80: "
-                    f"{_nearest(feature, list(FEATURES))}",
+                    f"{nearest(feature, list(FEATURES))}",
                 )
         return features
 
@@ -197,7 +197,7 @@ class _Validator:
                 raise self.error(
                     key,
                     f"applies: {self.lab.name} has no option '{axis}': "
-                    f"{_nearest(axis, list(self.lab.axes))}",
+                    f"{nearest(axis, list(self.lab.axes))}",
                 )
             applies[axis] = self._strings(key, values)
             if not applies[axis]:
@@ -207,7 +207,7 @@ class _Validator:
                     raise self.error(
                         key,
                         f"applies: {axis} has no value '{name}': "
-                        f"{_nearest(name, list(self.lab.axes[axis]))}",
+                        f"{nearest(name, list(self.lab.axes[axis]))}",
                     )
         return applies
 
@@ -215,8 +215,9 @@ class _Validator:
         devices = self._strings(key, value)
         for device in devices:
             if device not in DEVICES:
-                known = ", ".join(DEVICES)
-                raise self.error(key, f"default: unknown device '{device}': one of {known}")
+                raise self.error(
+                    key, f"default: unknown device '{device}': {nearest(device, DEVICES)}"
+                )
         return devices
 
     def _deterministic(self, key: str, value: object) -> bool:
@@ -228,7 +229,7 @@ class _Validator:
         """Check the format to which a lossy variant rounds: the lab must have a bound for it."""
         offered = list(self.lab.precisions)
         if value not in offered:
-            known = _nearest(str(value), offered) if offered else "its variants lose nothing"
+            known = nearest(str(value), offered) if offered else "its variants lose nothing"
             raise self.error(key, f"{self.lab.name} has no precision {value!r}: {known}")
         return str(value)
 
@@ -258,13 +259,3 @@ def _check_defaults(lab: Lab, variants: list[Variant]) -> None:
                     "default",
                     f"a second default for {described} on {device}: {one.label} is one already",
                 )
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    """Suggest the names closest to `name`, or list all."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
-
-    close = get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        return "did you mean " + " or ".join(close) + "?"
-    return "expected one of " + ", ".join(known)

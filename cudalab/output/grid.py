@@ -12,6 +12,7 @@ class Column:
     title: str
     keep: int = 9
     right: bool = True
+    note: str = ""  # the one of the table's notes that explains it, dropped with it
 
 
 @dataclass

@@ -225,7 +225,8 @@ def grid(results: Grid) -> None:
     target.print(Text(fill(results.title, target.width, break_long_words=False), style="bold"))
     for part in parts_that_fit(results, columns, target.width):
         target.print(_part_of(results, part))
-    notes = list(results.notes)
+    unneeded = {column.note for i, column in enumerate(results.columns) if i not in columns}
+    notes = [note for note in results.notes if note not in unneeded]
     if dropped:
         notes.append(f"no room here for: {', '.join(dropped)}")
     for note in notes:

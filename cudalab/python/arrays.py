@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudalab.errors import InputError, UsageError
+from cudalab.errors import InputError, UsageError, nearest
 from cudalab.formats import InputStream, Payload, as_bytes
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ def case_of(lab: Lab, arrays: Sequence[Array], options: Mapping[str, Any]) -> Ca
     chosen = {**lab.options_of(arrays), **options}
     for name, value in chosen.items():
         if name not in known:
-            raise UsageError(
-                f"{lab.name} has no option '{name}'", hint=f"it has {', '.join(known)}"
-            )
+            raise UsageError(f"{lab.name} has no option '{name}'", hint=nearest(name, known))
         values = lab.axes.get(name)
         if values and value is not None and value not in values:
             raise UsageError(

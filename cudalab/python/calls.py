@@ -19,7 +19,7 @@ import numpy as np
 from cudalab import labs, runner
 from cudalab.backends import DEVICES, open_device
 from cudalab.checker.cases import shown_size
-from cudalab.errors import CudalabError, InputError, UsageError
+from cudalab.errors import CudalabError, InputError, UsageError, nearest
 from cudalab.formats import InputStream, write_all
 from cudalab.labs import registry
 from cudalab.microscope import document, findings
@@ -249,12 +249,12 @@ def _text(path: Path) -> str:
 
 def _lab(name: str) -> Lab:
     if name not in labs.names():
-        raise UsageError(f"there is no lab '{name}'", hint=f"one of {', '.join(labs.names())}")
+        raise UsageError(f"there is no lab '{name}'", hint=nearest(name, labs.names()))
     return labs.get(name)
 
 
 def _open(name: str) -> Device:
     known = ("auto", *DEVICES)
     if name not in known:
-        raise UsageError(f"there is no device '{name}'", hint=f"one of {', '.join(known)}")
+        raise UsageError(f"there is no device '{name}'", hint=nearest(name, known))
     return open_device(name)

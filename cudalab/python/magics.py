@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
-from cudalab.errors import CudalabError, ExitCode, UsageError
+from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.python.command import COMMAND
 from cudalab.python.page import Page
 from cudalab.python.stream import stream
@@ -112,7 +112,7 @@ def cell(line: str, code: str) -> None:
 def _judge(lab: str, file: str, words: list[str]) -> None:
     """Check, profile or sanitize a kernel of `lab`."""
     if lab not in labs.names():
-        raise UsageError(f"there is no lab '{lab}'", hint=f"one of {', '.join(labs.names())}")
+        raise UsageError(f"there is no lab '{lab}'", hint=nearest(lab, labs.names()))
     subject = [lab, "--kernel", file]
     for name in ("profile", "sanitize"):
         if f"--{name}" in words:

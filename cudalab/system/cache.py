@@ -29,8 +29,10 @@ _DISK_FULL = re.compile(  # in the words of the system, and of zig
 @cache
 def cache_dir(device: str) -> Path:
     """The folder for what `device` compiles; a temporary one if the home has no room for it."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = Path(base) / "cudalab" / device
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # absent or relative: to be ignored by XDG's rules
+        base = Path.home() / ".cache"
+    folder = base / "cudalab" / device
     if os.environ.get(READ_ONLY) and folder.is_dir():
         return folder  # filled by another process; this one must not write to it
     try:

@@ -158,7 +158,7 @@ def test_a_name_that_is_none(device, tmp_path):
     case = lab.complete({})
     with pytest.raises(UsageError, match="no baseline is called thrust") as caught:
         found(lab, case, device, data(lab, case, device, tmp_path), "thrust")
-    assert caught.value.hint == "one of numpy, cupy, cub"
+    assert caught.value.hint == "expected one of numpy, cupy, cub"
 
 
 @pytest.mark.parametrize(

@@ -844,7 +844,7 @@ def test_a_picture_without_a_time_hides_no_verdict(tmp_path):
         (["reduce", "--dist", "zipf"], "has no distribution"),
         (["reduce", "scan", "--dtype", "int8"], "no such type"),
         (["--kernel", DOCS], "--kernel is a file of one lab"),
-        (["reduce", "--baseline", "numpy,blas"], "'blas' is none of"),
+        (["reduce", "--baseline", "numpy,blas"], "'blas' is unknown"),
         (["reduce", "--sweep", "LANES=1,2", "--n", "100"], "defines LANES"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from checking import CHEATS, IMPORTS, RACE, ROOT, checked, cudalab, kernel
+from click.testing import CliRunner
 
 from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
@@ -26,6 +28,7 @@ from cudalab.checker.submit import host_code, speed
 from cudalab.checker.submit.submission import Command, Kernel, copy_runtimes, own_kernel
 from cudalab.checker.submit.worker import LoadsOnce, measure
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
+from cudalab.cli.app import cli
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry
 from cudalab.language import source
@@ -356,6 +359,14 @@ def test_a_new_file_compiles_and_fails(lab, tmp_path):
     assert {test["status"] for test in report["tests"]} == {"failed"}
 
 
+def test_new_prints_commands_for_a_shell(tmp_path):
+    path = tmp_path / "my kernel.cu"
+    done = CliRunner().invoke(cli, ["new", "table", str(path)])
+    command = done.output.partition("judge it: ")[2]
+    assert shlex.split(command) == ["cudalab", "check", "table", "--kernel", str(path)]
+    assert "cudalab check table --kernel 'my kernel.cu'" in path.read_text()
+
+
 def test_new_leaves_what_is_there(tmp_path):
     path = tmp_path / "my.cu"
     path.write_text("mine")
@@ -426,8 +437,14 @@ def test_own_tests(tmp_path):
         ("tests = 3", "unknown tests"),
         ("[speed]\npoints = 1", "no tests"),
         ("[[test]]\nn = '1025x'", "test 1: n: '1025x': '' is not a size"),
-        ("[[test]]\nn = 1\noptions = { dtpye = 'int32' }", "options: unknown 'dtpye': one of d"),
-        ("[[test]]\nn = 1\noptions = { dtype = 'int3' }", "options: dtype = 'int3' is none of u"),
+        (
+            "[[test]]\nn = 1\noptions = { dtpye = 'int32' }",
+            "options: unknown 'dtpye': did you mean dtype",
+        ),
+        (
+            "[[test]]\nn = 1\noptions = { dtype = 'int3' }",
+            "options: dtype = 'int3' is unknown: did you mean",
+        ),
         ("[[test]]\nn = 1\noptions = 3", "options: must be a table"),
         ("[[test]]\nn = 1\nhidden = 'no'", "hidden must be true or false, got 'no'"),
         ("[[test]]\nn = 1\nseconds = 0", "seconds must be more than 0"),

@@ -21,6 +21,7 @@ import pytest
 from cudalab import explain, labs
 from cudalab.backends import DEVICES
 from cudalab.cli.app import cli
+from cudalab.cli.failures import report_errors
 from cudalab.cli.options import size
 from cudalab.errors import install_command
 from cudalab.labs import registry
@@ -201,15 +202,17 @@ def test_version():
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["radixsrot"], "Did you mean radixsort?"),
-        (["verfy"], "Did you mean verify?"),
-        (["gen", "radix"], "Did you mean radixsort?"),
-        (["zzz"], "No such command 'zzz'."),
+        (["radixsrot"], "No such command 'radixsrot': did you mean radixsort?"),
+        (["verfy"], "did you mean verify?"),
+        (["gen", "radix"], "did you mean radixsort?"),
+        (["zzz"], "No such command 'zzz': expected one of bitonic"),
         (["radixsort", "--variant", "digit_8bits"], "did you mean digit_8bit"),
         (["radixsort", "--variant", "../x"], "radixsort has no variant '../x'"),
         (["show", "radixsort", "split"], "split_1bit"),
-        (["list", "radix"], "'radixsort'"),
-        (["radixsort", "--dtype", "int8"], "'int8' is not one of"),
+        (["list", "radix"], "'radix' is unknown: did you mean radixsort?"),
+        (["show", "transpose"], "missing: cudalab show transpose VARIANT\nHint: naive, tiled"),
+        (["gen", "solve"], "--n is missing: the size of the input\nHint: cudalab gen solve --n "),
+        (["radixsort", "--dtype", "int8"], "'int8' is unknown: did you mean int32"),
         (["radixsort", "--threads", "0"], "--threads"),
         (["radixsort", "--kill-after", "0"], "--kill-after"),
         (["radixsort", "--kill-after", "nan"], "'nan' is not a finite number"),
@@ -233,6 +236,35 @@ def test_version():
 )
 def test_usage_errors(args, words):
     expect(run(*args, stdin=INPUT), 2, "Error: ", words)
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        ("bench redcue", "did you mean reduce?"),
+        ("explain bank", "did you mean banks"),
+        ("profile reduce --dist unform", "did you mean uniform?"),
+        ("bench reduce --dist unform", "did you mean uniform?"),
+        ("gen reduce --n 1 --dist unform", "did you mean uniform?"),
+        ("bench reduce --dtype int3", "did you mean int32"),
+        ("bench reduce --baseline nunpy", "did you mean numpy or cupy?"),
+        ("bench reduce --sweep THREADS=1,2", "did you mean THREADS_PER_BLOCK"),
+        ("scan --variants warp_shufle", "did you mean warp_shuffle"),
+        ("bench scan --variants warp_shufle", "did you mean warp_shuffle"),
+        ("bench scan --variant warp_shufle", "did you mean warp_shuffle"),
+        ("report scan --variant warp_shufle", "did you mean warp_shuffle"),
+        ("profile scan --variant warp_shufle", "did you mean warp_shuffle"),
+        ("sanitize scan --variants warp_shufle", "did you mean warp_shuffle"),
+        ("check scan --variants warp_shufle", "did you mean warp_shuffle"),
+        ("scan --device gpu", "expected one of auto, cuda, cpu"),
+    ],
+)
+def test_names_are_suggested_everywhere(args, hint, capsys):
+    words = args.split()
+    if {"bench", "report"} & set(words):
+        words += ["--device", "cpu"]
+    assert report_errors(lambda: cli.main(words, standalone_mode=False)) == 2
+    assert hint in capsys.readouterr().err
 
 
 def test_variant_and_kernel_exclude_each_other(own):

@@ -101,6 +101,17 @@ def test_a_cache_without_space_is_replaced(cache_in, monkeypatch, capsys):
     assert "no cache in" in capsys.readouterr().err
 
 
+def test_a_relative_cache_is_ignored(tmp_path, monkeypatch):
+    """The XDG base directory specification says so."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "rel")
+    cache_dir.cache_clear()
+    assert cache_dir("cpu") == tmp_path / "home" / ".cache" / "cudalab" / "cpu"
+    cache_dir.cache_clear()
+    assert not Path("rel").exists()
+
+
 def test_the_runtime_does_not_compile(cache_in, monkeypatch):
     monkeypatch.setenv("CXX", a_compiler(cache_in, "runtime.cpp:1: error: what is this?"))
     with pytest.raises(ToolchainError, match="own runtime does not compile"):

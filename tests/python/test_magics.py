@@ -107,7 +107,7 @@ def test_a_profile_is_a_page(run):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("redcue", "Error: there is no lab 'redcue'\nHint: one of bitonic"),
+        ("redcue", "Error: there is no lab 'redcue'\nHint: did you mean reduce?"),
         ("--file", "Error: --file needs a value"),
         ("reduce --n '1", "Error: %%cu reduce --n '1: No closing quotation"),
     ],

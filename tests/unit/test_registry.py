@@ -186,7 +186,7 @@ def test_minimal_header_has_neutral_defaults(folder):
         ((*MINIMAL, 'default = "cuda"'), "5: default must be a list of strings"),
         (
             (*MINIMAL, 'default = ["gpu"]'),
-            "5: default: unknown device 'gpu': one of cuda, cpu",
+            "5: default: unknown device 'gpu': expected one of cuda, cpu",
         ),
         ((*MINIMAL, "deterministic = 0"), "5: deterministic must be true or false"),
         (

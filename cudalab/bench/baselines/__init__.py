@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.backends import emulated
-from cudalab.errors import UsageError
+from cudalab.errors import UsageError, nearest
 from cudalab.labs.libraries import CUPY, NAMES, NUMPY
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def baselines(
     result: list[Candidate] = []
     for name in names:
         if name not in NAMES:
-            raise UsageError(f"no baseline is called {name}", hint=f"one of {', '.join(NAMES)}")
+            raise UsageError(f"no baseline is called {name}", hint=nearest(name, NAMES))
         if why_not(name, lab, case, sampler.device.name) is not None:
             continue
         if name == NUMPY:

@@ -149,7 +149,7 @@ def _sum_up(
     passed = sum(report.passed for report in reports.values())
     judged = f"{len(reports)} of {remaining} judged, {passed} passed"
     lines = [
-        f"{judged}; {len(pairs)} pairs (nearly) identical",
+        f"{judged}; {len(pairs)} pair{'' if len(pairs) == 1 else 's'} (nearly) identical",
         f"{out / 'summary.html'}, {out / 'results.csv'}",
         f"sandbox {sandbox.kind}: {sandbox.words}",
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from dataclasses import dataclass
 from textwrap import dedent, wrap
 from typing import TYPE_CHECKING
@@ -70,7 +71,7 @@ def skeleton(lab: Lab, title: str) -> str:
             if "dtype" in lab.axes
             else "The defines of the header are macros here and reach the launch as well."
         ),
-        f"// Judge it with: cudalab check {lab.name} --kernel {title}",
+        f"// Judge it with: cudalab check {lab.name} --kernel {shlex.quote(title)}",
         *(f'#include "{path}"' for path in includes),
         "",
     ]

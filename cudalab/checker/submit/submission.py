@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import sys
@@ -312,7 +313,7 @@ class Kernel(Compiled):
             raise HeaderError(
                 f"{self.label}: a whole program, not a kernel file: it has a main function and no "
                 "header",
-                hint=f"cudalab check {self.lab.name} --program {self.label}",
+                hint=shlex.join(["cudalab", "check", self.lab.name, "--program", self.label]),
             )
         try:
             header = registry.read_header(self.path, self.lab, self.label)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.errors import UsageError
+from cudalab.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ def weights(dist: str, values: int, chosen: int) -> list[Decimal]:
         if make is None:
             raise UsageError(
                 f"histogram has no distribution {name}",
-                hint=f"expected one of {', '.join(_WEIGHTS)}",
+                hint=nearest(name, _WEIGHTS),
             )
         return make(_Parameters(dist, text, chosen), values)
 
