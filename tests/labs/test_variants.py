@@ -25,7 +25,7 @@ MATRIX_LABS = {"matmul", "solve", "transpose"}  # their size is an order, not a 
 EDGES = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257)
 ORDERS = (*EDGES[:-3], 100, 129)
 LENGTHS = (*EDGES, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 65_537)
-LARGE = {"cpu": (2**20 - 1, 2**20 + 1), "cuda": (2**20 - 1, 2**20 + 1, 2**24 + 3)}
+LARGE = {"cpu": (2**20 + 1,), "cuda": (2**20 - 1, 2**20 + 1, 2**24 + 3)}
 LARGE_ORDERS = {"cpu": (513,), "cuda": (513, 1023, 1025)}
 
 
