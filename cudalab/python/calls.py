@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -52,6 +52,24 @@ def hint_shown() -> Iterator[None]:
         raise
 
 
+@overload
+def sort(
+    keys: ArrayLike,
+    values: None = None,
+    *,
+    variant: str | None = None,
+    device: str | Device = "auto",
+    kernel: str | Path | None = None,
+) -> Array: ...
+@overload
+def sort(
+    keys: ArrayLike,
+    values: ArrayLike,
+    *,
+    variant: str | None = None,
+    device: str | Device = "auto",
+    kernel: str | Path | None = None,
+) -> tuple[Array, Array]: ...
 def sort(
     keys: ArrayLike,
     values: ArrayLike | None = None,
@@ -59,7 +77,7 @@ def sort(
     variant: str | None = None,
     device: str | Device = "auto",
     kernel: str | Path | None = None,
-) -> Any:
+) -> Array | tuple[Array, Array]:
     """Sort `keys` with the lab `radixsort`; with `values`, sort pairs and return both arrays.
 
     keys: one dimension, of uint32, int32, float32, uint64 or float64. Floats are ordered by their

@@ -73,7 +73,7 @@ def command(line: str) -> None:
             written = f"{options[0]} {shlex.quote(str(page))}"
             status, text = stream(f"{program} {name} {written} {rest}", echo=False)
             if page.exists():
-                _display(page, text)
+                _display(page, text or f"(a page; {options[0]} FILE.html keeps it)")
             else:
                 sys.stdout.write(text)
     else:

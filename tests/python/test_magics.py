@@ -12,6 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+from cudalab.python import magics
 from cudalab.python.stream import stream
 
 BROKEN = Path(__file__).parents[1] / "broken"
@@ -87,12 +88,28 @@ def test_a_cell_is_a_program(run):
 def test_a_cell_is_a_kernel_of_a_lab(run):
     code = (BROKEN / "reduce" / "missing_barrier.cu").read_text()
     line = code[: code.index("values[tid + s]")].count("\n") + 2  # the magic is the first
-    cell = run(f"%%cu reduce --n 1000 --device cpu\n{code}")
+    cell = run(f"%%cu reduce --n 1000 --device cpu --kill-after 60\n{code}")
     assert "FAILED    n = 1000" in cell.out
     assert f"at cell.cu:{line}, thread 0 reads it" in cell.out
     assert cell.error.startswith("exit status 3: ")
-    cell = run(f"%%cu reduce --sanitize --n 1000\n{code}")
-    assert f"at cell.cu:{line}, thread 0 reads it" in cell.out
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("", "run cell.cu"),
+        ("-D N=8 --stdin 'a b.txt' -- --file x", "run -D N=8 cell.cu -- --file x < 'a b.txt'"),
+        ("reduce", "check reduce --kernel cell.cu --no-time --quick"),
+        ("reduce --op max --file my.cu", "check reduce --kernel my.cu --no-time --quick --op max"),
+        ("reduce --sanitize --n 9", "sanitize reduce --kernel cell.cu --n 9"),
+        ("reduce --profile --html p.html", "profile reduce --kernel cell.cu --html p.html"),
+    ],
+)
+def test_the_command_that_a_cell_is(run, monkeypatch, line, command):
+    lines = []
+    monkeypatch.setattr(magics, "stream", lambda line: lines.append(line) or (0, ""))
+    assert run(f"%%cu {line}\nint x;").error == "None"
+    assert [one.partition(" -m cudalab ")[2] for one in lines] == [command]
 
 
 def test_a_profile_is_a_page(run):
