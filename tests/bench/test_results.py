@@ -313,9 +313,6 @@ GPU; cold cache
   own.cu: WRONG: 1 of 1 elements differ
         [0] expected 45, got 44
   timed by the host's clock: numpy
-  course, ms: as printed in the course's material, on the
-      GPU of its day; matmul naive and tiled for n = 1024,
-      the others without their n
   left out: rows_warp: computes along rows only
   no room here for: min, runs, clock, 10⁹/s, GB/s, % of
       copy, × first, × numpy, course, ms

@@ -71,7 +71,7 @@ def test_a_line_is_the_shell_s(run):
 
 def test_a_failure_is_short(run):
     cell = run("%cudalab redcue")
-    assert "Did you mean reduce" in cell.err
+    assert "did you mean reduce" in cell.err
     assert cell.error == "exit status 2: wrong command line"
     assert "Traceback" not in cell.out + cell.err
 

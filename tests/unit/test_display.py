@@ -54,18 +54,6 @@ def test_no_number_is_cut(monkeypatch, capsys, width):
     assert out.count("a note") == 1
 
 
-def test_the_note_of_a_column_is_dropped_with_it(monkeypatch, capsys):
-    columns = [Column("variant"), Column("median ms"), Column("course, ms", 6, note="course: old")]
-    shown = Grid("t", columns, [["sequential", "1.25", "0.9"]], notes=["course: old", "fast"])
-    for width, noted in ((60, True), (30, False)):
-        monkeypatch.setenv("COLUMNS", str(width))
-        terminal.grid(shown)
-        out = capsys.readouterr().out
-        assert ("course: old" in out) == noted
-        assert ("no room here for: course, ms" in out.replace("\n      ", " ")) != noted
-        assert "fast" in out
-
-
 def test_what_fits_is_one_table():
     assert terminal.parts_that_fit(wide(3), [0, 1, 2, 3], 80) == [[0, 1, 2, 3]]
     assert terminal.parts_that_fit(wide(3), [0, 2], 10) == [[0, 2]]
