@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudalab.labs.bitonic.plans import padded, powers_of_two
+from cudalab.labs.base import padded, powers_of_two
 from cudalab.output.page import Heading, commands, drawing, row, table, text
 
 if TYPE_CHECKING:

@@ -122,6 +122,16 @@ def blocks_for(items: int, per_block: int) -> int:
     return -(-items // per_block)
 
 
+def powers_of_two(first: int, last: int) -> list[int]:
+    """The powers of two from `first`, which is one, to `last`."""
+    return [first << k for k in range((last // first).bit_length())]
+
+
+def padded(n: int) -> int:
+    """The smallest power of two that is at least n."""
+    return 1 << (n - 1).bit_length()
+
+
 class Lab:
     """A lab of the course. Subclasses fill in the class variables and the methods."""
 

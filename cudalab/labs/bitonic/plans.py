@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudalab.labs.base import Job, Step, blocks_for
+from cudalab.labs.base import Job, Step, blocks_for, padded, powers_of_two
 
 if TYPE_CHECKING:
     from cudalab.backends.base import Buffer
@@ -87,16 +87,6 @@ def dispatch_blocks(job: Job) -> Step:
             device.launch(merge_blocks, blocks, threads, keys, np.uint32(n))
 
     return Step(run, keys)
-
-
-def powers_of_two(first: int, last: int) -> list[int]:
-    """The powers of two from `first`, which is one, to `last`."""
-    return [first << k for k in range((last // first).bit_length())]
-
-
-def padded(n: int) -> int:
-    """The smallest power of two that is at least n."""
-    return 1 << (n - 1).bit_length()
 
 
 def _launch(job: Job, kernel: str, keys: Buffer, *numbers: int, group: int) -> None:
