@@ -22,7 +22,7 @@ from cudalab.checker.explain.diagnose import Verdict, examine
 from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
 from cudalab.checker.submit import commands, sanitizing, speed
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.submission import CompileFailure, Kernel
+from cudalab.checker.submit.submission import CompileFailure, Kernel, Trial
 from cudalab.checker.verdicts import (
     ANY_DEVICE,
     Clue,
@@ -251,10 +251,11 @@ class _Check:
             return result
         limits = self._limits(test, path)
         second = self._second_input(test, case, seed, number)
+        trial = Trial(case, path, limits, pipe=test.pipe, second=second)
         try:
-            attempt = self.submission.attempt(case, path, limits, pipe=test.pipe, second=second)
+            attempt = self.submission.attempt(trial)
             if number == len(self.plan.tests) - 1 and not isinstance(self.submission, Kernel):
-                self._again(case, path, limits, attempt)
+                self._again(trial, attempt)
         except OSError as error:  # the grader itself has run out of processes, memory or disk
             result.status, result.why = Status.BROKEN, Why.GRADER
             result.says = f"{test.name}: the grader could not run it: {error}"
@@ -306,11 +307,11 @@ class _Check:
         elif attempt.runs > 1:
             result.notes.append(f"{attempt.runs} runs gave the same bytes")
 
-    def _again(self, case: Case, path: Path, limits: Limits, attempt: Attempt) -> None:
+    def _again(self, trial: Trial, attempt: Attempt) -> None:
         """Run a program a second time on the same input, to compare the bytes."""
         if attempt.why:
             return
-        second = self.submission.attempt(case, path, limits)
+        second = self.submission.attempt(replace(trial, pipe=False))
         attempt.why, attempt.says, attempt.runs = second.why, second.says, 2
         attempt.answers += [answer for answer in second.answers if answer not in attempt.answers]
 

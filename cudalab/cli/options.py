@@ -291,7 +291,6 @@ class Names(click.ParamType):  # type: ignore[type-arg] # generic only since cli
     name = "names"
 
     def __init__(self, known: tuple[str, ...]) -> None:
-        """Allow the names in `known`."""
         self.known = known
 
     def convert(

@@ -111,7 +111,6 @@ class _Listing:
     """The rows of an assembly file, read one after another."""
 
     def __init__(self, sources: set[str]) -> None:
-        """Begin before the first row."""
         self.sources = sources
         self.rows: list[str] = []
         self.files: dict[int, str] = {}

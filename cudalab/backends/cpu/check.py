@@ -72,7 +72,6 @@ class CheckBuffer(CpuBuffer):
     """A buffer between two guard zones, known to the instrument by a number."""
 
     def __init__(self, array: np.ndarray[Any, Any], region: int) -> None:
-        """Wrap an array."""
         super().__init__(array)
         self.region = region
 
@@ -210,7 +209,6 @@ class _Launch:
         args: Sequence[Buffer | np.generic],
         shared_bytes: int,
     ) -> None:
-        """Prepare a launch of `kernel`."""
         if not isinstance(kernel, CheckKernel):
             raise TypeError(f"{kernel.name} is not a kernel of check mode")
         self.device, self.kernel, self.shared_bytes = device, kernel, shared_bytes

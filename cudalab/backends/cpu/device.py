@@ -79,7 +79,6 @@ class CpuModule:
     """A compiled .cu file, loaded into this process."""
 
     def __init__(self, source: Source, library: ctypes.CDLL) -> None:
-        """Hold `library`; kernels are looked up by name."""
         self.source = source
         self.library = library
         self._kernels: dict[str, CpuKernel] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,12 @@ COPY_BYTES = 256 << 20
 COPIES = 5
 
 
+@dataclass
 class CpuTimer:
     """The host's clock: launches on this device have ended when `launch` returns."""
 
-    def __init__(self) -> None:
-        """Start with no time."""
-        self.ms = 0.0
-        self._began = 0.0
+    ms: float = 0.0
+    _began: float = 0.0
 
     def start(self) -> None:
         """Note the time."""

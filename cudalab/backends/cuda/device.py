@@ -103,7 +103,6 @@ class CudaKernel:
     """A kernel of a loaded module, with one prepared function for each list of types."""
 
     def __init__(self, name: str, num_params: int, module: Any) -> None:
-        """Take the kernel `name` from PyCUDA's `module`."""
         self.name = name
         self.num_params = num_params
         self.shared_allowed = 0  # bytes of dynamic shared memory that are opted in
@@ -124,7 +123,6 @@ class CudaModule:
     """A loaded cubin."""
 
     def __init__(self, source: Source, module: Any, driver: Any) -> None:
-        """Wrap PyCUDA's `module`, compiled from `source`."""
         self.source = source
         self.module = module
         self._driver = driver

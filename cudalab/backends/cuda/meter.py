@@ -41,7 +41,6 @@ class CudaTimer:
     """Two events on the default stream; resolution about 0.5 µs."""
 
     def __init__(self, device: Opened, driver: Any) -> None:
-        """Create the events."""
         self._device = device
         self._start, self._stop = driver.Event(), driver.Event()
 

@@ -84,7 +84,6 @@ class Call:
     wide: bool  # whether n has 64 bits
 
     def __call__(self) -> None:
-        """Enqueue the computation."""
         pointers = addresses(self.inputs, self.out)
         self.library.run(
             self.temp.address, self.temp.nbytes, pointers, self.bins, self.n, wide=self.wide

@@ -142,7 +142,6 @@ class Running:
         group: Group | None,
         user: User | None,
     ) -> None:
-        """Hold the watcher, the pipes to and from it, and the run's control group and user."""
         self._watcher, self._control, self._report = watcher, control, report
         self._group, self._user = group, user
         self._outcome: Outcome | None = None

@@ -80,7 +80,6 @@ class Group:
     """A control group that limits the number of processes and threads."""
 
     def __init__(self, path: str) -> None:
-        """Use the group at `path`."""
         self.path = path
 
     @staticmethod

@@ -12,7 +12,6 @@ from cudalab.checker.submit.submission import (
     copy_runtimes,
     copy_sources,
     failure,
-    opened,
     raise_reported,
     read_json,
     unfinished,
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome
-    from cudalab.checker.submit.submission import Attempt
+    from cudalab.checker.submit.submission import Attempt, Trial
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case
 
@@ -57,20 +56,11 @@ class Program(Compiled):
         (box.path / "program").chmod(0o755)
         return summary
 
-    def attempt(
-        self,
-        case: Case,
-        path: Path,
-        limits: Limits,
-        *,
-        pipe: bool = False,
-        second: Path | None = None,
-    ) -> Attempt:
+    def attempt(self, trial: Trial) -> Attempt:
         """Run with the input on stdin."""
-        del case, second
         command = [str(self.built / "program")]
-        with self.box() as box, opened(path, pipe=pipe) as stdin:
-            outcome, answer = self.sandbox.capture(command, box, limits, stdin=stdin)
+        with self.box() as box, trial.opened() as stdin:
+            outcome, answer = self.sandbox.capture(command, box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 
     def sanitized(self, path: Path, limits: Limits) -> Outcome:

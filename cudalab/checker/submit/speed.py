@@ -25,7 +25,7 @@ from cudalab.bench import stats
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine
 from cudalab.checker.sandbox.sandbox import Limits, read_regular, tail
-from cudalab.checker.submit.submission import OURS, Command, Kernel, own_kernel
+from cudalab.checker.submit.submission import OURS, Command, Kernel, Trial, own_kernel
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
@@ -280,11 +280,11 @@ def _whole_programs(
     limits = replace(settings.limits, output_bytes=1 << 30, memory_bytes=LIMITS.memory_bytes)
     with tempfile.TemporaryDirectory(prefix="cudalab-time-") as folder:
         inputs = _inputs(lab, case, size, settings.seed, Path(folder))
-        if not reference_command.attempt(case, inputs[0], LIMITS).outcome.ok:
+        if not reference_command.attempt(Trial(case, inputs[0], LIMITS)).outcome.ok:
             raise CudalabError(f"the reference {reference} could not be run on the {device} device")
 
         def ours(number: int) -> float:
-            attempt = submission.attempt(case, inputs[number], limits)
+            attempt = submission.attempt(Trial(case, inputs[number], limits))
             if attempt.why:
                 raise _Failed(attempt.why, f"during timing: {attempt.says}")
             for answer in attempt.answers:
@@ -294,7 +294,8 @@ def _whole_programs(
             return 1e3 * attempt.outcome.seconds
 
         def theirs(number: int) -> float:
-            return 1e3 * reference_command.attempt(case, inputs[number], limits).outcome.seconds
+            attempt = reference_command.attempt(Trial(case, inputs[number], limits))
+            return 1e3 * attempt.outcome.seconds
 
         return _in_turn(ours, theirs, settings.time_limit_s)
 

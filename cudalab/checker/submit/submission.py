@@ -83,6 +83,22 @@ class CompileFailure(Exception):  # noqa: N818 - a verdict
         self.why, self.message, self.hint = why, message, hint
 
 
+@dataclass(frozen=True)
+class Trial:
+    """One input, and how to run on it."""
+
+    case: Case
+    path: Path
+    limits: Limits
+    _: KW_ONLY
+    pipe: bool = False  # a program gets a few bytes at a time; the host side reads for a kernel
+    second: Path | None = None  # for a kernel, another input
+
+    def opened(self) -> AbstractContextManager[int | IO[bytes]]:
+        """The input as the stdin of a program."""
+        return slow_pipe(self.path) if self.pipe else self.path.open("rb")
+
+
 @dataclass
 class Attempt:
     """One run of a submission on one input."""
@@ -113,16 +129,8 @@ class Submission(Protocol):
         """Compile, and return a summary. CompileFailure if it does not compile."""
         ...
 
-    def attempt(
-        self,
-        case: Case,
-        path: Path,
-        limits: Limits,
-        *,
-        pipe: bool = False,
-        second: Path | None = None,
-    ) -> Attempt:
-        """Run on the input in `path`; a kernel then runs on `second` in the same process."""
+    def attempt(self, trial: Trial) -> Attempt:
+        """Run on an input; a kernel then runs on the second one in the same process."""
         ...
 
     def close(self) -> None:
@@ -172,27 +180,18 @@ class Command:
                 )
         return "nothing to compile"
 
-    def attempt(
-        self,
-        case: Case,
-        path: Path,
-        limits: Limits,
-        *,
-        pipe: bool = False,
-        second: Path | None = None,
-    ) -> Attempt:
+    def attempt(self, trial: Trial) -> Attempt:
         """Run with the input on stdin."""
-        del case, second
         made = self.sandbox.box(
             readable=self.readable,
             hidden=self.hidden,
             gpu=self.device == ANY_DEVICE or not emulated(self.device),
             extra_env=self._environment(),
         )
-        with made as box, opened(path, pipe=pipe) as stdin:
+        with made as box, trial.opened() as stdin:
             if self.folder is not None:
                 shutil.copytree(self.folder, box.path, symlinks=True, dirs_exist_ok=True)
-            outcome, answer = self.sandbox.capture(self._placed(), box, limits, stdin=stdin)
+            outcome, answer = self.sandbox.capture(self._placed(), box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 
     def _environment(self) -> dict[str, str]:
@@ -221,11 +220,6 @@ def absolute(word: str) -> str:
     path = Path(word)
     looks_like_path = "/" in word or (path.suffix and not word.startswith("-"))
     return str(path.absolute()) if looks_like_path and path.exists() else word
-
-
-def opened(path: Path, *, pipe: bool) -> AbstractContextManager[int | IO[bytes]]:
-    """A file for stdin; a pipe delivers its bytes a few at a time."""
-    return slow_pipe(path) if pipe else path.open("rb")
 
 
 class slow_pipe:  # noqa: N801 - used like a function
@@ -343,36 +337,27 @@ class Kernel(Compiled):
                 _inspect(Path(library), box.path)
         return self.finish()
 
-    def attempt(
-        self,
-        case: Case,
-        path: Path,
-        limits: Limits,
-        *,
-        pipe: bool = False,
-        second: Path | None = None,
-    ) -> Attempt:
-        """Run a few times on the input and once on `second`, in a process of its own."""
-        del pipe  # the lab's host side reads the input, not the submission
+    def attempt(self, trial: Trial) -> Attempt:
+        """Run a few times on the input and once on the second one, in a process of its own."""
         with self.box() as box:
-            inputs = [shutil.copyfile(path, box.path / "input-0.bin")]
-            if second is not None:
-                inputs.append(shutil.copyfile(second, box.path / "input-1.bin"))
+            inputs = [shutil.copyfile(trial.path, box.path / "input-0.bin")]
+            if trial.second is not None:
+                inputs.append(shutil.copyfile(trial.second, box.path / "input-1.bin"))
             spec = self._spec(
                 "cases",
-                cases=[case] * len(inputs),
+                cases=[trial.case] * len(inputs),
                 inputs=[str(one) for one in inputs],
                 runs=[self.runs, 1],
             )
-            outcome = self._work(box, spec, limits)
+            outcome = self._work(box, spec, trial.limits)
             report = read_json(box.path, "report-0.json") or read_json(box.path, "failed.json")
-            attempt = self._attempt_of(box.path, outcome, report, limits)
+            attempt = self._attempt_of(box.path, outcome, report, trial.limits)
             if attempt.why is not Why.GRADER:
                 attempt.outcome = replace(outcome, stderr=_TRACEBACK.sub("", outcome.stderr))
-            if second is not None and not attempt.why:
+            if trial.second is not None and not attempt.why:
                 with suppress(CudalabError):
                     attempt.second_answer = read_regular(
-                        box.path / "answer-1-0.bin", limits.output_bytes
+                        box.path / "answer-1-0.bin", trial.limits.output_bytes
                     )
                 attempt.second_answer = attempt.second_answer or b""
             return attempt
