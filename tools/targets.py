@@ -13,9 +13,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
 from cudalab.bench.document import load
@@ -24,7 +25,7 @@ from tools import results
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cudalab.labs.inputs import Size
+    from cudalab.labs.inputs import Case, Size
     from tools.results import Json
 
 SECONDS = "1"  # of sampling for a table
@@ -44,93 +45,7 @@ class Target:
     peer: str
     variants: tuple[str, ...]
     dist: str = ""
-    options: tuple[str, ...] = ()
-    case: tuple[tuple[str, object], ...] = ()  # what the options mean
-
-
-def of_type(dtype: str) -> Iterator[Target]:
-    """The targets of reduce and scan for one of their usual types."""
-    options, case = ("--dtype", dtype), (("dtype", dtype),)
-    scans = ("decoupled_lookback", "lookback_prefetch")
-    for sizes, goal in ((LONG, 1.0), (SHORT, 1.2)):
-        yield Target(
-            lab="reduce",
-            work=f"sum, {dtype}",
-            sizes=sizes,
-            goal=goal,
-            peer="cub",
-            variants=("single_pass",),
-            options=options,
-            case=case,
-        )
-    yield Target(
-        lab="scan",
-        work=f"exclusive sum, {dtype}",
-        sizes=SHORT + LONG,
-        goal=1.15,
-        peer="cub",
-        variants=scans,
-        options=options,
-        case=case,
-    )
-
-
-def bytes_of(dist: str) -> Target:
-    variants = ("privatized", "privatized_tickets")
-    return Target(
-        lab="histogram",
-        work=f"bytes, {dist}",
-        sizes=(512_000_000,),
-        goal=1.1,
-        peer="cub",
-        variants=variants,
-        dist=dist,
-    )
-
-
-def words_in(bins: int) -> Target:
-    return Target(
-        lab="histogram",
-        work=f"uint32, {bins} bins",
-        sizes=(1 << 28,),
-        goal=2.0,
-        peer="cub",
-        variants=("privatized", "privatized_tickets"),
-        options=("--dtype", "uint32", "--bins", str(bins)),
-        case=(("dtype", "uint32"), ("bins", bins)),
-    )
-
-
-def keys_of(dist: str, goal: float, *sizes: int) -> Target:
-    variants = ("onesweep", "most_significant_first_heavy")
-    return Target(
-        lab="radixsort",
-        work=f"keys, {dist}",
-        sizes=sizes or (MANY,),
-        goal=goal,
-        peer="cub",
-        variants=variants,
-        dist=dist,
-    )
-
-
-def product(kind: str, goal: float, variants: tuple[str, ...], *sizes: int) -> Target:
-    return Target(lab="matmul", work=kind, sizes=sizes, goal=goal, peer="cupy", variants=variants)
-
-
-def symmetric(kind: str, variant: str) -> Target:
-    """A times its transpose; cuBLAS computes both halves of the answer."""
-    case = (("product", "aat"),)
-    return Target(
-        lab="matmul",
-        work=kind,
-        sizes=(4096,),
-        goal=1.5,
-        peer="cupy",
-        variants=(variant,),
-        options=("--aat",),
-        case=case,
-    )
+    case: Case = field(default_factory=dict)  # options that are not the lab's defaults
 
 
 MANY = 128_000_000
@@ -146,49 +61,76 @@ ITERATIONS = (
 SMALL_TILES = ("group_split_k", "group_split_k_80", "group_split_k_wide")
 LARGE_TILES = ("async_copy_deep", "whole_waves")
 TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
+
+sums = partial(Target, lab="reduce", peer="cub", variants=("single_pass",))
+scans = partial(
+    Target, lab="scan", peer="cub", variants=("decoupled_lookback", "lookback_prefetch")
+)
+counts = partial(Target, lab="histogram", peer="cub", variants=("privatized", "privatized_tickets"))
+keys = partial(
+    Target,
+    lab="radixsort",
+    peer="cub",
+    variants=("onesweep", "most_significant_first_heavy"),
+    sizes=(MANY,),
+)
+products = partial(Target, lab="matmul", peer="cupy", work="A·B")
+on_tensor_cores = partial(products, work="A·B on tensor cores", variants=TENSOR_CORES)
+# cuBLAS computes both halves of the answer.
+squares = partial(products, sizes=(4096,), goal=1.5, case={"product": "aat"})
+systems = partial(Target, lab="solve", peer="cupy")
+
+
+def of_type(dtype: str) -> Iterator[Target]:
+    """The targets of reduce and scan for one of their usual types."""
+    case = {"dtype": dtype}
+    yield sums(work=f"sum, {dtype}", sizes=LONG, goal=1.0, case=case)
+    yield sums(work=f"sum, {dtype}", sizes=SHORT, goal=1.2, case=case)
+    yield scans(work=f"exclusive sum, {dtype}", sizes=SHORT + LONG, goal=1.15, case=case)
+
+
+def keys_of(dist: str, goal: float, **rest: Any) -> Target:
+    return keys(work=f"keys, {dist}", goal=goal, dist=dist, **rest)
+
+
 TARGETS = (
     *of_type("int32"),
     *of_type("float32"),
-    *map(bytes_of, ("uniform", "equal", "normal", "one-hot")),
-    *map(words_in, (64, 256, 1024, 4096)),
-    keys_of("uniform", 1.5, MANY, (1 << 28) - (1 << 16)),
-    keys_of("uniform", 2.0, 1 << 16, 1 << 20),
+    *(
+        counts(work=f"bytes, {dist}", sizes=(512_000_000,), goal=1.1, dist=dist)
+        for dist in ("uniform", "equal", "normal", "one-hot")
+    ),
+    *(
+        counts(
+            work=f"uint32, {bins} bins",
+            sizes=(1 << 28,),
+            goal=2.0,
+            case={"dtype": "uint32", "bins": bins},
+        )
+        for bins in (64, 256, 1024, 4096)
+    ),
+    keys_of("uniform", 1.5, sizes=(MANY, (1 << 28) - (1 << 16))),
+    keys_of("uniform", 2.0, sizes=(1 << 16, 1 << 20)),
     keys_of("reversed", 1.2),
     *(keys_of(dist, 1.1) for dist in ("sorted", "equal", "few", "top-byte")),
     *(keys_of(dist, 1.2) for dist in ("bounded", "half-equal", "entropy-0.544", "entropy-0.201")),
-    *(
-        Target(
-            lab="radixsort",
-            work=work,
-            sizes=(MANY,),
-            goal=1.2,
-            peer="cub",
-            variants=("onesweep", "most_significant_first_heavy"),
-            dist=dist,
-            options=("--dtype", "float32"),
-            case=(("dtype", "float32"),),
-        )
-        for work, dist in (("keys, float32", ""), ("keys, float32, bounded", "bounded"))
-    ),
-    Target(
-        lab="radixsort",
+    keys(work="keys, float32", goal=1.2, case={"dtype": "float32"}),
+    keys(work="keys, float32, bounded", goal=1.2, dist="bounded", case={"dtype": "float32"}),
+    keys(
         work="pairs",
-        sizes=(MANY,),
         goal=1.1,
-        peer="cub",
         variants=("onesweep", "most_significant_first_stable"),
-        options=("--pairs",),
-        case=(("layout", "pairs"),),
+        case={"layout": "pairs"},
     ),
-    product("A·B", 1.1, SMALL_TILES, 256, 512, 777, 1000, 1001, 1024),
-    product("A·B", 1.01, LARGE_TILES, 2048, 4096, 8192),
-    product("A·B", 0.98, LARGE_TILES, 3000, 4095),
-    product("A·B on tensor cores", 1.7, TENSOR_CORES, 1024),
-    product("A·B on tensor cores", 2.0, TENSOR_CORES, 2048),
-    product("A·B on tensor cores", 2.35, TENSOR_CORES, 4096),
-    product("A·B on tensor cores", 2.55, TENSOR_CORES, 8192),
-    symmetric("A·Aᵀ", "aat_symmetric_deep"),
-    symmetric("A·Aᵀ on tensor cores", "aat_tensor_cores"),
+    products(goal=1.1, variants=SMALL_TILES, sizes=(256, 512, 777, 1000, 1001, 1024)),
+    products(goal=1.01, variants=LARGE_TILES, sizes=(2048, 4096, 8192)),
+    products(goal=0.98, variants=LARGE_TILES, sizes=(3000, 4095)),
+    on_tensor_cores(goal=1.7, sizes=(1024,)),
+    on_tensor_cores(goal=2.0, sizes=(2048,)),
+    on_tensor_cores(goal=2.35, sizes=(4096,)),
+    on_tensor_cores(goal=2.55, sizes=(8192,)),
+    squares(work="A·Aᵀ", variants=("aat_symmetric_deep",)),
+    squares(work="A·Aᵀ on tensor cores", variants=("aat_tensor_cores",)),
     Target(
         lab="transpose",
         work="float32",
@@ -198,25 +140,15 @@ TARGETS = (
         variants=("tiled_vectorized", "tiled_sectors"),
     ),
     *(
-        Target(
-            lab="solve",
-            work=work,
-            sizes=(4096, 8192, 16384),
-            goal=5.0,
-            peer="cupy",
-            variants=ITERATIONS,
-            dist=work,
-        )
-        for work in ("dominant", "spd")
+        systems(work=dist, dist=dist, sizes=(4096, 8192, 16384), goal=5.0, variants=ITERATIONS)
+        for dist in ("dominant", "spd")
     ),
-    Target(
-        lab="solve",
+    systems(
         work="random",
+        dist="random",
         sizes=(1024, 4096, 16384),
         goal=1.0,
-        peer="cupy",
         variants=("lu_blocked_panel",),
-        dist="random",
     ),
 )
 
@@ -267,27 +199,13 @@ def measured(target: Target) -> Json:
     """The document of one `cudalab bench`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.json"
-        dist = ["--dist", target.dist] if target.dist else []
+        lab = labs.get(target.lab)
+        sizes = ",".join(shown(size, "") for size in target.sizes)
         command = [
-            sys.executable,
-            "-m",
-            "cudalab",
-            "bench",
-            target.lab,
-            "--device",
-            "cuda",
-            "--variants",
-            ",".join(target.variants),
-            "--n",
-            ",".join(shown(size, "") for size in target.sizes),
-            "--baseline",
-            target.peer,
-            "--time-limit",
-            SECONDS,
-            "--json",
-            str(path),
-            *dist,
-            *target.options,
+            *(sys.executable, "-m", "cudalab", "bench", lab.name, "--device", "cuda"),
+            *("--variants", ",".join(target.variants), "--n", sizes, "--baseline", target.peer),
+            *("--time-limit", SECONDS, "--json", str(path), *lab.words(lab.complete(target.case))),
+            *(("--dist", target.dist) if target.dist else ()),
         ]
         subprocess.run(command, check=True, cwd=results.ROOT, stdout=subprocess.DEVNULL)
         return asdict(load(path))
@@ -308,7 +226,7 @@ def belongs(table: Json, target: Target, size: Size) -> bool:
         and table["size"] == shown(size)
         and table["dist"] == (target.dist or lab.distributions[0])
         and not table.get("sweep")  # which is not stored
-        and lab.complete(table["case"]) == lab.complete(dict(target.case))
+        and lab.complete(table["case"]) == lab.complete(target.case)
         and ratio(table, target) is not None
     )
 
