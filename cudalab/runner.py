@@ -33,9 +33,16 @@ class Answer:
 
 
 def run(
-    lab: Lab, variant: Variant, device: Device, inputs: Inputs, case: Case, *, watch: Stopwatch
+    lab: Lab,
+    variant: Variant,
+    device: Device,
+    inputs: Inputs,
+    case: Case,
+    *,
+    watch: Stopwatch | None = None,
 ) -> Answer:
-    """Compute once; when this returns, every kernel has succeeded."""
+    """Compute once, timed by `watch`; when this returns, every kernel has succeeded."""
+    watch = watch or Stopwatch()
     empty = lab.empty_answer(inputs, case)
     if empty is not None:
         return Answer(lambda: iter([as_bytes(empty)]), lambda: empty, [])
@@ -56,9 +63,16 @@ def run(
 
 
 def prepare(
-    lab: Lab, variant: Variant, device: Device, inputs: Inputs, case: Case, *, watch: Stopwatch
+    lab: Lab,
+    variant: Variant,
+    device: Device,
+    inputs: Inputs,
+    case: Case,
+    *,
+    watch: Stopwatch | None = None,
 ) -> Step:
     """Compile the variant and copy the inputs to the device; the step can then be repeated."""
+    watch = watch or Stopwatch()
     with watch("compile"):
         kernels = lab.compiled(variant, device, case)
     with watch("to device"):

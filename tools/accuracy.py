@@ -214,9 +214,9 @@ def answers(lab: Lab, device: Device, inputs: HostInputs) -> Iterator[tuple[str,
 
 def answer(lab: Lab, device: Device, variant: Variant, inputs: HostInputs) -> Array | str:
     own = HostInputs(dict(inputs.arrays), dict(inputs.params))  # a plan may leave notes in them
-    case, watch = lab.complete({}), runner.Stopwatch()
+    case = lab.complete({})
     try:
-        step = runner.prepare(lab, variant, device, own, case, watch=watch)
+        step = runner.prepare(lab, variant, device, own, case)
         step()
         turned = any("turning to" in note for note in step.notes)
         return "left to another" if turned else device.to_host(step.out)

@@ -31,6 +31,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.bench.results import commit
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
+from cudalab.labs.sizes import in_words
 from cudalab.language import source
 from cudalab.microscope import ncu, profile
 from tools import causes, results
@@ -142,9 +143,7 @@ def first_case(lab: Lab, variant: Variant) -> Case:
 
 def key(lab: Lab, variant: Variant, size: Size) -> str:
     """The name of a run, such as reduce/sequential/65536."""
-    return (
-        f"{lab.name}/{variant.name}/{size if isinstance(size, int) else 'x'.join(map(str, size))}"
-    )
+    return f"{lab.name}/{variant.name}/{in_words(size)}"
 
 
 def inputs(lab: Lab, case: Case, size: Size) -> profile.Data:
@@ -355,8 +354,7 @@ def launches_on_gpu(path: Path, names: Sequence[str]) -> None:
             current = key(lab, variant, size)
             data = inputs(lab, case, size)
             try:
-                watch = runner.Stopwatch()
-                step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
+                step = runner.prepare(lab, variant, device, data.inputs, case)
                 step()
                 if mismatches := lab.compare(device.to_host(step.out), data.inputs, case):
                     wrong.append(f"{current}: {mismatches}")

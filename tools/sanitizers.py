@@ -27,8 +27,9 @@ from cudalab import labs, runner
 from cudalab.backends import open_device
 from cudalab.bench import measure as bench
 from cudalab.labs import registry
+from cudalab.labs.sizes import in_words
 from cudalab.labs.solve.spectrum import RefusalError
-from tools import counters, results, targets
+from tools import counters, results
 from tools.results import ROOT
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ def compute(lab_name: str, *names: str) -> None:
 
 def compute_one(lab: Lab, variant: Variant, device: Device, data: bench.Data, case: Case) -> None:
     """Compute one answer; a method may refuse a system that it is not made for."""
-    watch = runner.Stopwatch()
-    step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
+    step = runner.prepare(lab, variant, device, data.inputs, case)
     try:
         step()
     except RefusalError:
@@ -205,7 +205,7 @@ def lines(stored: dict[str, Any]) -> Iterable[list[str]]:
     variants = {(row["lab"], row["variant"]) for row in stored["runs"]}
     all_of = Counter(lab for lab, _ in variants)
     for lab in dict.fromkeys(row["lab"] for row in stored["runs"]):
-        sizes = ", ".join(targets.shown(size) for size in SIZES.get(lab, LENGTHS))
+        sizes = ", ".join(in_words(size, ",") for size in SIZES.get(lab, LENGTHS))
         counts = [f"{clean[lab, tool]} of {all_of[lab]}" for tool in TOOLS]
         ran = {f"{row['date']}, `{row['commit']}`" for row in stored["runs"] if row["lab"] == lab}
         yield [f"`{lab}`", sizes, *counts, "; ".join(sorted(ran))]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab import labs
 from cudalab.bench.document import load
+from cudalab.labs.sizes import in_words
 from tools import results
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def measured(target: Target) -> Json:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.json"
         lab = labs.get(target.lab)
-        sizes = ",".join(shown(size, "") for size in target.sizes)
+        sizes = ",".join(in_words(size) for size in target.sizes)
         command = [
             *(sys.executable, "-m", "cudalab", "bench", lab.name, "--device", "cuda"),
             *("--variants", ",".join(target.variants), "--n", sizes, "--baseline", target.peer),
@@ -211,19 +212,12 @@ def measured(target: Target) -> Json:
         return asdict(load(path))
 
 
-def shown(size: Size, comma: str = ",") -> str:
-    """A size as `cudalab bench` writes it; without commas as its --n takes it."""
-    return "x".join(
-        f"{n:,}".replace(",", comma) for n in (size if isinstance(size, tuple) else [size])
-    )
-
-
 def belongs(table: Json, target: Target, size: Size) -> bool:
     """Whether `table` has measured `target` at `size`."""
     lab = labs.get(target.lab)
     return (
         table["lab"] == target.lab
-        and table["size"] == shown(size)
+        and table["size"] == in_words(size, ",")
         and table["dist"] == (target.dist or lab.distributions[0])
         and not table.get("sweep")  # which is not stored
         and lab.complete(table["case"]) == lab.complete(target.case)
@@ -265,7 +259,7 @@ def lines(stored: Json) -> Iterable[list[str]]:
         missed = round(statistics.median(times), 2) < target.goal
         yield [
             f"`{target.lab}` {target.work}",
-            shown(size),
+            in_words(size, ","),
             f"`{name}`",
             ", ".join(f"{best:.2f}" for best in times) + (" (missed)" if missed else ""),
             f"{target.goal:g} times {PEERS[target.peer]}",
@@ -278,7 +272,7 @@ def not_measured(stored: Json) -> str:
     sizes: dict[str, list[str]] = {}
     for target, size, history in runs(stored):
         if not history:
-            sizes.setdefault(f"`{target.lab}` {target.work}", []).append(shown(size))
+            sizes.setdefault(f"`{target.lab}` {target.work}", []).append(in_words(size, ","))
     missing = "; ".join(f"{work} (n = {', '.join(of)})" for work, of in sizes.items())
     return f"\nNot measured on this device: {missing}.\n" if missing else ""
 

@@ -59,15 +59,13 @@ def grid(table: Table, environment: Environment) -> Grid:
         *_columns_of_speedups(table),
         (Column("course, ms", 6, note=COURSE), lambda row: row.course_ms),
     ]
-    cells = [[cell(row) for _, cell in columns] for row in table.rows]
-    used = [i for i in range(len(columns)) if i == 0 or any(line[i] for line in cells)]
     return Grid(
         f"{table.heading()}; {environment.device_text}; {cache_text([table])}",
-        [columns[i][0] for i in used],
-        [[line[i] for i in used] for line in cells],
+        [column for column, _ in columns],
+        [[cell(row) for _, cell in columns] for row in table.rows],
         notes=notes(table, environment),
         faint={i for i, row in enumerate(table.rows) if not row.statistics},
-    )
+    ).without_empty()
 
 
 def _columns_of_names(table: Table) -> list[tuple[Column, Cell]]:

@@ -17,6 +17,7 @@ from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Tabl
 from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.labs import registry
+from cudalab.labs.sizes import in_words
 from cudalab.labs.teaching import Work
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Suite:
         table = Table(
             lab=lab.name,
             case=shown_case(lab, case),
-            size="x".join(f"{d:,}" for d in (size if isinstance(size, tuple) else (size,))),
+            size=in_words(size, ","),
             dist=dist,
             work=Work(0, 0, 0),
             ceiling=self._ceiling(),

@@ -152,11 +152,6 @@ def fresh_seed() -> int:
     return secrets.randbelow(2**31)
 
 
-def shown_size(size: Size) -> str:
-    """A size in the form of --n."""
-    return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
-
-
 # The instructor's file ---------------------------------------------------------------------------
 
 _TEST_KEYS = {

@@ -42,6 +42,7 @@ from cudalab.errors import (
 )
 from cudalab.formats import InputStream
 from cudalab.labs.evidence import SANITIZE
+from cudalab.labs.sizes import in_words
 from cudalab.program.build import has_gpu
 from cudalab.system import exclusive
 
@@ -235,7 +236,7 @@ class _Check:
         test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
         result = Result(
             name=test.name,
-            size=cases.shown_size(test.size) if test.file is None else test.file.name,
+            size=in_words(test.size) if test.file is None else test.file.name,
             dist=test.dist if test.file is None else "",
             seed=seed if test.file is None else None,
             status=Status.PASSED,
@@ -489,7 +490,7 @@ class _Check:
                 self.report.tests = [
                     Result(
                         name=test.name,
-                        size=cases.shown_size(test.size),
+                        size=in_words(test.size),
                         dist=test.dist,
                         seed=None,
                         status=Status.SKIPPED,

@@ -19,6 +19,7 @@ from cudalab.bench.measure import HOT, Entry, Judge, Plan, Row, Sampler, Status
 from cudalab.bench.units import figure, unit_for
 from cudalab.errors import UsageError
 from cudalab.labs import registry
+from cudalab.labs.sizes import in_words
 from cudalab.output.grid import Column, Grid
 
 if TYPE_CHECKING:
@@ -83,9 +84,8 @@ def run(
     everything = LAB.teaching.exercises()
     for size in sizes or ():
         if not any(fits(exercise, size) for exercise in everything):
-            shown = "x".join(map(str, size)) if isinstance(size, tuple) else size
             raise UsageError(
-                f"no exercise has data of size {shown}",
+                f"no exercise has data of size {in_words(size)}",
                 hint="one number, or rows x cols for the exercises with matrices",
             )
     jobs = [

@@ -65,12 +65,17 @@ def compare_exact(got: Array, expected: Array) -> Mismatches | None:
     Both have the same shape; indices count in C order.
     """
     got, expected = got.reshape(-1), expected.reshape(-1)
-    bits = f"u{expected.itemsize}"
-    different = np.flatnonzero(got.view(bits) != expected.view(bits))
+    different = differing(got, expected)
     if len(different) == 0:
         return None
     first = [(int(i), show(expected[i]), show(got[i])) for i in different[:SHOWN]]
     return Mismatches(len(different), len(expected), first)
+
+
+def differing(one: Array, two: Array) -> Array:
+    """The indices, in C order, of elements that differ in any bit."""
+    bits = f"u{one.itemsize}"
+    return np.flatnonzero(one.reshape(-1).view(bits) != two.reshape(-1).view(bits))
 
 
 def show(value: np.generic) -> str:

@@ -25,6 +25,12 @@ def shape(text: str) -> Size:
         raise ValueError(f"{text!r}: {error}") from None
 
 
+def in_words(size: Size, comma: str = "") -> str:
+    """The words that `shape` parses; with `comma` between groups of digits, for people."""
+    dims = size if isinstance(size, tuple) else (size,)
+    return "x".join(f"{dim:,}".replace(",", comma) for dim in dims)
+
+
 def size(text: str) -> int:
     """Parse a count; a header's int32 must hold it. ValueError says what it is not."""
     match = _SIZE.fullmatch(text)

@@ -103,7 +103,7 @@ def summary_grid(document: Document) -> Grid:
     ]
     title = f"{document.lab}: {document.input}, {document.device} device, {BANKS[document.banks]}"
     failed = [f"{one.variant}: {one.failed}" for one in document.variants if one.failed]
-    return _without_empty(Grid(title, columns, rows, notes=[*failed, *document.notes]))
+    return Grid(title, columns, rows, notes=[*failed, *document.notes]).without_empty()
 
 
 def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
@@ -150,7 +150,7 @@ def access_grid(variant: VariantProfile, kernel: KernelProfile) -> Grid:
         Column("same word", 7),
     ]
     title = f"{kernel.name} {launch(kernel)}, {traced(kernel)}: accesses to memory"
-    return _without_empty(Grid(title, columns, rows, notes=[besides_memory(kernel)]))
+    return Grid(title, columns, rows, notes=[besides_memory(kernel)]).without_empty()
 
 
 def besides_memory(kernel: KernelProfile) -> str:
@@ -171,14 +171,6 @@ def _meeting(access: Access) -> str:
     if access.kind != "atomic":
         return ""
     return f"{access.same_address_max} (mean {access.same_address_mean:.1f})"
-
-
-def _without_empty(grid: Grid) -> Grid:
-    """Leave out columns that are empty in all rows."""
-    used = [i for i in range(len(grid.columns)) if any(row[i] for row in grid.rows)]
-    used = used or list(range(len(grid.columns)))
-    rows = [[row[i] for i in used] for row in grid.rows]
-    return Grid(grid.title, [grid.columns[i] for i in used], rows, notes=grid.notes)
 
 
 # Annotated source --------------------------------------------------------------------------------

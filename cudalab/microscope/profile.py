@@ -14,6 +14,7 @@ from cudalab import runner
 from cudalab.errors import CudalabError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
+from cudalab.labs.sizes import in_words
 from cudalab.language import source
 
 if TYPE_CHECKING:
@@ -382,8 +383,8 @@ def generated(lab: Lab, case: Case, size: Size, dist: str, seed: int, folder: Pa
     """A random input."""
     path = folder / "input.bin"
     lab.write_file(path, case, size, dist, seed)
-    shown = "x".join(f"{d:,}" for d in (size if isinstance(size, tuple) else (size,)))
-    return from_file(lab, case, path, f"n = {shown}, {dist}, seed {seed}")
+    words = f"n = {in_words(size, ',')}, {dist}, seed {seed}"
+    return from_file(lab, case, path, words)
 
 
 def from_file(lab: Lab, case: Case, path: Path, words: str = "") -> Data:
@@ -414,7 +415,7 @@ def profile_variant(
         loaded = source.load(variant.path, variant.label)
         result.texts = texts_of(loaded)
         registry.check_features(variant, device.name, device.features)
-        step = runner.prepare(lab, variant, device, data.inputs, case, watch=runner.Stopwatch())
+        step = runner.prepare(lab, variant, device, data.inputs, case)
         step()
         device.synchronize()
         result.kernels = merged(traces())

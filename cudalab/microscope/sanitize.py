@@ -10,15 +10,13 @@ import json
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cudalab import runner
 from cudalab.backends.base import overwrite
 from cudalab.backends.trace import Finding, Place, Thread, needs_more
 from cudalab.errors import CudalabError
 from cudalab.formats import as_bytes, save
 from cudalab.labs import registry
-from cudalab.labs.compare import show
+from cudalab.labs.compare import differing, show
 from cudalab.language import source
 from cudalab.microscope.findings import FindingRow, Findings
 from cudalab.microscope.profile import texts_of
@@ -509,8 +507,7 @@ def check(
 def answer(lab: Lab, variant: Variant, case: Case, data: Data, device: Device) -> Array:
     """Compute the answer once."""
     registry.check_features(variant, device.name, device.features)
-    watch = runner.Stopwatch()
-    step = runner.prepare(lab, variant, device, data.inputs, case, watch=watch)
+    step = runner.prepare(lab, variant, device, data.inputs, case)
     step()
     device.synchronize()
     return device.to_host(step.out)
@@ -537,8 +534,7 @@ def _about_answer(kind: str, detail: str) -> Finding:
 def _first_difference(one: Array, two: Array) -> str:
     """A text about the first difference between two answers."""
     one, two = one.reshape(-1), two.reshape(-1)
-    bits = f"u{one.itemsize}"
-    places = np.flatnonzero(one.view(bits) != two.view(bits))
+    places = differing(one, two)
     at = int(places[0])
     return (
         f"the same input gave {show(one[at])} in one order of blocks and threads and "
@@ -549,15 +545,13 @@ def _first_difference(one: Array, two: Array) -> str:
 
 def _stale(report: Report, data: Data, device: Device) -> Iterable[Finding]:
     """A finding for elements that keep the previous content, detected with two fillings."""
-    watch = runner.Stopwatch()
-    step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case, watch=watch)
+    step = runner.prepare(report.lab, report.variant, device, data.inputs, report.case)
     answers = []
     for poison in POISONS:
         overwrite(device, step.out, poison)
         step()
-        answers.append(device.to_host(step.out).reshape(-1))
-    bits = f"u{answers[0].itemsize}"
-    places = np.flatnonzero(answers[0].view(bits) != answers[1].view(bits))
+        answers.append(device.to_host(step.out))
+    places = differing(*answers)
     if len(places) and report.variant.deterministic:
         yield _about_answer(
             "stale_output",

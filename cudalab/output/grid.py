@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,17 @@ class Grid:
     notes: list[str] = field(default_factory=list)
     faint: set[int] = field(default_factory=set)  # rows without a time
     best: set[tuple[int, int]] = field(default_factory=set)  # cells to highlight: row, column
+
+    def without_empty(self) -> Grid:
+        """The table without columns that are empty in all rows; `best` must have no cells."""
+        if not self.rows:
+            return self
+        used = [i for i in range(len(self.columns)) if any(row[i] for row in self.rows)]
+        return replace(
+            self,
+            columns=[self.columns[i] for i in used],
+            rows=[[row[i] for i in used] for row in self.rows],
+        )
 
 
 def percent(part: float | None) -> str:

@@ -344,9 +344,9 @@ def _roofline(chart: Roofline) -> tuple[str, float]:
         parts.append(_faint(f"M{left + 5:.1f} {at:.1f}L{x.end + 8:.1f} {place - 4:.1f}h6"))
         parts.append(_mark(left, at, number, hollow=point.baseline))
         parts.append(_text(x.end + 18, place, point.label))
-    entries = [(f"{roof.slope_name}{f', {roof.flat_name}' if roof.flat else ''}", "")]
-    parts += [_stroke(f"M{LEFT:.1f} {bottom + 48:.1f}h26", width=1.6)]
-    parts.append(_text(LEFT + 34, bottom + 52, entries[0][0]))
+    parts.append(_stroke(f"M{LEFT:.1f} {bottom + 48:.1f}h26", width=1.6))
+    legend = f"{roof.slope_name}, {roof.flat_name}" if roof.flat else roof.slope_name
+    parts.append(_text(LEFT + 34, bottom + 52, legend))
     return "".join(parts), bottom + 60
 
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import DEVICES, open_device
-from cudalab.checker.cases import shown_size
 from cudalab.errors import CudalabError, InputError, UsageError, nearest
 from cudalab.formats import InputStream, write_all
 from cudalab.labs import registry
+from cudalab.labs.sizes import in_words
 from cudalab.microscope import document, findings
 from cudalab.python import arrays
 from cudalab.python.command import call, error_of, finished, without_folder
@@ -152,7 +152,7 @@ def run(
             selected = registry.find(chosen, variant)
             registry.check_applies(selected, chosen, case)
         registry.check_features(selected, opened.name, opened.features)
-        result = runner.run(chosen, selected, opened, read, case, watch=runner.Stopwatch())
+        result = runner.run(chosen, selected, opened, read, case)
         for note in result.notes:
             _log.info(note)
         chosen.finish(result.array, case)
@@ -247,7 +247,7 @@ def _subject(
         data = ("--data", str(_stored(stream, folder)))
     else:
         case = arrays.case_of(lab, (), options)
-        data = () if n is None else ("--n", shown_size(n))
+        data = () if n is None else ("--n", in_words(n))
     chosen = map(str, source) if source[1] is not None else ()
     return [name, *lab.words(case), *data, *chosen]
 

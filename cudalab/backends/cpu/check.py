@@ -1,7 +1,7 @@
 """Check mode of the CPU device: the same kernels, with every access and branch observed.
 
     with CheckDevice(detect=False, count=True, blocks=8) as device:
-        answer = runner.run(lab, variant, device, inputs, case, watch=Stopwatch())
+        answer = runner.run(lab, variant, device, inputs, case)
         device.traces  # one LaunchTrace for each launch, in order
     with CheckDevice(detect=True, count=False, kill_after=30) as device:
         answer = runner.run(...)

@@ -19,7 +19,7 @@ import numpy as np
 from cudalab.checker.explain import patterns
 from cudalab.errors import CudalabError, InputError
 from cudalab.formats import InputStream, as_bytes
-from cudalab.labs.compare import SHOWN
+from cudalab.labs.compare import SHOWN, differing
 from cudalab.labs.evidence import BYTES, Evidence, Finding, Launches, place_of
 from cudalab.labs.inputs import HostInputs
 
@@ -256,8 +256,7 @@ def _wrong(
             expected = lab.reference(inputs, case).reshape(-1)
         except CudalabError:
             expected = np.full(flat.shape, np.nan)
-        bits = f"u{expected.itemsize}"
-        wrong = np.flatnonzero(flat.view(bits) != expected.view(bits))
+        wrong = differing(flat, expected)
     evidence = Evidence(
         case=case,
         inputs=inputs,

@@ -6,8 +6,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudalab.checker import cases
 from cudalab.checker.submit.submission import PIPE_BYTES
+from cudalab.labs.sizes import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,7 @@ def _source_option(submission: Submission) -> list[str]:
 
 
 def _data_options(test: Test, seed: int) -> str:
-    words = ["--n", cases.shown_size(test.size), "--dist", test.dist, "--seed", str(seed)]
+    words = ["--n", in_words(test.size), "--dist", test.dist, "--seed", str(seed)]
     return shlex.join(words)
 
 

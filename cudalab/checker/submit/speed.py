@@ -29,6 +29,7 @@ from cudalab.checker.submit.submission import OURS, Command, Kernel, Trial, own_
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
+from cudalab.labs.sizes import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +90,7 @@ def measure(
     speed = plan.speed
     result = SpeedResult(
         reference=reference.name,
-        size=cases.shown_size(size),
+        size=in_words(size),
         ms=stats.median(list(ours.values())),
         reference_ms=stats.median(list(theirs.values())),
         ratio=ratio.value,

@@ -183,8 +183,7 @@ def prepare(
     lab: Lab, variant: Variant, guarded: GuardedDevice, inputs: HostInputs, case: Case
 ) -> Step:
     """Plan the launches on guarded memory, and name the inputs and the answer."""
-    watch = runner.Stopwatch()
-    step = runner.prepare(lab, variant, guarded.as_device(), inputs, case, watch=watch)
+    step = runner.prepare(lab, variant, guarded.as_device(), inputs, case)
     for name, guard in zip(inputs.arrays, guarded.buffers, strict=False):
         guard.name = f"the input {name}"
     guarded.name(step.out, "the answer")
@@ -206,8 +205,7 @@ def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
     steps = []
     for case, path in zip(spec["cases"], spec["inputs"], strict=True):
         inputs = lab.read_file(Path(path), case).copy()
-        watch = runner.Stopwatch()
-        steps.append(runner.prepare(lab, variant, device, inputs, case, watch=watch))
+        steps.append(runner.prepare(lab, variant, device, inputs, case))
     reply("ready")
     for line in sys.stdin:
         word, number, *rest = line.split()

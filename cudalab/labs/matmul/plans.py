@@ -70,9 +70,7 @@ def dispatch_split_k(job: Job) -> Step:
     Blocks have THREADS_PER_BLOCK threads. There are about BLOCKS blocks, but every piece has at
     least MIN_PIECE elements along k.
     """
-    device, a = job.device, job.buffers["a"]
-    b = job.buffers.get("b", a)
-    m, k, n = (job.params[name] for name in "mkn")
+    device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
     threads = job.define("THREADS_PER_BLOCK")
     tiles = blocks_for(m, job.define("BM")) * blocks_for(n, job.define("BN"))
     max_pieces = max(1, min(job.define("BLOCKS") // tiles, k // job.define("MIN_PIECE")))
@@ -114,9 +112,7 @@ def dispatch_whole_waves(job: Job) -> Step:
     ALIGN_FROM, add_pieces if there is more than one piece. If nothing needs to be aligned or
     split, `multiply` runs instead, as in the plan `tiles`.
     """
-    device, a = job.device, job.buffers["a"]
-    b = job.buffers.get("b", a)
-    m, k, n = (job.params[name] for name in "mkn")
+    device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
     bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
     threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", at_least=0)
     tiles = blocks_for(m, bm) * blocks_for(n, bn)
@@ -232,9 +228,7 @@ def dispatch_packed(job: Job) -> Step:
         c (m x n); a block of THREADS_PER_BLOCK + 32 threads computes BM x BN elements. Dynamic
         shared memory: SHARED_BYTES
     """
-    device, a = job.device, job.buffers["a"]
-    b = job.buffers.get("b", a)
-    m, k, n = (job.params[name] for name in "mkn")
+    device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
     bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
     rows, columns, k_tiles = blocks_for(m, bm), blocks_for(n, bn), blocks_for(k, bk)
     a_tiles = device.empty((rows * k_tiles, bk, bm + 4), np.float32)
@@ -272,9 +266,7 @@ def dispatch_split_bf16(job: Job) -> Step:
         a and b where the parts are not accurate enough; a block of THREADS_PER_BLOCK threads
         per tile of BM x BN elements. Dynamic shared memory: SHARED_BYTES
     """
-    device, a = job.device, job.buffers["a"]
-    b = job.buffers.get("b", a)
-    m, k, n = (job.params[name] for name in "mkn")
+    device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
     bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
     k_blocks = blocks_for(k, bk)
     a_blocks, b_blocks = blocks_for(m, bm) * k_blocks, blocks_for(n, bn) * k_blocks
@@ -300,15 +292,25 @@ def dispatch_split_bf16(job: Job) -> Step:
     return Step(run, c, notes=policy_notes(job))
 
 
+def _factors(job: Job) -> tuple[Buffer, Buffer]:
+    """Both factors; with --aat the second is the first, whose transpose is meant."""
+    a = job.buffers["a"]
+    return a, job.buffers.get("b", a)
+
+
+def _dimensions(job: Job) -> tuple[int, int, int]:
+    """m, k and n: A has m x k elements, B k x n."""
+    m, k, n = (job.params[name] for name in "mkn")
+    return m, k, n
+
+
 def _multiply(
     job: Job,
     grid: int | tuple[int, ...],
     block: int | tuple[int, ...],
     shared_bytes: int = 0,
 ) -> Step:
-    device, a = job.device, job.buffers["a"]
-    b = job.buffers.get("b", a)
-    m, k, n = (job.params[name] for name in "mkn")
+    device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
     c: Buffer = device.empty((m, n), np.float32)
     kernel = job.kernels["multiply"]
     sizes = (np.uint32(m), np.uint32(k), np.uint32(n))
