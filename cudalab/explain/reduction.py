@@ -44,14 +44,14 @@ class Level(NamedTuple):
     degree: int  # the worst bank conflict of a request
 
 
-def doubling(threads: int) -> list[int]:
-    """1, 2, 4, ... half the threads."""
-    return [1 << k for k in range((threads - 1).bit_length())]
+def doubling(places: int) -> list[int]:
+    """The strides 1, 2, 4, ... half of the places."""
+    return [1 << k for k in range((places - 1).bit_length())]
 
 
-def halving(threads: int) -> list[int]:
+def halving(places: int) -> list[int]:
     """The same strides in reverse."""
-    return doubling(threads)[::-1]
+    return doubling(places)[::-1]
 
 
 def modulo(threads: int, s: int) -> list[Add]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from cudalab.explain.reduction import doubling, halving
 from cudalab.explain.rules import WARP, WORD, steps_then, wavefronts
 from cudalab.output.page import Heading, commands, drawing, links, row, table, text
 
@@ -19,19 +21,15 @@ BLOCK = 1024  # items in a block of the kernels, two per thread
 
 def exclusive(values: Sequence[int]) -> list[int]:
     """The exclusive scan: each place gets the sum of all values before it."""
-    sums = [0]
-    for value in values[:-1]:
-        sums.append(sums[-1] + value)
-    return sums
+    return list(accumulate(values[:-1], initial=0))
 
 
 def hillis_steele(values: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Each distance, and all values after its step."""
-    steps, now, distance = [], list(values), 1
-    while distance < len(now):
+    steps, now = [], list(values)
+    for distance in doubling(len(now)):
         now = [v + (now[i - distance] if i >= distance else 0) for i, v in enumerate(now)]
         steps.append((distance, now))
-        distance *= 2
     return steps
 
 
@@ -42,23 +40,21 @@ def pairs(n: int, stride: int) -> list[tuple[int, int]]:
 
 def up_sweep(values: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Each stride, and the tree after its level: the right of a pair becomes the sum of both."""
-    tree, steps, stride = list(values), [], 1
-    while stride < len(tree):
+    tree, steps = list(values), []
+    for stride in doubling(len(tree)):
         for left, right in pairs(len(tree), stride):
             tree[right] += tree[left]
         steps.append((stride, list(tree)))
-        stride *= 2
     return steps
 
 
 def down_sweep(tree: Sequence[int]) -> list[tuple[int, list[int]]]:
     """The levels back from the cleared root: left takes the value of right, right adds left."""
-    now, steps, stride = [*tree[:-1], 0], [], len(tree) // 2
-    while stride:
+    now, steps = [*tree[:-1], 0], []
+    for stride in halving(len(now)):
         for left, right in pairs(len(now), stride):
             now[left], now[right] = now[right], now[right] + now[left]
         steps.append((stride, list(now)))
-        stride //= 2
     return steps
 
 
@@ -109,7 +105,6 @@ def degree(
 
 def conflict_rows() -> list[tuple[int, int, int, int, int]]:
     """Stride, pairs, and conflicts with 16 banks, 32 banks, and 32 banks with padding."""
-    strides = [1 << k for k in range(BLOCK.bit_length() - 1)]
     return [
         (
             s,
@@ -118,19 +113,18 @@ def conflict_rows() -> list[tuple[int, int, int, int, int]]:
             degree(s, unpadded, wavefronts),
             degree(s, padded, wavefronts),
         )
-        for s in strides
+        for s in doubling(BLOCK)
     ]
 
 
 def conflicts_of_padded(n: int) -> list[int]:
     """The conflicts that padding leaves in a block of n items, level by level."""
-    strides = [1 << k for k in range(n.bit_length() - 1)]
-    return [ways for s in strides if (ways := degree(s, padded, wavefronts, n)) > 1]
+    return [ways for s in doubling(n) if (ways := degree(s, padded, wavefronts, n)) > 1]
 
 
 def additions(n: int) -> tuple[int, int]:
     """The number of additions by Hillis and Steele, and by Blelloch in both sweeps."""
-    strides = [1 << k for k in range(n.bit_length() - 1)]
+    strides = doubling(n)
     return sum(n - d for d in strides), 2 * sum(len(pairs(n, s)) for s in strides)
 
 
