@@ -56,14 +56,14 @@ SIZES: dict[str, tuple[Size, Size]] = {
 }
 MATRIX = (256, (300, 200))  # of reduce --rows and --cols
 SEED = 1
-# The counts that are judged; the others only say more about these.
-JUDGED = (
-    "global_load_sectors",
-    "global_store_sectors",
-    "shared_wavefronts",
-    "bank_conflicts",
-    "divergent_branches",
-)
+# The counts that are judged, in words; the others only say more about these.
+JUDGED = {
+    "global_load_sectors": "sectors, loads",
+    "global_store_sectors": "sectors, stores",
+    "shared_wavefronts": "wavefronts",
+    "bank_conflicts": "bank conflicts",
+    "divergent_branches": "divergent branches",
+}
 CHILD = [sys.executable, "-m", "tools.counters", "child"]  # what ncu watches
 EXPLAINED = 0.02  # a larger deviation needs a cause
 
@@ -414,12 +414,10 @@ def compare(cpu: Counts, cuda: Counts, executed: Counts) -> None:
                 f"{row.get('cause') or 'UNKNOWN'}: {row.get('evidence', '')}"
             )
     for quantity in JUDGED:
-        of = [row for row in judged if row["quantity"] == quantity]
-        exact = sum(row["deviation"] == 0 for row in of)
-        near, caused = sum(map(within, of)), sum("cause" in row for row in of)
+        count, equal, near, caused = agreeing([r for r in judged if r["quantity"] == quantity])
         print(
-            f"{quantity:<20} {len(of):>4} compared, {exact:>4} equal, {near:>4} within 2 %, "
-            f"{caused:>4} with a cause, {len(of) - near - caused:>4} without"
+            f"{quantity:<20} {count:>4} compared, {equal:>4} equal, {near:>4} within 2 %, "
+            f"{caused:>4} with a cause, {count - near - caused:>4} without"
         )
     path = results.FOLDER / "counters" / f"{results.slug(cuda['device'])}.json"
     head = {
@@ -432,6 +430,12 @@ def compare(cpu: Counts, cuda: Counts, executed: Counts) -> None:
     }
     results.write_rows(path, head, rows)
     print(f"stored: {path.relative_to(results.ROOT).as_posix()}")
+
+
+def agreeing(rows: list[Counts]) -> tuple[int, int, int, int]:
+    """The number of all counts, of equal ones, of nearly equal ones, and of those with a cause."""
+    equal, near = sum(row["deviation"] == 0 for row in rows), sum(map(within, rows))
+    return len(rows), equal, near, sum("cause" in row for row in rows)
 
 
 def within(row: Counts) -> bool:

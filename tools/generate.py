@@ -18,9 +18,10 @@ from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
 from tools import ladders, results, rungs, sanitizers, targets
+from tools.counters import JUDGED, agreeing
+from tools.results import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from cudalab.labs.base import Lab
@@ -34,25 +35,10 @@ DOCUMENTS = (
     results.ROOT / "docs" / "run.md",
 )
 
-# The counts of tools/counters.py that are judged, in words.
-JUDGED = {
-    "global_load_sectors": "sectors, loads",
-    "global_store_sectors": "sectors, stores",
-    "shared_wavefronts": "wavefronts",
-    "bank_conflicts": "bank conflicts",
-    "divergent_branches": "divergent branches",
-}
-NEAR = 0.02  # a larger deviation has a cause
-
 _PART = re.compile(
     r"(?P<open><!-- generated: (?P<name>[a-z-]+) -->\n).*?(?P<close><!-- end -->)", re.DOTALL
 )
 _TARGET = re.compile(r"(?P<relation>[≤≥]) (?P<bound>\d+(?:\.\d+)?)")
-
-
-def table(columns: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def inputs() -> str:
@@ -211,13 +197,6 @@ def not_compared(rows: list[dict[str, Any]]) -> list[str]:
         for variant in registry.variants(labs.get(lab))
         if not variant.missing(CpuDevice.features) and f"{lab}/{variant.name}" not in known
     ]
-
-
-def agreeing(rows: list[dict[str, Any]]) -> tuple[int, int, int, int]:
-    """The number of all counts, of equal ones, of nearly equal ones, and of those with a cause."""
-    off = [row["deviation"] for row in rows]
-    near = sum(deviation is not None and abs(deviation) <= NEAR for deviation in off)
-    return len(rows), off.count(0.0), near, sum("cause" in row for row in rows)
 
 
 def group(rows: list[dict[str, Any]]) -> list[str]:

@@ -6,10 +6,13 @@ import datetime as dt
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cudalab.backends import emulated, open_device
 from cudalab.bench.results import commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Json = dict[str, Any]
 
@@ -41,6 +44,12 @@ def write_rows(path: Path, head: Json, rows: list[Json], key: str = "rows") -> N
     lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
     text = json.dumps({**head, key: []}, indent=1)
     path.write_text(text.replace(f'"{key}": []', f'"{key}": [\n{lines}\n ]') + "\n", "utf-8")
+
+
+def table(columns: list[str], rows: Iterable[list[str]], *, numbers: int = 0) -> str:
+    """A table in Markdown, whose last columns are `numbers`, set flush right."""
+    lines = [columns, ["---"] * (len(columns) - numbers) + ["---:"] * numbers, *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def slug(name: str) -> str:

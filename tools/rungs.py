@@ -80,7 +80,7 @@ def table(rungs: list[Variant], times: list[Times]) -> str:
     columns = ["rung", "idea", "adds to the rung before", "lines", "with headers"]
     for measured in times:
         columns += [measured.column, "times as fast"]
-    lines = [columns, ["---"] * 3 + ["---:"] * (len(columns) - 3)]
+    lines = []
     for before, rung in zip([None, *rungs], rungs, strict=False):
         own, whole = lines_of(rung)
         link = f"[`{rung.name}`]({rung.path.name})"
@@ -90,7 +90,7 @@ def table(rungs: list[Variant], times: list[Times]) -> str:
         for measured in times:
             cells += [time(rung, measured), step(before, rung, measured)]
         lines.append(cells)
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return results.table(columns, lines, numbers=len(columns) - 3)
 
 
 def lines_of(rung: Variant) -> tuple[int, int]:
