@@ -257,10 +257,26 @@ def check_arguments(kernel: Kernel, args: Sequence[object]) -> None:
             )
 
 
-def missing_kernel(source: Source, name: str) -> CudalabError:
-    """The error for a .cu file that lacks a kernel of the launch plan."""
-    defined = ", ".join(source.kernels) or "none"
-    return CudalabError(
-        f"{source.label} defines no kernel {name}; it defines: {defined}",
-        hint='a kernel is extern "C" __global__ void and has the name the lab\'s plan gives it',
-    )
+class CompiledModule:
+    """A module that looks for each kernel of its file once."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._found: dict[str, Kernel] = {}
+
+    def __getitem__(self, name: str) -> Kernel:
+        """The kernel called `name`; CudalabError listing the module's kernels if there is none."""
+        if name not in self._found:
+            if name not in self.source.kernels:
+                defined = ", ".join(self.source.kernels) or "none"
+                raise CudalabError(
+                    f"{self.source.label} defines no kernel {name}; it defines: {defined}",
+                    hint='a kernel is extern "C" __global__ void and has the name the lab\'s plan '
+                    "gives it",
+                )
+            self._found[name] = self.find(name)
+        return self._found[name]
+
+    def find(self, name: str) -> Kernel:
+        """Find a kernel that the file defines. CudalabError if it is not extern "C"."""
+        raise NotImplementedError

@@ -49,21 +49,18 @@ class CheckModule(CpuModule):
             for name, is_constant in device_variables(code).items()
         ]
 
-    def __getitem__(self, name: str) -> CheckKernel:
-        """The kernel called `name`, in both builds."""
-        fast = super().__getitem__(name)
-        if not isinstance(fast, CheckKernel):
-            handle = KernelEntry.in_dll(self.library, f"cudalab_kernel_{name}")
-            fast = self._kernels[name] = CheckKernel(name, handle, self)
-        return fast
+    def find(self, name: str) -> CheckKernel:
+        """The kernel in both builds."""
+        return CheckKernel(super().find(name), self)
 
 
 class CheckKernel(CpuKernel):
     """A kernel in both builds."""
 
-    def __init__(self, name: str, handle: KernelEntry, module: CheckModule) -> None:
+    def __init__(self, fast: CpuKernel, module: CheckModule) -> None:
         """Look up the instrumented kernel as well."""
-        super().__init__(name, handle)
+        name = fast.name
+        super().__init__(name, fast.handle.contents)
         self.module = module
         self.checked = ctypes.pointer(KernelEntry.in_dll(module.checked, f"cudalab_kernel_{name}"))
         self.parameters = module.parameters.get(name, [])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from cudalab.backends import limits
-from cudalab.backends.base import DeviceInfo, check_arguments, missing_kernel
+from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments
 from cudalab.backends.cpu import compiler
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.toolchain import find_compiler
@@ -75,27 +75,20 @@ class CpuKernel:
         self.is_pointer = [bool(handle.param_sizes[i] & 128) for i in range(self.num_params)]
 
 
-class CpuModule:
+class CpuModule(CompiledModule):
     """A compiled .cu file, loaded into this process."""
 
     def __init__(self, source: Source, library: ctypes.CDLL) -> None:
-        self.source = source
+        super().__init__(source)
         self.library = library
-        self._kernels: dict[str, CpuKernel] = {}
 
-    def __getitem__(self, name: str) -> CpuKernel:
-        """The kernel called `name`."""
-        if name not in self._kernels:
-            if name not in self.source.kernels:
-                raise missing_kernel(self.source, name)
-            if not nvcc_rules.is_extern_c(name, Path(self.library._name)):  # noqa: SLF001 - ctypes' only way
-                raise CudalabError(
-                    f'{self.source.label}: kernel {name} is not extern "C": a GPU does not find it',
-                    hint=f'begin it with extern "C" __global__ void {name}(',
-                )
-            handle = KernelEntry.in_dll(self.library, f"cudalab_kernel_{name}")
-            self._kernels[name] = CpuKernel(name, handle)
-        return self._kernels[name]
+    def find(self, name: str) -> CpuKernel:
+        if not nvcc_rules.is_extern_c(name, Path(self.library._name)):  # noqa: SLF001 - ctypes' only way
+            raise CudalabError(
+                f'{self.source.label}: kernel {name} is not extern "C": a GPU does not find it',
+                hint=f'begin it with extern "C" __global__ void {name}(',
+            )
+        return CpuKernel(name, KernelEntry.in_dll(self.library, f"cudalab_kernel_{name}"))
 
 
 class CpuDevice:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from cudalab.backends import limits
-from cudalab.backends.base import DeviceInfo, check_arguments, missing_kernel
+from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments
 from cudalab.backends.cuda import nvcc
 from cudalab.backends.cuda.memory import CudaBuffer, own, shared_words, wait
 from cudalab.backends.cuda.meter import CudaMeter
@@ -119,30 +119,24 @@ class CudaKernel:
         return function
 
 
-class CudaModule:
+class CudaModule(CompiledModule):
     """A loaded cubin."""
 
     def __init__(self, source: Source, module: Any, driver: Any) -> None:
-        self.source = source
+        super().__init__(source)
         self.module = module
         self._driver = driver
-        self._kernels: dict[str, CudaKernel] = {}
 
-    def __getitem__(self, name: str) -> CudaKernel:
-        """The kernel called `name`; CudalabError listing the module's kernels if there is none."""
-        if name not in self._kernels:
-            if name not in self.source.kernels:
-                raise missing_kernel(self.source, name)
-            kernel = CudaKernel(name, self.source.kernels[name], self.module)
-            try:
-                kernel.prepared("")
-            except self._driver.LogicError:
-                raise CudalabError(
-                    f"{self.source.label}: kernel {name} cannot be found in the compiled module",
-                    hint=f'declare it as extern "C" __global__ void {name}(...)',
-                ) from None
-            self._kernels[name] = kernel
-        return self._kernels[name]
+    def find(self, name: str) -> CudaKernel:
+        kernel = CudaKernel(name, self.source.kernels[name], self.module)
+        try:
+            kernel.prepared("")
+        except self._driver.LogicError:
+            raise CudalabError(
+                f"{self.source.label}: kernel {name} cannot be found in the compiled module",
+                hint=f'declare it as extern "C" __global__ void {name}(...)',
+            ) from None
+        return kernel
 
 
 class CudaMessage:
