@@ -298,7 +298,7 @@ def _blocks(
     A block stays within the processor's caches, where the whole product may not fit in memory.
     """
     a, b = inputs.arrays["a"], _second_factor(inputs, case)
-    step = max(MIN_ROWS, BLOCK_ELEMENTS // max(b.shape))
+    step = max(MIN_ROWS, BLOCK_ELEMENTS // max(1, *b.shape))
     for start in range(0, len(a), step):
         rows = slice(start, start + step)
         yield rows, *_within(a[rows].astype(np.float64), b, precision)
