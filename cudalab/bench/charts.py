@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.bench.document import cache_text
 from cudalab.bench.units import figure, unit_for
-from cudalab.output.charts import Ladder, Line, OverSizes, Rung
+from cudalab.output.charts import Ladder, Line, OverSizes, Point, Roof, Roofline, Rung
 from cudalab.output.plots import write_charts
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.bench.document import Document, Environment, Row, Statistics, Table
+    from cudalab.microscope.document import Document as Profile
 
     Timed = tuple[float, Row, Statistics]  # the position of a point, and its time
 
@@ -129,3 +130,49 @@ def ladder(table: Table, environment: Environment) -> Ladder:
     ceiling = (limit, f"{name}, {limit:,.0f} {unit_of_rate}") if limit else None
     title = f"{table.heading()}; {environment.device_text}; {cache_text([table])}"
     return Ladder(title, unit_of_rate, rungs, ceiling)
+
+
+def rooflines(document: Document, profile: Profile | None) -> list[Roofline]:
+    """A roofline for each lab and case, at its last size with times."""
+    last = [[table for table in series if table.timed][-1:] for series in document.series()]
+    made = [roofline(table, document.environment, profile) for tables in last for table in tables]
+    return [chart for chart in made if chart.points]
+
+
+def roofline(table: Table, environment: Environment, profile: Profile | None) -> Roofline:
+    """The rates of variants over their operations per byte, below the rates of the ceiling.
+
+    The bytes are those that each variant requested in the profile; without a profile of the same
+    case, those of the minimum work, and the libraries have points too.
+    """
+    work, by_flops = table.work, table.by_flops
+    operations = "flop" if by_flops else "elements"
+    counted = intensities(table, profile)
+    least = (work.flops if by_flops else work.items) / work.bytes
+    points = []
+    for row, one in table.timed:
+        x = counted.get(row.variant) if counted else least
+        y = one.gflop_per_s if by_flops else one.items_per_s / 1e9
+        if x and y and row.cache == table.caches()[0]:
+            points.append(Point(row.title, x, y, baseline=row.kind == "baseline"))
+    flat = table.ceiling.gflop_per_s if by_flops else None
+    slope = table.ceiling.gb_per_s
+    peak = (f"peak of the units, {flat:,.0f} GFLOP/s",) if flat else ()
+    roof = Roof(slope, flat, (f"measured copy, {slope:,.0f} GB/s", *peak))
+    kind = "requested" if counted else "of the minimum work"
+    return Roofline(
+        f"roofline of {table.heading()}; {environment.device_text}; {table.caches()[0]} cache",
+        f"{operations} per byte {kind}",
+        "GFLOP/s" if by_flops else "10⁹ elements/s",
+        points,
+        roof=roof,
+    )
+
+
+def intensities(table: Table, profile: Profile | None) -> dict[str, float]:
+    """Operations per requested byte, by variant; empty without a profile of the table's case."""
+    if profile is None or (profile.lab, profile.case) != (table.lab, table.case):
+        return {}
+    operations = profile.flops if table.by_flops else profile.items
+    requested = profile.requested_bytes()
+    return {name: operations / count for name, count in requested.items() if operations and count}

@@ -340,6 +340,8 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
         lab=subject.lab.name,
         case=suite.shown_case(subject.lab, subject.case),
         input=data.words,
+        items=subject.lab.teaching.items(data.inputs, subject.case),
+        flops=subject.lab.teaching.flops(data.inputs.params),
     )
     for variant in subject.variants:
         progress.step(variant.name)

@@ -134,6 +134,25 @@ class Document:
     branches: list[BranchRow]
     barriers: list[BarrierRow]
     notes: list[str]
+    items: int = 0  # of the input; 0 in older files
+    flops: int = 0
+
+    def requested_bytes(self) -> dict[str, float]:
+        """The bytes that each variant's threads request from global memory, by its name.
+
+        Where only some blocks were traced, all are taken to request as much.
+        """
+        scale = {
+            (one.variant, one.kernel): one.blocks / one.blocks_traced
+            for one in self.kernels
+            if one.blocks_traced
+        }
+        result: dict[str, float] = {}
+        for row in self.accesses:
+            if row.space == "global":
+                requested = row.lanes * row.bytes_per_lane * scale[row.variant, row.kernel]
+                result[row.variant] = result.get(row.variant, 0.0) + requested
+        return result
 
 
 def document(profile: Profile) -> Document:
@@ -164,6 +183,8 @@ def document(profile: Profile) -> Document:
         ],
         barriers=[row for whose, kernel in kernels for row in _barrier_rows(whose, kernel.trace)],
         notes=profile.notes,
+        items=profile.items,
+        flops=profile.flops,
     )
 
 

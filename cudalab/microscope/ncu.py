@@ -378,6 +378,8 @@ def on_cuda(
         lab=lab.name,
         case=shown,
         input=data.words,
+        items=lab.teaching.items(data.inputs, case),
+        flops=lab.teaching.flops(data.inputs.params),
     )
     for variant in variants:
         chosen = ["--kernel", str(own_file)] if own_file else ["--variant", variant.name]

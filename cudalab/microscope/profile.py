@@ -173,6 +173,8 @@ class Profile:
     lab: str
     case: dict[str, Scalar]
     input: str  # a description of the input
+    items: int = 0  # elements that the lab computes from it
+    flops: int = 0  # floating-point operations, if they are the lab's limit
     variants: list[VariantProfile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

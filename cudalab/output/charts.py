@@ -92,12 +92,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Roof:
-    """The rates that nothing can exceed: `slope` times x, and `flat` if it is known."""
+    """The rates of the device: `slope` times x, and at most `flat` if that is known."""
 
     slope: float
-    slope_name: str
-    flat: float | None = None
-    flat_name: str = ""
+    flat: float | None
+    names: tuple[str, ...]  # of both
 
     def at(self, x: float) -> float:
         """The maximum rate at `x`."""

@@ -24,7 +24,7 @@ PLOT_HEIGHT = 250
 LETTER = 6.6  # mean width of a letter of the 12-pixel font
 LINE_HEIGHT = 17
 BAR_HEIGHT = 22
-TITLE_LETTERS = 84  # letters of a title that fit in the width
+TITLE_LETTERS = 72  # letters of a bold title that fit in the width
 FONT = "12px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 # In black and white, lines differ by their marks and dashes, bars by their outlines.
@@ -37,6 +37,7 @@ MARKS = (
     "M0 4.2l4-7.2h-8z",  # triangle on its tip
 )
 DASHES = ("", "7 3", "2 3", "8 3 2 3")
+NARROW = 4.0  # the least ratio of an axis' ends
 FEW_TICKS = 3  # if powers of ten give fewer, values between them are marked too
 MAX_TICKS = 8  # if there are more sizes, powers of ten are marked instead
 MAX_COLUMN_LABELS = 12
@@ -141,7 +142,7 @@ class _Axis:
             return [i * step for i in range(int(self.high / step * (1 + 1e-9)) + 1)]
         exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         ticks: list[float] = []
-        for factors in ((1,), (1, 2, 5), range(1, 10)):
+        for factors in ((1,), (1, 2, 5), (1, 2, 3, 4, 5, 7)):
             every = (k * 10.0**exponent for exponent in exponents for k in factors)
             ticks = [tick for tick in every if self.low <= tick * (1 + 1e-9) and tick <= self.high]
             if len(ticks) >= FEW_TICKS:
@@ -159,7 +160,7 @@ def _log_axis(values: Iterable[float], begin: float, end: float) -> _Axis:
     """A logarithmic axis with some room around the values."""
     values = list(values)
     low, high = min(values), max(values)
-    room = max((high / low) ** 0.06, 1.25)
+    room = max((high / low) ** 0.06, 1.25, (NARROW / (high / low)) ** 0.5)
     return _Axis(low / room, high * room, begin, end)
 
 
@@ -326,7 +327,7 @@ def _columns(chart: Columns) -> tuple[str, float]:
 def _roofline(chart: Roofline) -> tuple[str, float]:
     """Points with their names to the right, below a roof of two straight lines."""
     roof, points = chart.roof, chart.points
-    names = LETTER * max(len(point.label) for point in points) + 30
+    names = LETTER * max(len(point.label) for point in points) + 34
     bottom = TOP + max(PLOT_HEIGHT, LINE_HEIGHT * len(points) + 20)
     ridge = [roof.flat / roof.slope] if roof.flat else []
     x = _log_axis([*(point.x for point in points), *ridge], LEFT, WIDTH - names)
@@ -341,12 +342,12 @@ def _roofline(chart: Roofline) -> tuple[str, float]:
     for place, number in zip(places, at_right, strict=True):
         point = points[number]
         left, at = x.at(point.x), y.at(point.y)
-        parts.append(_faint(f"M{left + 5:.1f} {at:.1f}L{x.end + 8:.1f} {place - 4:.1f}h6"))
-        parts.append(_mark(left, at, number, hollow=point.baseline))
-        parts.append(_text(x.end + 18, place, point.label))
+        parts.append(_faint(f"M{left + 5:.1f} {at:.1f}L{x.end + 4:.1f} {place - 4:.1f}h6"))
+        for mark in ((left, at), (x.end + 15, place - 4)):
+            parts.append(_mark(*mark, number, hollow=point.baseline))
+        parts.append(_text(x.end + 24, place, point.label))
     parts.append(_stroke(f"M{LEFT:.1f} {bottom + 48:.1f}h26", width=1.6))
-    legend = f"{roof.slope_name}, {roof.flat_name}" if roof.flat else roof.slope_name
-    parts.append(_text(LEFT + 34, bottom + 52, legend))
+    parts.append(_text(LEFT + 34, bottom + 52, ", ".join(roof.names)))
     return "".join(parts), bottom + 60
 
 

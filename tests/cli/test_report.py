@@ -15,6 +15,7 @@ from bench_documents import document, row, table
 from traced import profiled
 
 from cudalab import labs
+from cudalab.bench.charts import intensities, rooflines
 from cudalab.bench.document import as_json, load
 from cudalab.bench.report import blocks as report
 from cudalab.bench.report import content, pages, samples, shapes
@@ -24,6 +25,7 @@ from cudalab.errors import UsageError
 from cudalab.labs import registry
 from cudalab.microscope.document import document as profile_document
 from cudalab.microscope.document import to_json
+from cudalab.output import charts
 
 REDUCE = labs.get("reduce")
 
@@ -90,6 +92,7 @@ def test_sections():
         "Hardware and software",
         "Method",
         "Results",
+        "Roofline",
         "Samples of input and output",
         "Conclusions",
     ]
@@ -222,6 +225,59 @@ def test_a_profile_as_json_becomes_a_table():
     assert isinstance(grid, report.Table)
     assert grid.grid.rows[0][:2] == ["interleaved_strided", "reduce_blocks"]
     assert said.text.startswith("interleaved_strided: bank conflicts: yes, up to 8-way")
+
+
+def counts(**changed):
+    """A profile of `sequential` at the case of `measured`."""
+    case = measured().tables[0].case
+    found = profiled(case=case, items=1000, **changed)
+    found.variants[0].name = "sequential"
+    return profile_document(found)
+
+
+def test_a_roofline_at_the_minimum_work():
+    picture, *said, commands = section(built(), "Roofline")
+    chart = picture.chart
+    assert (chart.x_label, chart.y_label) == (
+        "elements per byte of the minimum work",
+        "10⁹ elements/s",
+    )
+    assert [point.label for point in chart.points] == [
+        "sequential", "first_add_on_load", "my.cu", "numpy",
+    ]  # fmt: skip
+    assert {point.x for point in chart.points} == {4096 / 16_388}
+    assert chart.points[0].y == pytest.approx(4096 / 16e-3 / 1e9)
+    assert chart.roof == charts.Roof(100, None, ("measured copy, 100 GB/s",))
+    assert "those of the minimum work" in said[-1].text
+    assert "cudalab profile reduce --variants all --json" in commands.text
+
+
+def test_a_roofline_with_the_bytes_of_a_profile():
+    found = counts()
+    requested = found.requested_bytes()
+    # 64 of 4096 blocks were traced: 576 requests of 32 lanes and 4 bytes.
+    assert requested == {"sequential": 576 * 32 * 4 * 64}
+    blocks = section(built(profile=json.dumps(to_json(found))), "Roofline")
+    (point,) = blocks[0].chart.points
+    assert (point.label, point.x) == ("sequential", 1000 / requested["sequential"])
+    assert "Not profiled: first_add_on_load, my.cu, numpy." in blocks[-1].text
+
+
+def test_a_roofline_of_operations_has_a_flat_part():
+    flops = 2 * 1024**2
+    found = document(table([row("naive", 1.0)], lab="matmul", flops=flops))
+    (chart,) = rooflines(found, None)
+    assert (chart.x_label, chart.y_label) == ("flop per byte of the minimum work", "GFLOP/s")
+    assert chart.roof == charts.Roof(
+        100, 50, ("measured copy, 100 GB/s", "peak of the units, 50 GFLOP/s")
+    )
+    assert chart.points[0].y == pytest.approx(flops / 1e6)
+
+
+@pytest.mark.parametrize("changed", [{"case": {"op": "max"}}, {"items": 0}, {"lab": "scan"}])
+def test_a_profile_of_something_else_tells_no_bytes(changed):
+    found = dataclasses.replace(counts(), **changed)
+    assert intensities(measured().tables[0], found) == {}
 
 
 def test_json_of_something_else_is_text():
@@ -365,15 +421,16 @@ def test_html_carries_its_pictures(tmp_path):
     page = Page(path.read_text(encoding="utf-8"))
     pictures = [a["aria-label"] for tag, a in page.attributes if tag == "svg"]
     assert pictures == [b.chart.title for b in built() if isinstance(b, report.Picture)]
-    assert len(pictures) == 2
+    assert len(pictures) == 3
 
 
 def test_markdown_s_pictures_lie_beside_it(tmp_path):
     path = tmp_path / "out.md"
     pages.write(source(measured()), path)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["out-1.svg", "out-2.svg", "out.md"]
+    names = ["out-1.svg", "out-2.svg", "out-3.svg"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [*names, "out.md"]
     shown = re.findall(r"!\[.*\]\((.*)\)", path.read_text(encoding="utf-8"))
-    assert shown == ["out-1.svg", "out-2.svg"]
+    assert shown == names
 
 
 def test_pictures_need_no_matplotlib(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cudalab import labs
 from cudalab.bench import grids
-from cudalab.bench.charts import charts
+from cudalab.bench.charts import charts, intensities, rooflines
 from cudalab.bench.measure import COLD, HOT
 from cudalab.bench.report.blocks import Blank, Code, Heading, Picture, Table, Text
 from cudalab.bench.report.merge import device_facts, software_facts
@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from cudalab.bench.document import Document, Environment, Row
     from cudalab.bench.report.blocks import Block
     from cudalab.labs.base import Lab
+    from cudalab.microscope.document import Document as Profile
 
+ABOUT_ROOFLINES = (
+    "Each point is a row of the table. The roof is what the device was measured to copy from "
+    "memory to memory and, if operations are counted, the peak of its units. To the right: fewer "
+    "bytes for the same work. Up: better use of the memory. A point above the roof finds part of "
+    "its bytes in a cache."
+)
 DIFFERS = "differs: each table says it"  # for files of several runs
 
 
@@ -49,6 +56,7 @@ def build(source: Source) -> list[Block]:
         raise UsageError(
             f"the results have no table of {lab.name}", hint=f"`cudalab bench {lab.name} --json`"
         )
+    profile = profile_in(source.profile)
     blocks: list[Block] = [
         Heading(1, f"Lab report: {lab.name}"),
         Text(f"{labs.summary(lab.name)}."),
@@ -61,9 +69,10 @@ def build(source: Source) -> list[Block]:
         Heading(3, "How times were taken"),
         Text(_discipline(source.document.conditions.caches)),
         *_results(source.document),
+        *_roofline(source.document, profile),
     ]
     if source.profile is not None:
-        blocks += [Heading(2, "Profile"), *_profile(source.profile)]
+        blocks += [Heading(2, "Profile"), *_profile(source.profile, profile)]
     blocks += samples(lab, tables[0])
     blocks += [Heading(2, "Conclusions")]
     for question in questions(tables):
@@ -71,15 +80,21 @@ def build(source: Source) -> list[Block]:
     return blocks
 
 
-def _profile(text: str) -> list[Block]:
-    """The JSON of `cudalab profile` as a table and sentences; other text unchanged."""
+def profile_in(text: str | None) -> Profile | None:
+    """The profile in the JSON of `cudalab profile`; None for any other text."""
     try:
-        parsed = json.loads(text)
+        parsed = json.loads(text or "")
     except ValueError:
-        parsed = None
+        return None
     if not isinstance(parsed, dict) or parsed.get("schema") != PROFILE:
+        return None
+    return from_json(parsed)
+
+
+def _profile(text: str, profile: Profile | None) -> list[Block]:
+    """A profile as a table and sentences; other text unchanged."""
+    if profile is None:
         return [Code(text.rstrip())]
-    profile = from_json(parsed)
     verdicts = [Text(f"{one.variant}: {one.verdict}.") for one in profile.variants]
     return [Table(summary_grid(profile)), *verdicts]
 
@@ -199,6 +214,35 @@ def _results(document: Document) -> list[Block]:
         blocks += [Heading(2, "Launch shapes"), *map(Table, grids.grids(swept))]
         blocks += map(Picture, charts(swept))
     return blocks
+
+
+def _roofline(document: Document, profile: Profile | None) -> list[Block]:
+    """The rooflines, and where their points and roofs come from."""
+    drawn = rooflines(document, profile)
+    if not drawn:
+        return []
+    blocks: list[Block] = [Heading(2, "Roofline"), *map(Picture, drawn), Text(ABOUT_ROOFLINES)]
+    plain = [table for table in document.tables if not table.sweep]
+    if profile and any(intensities(table, profile) for table in plain):
+        names = {row.variant for table in plain for row, _ in table.timed}
+        missing = ", ".join(sorted(names - profile.requested_bytes().keys()))
+        counted = (
+            "The bytes are those that the threads request from global memory, as profiled with "
+            f"{profile.input}."
+        )
+        return [*blocks, Text(counted + (f" Not profiled: {missing}." if missing else ""))]
+    lab = plain[0].lab
+    return [
+        *blocks,
+        Text(
+            "The bytes are those of the minimum work: the input read once, the answer written "
+            "once. These commands take what each variant really requests:"
+        ),
+        Code(
+            f"cudalab profile {lab} --variants all --json profile.json\n"
+            f"cudalab report {lab} --profile profile.json -o report.html"
+        ),
+    ]
 
 
 def questions(tables: Sequence[document.Table]) -> list[str]:
