@@ -23,6 +23,7 @@ class Machine:
         self.patch.setattr(nvcc, "SYSTEM", folder / "cuda")
         self.patch.setattr(nvcc, "_nvidia_packages", list)
         self.patch.setattr(why, "_PCI", folder / "pci")
+        self.patch.setattr(why, "_IN_DOCKER", folder / "dockerenv")
         self.patch.setattr(driver, "library", lambda: None)
         self.patch.setattr(driver, "release", lambda: driver.Release(12, 4))
         self.patch.setattr(driver, "first_gpu", lambda: driver.Gpu("Tesla T4", "sm_75"))
@@ -109,6 +110,8 @@ def test_no_driver(machine, monkeypatch):
     assert "--device cpu" in only.cure
     machine.file("pci/0000:01:00.0/vendor", "0x10de\n")
     assert machine.missing()["driver"].cure == why.DRIVER
+    machine.file("dockerenv")
+    assert machine.missing()["driver"].cure == why.CONTAINER
 
 
 def test_a_stub_is_no_driver(machine, monkeypatch):

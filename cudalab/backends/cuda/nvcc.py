@@ -10,7 +10,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from contextlib import suppress
 from functools import cache
@@ -136,6 +135,8 @@ def architectures(compiler: Path) -> list[str]:
 @cache
 def _answer(compiler: Path, question: str) -> str:
     """What nvcc prints about itself, in a few milliseconds; nothing if it does not run."""
+    import subprocess  # noqa: PLC0415 - a machine without a GPU asks no compiler
+
     try:
         done = subprocess.run(
             [compiler, question], capture_output=True, text=True, errors="replace", check=False

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TOOLKIT = "sudo apt install nvidia-cuda-toolkit"  # CUDA 11 or 12, by the distribution
 DRIVER = "sudo apt install nvidia-driver"
+CONTAINER = "docker run --gpus all ...  # the container was started without the GPU"
 ELSEWHERE = (
     "take a machine with a GPU (a container: --gpus all; Colab: Runtime > Change runtime type > "
     "T4 GPU), or --device cpu"
@@ -35,6 +36,7 @@ NO_CURAND = "echo 'CUDA_ENABLE_CURAND = False' >> ~/.aksetup-defaults.py"
 OLDEST_FOR_WHEELS = 75  # CUDA 13, the first with a wheel of nvcc, has dropped what is older
 _PCI = Path("/sys/bus/pci/devices")
 _NVIDIA = "0x10de"
+_IN_DOCKER = Path("/.dockerenv")
 
 
 class Check(NamedTuple):
@@ -57,7 +59,7 @@ def checks() -> Iterator[Check]:
         if not _has_card():
             yield Check("driver", f"{error}; no NVIDIA card is visible either", ELSEWHERE)
             return
-        yield Check("driver", str(error), DRIVER)
+        yield Check("driver", str(error), CONTAINER if _IN_DOCKER.exists() else DRIVER)
     else:
         yield _driver()
         try:
