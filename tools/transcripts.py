@@ -34,6 +34,7 @@ _TITLE = re.compile(r'title="(?P<file>[\w./-]+)"')
 _COMMAND = re.compile(
     r"^\$ (?P<command>(?:.*\\\n> )*.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE
 )
+_WAITS = "note: compiling "  # printed if it takes long
 _VARIES = re.compile(
     r"\d[\d,]*\.\d+"  # times; a count has no decimal point
     r"|(?<=, got )-?\d+|\d+(?= different answers)"  # a race has another end each time
@@ -91,7 +92,8 @@ def run(command: str, folder: Path) -> str:
         cwd=folder,
         env=environment,
     )
-    return "".join(line.rstrip() + "\n" for line in done.stdout.decode().splitlines())
+    lines = [line.rstrip() + "\n" for line in done.stdout.decode().splitlines()]
+    return "".join(line for line in lines if not line.startswith(_WAITS))
 
 
 def comparable(output: str) -> str:
