@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,11 @@ def test_texts_have_no_tabs_and_no_machine_s_own_paths(path):
     assert "\t" not in text
     assert not ONE_MACHINE.search(text)
     assert text.endswith("\n") or not text
+
+
+def test_every_extra_is_explained():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    table = (REPOSITORY / "docs" / "commands.md").read_text(encoding="utf-8").split("## Extras")[1]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(project["project"]["optional-dependencies"])
