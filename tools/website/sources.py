@@ -126,7 +126,9 @@ def text_of(path: Path) -> str:
     name = path.relative_to(ROOT).as_posix()
     if path.is_dir():
         lines = [
-            f"* [{entry.name}]({entry.name})" if is_readable(entry) else f"* {entry.name}"
+            f"* [{entry.name}]({entry.name}){summary_of(entry)}"
+            if is_readable(entry)
+            else f"* {entry.name}"
             for entry in sorted(path.iterdir())
             if entry.name[0] not in "._"
         ]
@@ -140,6 +142,15 @@ def text_of(path: Path) -> str:
         + (f"It includes {included}.\n\n" if included else "")
         + f"{fence}\n{code}``````\n"
     )
+
+
+def summary_of(folder: Path) -> str:
+    """What the README.md of a folder says first, if it has one."""
+    readme = folder / "README.md"
+    if not readme.is_file():
+        return ""
+    _, first, *_ = readme.read_text(encoding="utf-8").split("\n\n")
+    return f": {first}"
 
 
 def includes(path: Path, code: str) -> Iterator[tuple[str, str]]:
