@@ -70,6 +70,10 @@ class Ratio:
         """Whether one of the two is faster: the interval does not include 1."""
         return not self.low <= 1 <= self.high
 
+    def inverse(self) -> Ratio:
+        """The ratio with the two exchanged."""
+        return Ratio(1 / self.value, 1 / self.high, 1 / self.low)
+
 
 def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
     """The ratio of the medians with its bootstrap interval; samples are mappings by round.
