@@ -27,6 +27,8 @@ BAR_HEIGHT = 22
 TITLE_LETTERS = 72  # letters of a bold title that fit in the width
 FONT = "12px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
+HALO = ' style="paint-order:stroke;stroke:var(--card,#fff);stroke-width:4px"'
+
 # In black and white, lines differ by their marks and dashes, bars by their outlines.
 COLORS = ("#3b7dd8", "#d2691e", "#2f9156", "#9a5fd0", "#d64550", "#1c8f9c", "#a07a10")
 MARKS = (
@@ -56,7 +58,7 @@ def file(charts: Sequence[Chart]) -> str:
         lines = wrap(chart.title, TITLE_LETTERS)
         for line in lines:
             top += LINE_HEIGHT
-            parts.append(_text(0, top, line, weight="600"))
+            parts.append(_text(0, top, line, bold=True))
         body, height = _drawn(chart)
         parts.append(f'<g transform="translate(0 {top + 8:.1f})">{body}</g>')
         top += height + 30
@@ -88,10 +90,14 @@ def _svg(body: str, height: float, label: str) -> str:
 # Shapes ------------------------------------------------------------------------------------------
 
 
-def _text(x: float, y: float, text: str, *, anchor: str = "start", weight: str = "") -> str:
-    at = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    bold = f' font-weight="{weight}"' if weight else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="currentColor"{at}{bold}>{escape(text)}</text>'
+def _text(
+    x: float, y: float, text: str, *, anchor: str = "start", bold: bool = False, halo: bool = False
+) -> str:
+    """A text; a halo sets it off from the lines behind it."""
+    look = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    look += ' font-weight="600"' if bold else ""
+    look += HALO if halo else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="currentColor"{look}>{escape(text)}</text>'
 
 
 def _stroke(path: str, color: str = "currentColor", *, dashes: str = "", width: float = 1) -> str:
@@ -270,6 +276,11 @@ def _ladder(chart: Ladder) -> tuple[str, float]:
     axis = _Axis(chart.start, chart.longest, left, WIDTH - texts, log=chart.start > 0)
     bottom = BAR_HEIGHT * len(chart.rungs) + 6.0
     parts = []
+    label = chart.x_label
+    if chart.ceiling:
+        value, name = chart.ceiling
+        parts.append(_stroke(f"M{axis.at(value):.1f} 0V{bottom:.1f}", dashes="5 3", width=1.4))
+        label += f"; dashed: {name}"
     for place, rung in enumerate(chart.rungs):
         top = 3.0 + BAR_HEIGHT * place
         end = axis.at(rung.value) if rung.value else left
@@ -279,20 +290,15 @@ def _ladder(chart: Ladder) -> tuple[str, float]:
             f'<rect x="{left:.1f}" y="{top + 2:.1f}" width="{end - left:.1f}" '
             f'height="{BAR_HEIGHT - 6}" {fill} stroke="{COLORS[0]}"/>'
         )
-        parts.append(_text(end + 6, top + 14, rung.text))
+        parts.append(_text(end + 6, top + 14, rung.text, halo=True))
     parts.append(_stroke(f"M{left:.1f} 0V{bottom:.1f}"))
-    if not chart.x_label:
+    if not label:
         return "".join(parts), bottom + 4
     for value in axis.ticks():
         at = axis.at(value)
         parts.append(_stroke(f"M{at:.1f} {bottom:.1f}v4"))
         parts.append(_text(at, bottom + 17, tick_text(value), anchor="middle"))
     parts.append(_stroke(f"M{left:.1f} {bottom:.1f}H{axis.end:.1f}"))
-    label = chart.x_label
-    if chart.ceiling:
-        value, name = chart.ceiling
-        parts.append(_stroke(f"M{axis.at(value):.1f} 0V{bottom:.1f}", dashes="5 3", width=1.4))
-        label += f"; dashed: {name}"
     parts.append(_text(left, bottom + 34, label))
     return "".join(parts), bottom + 42
 

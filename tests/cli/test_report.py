@@ -252,6 +252,13 @@ def test_a_roofline_at_the_minimum_work():
     assert "cudalab profile reduce --variants all --json" in commands.text
 
 
+def test_without_pictures_there_is_no_roofline(capfdbinary):
+    pages.write(source(measured()), None)
+    text = capfdbinary.readouterr().out.decode()
+    assert "Roofline" not in text
+    assert "![" not in text
+
+
 def test_a_roofline_with_the_bytes_of_a_profile():
     found = counts()
     requested = found.requested_bytes()

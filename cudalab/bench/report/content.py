@@ -47,6 +47,7 @@ class Source:
     document: Document  # of bench, with only this lab's tables
     differing: list[str] = field(default_factory=list)  # facts that its runs do not share
     profile: str | None = None  # the text or the JSON of `cudalab profile`
+    pictures: bool = True  # whether they can be shown
 
 
 def build(source: Source) -> list[Block]:
@@ -69,7 +70,7 @@ def build(source: Source) -> list[Block]:
         Heading(3, "How times were taken"),
         Text(_discipline(source.document.conditions.caches)),
         *_results(source.document),
-        *_roofline(source.document, profile),
+        *(_roofline(source.document, profile) if source.pictures else []),
     ]
     if source.profile is not None:
         blocks += [Heading(2, "Profile"), *_profile(source.profile, profile)]

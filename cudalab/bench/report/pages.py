@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -116,7 +116,7 @@ def write(source: Source, path: Path | None) -> None:
 
     The suffix .html or .htm makes one file of it all.
     """
-    blocks = build(source)
+    blocks = build(replace(source, pictures=path is not None))
     if path is None:
         write_all(1, [markdown(blocks).encode()], "stdout")
     elif path.suffix.lower() in (".html", ".htm"):
