@@ -106,48 +106,40 @@ def catalogue(
 ) -> None:
     """Print a table of names with a summary, as wide as the terminal.
 
-    Only the summary is wrapped; without room, `droppable` columns are left out in this order. A
-    pipe gets every column, a row on one line.
+    Only the summary is wrapped; without room, `droppable` columns are left out in this order, and
+    if that is not enough, each row becomes a paragraph. A pipe gets every column, unwrapped.
     """
     used = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    columns, rows = [columns[i] for i in used], [[row[i] for i in used] for row in rows]
+    widths = {
+        name: max(map(cell_len, (name, *cells)))
+        for name, *cells in zip(columns, *rows, strict=True)
+    }
     target = console()
     if not (target.is_terminal or os.environ.get("COLUMNS")):
-        _unwrapped([[row[i] for i in used] for row in (columns, *rows)])
+        for row in (columns, *rows):
+            padded = map(str.ljust, row, widths.values())
+            target.print(Text("  ".join(padded).rstrip()), soft_wrap=True)
         return
-    widths = [max(cell_len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
-    widths = [min(w, MIN_PROSE) if columns[i] == "summary" else w for i, w in enumerate(widths)]
+    needed = {name: min(w, MIN_PROSE) if name == "summary" else w for name, w in widths.items()}
     dropped = []
-
-    def fits() -> bool:
-        return sum(widths[i] + 3 for i in used) <= target.width
-
     for name in droppable:
-        if not fits() and columns.index(name) in used:
-            used.remove(columns.index(name))
+        if name in needed and sum(needed.values()) + 3 * len(needed) > target.width:
+            del needed[name]
             dropped.append(name)
-    if not fits():
-        _paragraphs(title, [columns[i] for i in used], [[row[i] for i in used] for row in rows])
+    if sum(needed.values()) + 3 * len(needed) > target.width:
+        _paragraphs(title, columns, rows)
         return
-    shown = Table(
-        title=Text(title, style="bold"), title_justify="left", box=SIMPLE_HEAD, show_edge=False
-    )
-    for i in used:
-        shown.add_column(columns[i], overflow="fold", no_wrap=columns[i] != "summary")
+    heading = Text(title, style="bold")
+    shown = Table(title=heading, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
+    for name in needed:
+        shown.add_column(name, overflow="fold", no_wrap=name != "summary")
     for row in rows:
-        shown.add_row(*(Text(row[i]) for i in used))
+        cells = zip(columns, row, strict=True)
+        shown.add_row(*(Text(text) for name, text in cells if name in needed))
     target.print(shown)
     if dropped:
         target.print(Text(f"no room here for: {', '.join(dropped)}", style="dim"))
-
-
-def _unwrapped(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns, however long the lines."""
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (
-            text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)
-        )
-        console().print(Text("  ".join(padded).rstrip()), soft_wrap=True)
 
 
 def properties(title: str, values: Mapping[str, str | int | float]) -> None:

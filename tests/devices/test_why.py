@@ -204,4 +204,5 @@ def test_what_is_printed(machine):
         cli, ["device", "--why"], catch_exceptions=False, standalone_mode=False
     )
     assert done.return_value == 4
+    assert CliRunner().invoke(cli, ["device", "cuda", "--why"]).exit_code
     assert f"MISSING  PyCUDA: not installed\n         cure: PATH={machine.folder}" in done.output
