@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Kind(NamedTuple):
     place: str  # its class, as module:name
     emulated: bool = False  # the host runs the kernels; the class takes a number of threads
     defaults_of: str = ""  # the device whose default variants and sizes it has; empty: itself
+    package: str = ""  # a Python package without which "auto" need not look for it
 
     def load(self) -> DeviceClass:
         """The device's class."""
@@ -39,10 +41,16 @@ class Kind(NamedTuple):
         device_class: DeviceClass = getattr(import_module(module), name)
         return device_class
 
+    def available(self) -> bool:
+        """Whether this machine has such a device."""
+        if self.package and find_spec(self.package) is None:
+            return False
+        return self.load().available()
+
 
 # In the order in which "auto" tries them.
 DEVICES = {
-    "cuda": Kind("cudalab.backends.cuda.device:CudaDevice"),
+    "cuda": Kind("cudalab.backends.cuda.device:CudaDevice", package="pycuda"),
     "cpu": Kind("cudalab.backends.cpu.device:CpuDevice", emulated=True),
 }
 
@@ -61,7 +69,7 @@ def choose_device(name: str = "auto") -> str:
     """The name of the device to open; "auto" is the first one that this machine has."""
     if name != "auto":
         return name
-    return next(each for each, kind in DEVICES.items() if kind.load().available())
+    return next(each for each, kind in DEVICES.items() if kind.available())
 
 
 def able_devices(features: Iterable[str]) -> list[str]:

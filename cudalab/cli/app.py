@@ -6,21 +6,18 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cudalab import __version__
-from cudalab.cli.bench import bench
-from cudalab.cli.check import check, grade, new, selftest
 from cudalab.cli.failures import report_errors
-from cudalab.cli.inventory import device, list_variants, show
-from cudalab.cli.lab import LabGroup, gen_command, lab_command, open_gpu_early, verify_command
-from cudalab.cli.learn import exercises, explain_topic
+from cudalab.cli.groups import LabGroup
 from cudalab.cli.options import lines
-from cudalab.cli.profile import profile, sanitize
-from cudalab.cli.report import report
-from cudalab.cli.run import run
 from cudalab.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main() -> None:
@@ -28,13 +25,48 @@ def main() -> None:
     sys.exit(report_errors(partial(cli.main, prog_name="cudalab", standalone_mode=False)))
 
 
+def open_gpu_early(arguments: Sequence[str]) -> None:
+    """Start opening the GPU, unless the CPU device, a child process or nobody will use it."""
+    from cudalab.backends.cuda import early
+
+    if {"cpu", "--device=cpu", "-h", "--help"}.isdisjoint(arguments) and not any(
+        word.startswith(("--kernel", "--kill-after")) for word in arguments
+    ):
+        early.begin_to_open_gpu()
+
+
 # The program -----------------------------------------------------------------------------------
+
+# The commands that concern no single lab: where they are, and what `cudalab --help` says of them.
+COMMANDS = {
+    "list": ("inventory:list_variants", "List the labs, or a lab's variants."),
+    "show": ("inventory:show", "Print a variant's source."),
+    "device": ("inventory:device", "Print the properties of the devices."),
+    "run": ("run:run", "Compile and run a whole CUDA program, with or without a GPU."),
+    "bench": ("bench:bench", "Measure variants side by side."),
+    "profile": ("profile:profile", "Show what each line's memory accesses cost."),
+    "sanitize": (
+        "profile:sanitize",
+        "Find races, missing barriers and out-of-bounds accesses.",
+    ),
+    "new": ("check:new", "Write the outline of a kernel file."),
+    "check": ("check:check", "Judge a submission: compile, correct, sanitize, time."),
+    "grade": ("check:grade", "Judge a folder of submissions."),
+    "selftest": ("check:selftest", "Test the checker itself, on this machine."),
+    "report": ("report:report", "Write a lab report with measurements filled in."),
+    "explain": ("learn:explain_topic", "Explain a topic of the course, with drawings."),
+    "exercises": (
+        "learn:exercises",
+        "Time the hand-out's exercises: global against shared memory.",
+    ),
+}
 
 
 @click.group(
     cls=LabGroup,
-    make=lab_command,
+    make="lab:lab_command",
     prepare=open_gpu_early,
+    places=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\n\n".join(
         [
@@ -69,7 +101,7 @@ def cli(kernels: Path | None) -> None:
 @cli.group(
     "gen",
     cls=LabGroup,
-    make=gen_command,
+    make="lab:gen_command",
     epilog=lines("Example", "cudalab gen radixsort --n 1e6 --dist few --seed 7 > in.bin"),
 )
 def gen() -> None:
@@ -79,17 +111,8 @@ def gen() -> None:
 @cli.group(
     "verify",
     cls=LabGroup,
-    make=verify_command,
+    make="lab:verify_command",
     epilog=lines("Example", "cudalab verify radixsort in.bin out.bin"),
 )
 def verify_group() -> None:
     """Check an answer: exit status 0 if it is right, 3 if not."""
-
-
-for command in (
-    *(list_variants, show, device),
-    *(run, bench, profile, sanitize),
-    *(new, check, grade, selftest),
-    *(report, explain_topic, exercises),
-):
-    cli.add_command(command)

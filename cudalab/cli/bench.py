@@ -94,7 +94,6 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
 @click.command(
     "bench",
     cls=CaseCommand,
-    short_help="Measure variants side by side.",
     epilog="\n\n".join(
         [
             lines(

@@ -120,7 +120,6 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(
     "new",
-    short_help="Write the outline of a kernel file.",
     epilog=lines(
         "Example",
         "cudalab new reduce my.cu",
@@ -151,7 +150,6 @@ def new(name: str, path: Path) -> None:
 @click.command(
     "check",
     cls=CheckCommand,
-    short_help="Judge a submission: compile, correct, sanitize, time.",
     epilog="\n\n".join(
         [
             lines(
@@ -376,7 +374,6 @@ class GradeCommand(CaseCommand):
 @click.command(
     "grade",
     cls=GradeCommand,
-    short_help="Judge a folder of submissions.",
     epilog="\n\n".join(
         [
             lines(
@@ -456,7 +453,6 @@ def grade(
 
 @click.command(
     "selftest",
-    short_help="Test the checker itself, on this machine.",
     epilog=lines("Example", "cudalab selftest", "cudalab selftest --lab reduce --device cpu"),
 )
 @click.option(

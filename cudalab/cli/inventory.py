@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 @click.command(
     "list",
-    short_help="List the labs, or a lab's variants.",
     epilog="\n\n".join(
         [
             lines(
@@ -138,7 +137,6 @@ def _row(variant: Variant) -> list[str]:
 
 
 @click.command(
-    short_help="Print a variant's source.",
     epilog=lines(
         "Example",
         "cudalab show radixsort split_1bit",

@@ -26,10 +26,10 @@ from cudalab.cli.options import (
     shape,
     variant_names,
 )
-from cudalab.errors import CudalabError, ExitCode, InputError, UsageError, nearest
+from cudalab.errors import CudalabError, ExitCode, InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
@@ -38,52 +38,6 @@ if TYPE_CHECKING:
 
 OWN_KERNEL_KILL_AFTER_S = 300.0
 FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
-
-
-class LabGroup(click.Group):
-    """A group with a subcommand for each lab, made on demand."""
-
-    def __init__(
-        self,
-        *args: Any,
-        make: Callable[[Lab], click.Command],
-        prepare: Callable[[Sequence[str]], None] = lambda _: None,
-        **options: Any,
-    ) -> None:
-        """`make` turns a lab into its command; `prepare` sees the arguments before that."""
-        super().__init__(*args, **options)
-        self.make, self.prepare = make, prepare
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The labs, then the group's own commands."""
-        return [*labs.names(), *super().list_commands(ctx)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find the command; a lab is imported only now, because it imports NumPy."""
-        if cmd_name in labs.names():
-            return self.make(labs.get(cmd_name))
-        return super().get_command(ctx, cmd_name)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest names if there is no such command."""
-        known = self.list_commands(ctx)
-        if not args[0].startswith("-") and args[0] not in known:
-            ctx.fail(f"No such command '{args[0]}': {nearest(args[0], known)}")
-        if args[0] in labs.names() and not ctx.resilient_parsing:
-            self.prepare(args[1:])
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write two sections; the labs' summaries are read without importing the labs."""
-        del ctx
-        with formatter.section("Labs"):
-            formatter.write_dl([(name, labs.summary(name)) for name in labs.names()])
-        own = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
-        if own:
-            with formatter.section("Commands"):
-                formatter.write_dl(own)
 
 
 # One lab ---------------------------------------------------------------------------------------
@@ -167,16 +121,6 @@ def lab_command(lab: Lab) -> click.Command:
             f"cudalab {lab.name} --kernel my.cu --device cpu -i in.bin -o out.bin --time",
         ),
     )
-
-
-def open_gpu_early(arguments: Sequence[str]) -> None:
-    """Start opening the GPU, unless the CPU device, a child process or nobody will use it."""
-    from cudalab.backends.cuda import early
-
-    if {"cpu", "--device=cpu", "-h", "--help"}.isdisjoint(arguments) and not any(
-        word.startswith(("--kernel", "--kill-after")) for word in arguments
-    ):
-        early.begin_to_open_gpu()
 
 
 def run_lab(

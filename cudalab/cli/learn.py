@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 @click.command(
     "explain",
-    short_help="Explain a topic of the course, with drawings.",
     epilog="\n\n".join(
         [
             lines("Example", "cudalab explain", "cudalab explain banks"),
@@ -58,7 +57,6 @@ def explain_topic(topic: str | None, *, as_json: bool) -> None:
 
 @click.command(
     "exercises",
-    short_help="Time the hand-out's exercises: global against shared memory.",
     epilog=lines(
         "Example",
         "cudalab exercises",

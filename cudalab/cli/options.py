@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -105,6 +104,8 @@ dist_option = click.option(
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print a document that other programs read."""
+    import json  # noqa: PLC0415 - for few commands
+
     click.echo(json.dumps(document, indent=1))
 
 

@@ -105,7 +105,6 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(
     "profile",
     cls=CaseCommand,
-    short_help="Show what each line's memory accesses cost.",
     epilog="\n\n".join(
         [
             lines(
@@ -363,7 +362,6 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
 @click.command(
     "sanitize",
     cls=CaseCommand,
-    short_help="Find races, missing barriers and out-of-bounds accesses.",
     epilog="\n\n".join(
         [
             lines(

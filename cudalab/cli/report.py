@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 @click.command(
     "report",
     cls=CaseCommand,
-    short_help="Write a lab report with measurements filled in.",
     epilog="\n\n".join(
         [
             lines(

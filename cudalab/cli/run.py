@@ -33,7 +33,6 @@ class RunCommand(click.Command):
 @click.command(
     "run",
     cls=RunCommand,
-    short_help="Compile and run a whole CUDA program, with or without a GPU.",
     options_metavar="[OPTIONS]",
     epilog=lines(
         "Example",

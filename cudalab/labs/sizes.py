@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ def in_words(size: Size, comma: str = "") -> str:
 
 def size(text: str) -> int:
     """Parse a count; a header's int32 must hold it. ValueError says what it is not."""
+    from fractions import Fraction  # noqa: PLC0415 - only where a size is an option
+
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a size such as 1000, 1e6, 2^20, 1Mi or 128M")

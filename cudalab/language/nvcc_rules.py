@@ -57,13 +57,6 @@ def check(source: Source, defines: Mapping[str, str | int], library: Path) -> No
         )
 
 
-def is_extern_c(name: str, library: Path) -> bool:
-    """Whether a kernel's name is not mangled; True if its library does not say."""
-    names = {symbol.name for symbol in _symbols(library)}
-    mangled = f"_Z{len(name)}{name}"
-    return name in names or not any(each.startswith(mangled) for each in names)
-
-
 def _symbols(library: Path) -> list[elf.Symbol]:
     """The library's symbols; none if its format is that of another system."""
     with suppress(OSError):

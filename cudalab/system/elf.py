@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -78,6 +79,15 @@ def symbols(library: Path) -> list[Symbol]:
         return list(_Tables(library.read_bytes()).symbols())
     except (struct.error, ValueError, IndexError) as error:
         raise OSError(f"{library} is damaged: {error}") from None
+
+
+def is_extern_c(name: str, library: Path) -> bool:
+    """Whether a kernel's name is not mangled; True if its library does not say."""
+    names: set[str] = set()
+    with suppress(OSError):  # the format of another system
+        names = {symbol.name for symbol in symbols(library)}
+    mangled = f"_Z{len(name)}{name}"
+    return name in names or not any(each.startswith(mangled) for each in names)
 
 
 def demands(data: bytes) -> Demands:

@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu import assembly
 from cudalab.backends.cpu.flags import HOST, KERNEL, RUNTIME, processor, with_users
-from cudalab.backends.cpu.toolchain import Compiler, Done, find_compiler, run
+from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import (
     CudalabError,
     KernelCompileError,
@@ -26,14 +25,18 @@ from cudalab.errors import (
     ToolchainError,
     install_command,
 )
-from cudalab.language import nvcc_rules
 from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk
 
-# A command, or a function that runs one or does something between two of them. All of them turn
-# source.cpp into library.so, in a folder of their own.
-Step = tuple[str, ...] | Callable[[], Done | None]
-Steps = Callable[[Path], tuple[Step, ...]]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudalab.backends.cpu.toolchain import Compiler, Done
+
+    # A command, or a function that runs one or does something between two of them. All of them
+    # turn source.cpp into library.so, in a folder of their own.
+    Step = tuple[str, ...] | Callable[[], Done | None]
+    Steps = Callable[[Path], tuple[Step, ...]]
 
 _HEADER = "cudalab_cpu.h"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
@@ -81,12 +84,7 @@ def _runtime(
 ) -> Path:
     """The library of `name`; the header of its kernels is precompiled with the flags `kernels`."""
     flags = with_users(flags)
-    included = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
-    texts, names = [_text(name)], set[str]()
-    for text in texts:  # grows while it is read
-        new = set(included.findall(text)) - names
-        names |= new
-        texts += [_text(header) for header in sorted(new)]
+    texts = _with_headers(name)
     compile_and_link = _compile_and_link(flags)
 
     def steps(folder: Path) -> tuple[Step, ...]:
@@ -99,6 +97,18 @@ def _runtime(
         raise runtime_failure(error.message) from None
 
 
+@cache
+def _with_headers(name: str) -> list[str]:
+    """The text of a part of the runtime, and those of the headers that it includes."""
+    included = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
+    texts, names = [_text(name)], set[str]()
+    for text in texts:  # grows while it is read
+        new = set(included.findall(text)) - names
+        names |= new
+        texts += [_text(header) for header in sorted(new)]
+    return texts
+
+
 def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path:
     """Compile the C++ of a prepared kernel file. KernelCompileError with the messages.
 
@@ -108,7 +118,7 @@ def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path
     depends = (
         *flags,
         runtime,
-        Path(nvcc_rules.__file__).read_text(encoding="utf-8"),
+        _text("../../../language/nvcc_rules.py"),  # what `check` knows
         *_headers(text),
     )
     compile_and_link = _compile_and_link(flags, runtime)
@@ -137,6 +147,8 @@ def check_library(
         compile_with = (*compiler.compile, *flags, *_searched(flags))
 
         def add_tables() -> None:
+            from cudalab.backends.cpu import assembly  # noqa: PLC0415 - for check mode only
+
             listing = compiled.read_text(encoding="utf-8")
             annotated.write_text(assembly.annotate(listing, sources), encoding="utf-8")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,10 +21,8 @@ from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
 from cudalab.formats import Payload, as_bytes
-from cudalab.language import nvcc_rules
 from cudalab.language import source as sources
-from cudalab.language.rewrite import dynamic_shared
-from cudalab.language.tokens import tokenize
+from cudalab.system import elf
 from cudalab.system.machine import (
     available_memory,
     processor_name,
@@ -83,7 +80,7 @@ class CpuModule(CompiledModule):
         self.library = library
 
     def find(self, name: str) -> CpuKernel:
-        if not nvcc_rules.is_extern_c(name, Path(self.library._name)):  # noqa: SLF001 - ctypes' only way
+        if not elf.is_extern_c(name, Path(self.library._name)):  # noqa: SLF001 - ctypes' only way
             raise CudalabError(
                 f'{self.source.label}: kernel {name} is not extern "C": a GPU does not find it',
                 hint=f'begin it with extern "C" __global__ void {name}(',
@@ -122,10 +119,15 @@ class CpuDevice:
         """Compile, or load from the cache. `arch` is for GPUs."""
         del arch
         self._load_runtime()
-        check = partial(nvcc_rules.check, source, defines)
+
+        def check(library: Path) -> None:
+            from cudalab.language import nvcc_rules  # noqa: PLC0415 - for new kernels only
+
+            nvcc_rules.check(source, defines, library)
+
         text = prepare(source, defines)
-        build = partial(compiler.kernel_library, text, source.label, check)
-        return CpuModule(source, load_library(build))
+        library = load_library(lambda: compiler.kernel_library(text, source.label, check))
+        return CpuModule(source, library)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:
         """Uninitialised memory, aligned to 256 bytes."""
@@ -301,6 +303,9 @@ def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
     code = sources.blank_comments(source.text)
     text = source.text
     for match in reversed(list(_DYNAMIC_SHARED.finditer(code))):
+        from cudalab.language.rewrite import dynamic_shared  # noqa: PLC0415 - few kernels need it
+        from cudalab.language.tokens import tokenize  # noqa: PLC0415 - as above
+
         in_function = not _at_namespace_scope(code, match.start())
         pointer = dynamic_shared(tokenize(match[0][:-1]), in_function=in_function)
         if pointer is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+from functools import cache
 from pathlib import Path
 
 RUNTIME = Path(__file__).parent / "runtime"
@@ -46,6 +47,7 @@ def with_users(flags: tuple[str, ...]) -> tuple[str, ...]:
     return (*flags, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
 
 
+@cache
 def processor() -> str:
     """The value that -march=native depends on: the first processor that the system describes."""
     try:

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,9 +19,10 @@ from cudalab.output import progress
 from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
-Done = subprocess.CompletedProcess[str]
+    Done = subprocess.CompletedProcess[str]
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,8 @@ def _identity(path: Path) -> str:
 
 def run(command: Sequence[str]) -> Done:
     """Run a compiler; its messages are in the result."""
+    import subprocess  # noqa: PLC0415 - what is cached needs no compiler
+
     return subprocess.run(
         command, capture_output=True, text=True, errors="replace", check=False, env=environment()
     )

@@ -1,0 +1,52 @@
+"""What is imported when: a command must not wait for modules that it does not use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+PROGRAM = """
+import sys
+from cudalab.cli.app import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+# Slow to import, and needed by other commands, on other devices or for what is not cached yet.
+OTHERS = {"rich", "pygments", "matplotlib", "pycuda", "subprocess", "difflib", "fractions"}
+FLOORS = {"bench", "checker", "explain", "microscope", "program", "python", "verify"}
+OURS = {f"cudalab.{name}" for name in FLOORS} | {
+    f"cudalab.cli.{name}" for name in ("bench", "check", "learn", "profile", "report", "run")
+}
+PARTS_OF_NUMPY = {f"numpy.{name}" for name in ("fft", "ma", "polynomial", "random", "testing")}
+FOR_NEW_KERNELS = {"cudalab.language.nvcc_rules", "cudalab.backends.cpu.assembly"}
+
+
+def imported(*words, stdin=b""):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words], input=stdin, capture_output=True, check=True
+    )
+    return {*done.stderr.decode().splitlines()[-1].split()}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"]])
+def test_help_imports_neither_numpy_nor_a_device(words):
+    modules = imported(*words)
+    assert "cudalab.cli.app" in modules
+    devices = {"numpy", "ctypes", "hashlib", "cudalab.backends.cpu", "cudalab.backends.cuda"}
+    program = {"cudalab.cli.run", "subprocess"} if words[0] == "run" else set()
+    assert not modules & ((OTHERS | OURS | devices) - program)
+
+
+def test_a_run_of_a_compiled_lab_imports_only_what_it_uses():
+    keys = np.arange(10, dtype=np.uint32)
+    stdin = np.int32(keys.size).tobytes() + keys.tobytes()
+    words = ("radixsort", "--device", "cpu")
+    imported(*words, stdin=stdin)  # compiles it, unless another test did
+    modules = imported(*words, stdin=stdin)
+    assert "cudalab.backends.cpu.device" in modules
+    assert not modules & (OTHERS | OURS | PARTS_OF_NUMPY | FOR_NEW_KERNELS)
