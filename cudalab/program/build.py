@@ -146,7 +146,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             [*compiler.compile, *flags, "-c", str(Path(folder, name)), "-o", compiled]
             for name, compiled in zip(names, objects, strict=False)
         ]
-        with stage(f"compiling {files[0].label}", once=True):
+        with stage(f"compiling {files[0].label}"):
             failed = _run_all(commands)
         if failed:
             raise explain(failed, files)
@@ -230,7 +230,7 @@ def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str],
         for name, library in NVCC_LIBRARIES.items():
             if any(f"<{name}" in file.text or f'"{name}' in file.text for file in files):
                 command.append(library)
-        with stage(f"nvcc compiles {files[0].label}", once=True):
+        with stage(f"nvcc compiles {files[0].label}"):
             failed = _run_all([[*command, *(file.path for file in files[:sources]), "-o", binary]])
         if failed:
             raise rejection(files[0].label, failed)

@@ -126,7 +126,7 @@ def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path
     def steps(folder: Path) -> tuple[Step, ...]:
         return (*compile_and_link(folder), partial(check, folder / "library.so"))
 
-    with stage(f"compiling {label}", once=True):
+    with stage(f"compiling {label}"):
         return _built(Path(label).stem, text, depends, steps)
 
 
@@ -160,7 +160,7 @@ def check_library(
         )
 
     depends = (runtime, *libraries, _text("../assembly.py"), *_headers(text))
-    with stage(f"compiling {label}, instrumented", once=True):
+    with stage(f"compiling {label}, instrumented"):
         return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
 
 
