@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cudalab.backends.base import WrappedDevice
 from cudalab.errors import CudalabError, HeaderError
 from cudalab.formats import Payload, as_bytes
 from cudalab.labs.base import Job
+from cudalab.output import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -110,18 +111,28 @@ def contract(lab: Lab, variant: Variant) -> str:
 class Stopwatch:
     """Milliseconds spent in each stage, in the order in which the stages began."""
 
-    def __init__(self) -> None:
-        """Start measuring the total."""
+    # Those that may take long, in words for the user who waits.
+    LONG: ClassVar[dict[str, str]] = {
+        "to device": "reading the input",
+        "kernels": "running the kernels",
+        "write": "writing the answer",
+    }
+
+    def __init__(self, *, shown: bool = False) -> None:
+        """Start measuring the total. Long stages are `shown` on a terminal."""
         self.began = time.perf_counter()
         self.stages: dict[str, float] = {}
+        self.shown = shown
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
         """Add the block's time to `stage`."""
         began = time.perf_counter()
         self.stages.setdefault(stage, 0.0)
+        words = self.LONG.get(stage) if self.shown else None
         try:
-            yield
+            with progress.stage(words) if words else nullcontext():
+                yield
         finally:
             self.stages[stage] += 1e3 * (time.perf_counter() - began)
 

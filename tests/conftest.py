@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from contextlib import suppress
 
 import pytest
 
 from cudalab import backends
+from cudalab.backends.cpu.compiler import runtime_library
+from cudalab.errors import NoDeviceError
 from cudalab.system.cache import cache_dir
 
 DEVICES = {name: (name,) for name in backends.DEVICES} | {"all": tuple(backends.DEVICES)[::-1]}
@@ -26,8 +29,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a script's background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Zig fills an empty cache with libraries of its own, for half a minute: tests share those.
+    # Zig compiles its C++ library for a minute if a program needs it: tests share that.
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
+    with suppress(NoDeviceError):  # before a test that expects no note of it on stderr
+        runtime_library()
     config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
     config.addinivalue_line("markers", "quick: a verdict on every lab and command in a minute")
 

@@ -27,6 +27,7 @@ from cudalab.cli.options import (
     exclude,
     json_file_option,
     lines,
+    quiet_option,
     refuse_measuring,
     seconds_option,
     seed_option,
@@ -189,6 +190,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     metavar="PERCENT",
     help="Ignore smaller changes; a regression exits with 3.",
 )
+@quiet_option
 def bench(
     *,
     names: tuple[str, ...],

@@ -28,11 +28,13 @@ from cudalab.cli.options import (
     grouped,
     json_file_option,
     lines,
+    quiet_option,
     seconds_option,
     threads_option,
     variant_option,
 )
 from cudalab.errors import ExitCode, HeaderError, UsageError
+from cudalab.output.notes import is_silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,6 +197,7 @@ def new(name: str, path: Path) -> None:
     show_default=True,
     help="Meaning of the exit status.",
 )
+@quiet_option
 def check(*, name: str, keep: Path | None, **options: Any) -> int:
     """Judge a submission to LAB as a course does, and explain the verdict.
 
@@ -355,7 +358,7 @@ def visible(command: tuple[str, ...]) -> tuple[Path, ...]:
 
 def _show_stage(stage: str) -> None:
     """Show the current stage, on a terminal only."""
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and not is_silent():
         click.echo(f"\r{stage:<20}\r", nl=False, err=True)
 
 
@@ -420,6 +423,7 @@ class GradeCommand(CaseCommand):
     help="Use a Dask cluster: tcp://HOST:PORT, or local:N for N processes here.",
 )
 @judging_options
+@quiet_option
 def grade(
     *,
     submissions: Path,
@@ -465,6 +469,7 @@ def grade(
 )
 @device_option()
 @sandbox_option("Sandbox to test.")
+@quiet_option
 def selftest(*, names: tuple[str, ...], device: str, sandbox: str) -> int:
     """Test the checker on this machine, with submissions whose verdicts are known.
 

@@ -18,6 +18,7 @@ from cudalab.cli.failures import within
 from cudalab.cli.options import (
     DEVICE,
     EXISTING,
+    QUIET,
     SECONDS,
     Distribution,
     case_options,
@@ -27,6 +28,7 @@ from cudalab.cli.options import (
     variant_names,
 )
 from cudalab.errors import CudalabError, ExitCode, InputError, UsageError
+from cudalab.output import notes, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +82,7 @@ RUN_OPTIONS: list[click.Parameter] = [
         metavar="N",
         help="Threads of the CPU device; all cores by default.",
     ),
+    click.Option(["-q", "--quiet"], **QUIET),
     click.Option(
         ["--kill-after"],
         type=SECONDS,
@@ -177,21 +180,21 @@ def compute(
     from cudalab.labs import registry
     from cudalab.runner import Stopwatch, TimedDevice, run
 
-    watch = Stopwatch()
+    watch = Stopwatch(shown=not time)
     stream = InputStream(*source)
     inputs = lab.read(stream, case)
     with ExitStack() as stack:
         with watch("open device"):
             opened = stack.enter_context(open_device(device, threads))
         if device == "auto" and emulated(opened.name):
-            click.echo("note: no GPU here: running on the CPU device", err=True)
+            notes.note("no GPU here: running on the CPU device")
         variant = variant or registry.choose(lab, inputs, case, opened)
         registry.check_features(variant, opened.name, opened.features)
         timed = TimedDevice(opened, open_meter(opened)) if time else None
         used = timed.as_device() if timed else opened
         answer = run(lab, variant, used, inputs, case, watch=watch)
-        for note in answer.notes:
-            click.echo(note, err=True)
+        for text in answer.notes:
+            notes.say(text)
         with watch("write"):
             write_all(target[0], watch.pieces(answer.pieces(), "to host"), target[1])
         lab.finish(answer.array, case)
@@ -314,7 +317,7 @@ def generate(
         )
     command = shlex.join(["cudalab", *sys.argv[1:]])
     usage = f"redirect it: {command} > in.bin, or name a file with -o"
-    with open_output(output, usage) as (fd, name):
+    with open_output(output, usage) as (fd, name), progress.stage("generating the input"):
         write_all(fd, lab.generate(lab.complete(case), n, dist, seed), name)
 
 
@@ -343,6 +346,7 @@ def verify_answer(lab: Lab, *, input: Path, answer: Path, **case: Any) -> None: 
     from cudalab.formats import InputStream
     from cudalab.verify import verify
 
-    with open_input(input) as source, open_input(answer) as output:
+    working = progress.stage("comparing with the reference")
+    with open_input(input) as source, open_input(answer) as output, working:
         verified = verify(lab, InputStream(*source), InputStream(*output), lab.complete(case))
     click.echo(f"correct: {verified.size:,} element" + ("s" if verified.size != 1 else ""))

@@ -16,6 +16,7 @@ from cudalab.cli.options import (
     json_option,
     lines,
     print_json,
+    quiet_option,
     seed_option,
     threads_option,
 )
@@ -78,6 +79,7 @@ def explain_topic(topic: str | None, *, as_json: bool) -> None:
 @seed_option
 @device_option("auto: the GPU if there is one. Times on the CPU device are emulated.")
 @threads_option
+@quiet_option
 def exercises(*, sizes: tuple[list[Size], ...], seed: int, device: str, threads: int | None) -> int:
     """Compute the hand-out's exercises from global and from shared memory, side by side.
 

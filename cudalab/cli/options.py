@@ -16,6 +16,7 @@ from cudalab import labs
 from cudalab.backends import DEVICES
 from cudalab.errors import UsageError, nearest
 from cudalab.labs import sizes as parsers
+from cudalab.output import notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,6 +88,18 @@ def device_option(help_text: str = "auto: the GPU if there is one.") -> Decorato
     """Make the option --device auto|cuda|cpu."""
     return click.option("--device", type=DEVICE, default="auto", show_default=True, help=help_text)
 
+
+def _silence(_ctx: click.Context, _param: click.Parameter, quiet: bool) -> None:
+    notes.silence(quiet)
+
+
+QUIET: dict[str, Any] = {
+    "is_flag": True,
+    "expose_value": False,
+    "callback": _silence,
+    "help": "Print no notes and no progress on stderr.",
+}
+quiet_option = click.option("-q", "--quiet", **QUIET)
 
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the CPU device."

@@ -32,12 +32,14 @@ from cudalab.cli.options import (
     json_file_option,
     lines,
     options_present,
+    quiet_option,
     seconds_option,
     seed_option,
     variant_option,
     variants_option,
 )
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
+from cudalab.output.notes import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,6 +158,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--kill-after",
     f"Abort the run after this time. Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
 )
+@quiet_option
 def profile(*, lab: str, kill_after: float | None, **rest: Any) -> int:
     """Run a lab and count what every line costs: sectors, bank conflicts, divergent branches.
 
@@ -310,7 +313,7 @@ def choose(
     chosen, why = showcase(lab, computing)
     others = len(computing) - len(chosen)
     more = f"; {others} more with --variants all" if others else ""
-    click.echo(f"note: no variant is named: {why}{more}", err=True)
+    note(f"no variant is named: {why}{more}")
     return chosen, [more.removeprefix("; ")] if others else []
 
 
@@ -393,6 +396,7 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
     "Report a run that takes longer as a loop that does not end.",
     SANITIZE_KILL_AFTER_S,
 )
+@quiet_option
 def sanitize(
     *,
     lab: str,

@@ -21,6 +21,7 @@ from cudalab.cli.options import (
     dist_option,
     json_file_option,
     lines,
+    quiet_option,
     refuse_measuring,
     seconds_option,
     seed_option,
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
 @device_option()
 @threads_option
 @seconds_option("--time-limit", "Sampling budget for each table.")
+@quiet_option
 def report(
     *,
     name: str,

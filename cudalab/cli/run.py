@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from cudalab.cli.options import device_option, lines
+from cudalab.cli.options import device_option, lines, quiet_option
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
 
@@ -67,6 +67,7 @@ class RunCommand(click.Command):
     help="Run it instrumented and show what each line's accesses cost.",
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
+@quiet_option
 @click.pass_context
 def run(
     ctx: click.Context,

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cudalab.errors import CudalabError
+from cudalab.output import notes
 from cudalab.output.page import Commands, Drawing, Heading
 from cudalab.output.page import Table as Columns
 from cudalab.output.page import Text as Prose
@@ -465,7 +466,9 @@ class BenchProgress:
     def __init__(self) -> None:
         self._console = _stderr()
         self._live: Progress | None = None
-        if self._console.file.isatty():  # FORCE_COLOR makes no terminal of a pipe
+        self._console.quiet = notes.is_silent()
+        on_terminal = self._console.file.isatty()  # FORCE_COLOR makes no terminal of a pipe
+        if on_terminal and not self._console.quiet:
             self._live = Progress(
                 TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=24),
@@ -479,6 +482,7 @@ class BenchProgress:
 
     def __enter__(self) -> Self:
         if self._live:
+            notes.occupy(True)
             self._live.start()
         return self
 
@@ -489,6 +493,7 @@ class BenchProgress:
         trace: TracebackType | None,
     ) -> None:
         self.hide()
+        notes.occupy(False)
 
     def begin(self, what: str) -> None:
         """Show what is measured next."""

@@ -150,7 +150,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             failed = _run_all(commands)
         if failed:
             raise explain(failed, files)
-        with stage("compiling the runtime of whole programs, once", once=True):
+        with stage("compiling the runtime of whole programs, once"):
             objects += runtime.finish()
         binary = Path(folder, "program")
         done = compiler.link(binary, objects, shared=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.errors import ToolchainError
-from cudalab.output.progress import note
+from cudalab.output.notes import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

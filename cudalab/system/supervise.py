@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError, KernelError, TimeLimitError, end_by_closed_pipe
+from cudalab.output.notes import clear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +67,7 @@ def supervise(work: Callable[[], int], kill_after: float | None) -> int:
         raise
     finally:
         os.close(crash_read)
+        clear()
     _, status = os.waitpid(child, 0)
     return _verdict(os.waitstatus_to_exitcode(status), details)
 

@@ -1,0 +1,61 @@
+"""Notes and progress on stderr: when there are any, and that --quiet silences them all."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+
+from cudalab.output import notes, progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(progress, "LONG_S", 0.01)
+    yield
+    notes.silence(False)
+
+
+def shown(monkeypatch, stream, *, once=False, seconds=0.3):
+    monkeypatch.setattr("sys.stderr", stream)
+    with progress.stage("sorting", once=once):
+        time.sleep(seconds)
+    return stream.getvalue()
+
+
+def test_a_terminal_shows_a_long_stage_while_it_lasts(monkeypatch):
+    text = shown(monkeypatch, Terminal(), seconds=1)
+    assert "sorting ..." in text
+    assert text.endswith("\x1b[2K")  # the line is removed
+
+
+def test_a_short_stage_is_not_shown(monkeypatch):
+    monkeypatch.setattr(progress, "LONG_S", 10)
+    assert shown(monkeypatch, Terminal(), once=True, seconds=0) == ""
+
+
+@pytest.mark.parametrize(("once", "text"), [(True, "note: sorting\n"), (False, "")])
+def test_a_file_has_a_note_of_what_is_done_once(monkeypatch, once, text):
+    assert shown(monkeypatch, io.StringIO(), once=once) == text
+
+
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_quiet_silences_notes_and_stages(monkeypatch, stream):
+    notes.silence(True)
+    assert shown(monkeypatch, stream(), once=True) == ""
+    notes.note("no GPU here")
+    assert notes.sys.stderr.getvalue() == ""
+
+
+def test_no_stage_is_shown_beside_another_display(monkeypatch):
+    notes.occupy(True)
+    try:
+        assert shown(monkeypatch, Terminal()) == ""
+    finally:
+        notes.occupy(False)
