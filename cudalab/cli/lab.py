@@ -27,7 +27,7 @@ from cudalab.cli.options import (
     shape,
     variant_names,
 )
-from cudalab.errors import CudalabError, ExitCode, InputError, UsageError
+from cudalab.errors import CudalabError, ExitCode, InputError, KernelError, UsageError
 from cudalab.output import notes, progress
 
 if TYPE_CHECKING:
@@ -156,7 +156,15 @@ def run_lab(
         work = partial(
             compute, lab, selected, case, device, threads, source=source, target=target, time=time
         )
-        status = within(kill_after, work)
+        try:
+            status = within(kill_after, work)
+        except KernelError as error:  # a crash; what a kernel does wrong otherwise has its own hint
+            words = ["cudalab", "sanitize", lab.name, *lab.words(case)]
+            words += ["--kernel", str(kernel)] if kernel else []
+            words += ["--variant", variant] if variant else []
+            words += ["--data", str(input)] if input and str(input) != "-" else []
+            error.hint = error.hint or f"to find the line: {shlex.join(words)}"
+            raise
         if status:
             raise click.exceptions.Exit(status)  # so that open_output discards the partial file
         return status

@@ -555,9 +555,20 @@ def test_what_a_kernel_prints_goes_to_stderr(own, device_name):
     assert len(done.stdout) == len(ANSWER)
 
 
-def test_crash_names_the_kernel(own):
-    done = sort("--kernel", own(CRASH))
+def test_crash_names_the_kernel_and_the_next_step(own):
+    path = own(CRASH)
+    done = sort("--kernel", path)
     expect(done, 1, "Error: the kernel crashed: segmentation fault", "count_digits", "thread")
+    assert done.stderr.decode().endswith(
+        f"Hint: to find the line: cudalab sanitize radixsort --kernel {path}\n"
+    )
+
+
+@pytest.mark.parametrize("quiet", ["-q", "--quiet"])
+def test_quiet_silences_notes(quiet):
+    done = run("radixsort", quiet, stdin=INPUT, env={"CUDA_VISIBLE_DEVICES": ""})
+    expect(done, 0, stdout=ANSWER)
+    assert done.stderr == b""
 
 
 def test_crash_keeps_the_old_file(own, tmp_path):
@@ -1072,7 +1083,7 @@ def test_a_thread_that_opens_the_gpu_is_silent_without_one():
     code = "from cudalab.backends.cuda import early; early._retain_primary_context()"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        env={"CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         check=True,
     )
