@@ -148,10 +148,10 @@ def roofline(table: Table, environment: Environment, profile: Profile | None) ->
     work, by_flops = table.work, table.by_flops
     operations = "flop" if by_flops else "elements"
     counted = intensities(table, profile)
-    least = (work.flops if by_flops else work.items) / work.bytes
+    minimum = (work.flops if by_flops else work.items) / work.bytes
     points = []
     for row, one in table.timed:
-        x = counted.get(row.variant) if counted else least
+        x = counted.get(row.variant) if counted else minimum
         y = one.gflop_per_s if by_flops else one.items_per_s / 1e9
         if x and y and row.cache == table.caches()[0]:
             points.append(Point(row.title, x, y, baseline=row.kind == "baseline"))

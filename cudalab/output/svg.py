@@ -39,7 +39,7 @@ MARKS = (
     "M0 4.2l4-7.2h-8z",  # triangle on its tip
 )
 DASHES = ("", "7 3", "2 3", "8 3 2 3")
-NARROW = 4.0  # the least ratio of an axis' ends
+NARROW = 4.0  # the minimum ratio of an axis' ends
 FEW_TICKS = 3  # if powers of ten give fewer, values between them are marked too
 MAX_TICKS = 8  # if there are more sizes, powers of ten are marked instead
 MAX_COLUMN_LABELS = 12
@@ -48,7 +48,10 @@ MAX_COLUMN_LABELS = 12
 def picture(chart: Chart) -> str:
     """An SVG element for a page; the page shows the title."""
     body, height = _drawn(chart)
-    return _svg(body, height, escape(chart.title))
+    return (
+        f'<svg role="img" aria-label="{escape(chart.title)}" viewBox="0 0 {WIDTH} {height:.1f}" '
+        f'style="font:{FONT}">{body}</svg>'
+    )
 
 
 def file(charts: Sequence[Chart]) -> str:
@@ -78,13 +81,6 @@ def _drawn(chart: Chart) -> tuple[str, float]:
     if isinstance(chart, Ladder):
         return _ladder(chart)
     return _columns(chart) if isinstance(chart, Columns) else _roofline(chart)
-
-
-def _svg(body: str, height: float, label: str) -> str:
-    return (
-        f'<svg role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {height:.1f}" '
-        f'style="font:{FONT}">{body}</svg>'
-    )
 
 
 # Shapes ------------------------------------------------------------------------------------------
@@ -156,10 +152,10 @@ class _Axis:
         return ticks
 
 
-def _round_step(least: float) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that is at least `least`."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(power * k for k in (1, 2, 5, 10) if power * k >= least * (1 - 1e-9))
+def _round_step(minimum: float) -> float:
+    """The smallest of 1, 2 and 5 times a power of ten that is at least `minimum`."""
+    power = 10.0 ** math.floor(math.log10(minimum))
+    return next(power * k for k in (1, 2, 5, 10) if power * k >= minimum * (1 - 1e-9))
 
 
 def _log_axis(values: Iterable[float], begin: float, end: float) -> _Axis:

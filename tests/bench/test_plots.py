@@ -307,11 +307,12 @@ def test_a_picture_names_all_that_it_shows():
 
 
 def test_lines_of_an_svg_differ_without_colours():
-    looks = {
-        (svg.MARKS[i % len(svg.MARKS)], svg.DASHES[i % len(svg.DASHES)])
-        for i in range(len(svg.MARKS) * len(svg.DASHES))
-    }
-    assert len(looks) == 20
+    """The legend has each line's dashes and mark."""
+    lines = [data.Line(f"v{i}", [1.0, 2.0], [1.0, 2.0], [0.0, 0.0]) for i in range(20)]
+    chart = data.OverSizes("t", "n", "ms", lines)
+    samples = [element for element in elements(chart) if element.tag == "g"]
+    looks = {(line.get("stroke-dasharray"), mark.get("d")) for line, mark in samples}
+    assert len(looks) == len(samples) == 20
 
 
 def test_noise_larger_than_a_time_stays_in_the_frame():
