@@ -8,7 +8,6 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import click
-from mkdocs.structure.files import File
 
 from cudalab import explain, labs
 from cudalab.cli.app import cli
@@ -29,6 +28,8 @@ _SPECIAL = re.compile(r"([\\*_\[\]|])")
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 - an extra
+
     for name, text in {**command_pages(), **topic_pages()}.items():
         files.append(File.generated(config, name, content=text))
     return files

@@ -13,8 +13,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkdocs.structure.files import File
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -43,6 +41,8 @@ _INCLUDE = re.compile(r'^#include "([\w./]+)"', re.MULTILINE)
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the documents outside `docs/`, and all that is linked to."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 - an extra
+
     ladders = sorted((ROOT / "kernels").glob("*/README.md"))
     waiting = [DOCS / file.src_uri for file in files.documentation_pages()]
     waiting = [path for path in waiting if path.is_file()] + [*DOCUMENTS, *ladders]
@@ -66,7 +66,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         page.meta["hide"] = ["toc"]  # the tables of a ladder are wide
 
     def link(match: re.Match[str]) -> str:
-        target = (path.parent / match["path"]).resolve()
+        target = document((path.parent / match["path"]).resolve())
         if not target.exists():
             return match[0]
         here = Path(page.file.src_uri).parent
@@ -79,9 +79,15 @@ def targets(path: Path, text: str) -> Iterator[Path]:
     """The files and folders of the repository that a page links to."""
     folder = path if path.is_dir() else path.parent
     for match in _LINK.finditer(text):
-        target = (folder / match["path"]).resolve()
+        target = document((folder / match["path"]).resolve())
         if target.exists() and target.is_relative_to(ROOT):
             yield target
+
+
+def document(path: Path) -> Path:
+    """The README.md of a folder that has one, and otherwise the path itself."""
+    readme = path / "README.md"
+    return readme if readme.is_file() else path
 
 
 def is_page(path: Path) -> bool:
@@ -102,8 +108,7 @@ def uri_of(path: Path) -> str:
         return f"explain/{path.stem}.md"
     base = DOCS if path.is_relative_to(DOCS) else ROOT
     if path.is_dir():
-        readme = path / "README.md"
-        return (readme if readme.exists() else path / "index.md").relative_to(base).as_posix()
+        return (path / "index.md").relative_to(base).as_posix()
     suffix = ".md" if path.suffix != ".md" and is_page(path) else ""
     return path.relative_to(base).as_posix() + suffix
 
@@ -146,8 +151,8 @@ def text_of(path: Path) -> str:
 
 def summary_of(folder: Path) -> str:
     """What the README.md of a folder says first, if it has one."""
-    readme = folder / "README.md"
-    if not readme.is_file():
+    readme = document(folder)
+    if not readme.is_file() or readme == folder:
         return ""
     _, first, *_ = readme.read_text(encoding="utf-8").split("\n\n")
     return f": {first}"
