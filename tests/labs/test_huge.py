@@ -35,7 +35,6 @@ CASES = [
     ("transpose", {}, (WORDS // 5, 5), "uniform"),
     ("transpose", {}, (23_171, 23_173), "uniform"),
     ("matmul", {"shape": True}, (23_171, 23_173, 1), "uniform"),
-    pytest.param("matmul", {"shape": True}, (WORDS // 2, 2, 1), "uniform", marks=pytest.mark.cuda),
 ]
 
 
