@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lab_inputs import POISON, drawn
+from lab_inputs import POISON, drawn_through_a_pipe
 
 from cudalab import labs, runner
 from cudalab.labs import registry
@@ -44,7 +44,7 @@ CASES = [
 def test_more_than_two_gigabytes(device, name, given, size, dist):
     lab = labs.get(name)
     case = lab.complete(given)
-    inputs = drawn(lab, case, size, dist)
+    inputs = drawn_through_a_pipe(lab, case, size, dist)
     for variant in chosen(lab, case, inputs, device):
         step = runner.prepare(lab, variant, device, inputs, case, watch=runner.Stopwatch())
         device.copy(np.full(step.out.nbytes, POISON, np.uint8), step.out)
