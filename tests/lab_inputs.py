@@ -28,13 +28,12 @@ def drawn_through_a_pipe(lab, case, n, dist):
     """The same inputs, which are in memory once and never in a file: fast for gigabytes."""
     reading, writing = os.pipe()
 
-    def generate():
-        with open(writing, "wb") as stream:
-            for piece in lab.generate(case, n, dist, seed=1):
-                stream.write(piece)
+    def write():
+        with os.fdopen(writing, "wb") as stream:
+            stream.writelines(lab.generate(case, n, dist, seed=1))
 
-    with ThreadPoolExecutor(1) as writer, open(reading, "rb") as stream:
-        written = writer.submit(generate)
+    with ThreadPoolExecutor(1) as writer, os.fdopen(reading, "rb") as stream:
+        written = writer.submit(write)
         inputs = lab.read(InputStream(stream.fileno()), case).load()
         written.result()
     return inputs
