@@ -117,7 +117,7 @@ def test_stacks_are_aligned(device):
 def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads):
     done = run_python(
         f"""
-        blocks = 3000
+        blocks = 500
         with CpuDevice({threads}) as device:
             handed_on = device.to_device(np.zeros(blocks, np.uint32))
             ticket = device.to_device(np.zeros(1, np.uint32))
