@@ -9,6 +9,10 @@ from contextlib import suppress
 
 import pytest
 
+# Before NumPy is imported, here and in each command that a test runs: the threads of its linear
+# algebra spin while they wait, on cores that other tests need.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from cudalab import backends
 from cudalab.backends.cpu.compiler import runtime_library
 from cudalab.errors import NoDeviceError
