@@ -34,6 +34,7 @@ NVCC_FLAGS = (
     "--extended-lambda",
     "--expt-relaxed-constexpr",
 )
+PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 # Headers of the toolkit that a program may include, and the libraries to link for them.
 NVCC_LIBRARIES = {
     "cublas": "-lcublas",
@@ -64,6 +65,18 @@ def executable(
 def options_of(include: Sequence[str], define: Sequence[str]) -> list[str]:
     """The compiler's flags for include folders and macros."""
     return [*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define)]
+
+
+def without_macros(options: Sequence[str]) -> tuple[list[str], str]:
+    """The flags for include folders, and the macros as text, to follow our own headers.
+
+    On the command line a macro such as N would change those headers.
+    """
+    lines = []
+    for macro in (option.removeprefix("-D") for option in options if option.startswith("-D")):
+        name, equals, value = macro.partition("=")
+        lines.append(f"#define {name} {value if equals else 1}\n")
+    return [option for option in options if not option.startswith("-D")], "".join(lines)
 
 
 def device_for(name: str) -> str:
@@ -139,8 +152,11 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
         for name, text in zip(names, texts, strict=True):
             Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
-        flags = [*with_users(PROGRAM), *options, "-I", str(HOST), "-include", "cuda_runtime.h"]
         runtime = _start_runtime(compiler)
+        folders, macros = without_macros(options)
+        Path(folder, "macros").write_text(macros, encoding="utf-8")
+        flags = [*with_users(PROGRAM), *folders, "-I", str(runtime.folder), "-I", str(HOST)]
+        flags += ["-include", PRECOMPILED, "-include", str(Path(folder, "macros"))]
         objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
         commands = [
             [*compiler.compile, *flags, "-c", str(Path(folder, name)), "-o", compiled]
@@ -148,6 +164,9 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         ]
         with stage(f"compiling {files[0].label}"):
             failed = _run_all(commands)
+            if "PCH" in failed:  # a damaged one, in any language: the text will do
+                Path(runtime.folder, f"{PRECOMPILED}.gch").unlink(missing_ok=True)
+                failed = _run_all(commands)
         if failed:
             raise explain(failed, files)
         with stage("compiling the runtime of whole programs, once"):
@@ -181,10 +200,10 @@ class _Runtime:
             if process.returncode:
                 raise runtime_failure(messages)
         objects = [self.folder / f"{part}.o" for part in self.PARTS]
-        for part in objects:
-            building = part.with_suffix(f".{os.getpid()}")
+        for made in (*objects, self.folder / f"{PRECOMPILED}.gch"):
+            building = made.with_suffix(f".{os.getpid()}")
             if building.exists():
-                building.replace(part)
+                building.replace(made)
         return [str(part) for part in objects]
 
 
@@ -210,6 +229,11 @@ def _start_runtime(compiler: Compiler) -> _Runtime:
             source = str(HOST / f"{part}.cpp")
             compile_part = [*compiler.compile, *flags, "-I", str(HOST)]
             commands.append([*compile_part, "-c", source, "-o", str(building)])
+    header = folder / f"{PRECOMPILED}.gch"
+    if commands and "clang" not in compiler.version():  # clang would need an option in each call
+        read = [*compiler.compile, *with_users(PROGRAM), "-I", str(HOST), "-x", "c++-header"]
+        building = header.with_suffix(f".{os.getpid()}")
+        commands.append([*read, str(HOST / PRECOMPILED), "-o", str(building)])
     return _Runtime(folder, commands)
 
 

@@ -23,10 +23,10 @@ from cudalab.backends.cpu import check, check_rows, compiler
 from cudalab.backends.cpu.check_module import load_runtime
 from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.cpu.flags import HOST, PART, with_users
-from cudalab.backends.cpu.toolchain import Done, find_compiler, run
+from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
-from cudalab.program.build import digest, runtime_sources
+from cudalab.program.build import digest, runtime_sources, without_macros
 from cudalab.program.messages import explain
 from cudalab.program.rewrite import rewrite
 from cudalab.system.cache import cache_dir, explain_full_disk
@@ -34,6 +34,7 @@ from cudalab.system.cache import cache_dir, explain_full_disk
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudalab.backends.cpu.toolchain import Done
     from cudalab.backends.trace import Finding, LaunchTrace
     from cudalab.program.files import File
 
@@ -89,12 +90,13 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     """The instrumented library, compiled unless it is in the cache."""
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
     texts = dict(zip(names, rewrite(files, names), strict=True))
-    whole = '#include "host/cuda_runtime.h"\n'
+    folders, macros = without_macros(options)
+    whole = f'#include "host/cuda_runtime.h"\n{macros}'
     seen: set[str] = set()
     whole += "".join(_inlined(name, texts, seen) for name in names[:sources])
     folder = host_library()
     host, own = folder / HOST_LIBRARY, [str(folder / f"{part}.o") for part in OWN_PARTS]
-    more = (*_PROGRAM, *options, "-I", str(HOST))
+    more = (*_PROGRAM, *folders, "-I", str(HOST))
     try:
         path = compiler.check_library(whole, files[0].label, more, (*own, str(host)))
     except KernelCompileError as error:

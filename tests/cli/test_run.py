@@ -227,7 +227,7 @@ def echo(tmp_path):
     (tmp_path / "include" / "name.h").write_text('#pragma once\n#define NAME "here<<<>>>"\n')
     return [
         *("-I", str(tmp_path / "include")),
-        *("-D", "VALUE=42", str(tmp_path / "echo.cu")),
+        *("-D", "VALUE=42", "-D", "N=7", str(tmp_path / "echo.cu")),  # our headers use N, too
     ]
 
 
