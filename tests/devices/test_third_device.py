@@ -63,7 +63,7 @@ def copy(tmp_path_factory):
 def run(copy, *words):
     done = subprocess.run(
         [sys.executable, "-m", *words],
-        cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)},
+        cwd=copy, env={**os.environ, "PYTHONPATH": str(copy), "COLUMNS": ""},  # xdist sets it
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert "Traceback" not in done.stderr

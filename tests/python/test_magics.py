@@ -85,7 +85,8 @@ def test_a_cell_is_a_program(run):
     assert Path("add.cu").read_text() == f"\n{ADD}"
 
 
-def test_a_cell_is_a_kernel_of_a_lab(run):
+def test_a_cell_is_a_kernel_of_a_lab(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     code = (BROKEN / "reduce" / "missing_barrier.cu").read_text()
     line = code[: code.index("values[tid + s]")].count("\n") + 2  # the magic is the first
     cell = run(f"%%cu reduce --n 1000 --device cpu --kill-after 60\n{code}")
