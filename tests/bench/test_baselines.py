@@ -418,7 +418,7 @@ def test_a_candidate_of_cub(host, tmp_path, monkeypatch):
     (candidate,) = cub.candidates(lab, sampler_of(host), made.inputs, case, made.buffers)
     assert (candidate.name, candidate.kind, candidate.device) == ("cub", "baseline", "cpu")
     assert re.fullmatch(
-        r"CUB 3\.0\.1, n of (32|64) bits: \d\.\d\d x as fast as with (32|64)", candidate.notes[0]
+        r"CUB 3\.0\.1, n of (32|64) bits: \d+\.\d\d x as fast as with (32|64)", candidate.notes[0]
     )
     assert library.widths == [False, True] * (1 + cub.TRIALS)
     check(lab, case, host, made, candidate)
