@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -29,7 +30,8 @@ class Machine:
         self.patch.setattr(driver, "first_gpu", lambda: driver.Gpu("Tesla T4", "sm_75"))
         self.patch.setattr(why, "_driver_library", lambda: folder / "libcuda.so.1")
         self.patch.setattr(why.sysconfig, "get_path", lambda _: str(folder / "include"))
-        self.patch.setattr(sys, "path", [str(folder), *sys.path])
+        others = [path for path in sys.path if not Path(path, "pycuda").is_dir()]
+        self.patch.setattr(sys, "path", [str(folder), *others])
         for variable in ("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NVCC_CCBIN"):
             self.patch.delenv(variable, raising=False)
         self.patch.setenv("HOME", str(folder))
