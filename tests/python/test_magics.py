@@ -8,6 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("IPython", reason="notebooks need IPython")
+
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
