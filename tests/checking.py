@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+import command
 
 from cudalab import labs
 
@@ -45,15 +45,8 @@ int main() {
 
 
 def cudalab(*args, cwd=None, status=None, **env):
-    done = subprocess.run(
-        [sys.executable, "-m", "cudalab", *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": IMPORTS, "COLUMNS": "200", **env},
-    )
+    environment = {**os.environ, "PYTHONPATH": IMPORTS, "COLUMNS": "200", **env}
+    done = command.cudalab(*args, cwd=cwd, env=environment, text=True)
     if status is not None:
         assert done.returncode == status, done.stdout + done.stderr
     return done

@@ -8,6 +8,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import command
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -39,15 +40,7 @@ def run(files, device, *options, arguments=(), env=None, **stdin):
 
 
 def cudalab(*words, env=None, **stdin):
-    stdin = stdin or {"stdin": subprocess.DEVNULL}
-    return subprocess.run(
-        [sys.executable, "-m", "cudalab", *words],
-        capture_output=True,
-        check=False,
-        timeout=300,
-        env={**os.environ, "COLUMNS": "160", **(env or {})},
-        **stdin,
-    )
+    return command.cudalab(*words, env={**os.environ, "COLUMNS": "160", **(env or {})}, **stdin)
 
 
 @pytest.mark.parametrize(("program", "path"), CASES, ids=case_name)

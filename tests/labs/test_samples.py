@@ -1,10 +1,9 @@
 """Every sample, through the real command line."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import cudalab
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 INPUTS = sorted(SAMPLES.glob("*/*.in.bin"))
@@ -28,11 +27,6 @@ def options(path):
     # CASE.DTYPE[.OPTION...].in.bin: "op=max" stands for --op=max, "rows" for --rows.
     _, dtype, *rest = path.name.removesuffix(".in.bin").split(".")
     return ["--dtype", dtype, *(f"--{option}" for option in rest)]
-
-
-def cudalab(*words, **stdin):
-    command = [sys.executable, "-m", "cudalab", *words]
-    return subprocess.run(command, capture_output=True, check=False, timeout=120, **stdin)
 
 
 def test_samples_exist():

@@ -8,7 +8,7 @@
 //
 // /// expect
 // kind       = "infinite_loop"
-// kill_after = 8
+// kill_after = 3
 // ///
 #include "reduce/parts/reduce_ops.cuh"
 

@@ -1,0 +1,58 @@
+"""Forks a process for each `cudalab` that command.py sends: after all imports, before any work."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+
+import cudalab.backends.cpu.device
+import cudalab.output.terminal
+import cudalab.runner  # noqa: F401
+from cudalab.cli.app import cli, main
+
+
+def serve(fd):
+    """Answer each request with the process, then with its exit status, until the tests hang up."""
+    for name in cli.list_commands(None):
+        cli.get_command(None, name)
+    with socket.socket(fileno=fd) as client:
+        while line := receive_line(client):
+            streams = socket.recv_fds(client, 1, 3)[1]
+            pid = os.fork()
+            if pid == 0:
+                client.close()
+                become(**json.loads(line), streams=streams)
+            client.sendall(b"%d\n" % pid)
+            for each in streams:
+                os.close(each)
+            client.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def receive_line(connection):
+    """The next line; an empty one at the end."""
+    line = b""
+    while not line.endswith(b"\n"):
+        read = connection.recv(1)
+        if not read:
+            return b""
+        line += read
+    return line
+
+
+def become(words, env, cwd, streams):
+    """Be `cudalab WORDS...`, and exit as it does."""
+    for target, fd in enumerate(streams):
+        os.dup2(fd, target)
+        os.close(fd)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["cudalab", *words]
+    sys.path[0] = cwd
+    main()
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))
