@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -25,10 +26,15 @@ def main() -> None:
     sys.exit(report_errors(partial(cli.main, prog_name="cudalab", standalone_mode=False)))
 
 
-def open_gpu_early(arguments: Sequence[str]) -> None:
-    """Start opening the GPU, unless the CPU device, a child process or nobody will use it."""
+def prepare_run(arguments: Sequence[str]) -> None:
+    """Prepare the run of a lab before NumPy is imported.
+
+    Start opening the GPU, unless the CPU device, a child process or nobody will use it. NumPy gets
+    one thread for linear algebra: a run has little of it, and threads spin while they wait.
+    """
     from cudalab.backends.cuda import early
 
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if {"cpu", "--device=cpu", "-h", "--help"}.isdisjoint(arguments) and not any(
         word.startswith(("--kernel", "--kill-after")) for word in arguments
     ):
@@ -65,7 +71,7 @@ COMMANDS = {
 @click.group(
     cls=LabGroup,
     make="lab:lab_command",
-    prepare=open_gpu_early,
+    prepare=prepare_run,
     places=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\n\n".join(

@@ -24,6 +24,7 @@ OURS = {f"cudalab.{name}" for name in FLOORS} | {
 }
 PARTS_OF_NUMPY = {f"numpy.{name}" for name in ("fft", "ma", "polynomial", "random", "testing")}
 FOR_NEW_KERNELS = {"cudalab.language.nvcc_rules", "cudalab.backends.cpu.assembly"}
+THREADS = PROGRAM.replace("*sys.modules", "os.environ.get('OPENBLAS_NUM_THREADS')")
 
 
 def imported(*words, stdin=b""):
@@ -50,3 +51,15 @@ def test_a_run_of_a_compiled_lab_imports_only_what_it_uses():
     modules = imported(*words, stdin=stdin)
     assert "cudalab.backends.cpu.device" in modules
     assert not modules & (OTHERS | OURS | PARTS_OF_NUMPY | FOR_NEW_KERNELS)
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, b"1"), ("3", b"3")])
+def test_a_run_of_a_lab_has_one_thread_for_linear_algebra(monkeypatch, given, used):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if given:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", given)
+    done = subprocess.run(
+        [sys.executable, "-c", "import os" + THREADS, "radixsort", "--device", "cpu"],
+        input=bytes(4), capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1] == used
