@@ -11,6 +11,8 @@ from pathlib import Path
 import command
 import pytest
 
+from cudalab.system.cache import cache_dir
+
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "samples" / "programs"
 OWN = Path(__file__).parents[1] / "programs"
@@ -165,6 +167,26 @@ def test_kernel_that_crashes_leaves_an_error_for_good(crash):
     assert done.stdout.decode().split() == [name] * 3
     for each in words:
         assert each in done.stderr.decode()
+
+
+def test_a_crash_has_its_line_though_the_program_was_compiled_again(tmp_path):
+    source = tmp_path / "late.cu"
+    source.write_text(
+        "#include <cstdio>\n__global__ void late(int *p) {\n    *p = 1;\n}\n"
+        'int main() {\n    puts("ready");\n    fflush(stdout);\n    getchar();\n'
+        "    late<<<1, 1>>>(nullptr);\n    return cudaDeviceSynchronize() != cudaSuccess;\n}\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "cudalab", "run", "--device", "cpu", source],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout.readline() == b"ready\n"
+        compiled = Path(f"/proc/{process.pid}/exe").readlink()
+        assert compiled.is_relative_to(cache_dir("programs"))
+        compiled.unlink()
+        _, message = process.communicate(b"\n", timeout=60)
+    assert process.returncode == 1
+    assert b"late.cu:3: a null pointer is dereferenced" in message
 
 
 @pytest.mark.parametrize(

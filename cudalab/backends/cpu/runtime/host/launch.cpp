@@ -30,7 +30,6 @@ namespace cudalab {
 
 // ------------------------------------------------------------------ crashes
 
-static char executable[4096];
 static cudaError_t crash_error;  // the error of the kernel that failed
 
 // Whether a line from addr2line, such as "a.cu:12", is in one of the program's own files and not in
@@ -60,7 +59,9 @@ static void find_line(const void* pc, char* text, size_t size) {
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    char tool[] = "addr2line", inlined[] = "-i", what[] = "-e";
+    char tool[] = "addr2line", inlined[] = "-i", what[] = "-e", executable[32];
+    // Not by its name: another process may have compiled the program again since.
+    snprintf(executable, sizeof executable, "/proc/%d/exe", (int)getpid());
     char* arguments[] = {tool, inlined, what, executable, offset, nullptr};
     pid_t child;
     char said[8192];
@@ -188,8 +189,6 @@ static void on_crash(int signal, siginfo_t* info, void* context) {
 }
 
 void watch_for_crashes() {
-    ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-    if (length > 0) executable[length] = 0;
     void* frame;
     backtrace(&frame, 1);  // loads its library now: a signal handler must not
     static char stack[64 << 10];
