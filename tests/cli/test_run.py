@@ -100,7 +100,9 @@ def test_every_lab_has_a_program():
     assert named == {str(path.relative_to(PROGRAMS)) for path in PROGRAMS.rglob("*.cu")}
 
 
-@pytest.mark.parametrize("program", ["forms", "errors", "groups", "numbers", "trigonometry"])
+@pytest.mark.parametrize(
+    "program", ["accepted", "forms", "errors", "groups", "numbers", "trigonometry"]
+)
 def test_program_prints(program, device_name):
     done = run(f"{program}.cu", device_name)
     if device_name == "cuda" and b"curand_kernel.h: No such file" in done.stderr:

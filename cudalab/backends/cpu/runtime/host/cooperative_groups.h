@@ -3,6 +3,7 @@
 // A tile or a coalesced group is a set of lanes of one warp; its operations are warp operations
 // with that mask. A grid waits only in a cooperative launch (launch.cpp).
 #pragma once
+#define _COOPERATIVE_GROUPS_H_
 
 #include "cuda_runtime.h"
 

@@ -1,6 +1,7 @@
 // Half precision: stored in 16 bits, computed in float and rounded to nearest even, like a single
 // operation on a GPU.
 #pragma once
+#define __CUDA_FP16_H__
 
 #include "cuda_runtime.h"
 

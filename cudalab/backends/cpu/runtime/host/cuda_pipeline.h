@@ -1,2 +1,3 @@
 #pragma once
+#define _CUDA_PIPELINE_H_
 #include "cuda_runtime.h"

@@ -2,6 +2,8 @@
 // files include only cudalab_cpu.h instead.
 #pragma once
 
+#include "cudalab/guards.h"
+
 #ifdef CUDALAB_CPU
 
 #include <type_traits>

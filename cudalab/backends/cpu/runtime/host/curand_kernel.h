@@ -4,6 +4,7 @@
 // numbers after the previous one; the step is linear over bits, so a jump is a product with a
 // matrix. Philox encrypts a counter (Salmon and others, 2011): jumping is counting.
 #pragma once
+#define CURAND_KERNEL_H_
 
 #include "cuda_runtime.h"
 

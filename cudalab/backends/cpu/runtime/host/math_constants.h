@@ -1,5 +1,6 @@
 // Constants of CUDA's mathematics.
 #pragma once
+#define __MATH_CONSTANTS_H__
 
 #include "cuda_runtime.h"
 
