@@ -22,10 +22,13 @@ def dynamic_shared(words: Sequence[Token], *, in_function: bool) -> str | None:
     name = next((j for j, word in enumerate(words) if j and word.text == "["), 0) - 1
     if name < 0:
         return None
-    kind = _type_words(words[:name])
     rest = words[name + 3 :]  # further dimensions, after `name []`
     dimensions = " ".join(word.text for word in rest)
     called = words[name].text
+    while name > 2 and words[name - 1].text == words[name - 2].text == "#":  # in a macro
+        name -= 3
+        called = f"{words[name].text}##{called}"
+    kind = _type_words(words[:name])
     if not in_function:
         return f"static constexpr ::cudalab::DynamicShared<{kind}{dimensions}> {called}{{}};"
     if rest:

@@ -32,9 +32,11 @@ class Kernel:
     """A declaration of a `__global__` function."""
 
     name: str
+    scope: str  # `outer::inner::`, for a kernel defined by its qualified name
     is_template: bool
     has_defaults: bool
     signature: str  # its parameters' types
+    references: int  # a bit for each parameter, set for a reference
     bounds: str  # the first argument of __launch_bounds__, or nothing
     body_end: int | None = None  # the closing brace's position in the text; None without a body
     line: int = 0
@@ -177,11 +179,17 @@ def _kernel(
         if tokens[name].kind != "name" or close is None:
             return None
         params = tokens[i + 1 : close]
+        types = _types(params)
+        scope = name
+        while scope > after + 1 and tokens[scope - 1].text == "::":
+            scope -= 2
         return Kernel(
             name=tokens[name].text,
+            scope="".join(token.text for token in tokens[scope:name]),
             is_template=explicit,
             has_defaults=any(token.text == "=" for token in params),
-            signature=_signature(params),
+            signature=", ".join(types),
+            references=sum(1 << i for i, written in enumerate(types) if written.endswith("&")),
             bounds=bounds,
             body_end=body_end,
             line=lines[tokens[name].start],
@@ -201,7 +209,7 @@ def _first_argument(tokens: list[Token], opening: int) -> str:
     return " ".join(words)
 
 
-def _signature(params: list[Token]) -> str:
+def _types(params: list[Token]) -> list[str]:
     """The parameters' types, in the same form for all declarations of a kernel."""
     types: list[str] = []
     words: list[str] = []
@@ -219,4 +227,4 @@ def _signature(params: list[Token]) -> str:
             words.pop()
         types.append(" ".join(words))
         words = []
-    return ", ".join(types)
+    return types

@@ -79,6 +79,15 @@ class Parsed:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """The kernels of all files, by what a launch needs to know of them."""
+
+    exact: set[str]  # names that stand for one kernel, whose arguments are all given
+    defaults: set[str]  # names of kernels with default arguments
+    references: dict[str, set[int]]  # `references` of a kernel's declarations
+
+
 def parse(file: File) -> Parsed:
     """Read the declarations of a file."""
     tokens = tokenize(file.text)
@@ -109,17 +118,26 @@ def rewrite(files: Sequence[File], names: Sequence[str]) -> list[str]:
     templates = {
         name for name, declared in kernels.items() if any(kernel.is_template for kernel in declared)
     }
-    exact = {name for name in plain if not any(kernel.has_defaults for kernel in kernels[name])}
+    defaults = {
+        name for name, declared in kernels.items() if any(each.has_defaults for each in declared)
+    }
+    known = _Known(
+        exact=plain - defaults,
+        defaults=defaults,
+        references={
+            name: {kernel.references for kernel in declared} for name, declared in kernels.items()
+        },
+    )
     for each in parsed:
         _check_headers(each)
         _check_assembly(each)
         _rewrite_includes(each, names)
         _rewrite_variables(each)
-        _rewrite_dynamic_shared(each)
+        _rewrite_dynamic_shared(each, each.tokens)
         _enlist_kernels(each, plain, templates)
-        _rewrite_launches(each, each.tokens, exact, {})
+        _rewrite_launches(each, each.tokens, known, {})
         for directive in each.directives:
-            _rewrite_macro(each, directive, exact)
+            _rewrite_macro(each, directive, known)
     return [_apply(each) for each in parsed]
 
 
@@ -176,9 +194,9 @@ def _rewrite_variables(parsed: Parsed) -> None:
             parsed.replace(token.start, token.end, "__attribute__((noinline))")
 
 
-def _rewrite_dynamic_shared(parsed: Parsed) -> None:
+def _rewrite_dynamic_shared(parsed: Parsed, tokens: list[Token]) -> None:
     """Turn `extern __shared__ T name[];` into a pointer to the memory of the launch."""
-    tokens = parsed.tokens
+    in_macro = tokens is not parsed.tokens  # which may leave the semicolon to its user
     for i, token in enumerate(tokens):
         if token.text != "extern":
             continue
@@ -188,10 +206,19 @@ def _rewrite_dynamic_shared(parsed: Parsed) -> None:
         end = i
         while end < len(tokens) and tokens[end].text not in (";", "{"):
             end += 1
-        in_function = any(first < i < last for first, last in parsed.structure.functions)
+        in_function = in_macro or any(
+            first < i < last for first, last in parsed.structure.functions
+        )
         pointer = dynamic_shared(tokens[start:end], in_function=in_function)
-        if pointer is not None and end < len(tokens):
-            parsed.replace(tokens[start].start, tokens[end].end, pointer)
+        if pointer is None:
+            continue
+        if end < len(tokens):
+            after = tokens[end].end
+        elif in_macro:
+            pointer, after = pointer.removesuffix(";"), tokens[-1].end
+        else:
+            continue
+        parsed.replace(tokens[start].start, after, pointer, "\\\n" if in_macro else "\n")
 
 
 def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> None:
@@ -203,7 +230,7 @@ def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> Non
                 kernel.body_end,
                 kernel.body_end,
                 f" static ::cudalab::Enlisted cudalab_enlisted_{kernel.name}_{kernel.line}"
-                f'({kernel.name}, "{kernel.name}"{bounds});',
+                f'({kernel.scope}{kernel.name}, "{kernel.name}"{bounds});',
             )
     tokens = parsed.tokens
     for start, end in parsed.structure.functions:
@@ -221,10 +248,10 @@ def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> Non
             )
 
 
-def _rewrite_macro(parsed: Parsed, directive: Token, exact: set[str]) -> None:
-    """Rewrite launches in the body of a #define."""
+def _rewrite_macro(parsed: Parsed, directive: Token, known: _Known) -> None:
+    """Rewrite launches and dynamic shared memory in the body of a #define."""
     match = _DEFINE.match(directive.text)
-    if match is None or "<" not in directive.text:
+    if match is None or not ("<" in directive.text or "__shared__" in directive.text):
         return
     offset = directive.start + match.end()
     body = [
@@ -232,18 +259,19 @@ def _rewrite_macro(parsed: Parsed, directive: Token, exact: set[str]) -> None:
         for token in tokenize(directive.text[match.end() :])
     ]
     names = re.findall(r"\w+", match["params"] or "")
-    _rewrite_launches(parsed, body, exact, {name: f"#{name}" for name in names})
+    _rewrite_dynamic_shared(parsed, body)
+    _rewrite_launches(parsed, body, known, {name: f"#{name}" for name in names})
 
 
 # Launches ----------------------------------------------------------------------------------------
 
 
 def _rewrite_launches(
-    parsed: Parsed, tokens: list[Token], exact: set[str], quoted: dict[str, str]
+    parsed: Parsed, tokens: list[Token], known: _Known, quoted: dict[str, str]
 ) -> None:
     """Turn `k<<<config>>>(args)` into cudalab::launch(k, call of k, "k", Config(config))(args).
 
-    The first k is left out if its type is not known, the call if k is a pointer.
+    A kernel that may be overloaded or a template is launched by launch_any. Pointers have no call.
     """
     for i in range(1, len(tokens) - 2):
         if any(tokens[i + j].text != "<" for j in range(3)):
@@ -263,18 +291,34 @@ def _rewrite_launches(
         kernel = " ".join(parsed.file.text[tokens[begin].start : tokens[i - 1].end].split())
         kernel = kernel.replace(" \\ ", " ")
         name = quoted.get(kernel) or _quoted(kernel)
-        call = f"[=](auto&... cudalab_a) {{ {kernel}(cudalab_a...); }}"
-        if _is_pointer(tokens, begin, i - 1):
-            call = kernel  # evaluated at the launch
-        elif kernel.removeprefix("::") in exact:
-            call = f"{kernel}, {call}"
+        launch = _launch(parsed, tokens[begin:i], kernel, known)
         parsed.replace(
             tokens[begin].start,
             tokens[i + 2].end,
-            f"::cudalab::launch({call}, {name}, ::cudalab::Config(",
+            f"{launch}, {name}, ::cudalab::Config(",
             "\n" if tokens is parsed.tokens else "\\\n",
         )
         parsed.replace(tokens[end].start, tokens[end + 2].end, "))")
+
+
+def _launch(parsed: Parsed, tokens: list[Token], kernel: str, known: _Known) -> str:
+    """The beginning of a launch, as far as it depends on what is known of the kernel."""
+    if _is_pointer(tokens):
+        return f"::cudalab::launch({kernel}"  # evaluated at the launch
+    call = f"[=](auto&... cudalab_a) {{ {kernel}(cudalab_a...); }}"
+    if kernel.removeprefix("::") in known.exact:
+        return f"::cudalab::launch({kernel}, {call}"
+    last = len(tokens) - 1
+    if tokens[last].text == ">":
+        last = (opening_angle(tokens, last) or 1) - 1
+    name = tokens[last].text
+    references, *others = known.references.get(name, {0})
+    if others:
+        raise parsed.unsupported("references of overloaded kernels", tokens[0].start)
+    if name not in known.defaults:
+        typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({kernel}))"
+        call = f"{typed} {{ return cudalab_t({kernel}); }}, {call}"
+    return f"::cudalab::launch_any{f'<{references}>' if references else ''}({call}"
 
 
 def _kernel_expression(tokens: list[Token], last: int) -> int | None:
@@ -307,11 +351,11 @@ def _kernel_expression(tokens: list[Token], last: int) -> int | None:
     return None
 
 
-def _is_pointer(tokens: list[Token], first: int, last: int) -> bool:
+def _is_pointer(tokens: list[Token]) -> bool:
     """Whether an expression is a value, not a kernel's name: `(*p)`, `table[i]`, `x.kernel`."""
-    if tokens[last].text in (")", "]"):
+    if tokens[-1].text in (")", "]"):
         return True
-    return any(token.text in (".", "->") for token in tokens[first:last])
+    return any(token.text in (".", "->") for token in tokens[:-1])
 
 
 def _is_operand(token: Token) -> bool:

@@ -106,9 +106,11 @@ def test_launch(launch, configuration):
     ],
 )
 def test_expression_that_is_launched(kernel, prefix):
-    call = f'[=](auto&... cudalab_a) {{ {kernel}(cudalab_a...); }}, "{kernel}"'
+    typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({kernel}))"
+    typed += f" {{ return cudalab_t({kernel}); }}"
+    call = f'{typed}, [=](auto&... cudalab_a) {{ {kernel}(cudalab_a...); }}, "{kernel}"'
     assert rewritten(f"{prefix}{kernel}<<<1, 2>>>(x)") == (
-        f"{prefix}::cudalab::launch({call}, ::cudalab::Config(1, 2))(x)"
+        f"{prefix}::cudalab::launch_any({call}, ::cudalab::Config(1, 2))(x)"
     )
 
 
@@ -171,7 +173,7 @@ def test_launch_in_a_macro():
     ],
 )
 def test_launches_by_their_arguments(declarations):
-    assert "launch([=]" in rewritten(f"{declarations} void f() {{ k<<<1, 1>>>(p); }}")
+    assert "launch_any([=]" in rewritten(f"{declarations} void f() {{ k<<<1, 1>>>(p); }}")
 
 
 def test_a_kernel_declared_twice_is_one():

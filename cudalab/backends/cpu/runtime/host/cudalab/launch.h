@@ -1,5 +1,8 @@
 // kernel<<<grid, block, shared, stream>>>(arguments), in the rewriter's form:
 // cudalab::launch(kernel, call, "kernel", cudalab::Config(grid, block, shared, stream))(arguments)
+// or, where the arguments may decide which kernel it is,
+// cudalab::launch_any(typed, call, "kernel", cudalab::Config(grid, block, shared,
+// stream))(arguments)
 #pragma once
 
 #include <stdlib.h>
@@ -40,13 +43,28 @@ Function* find_function(const void* address);
 // Runs the grid to its end. `args` are the parameters' addresses and, after them, the closure's.
 void run(const Config& config, const Kernel& kernel, const void* address, void* const* args);
 
+// How a launch hands over a parameter: a value as it is, a reference as a pointer.
+template <class P>
+struct Parameter {
+    typedef P Stored;
+    static P store(P argument) { return argument; }
+    static P& load(void* stored) { return *(P*)stored; }
+};
+template <class P>
+struct Parameter<P&> {
+    typedef P* Stored;
+    static P* store(P& argument) { return &argument; }
+    static P& load(void* stored) { return **(P**)stored; }
+};
+
 // One kernel with parameters P, called through a closure F so that its body can be inlined.
 template <class F, class... P>
 struct Entry {
+    template <class S>
+    static constexpr unsigned char size =
+        (sizeof(S) < 127 ? sizeof(S) : 127) | (std::is_pointer<S>::value ? 128 : 0);
     static constexpr unsigned char sizes[sizeof...(P) + 1] = {
-        (unsigned char)((sizeof(P) < 127 ? sizeof(P) : 127) |
-                        (std::is_pointer<P>::value ? 128 : 0))...,
-        0};
+        size<typename Parameter<P>::Stored>..., 0};
     typedef typename MakeIndices<sizeof...(P)>::type All;
 
     // Each thread has copies, as on a GPU: the kernel does not read the host's memory.
@@ -55,7 +73,7 @@ struct Entry {
     }
     template <size_t... I>
     static inline __attribute__((always_inline)) void call(void* const* args, Indices<I...>) {
-        call_with(*(F*)args[sizeof...(P)], *(P*)args[I]...);
+        call_with(*(F*)args[sizeof...(P)], Parameter<P>::load(args[I])...);
     }
     static void thread(void* const* args) { call(args, All()); }
     static void block(void* const* args, unsigned threads, const uint3* indices,
@@ -72,6 +90,13 @@ struct Entry {
     }
 };
 
+template <class F, class... P>
+inline void run_with(const Config& config, const char* name, const void* address, F& call,
+                     typename Parameter<P>::Stored... stored) {
+    void* args[] = {(void*)&stored..., (void*)&call};
+    run(config, Entry<F, P...>::kernel(name), address, args);
+}
+
 // The parameters are known: arguments convert to them, as in a call.
 template <class F, class... P>
 struct TypedCall {
@@ -80,21 +105,30 @@ struct TypedCall {
     const char* name;
     Config config;
     void operator()(P... arguments) {
-        void* args[] = {(void*)&arguments..., (void*)&call};
-        run(config, Entry<F, P...>::kernel(name), (const void*)address, args);
+        run_with<F, P...>(config, name, (const void*)address, call,
+                          Parameter<P>::store(arguments)...);
     }
 };
-// A template or an overloaded kernel: the arguments decide which one.
-template <class F>
+
+// An overloaded kernel, or a template that the arguments complete. Bit i of `references` is set if
+// parameter i is a reference.
+template <unsigned references, class F>
 struct AnyCall {
     F call;
     const char* name;
     Config config;
     template <class... A>
-    void operator()(A... arguments) {
-        void* args[] = {(void*)&arguments..., (void*)&call};
-        run(config, Entry<F, A...>::kernel(name), nullptr, args);
+    void operator()(A&&... arguments) {
+        with(typename MakeIndices<sizeof...(A)>::type(), arguments...);
     }
+    template <size_t... I, class... A>
+    void with(Indices<I...>, A&... arguments) {
+        run_with<F, Passed<I, A>...>(config, name, nullptr, call,
+                                     Parameter<Passed<I, A>>::store(arguments)...);
+    }
+    template <size_t i, class A>
+    using Passed = typename std::conditional<(references >> i & 1) != 0, A&,
+                                             typename std::decay<A>::type>::type;
 };
 template <class F, class... P>
 inline TypedCall<F, P...> launch(void (*address)(P...), F call, const char* name, Config config) {
@@ -105,9 +139,25 @@ inline TypedCall<void (*)(P...), P...> launch(void (*pointer)(P...), const char*
                                               Config config) {
     return {pointer, pointer, name, config};
 }
-template <class F>
-inline AnyCall<F> launch(F call, const char* name, Config config) {
+
+template <unsigned references = 0, class F>
+inline AnyCall<references, F> launch_any(F call, const char* name, Config config) {
     return {call, name, config};
+}
+
+// Takes the address of a kernel that its name, or its template arguments, say completely.
+struct Typed {
+    template <class... P>
+    auto operator()(void (*kernel)(P...)) const {
+        return kernel;
+    }
+};
+template <unsigned references = 0, class T, class F>
+inline auto launch_any(T typed, F call, const char* name, Config config) {
+    if constexpr (std::is_invocable<T, Typed>::value)
+        return launch(typed(Typed()), call, name, config);
+    else
+        return launch_any<references>(call, name, config);
 }
 
 // The object that the rewriter adds after a kernel's definition.
