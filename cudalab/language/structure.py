@@ -149,11 +149,10 @@ def _declaration(
             break
         if tokens[i].text == "(":
             return  # a function
-    managed = "__managed__" in texts
-    for i in top:
-        if tokens[i].text in (("__managed__",) if managed else ("__device__", "__constant__")):
-            structure.variables.append(i)
-            return
+    word = next(each for each in ("__managed__", "__constant__", "__device__") if each in texts)
+    variable = next((i for i in top if tokens[i].text == word), None)
+    if variable is not None:
+        structure.variables.append(variable)
 
 
 def _kernel(

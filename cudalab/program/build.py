@@ -183,7 +183,8 @@ class _Runtime:
 
     # The last part ends the section of the device's variables.
     PARTS = (
-        *("memory", "copies", "device", "functions", "random", "launch", "trigonometry"),
+        *("memory", "copies", "device", "c_library", "functions", "random", "launch"),
+        "trigonometry",
         "sections",
     )
 

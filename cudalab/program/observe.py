@@ -46,7 +46,7 @@ _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
 HOST_LIBRARY = "libhost.so"
 OWN_PARTS = ("trigonometry", "sections")  # linked into the program itself; sections must be last
-_PARTS = ("memory", "copies", "device", "functions", "random", "observe")
+_PARTS = ("memory", "copies", "device", "c_library", "functions", "random", "observe")
 # Added to the flags of kernel files: programs use exceptions, and main must be visible.
 _PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
 

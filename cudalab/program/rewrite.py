@@ -187,7 +187,7 @@ def _rewrite_includes(parsed: Parsed, names: Sequence[str]) -> None:
 def _rewrite_variables(parsed: Parsed) -> None:
     for i in parsed.structure.variables:
         token = parsed.tokens[i]
-        kind = "MANAGED" if token.text == "__managed__" else "DEVICE"
+        kind = token.text.strip("_").upper()  # DEVICE, CONSTANT or MANAGED
         parsed.replace(token.start, token.end, f"CUDALAB_{kind}_DATA")
     for i, token in enumerate(parsed.tokens):
         if token.text == "__noinline__" and (i == 0 or parsed.tokens[i - 1].text != "("):

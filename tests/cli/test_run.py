@@ -101,7 +101,7 @@ def test_every_lab_has_a_program():
 
 
 @pytest.mark.parametrize(
-    "program", ["accepted", "forms", "errors", "groups", "numbers", "trigonometry"]
+    "program", ["accepted", "forms", "errors", "groups", "numbers", "trigonometry", "edges"]
 )
 def test_program_prints(program, device_name):
     done = run(f"{program}.cu", device_name)
@@ -109,6 +109,13 @@ def test_program_prints(program, device_name):
         pytest.skip("this CUDA toolkit has no cuRAND")
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
+
+
+def test_division_by_zero_is_noted_once_for_each_line():
+    done = run("edges.cu", "cpu")
+    first, second = done.stderr.decode().splitlines()
+    assert "edges.cu:82: kernel quotients, block (0,0,0), thread (0,0,0): integer div" in first
+    assert "edges.cu:87: kernel remainders" in second
 
 
 # What goes wrong in a program --------------------------------------------------------------------
@@ -155,6 +162,11 @@ CRASHES = {
     "null": ("cudaErrorIllegalAddress", "thread (3,0,0): ", ":14: a null pointer is dereferenced"),
     "assert": ("cudaErrorAssert", "thread: [40,0,0] Assertion `threadIdx.x < 40` failed", ":18"),
     "trap": ("cudaErrorLaunchFailure", "thread (1,0,0): ", "__trap()"),
+    "constant": (
+        "cudaErrorLaunchFailure",
+        "thread (0,0,0): ",
+        "kernel_crashes.cu:40: a kernel writes to a __constant__ variable",
+    ),
     "overflow": ("cudaErrorIllegalAddress", "thread (0,0,0): ", "stack overflow"),
     "divergence": ("cudaErrorLaunchFailure", "divergent barrier: ", "kernel_crashes.cu:32"),
     "used after free": ("cudaErrorIllegalAddress", "freed memory", "256 allocated at"),

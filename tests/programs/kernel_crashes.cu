@@ -35,6 +35,10 @@ __global__ void diverges(int *data) {
         __syncthreads();
     }
 }
+__constant__ int table[4];
+__global__ void writes_constant() {
+    const_cast<int *>(table)[threadIdx.x] = 1;
+}
 
 int main(int, char *argv[]) {
     int *d;
@@ -62,6 +66,9 @@ int main(int, char *argv[]) {
         case 'u':
             cudaFree(d);
             null<<<1, 1>>>(d);
+            break;
+        case 'c':
+            writes_constant<<<1, 4>>>();
             break;
         case 'h':
             assert(argv[1][1] == '!');

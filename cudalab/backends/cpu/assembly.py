@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 ZONE_BYTES = 256  # behind each shared array
 HEADER = "cudalab_cpu.h"  # what happens there belongs to the line that called it
-HOST = "/cpu/runtime/host/"  # as in the headers of whole programs
+RUNTIME = "/cpu/runtime/"  # as in the headers that it includes, and those of whole programs
 
 # Flags of a site; check_sites.h has the same.
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_END = 1, 2, 4, 8
@@ -153,7 +153,7 @@ class _Listing:
             return
         site = _Site(len(self.sites) + 1, *self._place, self._function)
         file = self.files.get(site.file, "")
-        if file.endswith(HEADER) or HOST in file:
+        if file.endswith(HEADER) or RUNTIME in file:
             site.flags |= IS_HEADER
         if starts_block:
             site.flags |= IS_BLOCK

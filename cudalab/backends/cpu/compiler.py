@@ -180,10 +180,10 @@ def _hooks() -> tuple[str, ...]:
 
 
 def _headers(text: str) -> list[str]:
-    """The headers for compiling a kernel file: cudalab_cpu.h, and CUDA's if it includes any."""
+    """The headers for compiling a kernel file: cudalab_cpu.h's, and CUDA's if it includes any."""
     has_any = any((HOST / name).is_file() for name in _INCLUDE.findall(text))
     more = sorted(HOST.rglob("*.h")) if has_any else []
-    return [_text(_HEADER), *(path.read_text(encoding="utf-8") for path in more)]
+    return [*_with_headers(_HEADER), *(path.read_text(encoding="utf-8") for path in more)]
 
 
 def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ def _searched(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 def _precompiled(flags: tuple[str, ...]) -> Path:
     """The header as g++ has read it with `flags`; it need not be there."""
-    key = _key(_text(_HEADER), *flags)
+    key = _key(*_with_headers(_HEADER), *flags)
     return cache_dir("cpu") / f"header-{key}" / f"{_HEADER}.gch"
 
 

@@ -14,6 +14,7 @@
 
 #include "check_grid.h"
 #include "check_hooks.h"
+#include "divisions.h"
 
 namespace cudalab {
 
@@ -184,6 +185,9 @@ static struct sigaction before_us[65];
 
 static void on_crash(int signal, siginfo_t* info, void* context) {
     if (in_block && pthread_equal(pthread_self(), worker)) {
+        Division division;
+        if (signal == SIGFPE && read_division(context, division) && division.divisor)
+            return complete(division, context);
         in_block = false;
         char* address = (char*)info->si_addr;
         bool overflow = signal == SIGSEGV && address >= run.stacks &&

@@ -15,6 +15,8 @@
 
 #include <type_traits>
 
+#include "conversions.h"
+
 #define CUDALAB_CPU 1
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 750  // above this, code may assume inline PTX
@@ -806,48 +808,15 @@ inline int __double2loint(double x) {
 inline double __hiloint2double(int high, int low) {
     return ::cudalab::from_bits<double>((uint64_t)(unsigned)high << 32 | (unsigned)low);
 }
-inline int __float2int_rn(float x) {
-    return (int)rintf(x);
-}
-inline int __float2int_rz(float x) {
-    return (int)x;
-}
-inline int __float2int_rd(float x) {
-    return (int)floorf(x);
-}
-inline int __float2int_ru(float x) {
-    return (int)ceilf(x);
-}
-inline unsigned __float2uint_rn(float x) {
-    return (unsigned)rintf(x);
-}
-inline unsigned __float2uint_rz(float x) {
-    return (unsigned)x;
-}
-inline unsigned __float2uint_rd(float x) {
-    return (unsigned)floorf(x);
-}
-inline float __int2float_rn(int x) {
-    return (float)x;
-}
-inline float __uint2float_rn(unsigned x) {
-    return (float)x;
-}
-inline int __double2int_rn(double x) {
-    return (int)rint(x);
-}
-inline int __double2int_rz(double x) {
-    return (int)x;
-}
-inline float __double2float_rn(double x) {
-    return (float)x;
-}
 
 // ------------------------------------------------------------------ clocks and the rest
 
+// Nanoseconds of the machine's clock, the same in all blocks: cycles at 1 GHz, which the device
+// reports. A thread that waits by the clock lets the others of its block run.
 inline long long clock64() {
+    ::cudalab::cudalab_spinning();
     return ::cudalab::cudalab_clock();
-}  // nanoseconds
+}
 inline long clock() {
     return (long)clock64();
 }

@@ -222,7 +222,7 @@ static cudaError_t launch(const Config& config, const Kernel& kernel, const void
     Function* function = address ? find_function(address) : nullptr;
     if (cudaError_t error = check_limits(call, config, function)) return error;
     if (cudaError_t error = check_pointers(call, kernel, args)) return error;
-    Access access;
+    Access access(Access::KERNEL);
     return execute(call, config, kernel, args);
 }
 

@@ -44,9 +44,11 @@ struct Allocation {
 };
 
 // While an object exists, device memory can be read and written; otherwise any access faults.
+// Kernels cannot write to constants.
 class Access {
   public:
-    Access();
+    enum By { COPY, KERNEL };
+    explicit Access(By by = COPY);
     ~Access();
 };
 
@@ -58,9 +60,11 @@ bool is_device_address(const void* address);  // in the arena or a device variab
 struct Section {
     const char *begin, *end;
 };
-void know_variables(Section device, Section managed);
+void know_variables(Section device, Section constants, Section managed);
 Section device_variables();
-bool is_symbol(const void* address);  // a __device__, __constant__ or __managed__ variable
+Section constants();
+bool is_constant(const void* address);  // in a __constant__ variable
+bool is_symbol(const void* address);    // a __device__, __constant__ or __managed__ variable
 void name_variable(const void* address, size_t bytes,
                    Place place);  // called when its address is known
 // Whether `bytes` from `pointer` lie in one allocation that the device can access; if not, why.

@@ -6,6 +6,7 @@
 // clang-format off
 #include "internal.h"
 #include "../runtime.cpp"
+#include "../divisions.h"
 #include "../builtin_names.h"
 // clang-format on
 
@@ -121,6 +122,47 @@ static void where_crashed(const void* context, char* text, size_t size) {
     text[0] = 0;
 }
 
+// Whether the user has not been told yet of what happens at a place in the code, which `key`
+// identifies. Only the first few places are told of.
+static bool is_news(uintptr_t key) {
+    static uintptr_t told[64];
+    static unsigned count;
+    pthread_mutex_lock(&pool.mutex);
+    bool is_new = count < sizeof told / sizeof *told;
+    for (unsigned i = 0; i < count; ++i) is_new &= told[i] != key;
+    if (is_new) told[count++] = key;
+    pthread_mutex_unlock(&pool.mutex);
+    return is_new;
+}
+static uintptr_t hash(const char* text) {
+    uintptr_t sum = 0;
+    while (*text) sum = sum * 31 + (unsigned char)*text++;
+    return sum;
+}
+
+// Tells what the running thread of a kernel does that C++ does not define.
+static void tell(Worker& w, const char* place, const char* what) {
+    const uint3 &b = current.block_idx, &t = w.index[current.thread];
+    fprintf(stderr, "cudalab: %skernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s\n", place,
+            w.kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, what);
+}
+
+// Whether the kernel can go on behind a division that the processor has refused.
+static bool divide(Worker& w, void* context) {
+    Division division;
+    if (!read_division(context, division)) return false;
+    if (!division.divisor && is_news((uintptr_t)interrupted_at(context))) {
+        char place[300], what[100];
+        where_crashed(context, place, sizeof place);
+        const uint64_t bits = ~0ull >> (64 - 8 * division.bytes);
+        snprintf(what, sizeof what, "integer division by zero, which gives %#llx on a GPU",
+                 (unsigned long long)(division.quotient & bits));
+        if (!*place || is_news(hash(place))) tell(w, place, what);
+    }
+    complete(division, context);
+    return true;
+}
+
 static void unblock(int signal) {
     sigset_t set;
     sigemptyset(&set);
@@ -134,7 +176,7 @@ static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* c
     where_crashed(context, place, sizeof place);
     crash_error = cudaErrorLaunchFailure;
     if (signal == SIGFPE) {
-        snprintf(what, sizeof what, "integer division by zero (a GPU would give a wrong number)");
+        snprintf(what, sizeof what, "an arithmetic instruction failed");
     } else if (signal == SIGILL || signal == SIGTRAP) {
         snprintf(what, sizeof what, "__trap(), or unreachable code");
     } else if (address - stacks < MAX_THREADS * FIBER_STACK + BLOCK_STACK) {
@@ -142,6 +184,8 @@ static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* c
         snprintf(what, sizeof what,
                  "stack overflow: local variables and recursion have %zu KB per thread",
                  FIBER_STACK >> 10);
+    } else if (is_constant(info->si_addr)) {
+        snprintf(what, sizeof what, "a kernel writes to a __constant__ variable");
     } else if (!address) {
         // The processor gives no address for a misaligned access.
         crash_error =
@@ -177,6 +221,7 @@ static void host_touched_device(siginfo_t* info, const void* context) {
 }
 
 static void on_crash(int signal, siginfo_t* info, void* context) {
+    if (signal == SIGFPE && worker && worker->kernel && divide(*worker, context)) return;
     if (worker && worker->kernel) kernel_crashed(*worker, signal, info, context);
     if ((signal == SIGSEGV || signal == SIGBUS) && is_device_address(info->si_addr))
         host_touched_device(info, context);

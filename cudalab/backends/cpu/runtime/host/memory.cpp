@@ -21,13 +21,13 @@ typedef SortedMap<Allocation> Allocations;
 
 static struct Memory {
     char* arena;
-    size_t size, used, high_water;  // high_water: pages up to there have been handed out
-    Allocations live;               // of every kind
-    Allocations freed;              // freed device memory, until it is reused
-    SortedMap<size_t> free;         // ranges below high_water
-    Section device, managed;        // of the program's variables
-    unsigned access;                // number of Access objects
-} memory;                           // never destroyed: other exit handlers may still use it
+    size_t size, used, high_water;       // high_water: pages up to there have been handed out
+    Allocations live;                    // of every kind
+    Allocations freed;                   // freed device memory, until it is reused
+    SortedMap<size_t> free;              // ranges below high_water
+    Section device, constants, managed;  // of the program's variables
+    unsigned access;                     // number of Access objects
+} memory;                                // never destroyed: other exit handlers may still use it
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
@@ -59,16 +59,21 @@ size_t free_bytes() {
 
 // ------------------------------------------------------------------ access rights
 
-static void set_access(int rights) {
-    if (memory.high_water) mprotect(memory.arena, round_up(memory.high_water, HUGE_PAGE), rights);
-    const Section& variables = memory.device;
-    mprotect((void*)variables.begin, (size_t)(variables.end - variables.begin), rights);
+static void set_access(const Section& variables, int rights) {
+    const size_t bytes = (size_t)(variables.end - variables.begin);
+    if (bytes > PAGE) mprotect((void*)variables.begin, bytes, rights);  // else there is no variable
 }
-Access::Access() {
-    if (memory.access++ == 0) set_access(PROT_READ | PROT_WRITE);
+static void set_access(int rights, int rights_to_constants) {
+    if (memory.high_water) mprotect(memory.arena, round_up(memory.high_water, HUGE_PAGE), rights);
+    set_access(memory.device, rights);
+    set_access(memory.constants, rights_to_constants);
+}
+Access::Access(By by) {
+    const int both = PROT_READ | PROT_WRITE;
+    if (memory.access++ == 0) set_access(both, by == KERNEL ? PROT_READ : both);
 }
 Access::~Access() {
-    if (--memory.access == 0) set_access(PROT_NONE);
+    if (--memory.access == 0) set_access(PROT_NONE, PROT_NONE);
 }
 
 // ------------------------------------------------------------------ the meaning of an address
@@ -90,18 +95,25 @@ static bool is_in(const Section& section, const void* address) {
     return (const char*)address >= section.begin && (const char*)address < section.end;
 }
 static bool is_variable(const void* address) {
-    return is_in(memory.device, address);
+    return is_in(memory.device, address) || is_in(memory.constants, address);
 }
 bool is_symbol(const void* address) {
     return is_variable(address) || is_in(memory.managed, address);
 }
-void know_variables(Section device, Section managed) {
+void know_variables(Section device, Section constants, Section managed) {
     memory.device = device;
+    memory.constants = constants;
     memory.managed = managed;
 }
 
 Section device_variables() {
     return memory.device;
+}
+Section constants() {
+    return memory.constants;
+}
+bool is_constant(const void* address) {
+    return is_in(memory.constants, address);
 }
 
 // Whether there is code at an address.

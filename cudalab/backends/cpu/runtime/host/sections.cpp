@@ -1,18 +1,21 @@
-// Linked last into a program, to end the section of its device variables at the end of a page, so
-// that access rights can be set for this section alone.
+// Linked last into a program, to end the sections of its device variables and its constants at the
+// end of a page, so that access rights can be set for these sections alone.
 
 #include "internal.h"
 
 extern "C" {
 extern char __start_cudalab_device[], __stop_cudalab_device[];
+extern char __start_cudalab_constant[], __stop_cudalab_constant[];
 extern char __start_cudalab_managed[], __stop_cudalab_managed[];
 }
 
 alignas(4096) __attribute__((used)) CUDALAB_DEVICE_DATA static char last_page[4096] = {};
+alignas(4096) __attribute__((used)) CUDALAB_CONSTANT_DATA static char last_constants[4096] = {};
 __attribute__((used)) CUDALAB_MANAGED_DATA static char last_managed = 0;
 
 static const bool known = [] {
     cudalab::know_variables({__start_cudalab_device, __stop_cudalab_device},
+                            {__start_cudalab_constant, __stop_cudalab_constant},
                             {__start_cudalab_managed, __stop_cudalab_managed});
     return true;
 }();

@@ -2,9 +2,16 @@
 // also use for variables of their own, such as `dim3 blockDim(16, 16);`.
 #pragma once
 
+#include <stdio.h>
 #include <time.h>
 
-#define clock cudalab_clock_ns  // the host's clock() is a function of <time.h>
+// In kernels these mean something else: see c_library.cpp.
+extern "C" {
+clock_t clock() __THROW __asm__("cudalab_clock_here");
+int printf(const char* format, ...) __asm__("cudalab_printf_here");
+}
+
+#define clock cudalab_clock_of_kernels  // <time.h> has the function
 #include "../../cudalab_cpu.h"
 #undef clock
 #undef __noinline__  // libstdc++ says __attribute__((__noinline__)); the rewriter handles ours
@@ -28,6 +35,7 @@ static constexpr int warpSize = 32;
 
 // Device variables lie together, so that they can be protected from the host.
 #define CUDALAB_DEVICE_DATA __attribute__((section("cudalab_device")))
+#define CUDALAB_CONSTANT_DATA __attribute__((section("cudalab_constant")))
 #define CUDALAB_MANAGED_DATA __attribute__((section("cudalab_managed")))
 
 // For cooperative_groups.h; the lanes are those that arrive here together, not only the caller.
