@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
 SAMPLES = ROOT / "samples"
 OWN = ROOT / "tests" / "programs"
-PRINTS = ("errors", "forms", "grid_races", "groups", "numbers", "trigonometry")  # of OWN
+PRINTS = (
+    "errors",
+    "forms",
+    "grid_races",
+    "groups",
+    "intrinsics",
+    "numbers",
+    "trigonometry",
+)  # of OWN
 SEED = 1
 LARGER = {  # than the samples, for each lab
     "bitonic": "65537",

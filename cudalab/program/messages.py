@@ -48,7 +48,6 @@ _LACKING = (
     ("cub", "CUB"),
     ("nvcuda", "tensor cores"),
     ("wmma", "tensor cores"),
-    ("__nv_bfloat16", "bfloat16"),
 )
 _CUDA_NAME = re.compile(r"cu(?:da)?[A-Z]\w+|__\w+|atomic\w+|tex\d\w*|surf\d\w*")
 _MESSAGE = re.compile(

@@ -431,8 +431,9 @@ inline T cudalab_atomic_old(T old, bool changed) {
 template <class T, class F>
 inline T cudalab_atomic(T* address, F update) {
     CUDALAB_UPDATES(address);
-    typedef typename std::conditional<sizeof(T) == 8, uint64_t, unsigned>::type Bits;
-    static_assert(sizeof(T) == sizeof(Bits), "atomics work on 4 or 8 bytes");
+    typedef typename std::conditional<sizeof(T) == 2, uint16_t, unsigned>::type UpTo4;
+    typedef typename std::conditional<sizeof(T) == 8, uint64_t, UpTo4>::type Bits;
+    static_assert(sizeof(T) == sizeof(Bits), "atomics work on 2, 4 or 8 bytes");
     Bits* bits = (Bits*)address;
     Bits old = __atomic_load_n(bits, __ATOMIC_RELAXED), next;
     do {
@@ -602,9 +603,7 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     unsigned result = 0;
     for (int i = 0; i < 4; ++i) {
         unsigned choice = selector >> (4 * i);
-        unsigned byte = (unsigned)(bytes >> (8 * (choice & 7))) & 0xff;
-        if (choice & 8) byte = byte & 0x80 ? 0xff : 0;  // replicate the sign
-        result |= byte << (8 * i);
+        result |= ((unsigned)(bytes >> (8 * (choice & 7))) & 0xff) << (8 * i);
     }
     return result;
 }
@@ -690,11 +689,7 @@ inline float rcbrtf(float x) {
     return 1.0f / cbrtf(x);
 }
 inline float __saturatef(float x) {
-    return fminf(fmaxf(x, 0.0f), 1.0f);
-}
-inline void sincospif(float x, float* s, float* c) {
-    *s = sinf(x * 3.14159265358979f);
-    *c = cosf(x * 3.14159265358979f);
+    return x > 0 ? x < 1 ? x : 1.0f : 0.0f;
 }
 // The fast intrinsics, which are as accurate here as the host's own functions.
 inline float __sinf(float x) {

@@ -14,6 +14,10 @@ int printf(const char* format, ...) __asm__("cudalab_printf_here");
 #define clock cudalab_clock_of_kernels  // <time.h> has the function
 #include "../../cudalab_cpu.h"
 #undef clock
+#include "../../integers.h"
+#include "../../mathematics.h"
+#include "../../rounding.h"
+#include "../../simd.h"
 #undef __noinline__  // libstdc++ says __attribute__((__noinline__)); the rewriter handles ours
 
 // Variables instead of macros: a local variable or a member of the same name hides them, as it
@@ -60,11 +64,4 @@ inline double max(float a, double b) {
 }
 inline double max(double a, float b) {
     return fmax(a, (double)b);
-}
-
-inline float norm3df(float a, float b, float c) {
-    return sqrtf(a * a + b * b + c * c);
-}
-inline float rhypotf(float a, float b) {
-    return 1.0f / hypotf(a, b);
 }
