@@ -170,6 +170,12 @@ CRASHES = {
     ),
     "overflow": ("cudaErrorIllegalAddress", "thread (0,0,0): ", "stack overflow"),
     "divergence": ("cudaErrorLaunchFailure", "divergent barrier: ", "kernel_crashes.cu:32"),
+    "macro with two barriers": (
+        "cudaErrorLaunchFailure",
+        "thread (0,0,0) waits at __syncthreads in ",
+        "thread (16,0,0) at another in ",
+        "kernel_crashes.cu:45",
+    ),
     "used after free": ("cudaErrorIllegalAddress", "freed memory", "256 allocated at"),
 }
 

@@ -39,6 +39,11 @@ __constant__ int table[4];
 __global__ void writes_constant() {
     const_cast<int *>(table)[threadIdx.x] = 1;
 }
+#define EITHER(condition) if (condition) __syncthreads(); else __syncthreads()  // two barriers
+__global__ void diverges_in_a_line(int *) {
+    EITHER(threadIdx.x < 64);
+    EITHER(threadIdx.x < 16);
+}
 
 int main(int, char *argv[]) {
     int *d;
@@ -62,6 +67,9 @@ int main(int, char *argv[]) {
             break;
         case 'd':
             diverges<<<1, 64>>>(d);
+            break;
+        case 'm':
+            diverges_in_a_line<<<1, 64>>>(d);
             break;
         case 'u':
             cudaFree(d);

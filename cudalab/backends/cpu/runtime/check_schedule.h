@@ -207,7 +207,8 @@ static void check_barrier(unsigned first) {
     paths.pass_barrier(first, run.threads);
     Place place = place_of_event(first);
     for (unsigned t = first + 1; t < run.threads; ++t) {
-        if (!(run.live[t >> 5] & bit(t)) || place_of_event(t) == place) continue;
+        if (!(run.live[t >> 5] & bit(t))) continue;
+        if (place_of_event(t) == place && run.barrier[t] == run.barrier[first]) continue;
         bool fresh;
         FindingRow& row = report_here(BARRIER_DIVERGENCE, first, place_of_event(t), fresh);
         if (fresh) row.other_thread = t, row.other_block = run.block;
@@ -292,9 +293,10 @@ static void arrive(unsigned thread, void** frame) {
     run.ready[thread >> 5] &= ~bit(thread);
 }
 
-extern "C" void cudalab_block_barrier(const char*, int) {
+extern "C" void cudalab_block_barrier(const char*, int place) {
     unsigned thread = current.thread;
     arrive(thread, HERE);
+    run.barrier[thread] = place;
     run.at_barrier[thread >> 5] |= bit(thread);
     stop(thread);
 }
@@ -304,14 +306,16 @@ extern "C" __attribute__((visibility("default"))) void cudalab_grid_barrier() {
     unsigned thread = current.thread;
     if (!run.cooperative) give_up("grid.sync() needs cudaLaunchCooperativeKernel");
     arrive(thread, HERE);
+    run.barrier[thread] = 0;
     run.at_barrier[thread >> 5] |= bit(thread);
     ++run.at_grid;
     stop(thread);
 }
 
-extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char*, int) {
+extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char*, int place) {
     unsigned thread = current.thread;
     arrive(thread, HERE);
+    run.barrier[thread] = place;
     run.at_barrier[thread >> 5] |= bit(thread);
     run.block_op = op;
     run.predicates += predicate != 0;

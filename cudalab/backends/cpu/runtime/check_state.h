@@ -70,6 +70,7 @@ static struct {
     unsigned order[32];            // of warps
     Event event[MAX_THREADS];
     unsigned polls[MAX_THREADS];
+    int barrier[MAX_THREADS];  // the place of the one where a thread waits
     unsigned mask[MAX_THREADS], source[MAX_THREADS];
     WarpOp op[MAX_THREADS];
     uint64_t value[MAX_THREADS], result[MAX_THREADS];

@@ -151,8 +151,8 @@ enum BlockOp : unsigned { NONE, COUNT, ALL, ANY };
 // The kernel's own code reads the results after these return: code after the switch to another
 // fiber inside them would make the processor mispredict their return.
 extern "C" {
-void cudalab_block_barrier(const char* file, int line);
-void cudalab_block_vote(BlockOp op, int predicate, const char* file, int line);
+void cudalab_block_barrier(const char* file, int place);
+void cudalab_block_vote(BlockOp op, int predicate, const char* file, int place);
 void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsigned source, const char* file,
                      int line);
 void cudalab_yield();     // let the other threads of the block run
@@ -296,19 +296,18 @@ struct Launcher<kernel> {
 
 #define CUDALAB_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-inline void __syncthreads(CUDALAB_HERE) {
-    ::cudalab::cudalab_block_barrier(file, line);
+// A barrier's place is its line and, since a line or a macro may have several, its number among all
+// in the text. Both travel as one number: 20 bits for the line.
+#define __syncthreads() __syncthreads_at(__COUNTER__)
+#define __syncthreads_count(predicate) __syncthreads_vote(::cudalab::COUNT, predicate, __COUNTER__)
+#define __syncthreads_and(predicate) __syncthreads_vote(::cudalab::ALL, predicate, __COUNTER__)
+#define __syncthreads_or(predicate) __syncthreads_vote(::cudalab::ANY, predicate, __COUNTER__)
+
+inline void __syncthreads_at(int number, CUDALAB_HERE) {
+    ::cudalab::cudalab_block_barrier(file, line | (number & 0x7ff) << 20);
 }
-inline int __syncthreads_count(int predicate, CUDALAB_HERE) {
-    ::cudalab::cudalab_block_vote(::cudalab::COUNT, predicate, file, line);
-    return (int)::cudalab::current.block_vote;
-}
-inline int __syncthreads_and(int predicate, CUDALAB_HERE) {
-    ::cudalab::cudalab_block_vote(::cudalab::ALL, predicate, file, line);
-    return (int)::cudalab::current.block_vote;
-}
-inline int __syncthreads_or(int predicate, CUDALAB_HERE) {
-    ::cudalab::cudalab_block_vote(::cudalab::ANY, predicate, file, line);
+inline int __syncthreads_vote(::cudalab::BlockOp op, int predicate, int number, CUDALAB_HERE) {
+    ::cudalab::cudalab_block_vote(op, predicate, file, line | (number & 0x7ff) << 20);
     return (int)::cudalab::current.block_vote;
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu, CUDALAB_HERE) {

@@ -46,7 +46,8 @@ const int MAX_GUARDED_WORKERS = 16;  // guard pages count against the kernel's l
 
 struct Site {  // where a thread waits
     const char* file;
-    int line;
+    int place;  // the line, and above it a barrier's number
+    int line() const { return place & 0xfffff; }
 };
 
 struct Worker {  // an OS thread and the block it runs
@@ -142,7 +143,7 @@ static const char* describe(Worker& w, unsigned thread, char* text, size_t size)
                        : w.op[thread] <= MATCH_ALL ? "a match"
                                                    : "a warp reduction";
     int used = snprintf(text, size, "thread (%u,%u,%u) waits at %s (%s:%d)", i.x, i.y, i.z, what,
-                        site.file, site.line);
+                        site.file, site.line());
     if (w.at_warp_op[thread >> 5] & bit(thread))
         snprintf(text + used, size - used, " with mask 0x%08x", w.mask[thread]);
     return text;
@@ -178,7 +179,7 @@ static bool converge(Worker& w, unsigned thread) {
     unsigned group = 0;
     for (unsigned left = w.at_warp_op[warp]; left; left &= left - 1) {
         unsigned other = base + __builtin_ctz(left);
-        if (w.op[other] == CONVERGE && w.site[other].line == site.line &&
+        if (w.op[other] == CONVERGE && w.site[other].place == site.place &&
             strcmp(w.site[other].file, site.file) == 0)
             group |= bit(other);
     }
@@ -322,38 +323,41 @@ extern "C" void cudalab_block_main() {
 // ------------------------------------------------------------------ called by kernels
 
 static __attribute__((noinline)) void check_site(Worker& w, unsigned thread, const char* file,
-                                                 int line) {
+                                                 int place) {
     const Site& site = w.block_site;
-    if (site.line == line && strcmp(site.file, file) == 0) return;
+    if (site.place == place && strcmp(site.file, file) == 0) return;
+    const Site here{file, place};
+    bool same_line = site.line() == here.line() && strcmp(site.file, file) == 0;
     const uint3 &a = w.index[w.block_first], &b = w.index[thread];
     fail(w,
          "divergent barrier: thread (%u,%u,%u) waits at __syncthreads in %s:%d, "
-         "thread (%u,%u,%u) at the one in %s:%d",
-         a.x, a.y, a.z, site.file, site.line, b.x, b.y, b.z, file, line);
+         "thread (%u,%u,%u) at %s in %s:%d",
+         a.x, a.y, a.z, site.file, site.line(), b.x, b.y, b.z, same_line ? "another" : "the one",
+         here.file, here.line());
 }
 
-static inline void arrive(Worker& w, unsigned thread, const char* file, int line) {
+static inline void arrive(Worker& w, unsigned thread, const char* file, int place) {
     w.spins = 0;
     w.at_barrier[thread >> 5] |= bit(thread);
-    if (__builtin_expect(w.block_site.file == file && w.block_site.line == line, 1)) return;
-    if (w.block_site.file) return check_site(w, thread, file, line);
-    w.block_site = {file, line};
+    if (__builtin_expect(w.block_site.file == file && w.block_site.place == place, 1)) return;
+    if (w.block_site.file) return check_site(w, thread, file, place);
+    w.block_site = {file, place};
     w.block_first = thread;
 }
 
-extern "C" void cudalab_block_barrier(const char* file, int line) {
+extern "C" void cudalab_block_barrier(const char* file, int place) {
     Worker& w = *worker;
     if (__builtin_expect(!w.fibers, 0)) promote(w);
     unsigned thread = current.thread;
-    arrive(w, thread, file, line);
+    arrive(w, thread, file, place);
     run_next(w, thread, next_thread(w, thread));
 }
 
-extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char* file, int line) {
+extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char* file, int place) {
     Worker& w = *worker;
     if (__builtin_expect(!w.fibers, 0)) promote(w);
     unsigned thread = current.thread;
-    arrive(w, thread, file, line);
+    arrive(w, thread, file, place);
     w.block_op = op;
     w.predicates += predicate != 0;
     ++w.voters;
