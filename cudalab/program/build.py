@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES, emulated
+from cudalab.backends.cpu import parts
 from cudalab.backends.cpu.flags import HOST, PART, PROGRAM, RUNTIME, processor, with_users
 from cudalab.errors import NoDeviceError
 from cudalab.output.progress import stage
@@ -105,24 +106,24 @@ def digest(*parts: str | bytes) -> str:
 
 def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Path:
     """The path of the program's binary in the cache; it may not exist yet."""
-    parts: list[str | bytes] = [device, *options]
+    key: list[str | bytes] = [device, *options]
     for file in files:
-        parts += [file.label, file.text]
+        key += [file.label, file.text]
     if emulated(device):
-        parts += [*with_users(PROGRAM), os.environ.get("CXX", ""), processor(), *runtime_sources()]
+        key += [*with_users(PROGRAM), os.environ.get("CXX", ""), processor(), *runtime_sources()]
     else:
-        parts += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
-    return cache_dir("programs") / f"{Path(files[0].path).stem}-{digest(*parts)}"
+        key += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
+    return cache_dir("programs") / f"{Path(files[0].path).stem}-{digest(*key)}"
 
 
 def runtime_sources() -> list[bytes]:
     """The names and contents of the runtime's files."""
-    parts = []
+    contents = []
     for folder, _, names in sorted(os.walk(RUNTIME)):
         for name in sorted(name for name in names if not name.startswith("check")):
             with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - as above
-                parts += [name.encode(), file.read()]
-    return parts
+                contents += [name.encode(), file.read()]
+    return contents
 
 
 def _graphics_cards() -> str:
@@ -152,7 +153,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
         for name, text in zip(names, texts, strict=True):
             Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
-        runtime = _start_runtime(compiler)
+        runtime = _start_runtime(compiler, parts.used(file.text for file in files))
         folders, macros = without_macros(options)
         Path(folder, "macros").write_text(macros, encoding="utf-8")
         flags = [*with_users(PROGRAM), *folders, "-I", str(runtime.folder), "-I", str(HOST)]
@@ -181,15 +182,8 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
 class _Runtime:
     """The runtime's objects, compiled once for each compiler, in parallel with the program."""
 
-    # The last part ends the section of the device's variables.
-    PARTS = (
-        *("memory", "copies", "device", "c_library", "functions", "random", "launch"),
-        "trigonometry",
-        "sections",
-    )
-
-    def __init__(self, folder: Path, commands: list[list[str]]) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, names: Sequence[str], commands: list[list[str]]) -> None:
+        self.folder, self.names = folder, names
         self.running = [_start(command) for command in commands]
 
     def finish(self) -> list[str]:
@@ -200,7 +194,7 @@ class _Runtime:
             messages, _ = process.communicate()
             if process.returncode:
                 raise runtime_failure(messages)
-        objects = [self.folder / f"{part}.o" for part in self.PARTS]
+        objects = [self.folder / f"{name}.o" for name in self.names]
         for made in (*objects, self.folder / f"{PRECOMPILED}.gch"):
             building = made.with_suffix(f".{os.getpid()}")
             if building.exists():
@@ -217,25 +211,25 @@ def runtime_objects() -> Path:
     return runtime.folder
 
 
-def _start_runtime(compiler: Compiler) -> _Runtime:
-    """Begin to compile the missing objects of the runtime."""
-    flags = with_users(PART)
-    key = digest(*runtime_sources(), *flags, compiler.identity, processor())
+def _start_runtime(compiler: Compiler, more: Sequence[str] = ()) -> _Runtime:
+    """Begin to compile the missing objects of the runtime: the common parts and `more`."""
+    key = digest(*runtime_sources(), *with_users(PART), compiler.identity, processor())
     folder = cache_dir("programs") / f"runtime-{key}"
     folder.mkdir(exist_ok=True)
+    names = (*more, *parts.ALWAYS, "launch", *parts.OF_PROGRAM)
     commands = []
-    for part in _Runtime.PARTS:
-        if not (folder / f"{part}.o").exists():
-            building = folder / f"{part}.{os.getpid()}"
-            source = str(HOST / f"{part}.cpp")
-            compile_part = [*compiler.compile, *flags, "-I", str(HOST)]
-            commands.append([*compile_part, "-c", source, "-o", str(building)])
+    for name in names:
+        if not (folder / f"{name}.o").exists():
+            building = folder / f"{name}.{os.getpid()}"
+            flags = [*compiler.compile, *with_users(parts.flags(name)), "-I", str(HOST)]
+            commands.append([*flags, "-c", str(HOST / f"{name}.cpp"), "-o", str(building)])
     header = folder / f"{PRECOMPILED}.gch"
-    if commands and "clang" not in compiler.version():  # clang would need an option in each call
+    # clang would need an option in each call
+    if not header.exists() and "clang" not in compiler.version():
         read = [*compiler.compile, *with_users(PROGRAM), "-I", str(HOST), "-x", "c++-header"]
         building = header.with_suffix(f".{os.getpid()}")
         commands.append([*read, str(HOST / PRECOMPILED), "-o", str(building)])
-    return _Runtime(folder, commands)
+    return _Runtime(folder, names, commands)
 
 
 # With nvcc ----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cudalab.backends.cpu import check, check_rows, compiler
+from cudalab.backends.cpu import check, check_rows, compiler, parts
 from cudalab.backends.cpu.check_module import load_runtime
 from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.cpu.flags import HOST, PART, with_users
@@ -45,8 +45,6 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _CONSTANT = re.compile(r"\b__constant__\s[^;(){}=]*?\b(\w+)\s*(?:\[[^;={]*\]\s*)*(?:=|;|\{)")
 HOST_LIBRARY = "libhost.so"
-OWN_PARTS = ("trigonometry", "sections")  # linked into the program itself; sections must be last
-_PARTS = ("memory", "copies", "device", "c_library", "functions", "random", "observe")
 # Added to the flags of kernel files: programs use exceptions, and main must be visible.
 _PROGRAM = ("-fexceptions", "-frtti", "-fvisibility=default", "-pthread", "-UNDEBUG")
 
@@ -94,8 +92,10 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     whole = f'#include "host/cuda_runtime.h"\n{macros}'
     seen: set[str] = set()
     whole += "".join(_inlined(name, texts, seen) for name in names[:sources])
-    folder = host_library()
-    host, own = folder / HOST_LIBRARY, [str(folder / f"{part}.o") for part in OWN_PARTS]
+    used = parts.used(file.text for file in files)
+    folder = host_library(used)
+    own = [str(folder / f"{part}.o") for part in (*used, *parts.OF_PROGRAM)]
+    host = folder / HOST_LIBRARY
     more = (*_PROGRAM, *folders, "-I", str(HOST))
     try:
         path = compiler.check_library(whole, files[0].label, more, (*own, str(host)))
@@ -129,25 +129,27 @@ def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:
 
 
 @explain_full_disk()
-def host_library() -> Path:
+def host_library(used: Sequence[str] = ()) -> Path:
     """The folder with the runtime API as a library, and the objects that belong to the program."""
-    flags = [*with_users(PART), "-fPIC", "-I", str(HOST)]
     runtime = compiler.check_runtime_library()  # depends on the processor's features, too
-    folder = cache_dir("programs") / f"observed-{digest(*runtime_sources(), *flags, runtime.name)}"
-    if (folder / HOST_LIBRARY).exists():  # the last file to be written
-        return folder
+    key = digest(*runtime_sources(), *with_users(PART), runtime.name)
+    folder = cache_dir("programs") / f"observed-{key}"
     folder.mkdir(exist_ok=True)
+    shared = () if (folder / HOST_LIBRARY).exists() else (*parts.ALWAYS, "observe")
+    own = [part for part in (*used, *parts.OF_PROGRAM) if not (folder / f"{part}.o").exists()]
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
-        objects = {part: Path(build_folder, f"{part}.o") for part in (*OWN_PARTS, *_PARTS)}
+        objects = {part: Path(build_folder, f"{part}.o") for part in (*own, *shared)}
         for part, built in objects.items():
+            flags = [*with_users(parts.flags(part)), "-fPIC", "-I", str(HOST)]
             source_file = str(HOST / f"{part}.cpp")
             _check(run([*find_compiler().compile, *flags, "-c", source_file, "-o", str(built)]))
-        for part in OWN_PARTS:
+        for part in own:
             objects[part].replace(folder / f"{part}.o")
-        library = Path(build_folder, HOST_LIBRARY)
-        parts = (*(str(objects[part]) for part in _PARTS), str(runtime))
-        _check(find_compiler().link(library, parts, shared=True))
-        library.replace(folder / HOST_LIBRARY)
+        if shared:
+            library = Path(build_folder, HOST_LIBRARY)
+            inputs = (*(str(objects[part]) for part in shared), str(runtime))
+            _check(find_compiler().link(library, inputs, shared=True))
+            library.replace(folder / HOST_LIBRARY)
     return folder
 
 

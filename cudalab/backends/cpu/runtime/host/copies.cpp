@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "internal.h"
+#include "work.h"
 
 namespace cudalab {
 
@@ -27,53 +27,110 @@ static cudaError_t check_copy(Call& call, const void* target, size_t target_byte
     return cudaSuccess;
 }
 
-// A copy between a device variable (`offset` bytes after `symbol`) and `other`.
-static cudaError_t check_symbol(Call& call, const void* symbol, size_t size, size_t count,
-                                size_t offset, const void* other, bool on_device) {
-    if (!is_symbol(symbol))
+// The number of bytes from the first to the last of `height` rows.
+static size_t extent(size_t pitch, size_t width, size_t height) {
+    return height ? pitch * (height - 1) + width : 0;
+}
+
+cudaError_t perform(Call& call, const Copy& copy) {
+    if (copy.width == 0 || copy.height == 0) return cudaSuccess;
+    if (!copy.of_symbol)
+        if (cudaError_t error = check_copy(
+                call, copy.target, extent(copy.target_pitch, copy.width, copy.height), copy.source,
+                extent(copy.source_pitch, copy.width, copy.height), copy.kind))
+            return error;
+    Access access;
+    for (size_t row = 0; row < copy.height; ++row) {
+        char* target = (char*)copy.target + row * copy.target_pitch;
+        memmove(target, (const char*)copy.source + row * copy.source_pitch, copy.width);
+        memory_written(target, copy.width);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t perform(Call& call, const Fill& fill) {
+    const size_t width = fill.width * fill.element_bytes;
+    if (width == 0 || fill.height == 0) return cudaSuccess;
+    char why[300];
+    if (!reaches(fill.target, extent(fill.pitch, width, fill.height), why, sizeof why))
+        return call.fail(cudaErrorInvalidValue, "the target %s", why);
+    Access access;
+    for (size_t row = 0; row < fill.height; ++row) {
+        char* target = (char*)fill.target + row * fill.pitch;
+        if (fill.element_bytes == 1)
+            memset(target, (int)fill.value, width);
+        else
+            for (size_t at = 0; at < width; at += fill.element_bytes)  // the first bytes of value
+                memcpy(target + at, &fill.value, fill.element_bytes);
+        memory_written(target, width);
+    }
+    return cudaSuccess;
+}
+
+// A call that copies or fills: the checks that need no memory, then the work.
+static cudaError_t copy(Call& call, cudaStream_t stream, const Copy& copy) {
+    if (cudaError_t error = call.pending()) return error;
+    if (copy.height && (copy.width > copy.target_pitch || copy.width > copy.source_pitch))
+        return call.fail(cudaErrorInvalidPitchValue, "rows of %zu bytes, pitches of %zu and %zu",
+                         copy.width, copy.target_pitch, copy.source_pitch);
+    if (copy.width == 0 || copy.height == 0) return cudaSuccess;
+    Work work(copy);
+    return submit(call, stream, work);
+}
+static cudaError_t fill(Call& call, cudaStream_t stream, const Fill& fill) {
+    if (cudaError_t error = call.pending()) return error;
+    if (fill.height && fill.width > fill.pitch)
+        return call.fail(cudaErrorInvalidValue, "rows of %zu bytes, a pitch of %zu", fill.width,
+                         fill.pitch);
+    if (fill.width == 0 || fill.height == 0) return cudaSuccess;
+    Work work(fill);
+    return submit(call, stream, work);
+}
+
+// A copy between a part of a device variable and `other`.
+static cudaError_t check_symbol(Call& call, const SymbolPart& part, const void* other,
+                                bool on_device) {
+    if (!is_symbol(part.address))
         return call.fail(cudaErrorInvalidSymbol,
                          "this is not a __device__ or __constant__ variable");
-    if (offset > size || count > size - offset)
+    if (part.offset > part.size || part.count > part.size - part.offset)
         return call.fail(cudaErrorInvalidValue, "%zu bytes at offset %zu of a variable of %zu",
-                         count, offset, size);
+                         part.count, part.offset, part.size);
     char why[300];
-    if (count && (on_device ? !reaches(other, count, why, sizeof why)
-                            : !is_for_host(other, why, sizeof why)))
+    if (part.count && (on_device ? !reaches(other, part.count, why, sizeof why)
+                                 : !is_for_host(other, why, sizeof why)))
         return call.fail(cudaErrorInvalidValue, "the other side of the copy %s", why);
     return cudaSuccess;
 }
 
-cudaError_t copy_to_symbol(const void* symbol, size_t size, const void* source, size_t count,
-                           size_t offset, cudaMemcpyKind kind, const char* file, int line) {
-    Call call("cudaMemcpyToSymbol", {file, line});
+cudaError_t copy_to_symbol(const char* name, SymbolPart part, const void* source,
+                           cudaMemcpyKind kind, cudaStream_t stream, const char* file, int line) {
+    Call call(name, {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (kind == cudaMemcpyDefault)
         kind = is_device_address(source) ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
     if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice)
         return call.fail(cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
-    if (cudaError_t error = check_symbol(call, symbol, size, count, offset, source,
-                                         kind == cudaMemcpyDeviceToDevice))
+    if (cudaError_t error = check_symbol(call, part, source, kind == cudaMemcpyDeviceToDevice))
         return error;
-    Access access;
-    memmove((char*)symbol + offset, source, count);
-    return cudaSuccess;
+    return copy(call, stream,
+                {(char*)part.address + part.offset, part.count, source, part.count, part.count, 1,
+                 kind, true});
 }
 
-cudaError_t copy_from_symbol(void* target, const void* symbol, size_t size, size_t count,
-                             size_t offset, cudaMemcpyKind kind, const char* file, int line) {
-    Call call("cudaMemcpyFromSymbol", {file, line});
+cudaError_t copy_from_symbol(const char* name, void* target, SymbolPart part, cudaMemcpyKind kind,
+                             cudaStream_t stream, const char* file, int line) {
+    Call call(name, {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (kind == cudaMemcpyDefault)
         kind = is_device_address(target) ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost;
     if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice)
         return call.fail(cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
-    if (cudaError_t error = check_symbol(call, symbol, size, count, offset, target,
-                                         kind == cudaMemcpyDeviceToDevice))
+    if (cudaError_t error = check_symbol(call, part, target, kind == cudaMemcpyDeviceToDevice))
         return error;
-    Access access;
-    memmove(target, (const char*)symbol + offset, count);
-    memory_written(target, count);
-    return cudaSuccess;
+    return copy(call, stream,
+                {target, part.count, (const char*)part.address + part.offset, part.count,
+                 part.count, 1, kind, true});
 }
 
 cudaError_t symbol_address(void** address, const void* symbol, size_t bytes, const char* file,
@@ -99,11 +156,6 @@ cudaError_t symbol_size(size_t* size, const void* symbol, size_t bytes, const ch
     return cudaSuccess;
 }
 
-// The number of bytes from the first to the last of `height` rows.
-static size_t extent(size_t pitch, size_t width, size_t height) {
-    return height ? pitch * (height - 1) + width : 0;
-}
-
 }  // namespace cudalab
 
 using namespace cudalab;
@@ -111,63 +163,44 @@ using namespace cudalab;
 cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
                        const char* file, int line) {
     Call call("cudaMemcpy", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (bytes == 0) return cudaSuccess;
-    if (cudaError_t error = check_copy(call, target, bytes, source, bytes, kind)) return error;
-    Access access;
-    memmove(target, source, bytes);
-    memory_written(target, bytes);
-    return cudaSuccess;
+    return copy(call, nullptr, {target, bytes, source, bytes, bytes, 1, kind, false});
 }
-
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream, const char* file, int line) {
+    Call call("cudaMemcpyAsync", {file, line});
+    return copy(call, stream, {target, bytes, source, bytes, bytes, 1, kind, false});
+}
 cudaError_t cudaMemcpy2D(void* target, size_t target_pitch, const void* source, size_t source_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind, const char* file,
                          int line) {
     Call call("cudaMemcpy2D", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (width > target_pitch || width > source_pitch)
-        return call.fail(cudaErrorInvalidPitchValue, "rows of %zu bytes, pitches of %zu and %zu",
-                         width, target_pitch, source_pitch);
-    if (width == 0 || height == 0) return cudaSuccess;
-    if (cudaError_t error = check_copy(call, target, extent(target_pitch, width, height), source,
-                                       extent(source_pitch, width, height), kind))
-        return error;
-    Access access;
-    for (size_t row = 0; row < height; ++row)
-        memmove((char*)target + row * target_pitch, (const char*)source + row * source_pitch,
-                width);
-    for (size_t row = 0; row < height; ++row)
-        memory_written((char*)target + row * target_pitch, width);
-    return cudaSuccess;
+    return copy(call, nullptr,
+                {target, target_pitch, source, source_pitch, width, height, kind, false});
+}
+cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source,
+                              size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream, const char* file, int line) {
+    Call call("cudaMemcpy2DAsync", {file, line});
+    return copy(call, stream,
+                {target, target_pitch, source, source_pitch, width, height, kind, false});
 }
 
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes, const char* file, int line) {
     Call call("cudaMemset", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    char why[300];
-    if (bytes == 0) return cudaSuccess;
-    if (!reaches(pointer, bytes, why, sizeof why))
-        return call.fail(cudaErrorInvalidValue, "the target %s", why);
-    Access access;
-    memset(pointer, value, bytes);
-    memory_written(pointer, bytes);
-    return cudaSuccess;
+    return fill(call, nullptr, {pointer, bytes, (unsigned)value & 0xff, 1, bytes, 1});
 }
-
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream,
+                            const char* file, int line) {
+    Call call("cudaMemsetAsync", {file, line});
+    return fill(call, stream, {pointer, bytes, (unsigned)value & 0xff, 1, bytes, 1});
+}
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height,
                          const char* file, int line) {
     Call call("cudaMemset2D", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    char why[300];
-    if (width > pitch)
-        return call.fail(cudaErrorInvalidValue, "rows of %zu bytes, a pitch of %zu", width, pitch);
-    if (width == 0 || height == 0) return cudaSuccess;
-    if (!reaches(pointer, extent(pitch, width, height), why, sizeof why))
-        return call.fail(cudaErrorInvalidValue, "the target %s", why);
-    Access access;
-    for (size_t row = 0; row < height; ++row) {
-        memset((char*)pointer + row * pitch, value, width);
-        memory_written((char*)pointer + row * pitch, width);
-    }
-    return cudaSuccess;
+    return fill(call, nullptr, {pointer, pitch, (unsigned)value & 0xff, 1, width, height});
+}
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream, const char* file, int line) {
+    Call call("cudaMemset2DAsync", {file, line});
+    return fill(call, stream, {pointer, pitch, (unsigned)value & 0xff, 1, width, height});
 }

@@ -1,4 +1,4 @@
-// The errors of the runtime API, the properties of the device, streams and events.
+// The errors of the runtime API, and the properties of the device.
 //
 // The call that causes an error returns it, and it remains the last error until the program reads
 // it. An error in a running kernel is permanent: every later call returns it.
@@ -10,16 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "internal.h"
-
-struct CUstream_st {
-    unsigned flags;
-};
-struct CUevent_st {
-    unsigned flags;
-    bool recorded;
-    double ms;
-};
+#include "work.h"
 
 namespace cudalab {
 
@@ -93,6 +84,10 @@ static cudaError_t check_device(Call& call, int device) {
     if (device != 0)
         return call.fail(cudaErrorInvalidDevice, "there is only device 0, not %d", device);
     return cudaSuccess;
+}
+
+cudaError_t invalid_value(const char* name, const char* why, const char* file, int line) {
+    return Call(name, {file, line}).fail(cudaErrorInvalidValue, "%s", why);
 }
 
 }  // namespace cudalab
@@ -193,7 +188,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* f
     p->maxBlocksPerMultiProcessor = BLOCKS_PER_MULTIPROCESSOR;
     p->integrated = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
     p->concurrentManagedAccess = p->cooperativeLaunch = p->hostRegisterSupported = 1;
-    p->canUseHostPointerForRegisteredMem = 1;
+    p->canUseHostPointerForRegisteredMem = p->memoryPoolsSupported = 1;
+    p->streamPrioritiesSupported = 1;
     // The host's clock counts nanoseconds: see clock64.
     p->clockRate = 1000000;
     return cudaSuccess;
@@ -250,27 +246,31 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrManagedMemory:
         case cudaDevAttrConcurrentManagedAccess:
         case cudaDevAttrCooperativeLaunch:
-            return *value = 1, cudaSuccess;
-        case cudaDevAttrGpuOverlap:
-        case cudaDevAttrKernelExecTimeout:
-        case cudaDevAttrComputeMode:
-        case cudaDevAttrConcurrentKernels:
-        case cudaDevAttrEccEnabled:
-        case cudaDevAttrPciBusId:
-        case cudaDevAttrPciDeviceId:
-        case cudaDevAttrMemoryClockRate:
-        case cudaDevAttrGlobalMemoryBusWidth:
-        case cudaDevAttrL2CacheSize:
-        case cudaDevAttrAsyncEngineCount:
+        case cudaDevAttrHostRegisterSupported:
+        case cudaDevAttrCanUseHostPointerForRegisteredMem:
+        case cudaDevAttrMemoryPoolsSupported:
         case cudaDevAttrStreamPrioritiesSupported:
-        case cudaDevAttrPageableMemoryAccess:
-            return *value = 0, cudaSuccess;
+            return *value = 1, cudaSuccess;
+        case cudaDevAttrTextureAlignment:
+        case cudaDevAttrTexturePitchAlignment:
+            return *value = (int)p.textureAlignment, cudaSuccess;
+        default:
+            break;
     }
+    // The others are features and sizes that this device does not have.
+    if (attribute >= cudaDevAttrMaxThreadsPerBlock &&
+        attribute <= cudaDevAttrOnlyPartialHostNativeAtomicSupported)
+        return *value = 0, cudaSuccess;
     return call.fail(cudaErrorInvalidValue, "attribute %d is not known", (int)attribute);
 }
 
 cudaError_t cudaDeviceSynchronize(const char* file, int line) {
-    return succeed("cudaDeviceSynchronize", {file, line});
+    Call call("cudaDeviceSynchronize", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    if (captures)
+        if (cudaError_t error = captures->forbid_device(call)) return error;
+    keep_to_thresholds();
+    return cudaSuccess;
 }
 cudaError_t cudaDeviceReset(const char* file, int line) {
     Call call("cudaDeviceReset", {file, line});
@@ -278,8 +278,48 @@ cudaError_t cudaDeviceReset(const char* file, int line) {
     free_all();
     return cudaSuccess;
 }
-cudaError_t cudaSetDeviceFlags(unsigned, const char* file, int line) {
-    return succeed("cudaSetDeviceFlags", {file, line});
+static unsigned device_flags;  // they say how a host thread waits, and have no effect
+cudaError_t cudaSetDeviceFlags(unsigned flags, const char* file, int line) {
+    Call call("cudaSetDeviceFlags", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    const unsigned schedule = flags & cudaDeviceScheduleMask;
+    if (flags & ~cudaDeviceMask || (schedule & (schedule - 1)))
+        return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
+    device_flags = flags;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceFlags(unsigned* flags, const char* file, int line) {
+    Call call("cudaGetDeviceFlags", {file, line});
+    if (!flags) return call.fail(cudaErrorInvalidValue, "the pointer is null");
+    *flags = device_flags | cudaDeviceMapHost;
+    return call.pending();
+}
+cudaError_t cudaSetValidDevices(int* devices, int count, const char* file, int line) {
+    Call call("cudaSetValidDevices", {file, line});
+    for (int i = 0; i < count; ++i)
+        if (cudaError_t error = check_device(call, devices[i])) return error;
+    return call.pending();
+}
+cudaError_t cudaInitDevice(int device, unsigned, unsigned, const char* file, int line) {
+    Call call("cudaInitDevice", {file, line});
+    return check_device(call, device);
+}
+
+static const char BUS_ID[] = "0000:00:00.0";
+cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device, const char* file, int line) {
+    Call call("cudaDeviceGetPCIBusId", {file, line});
+    if (cudaError_t error = check_device(call, device)) return error;
+    if (!id || size < 1) return call.fail(cudaErrorInvalidValue, "no room for the name");
+    snprintf(id, (size_t)size, "%s", BUS_ID);
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id, const char* file, int line) {
+    Call call("cudaDeviceGetByPCIBusId", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    if (!device || !id || strcmp(id, BUS_ID) != 0)
+        return call.fail(cudaErrorInvalidValue, "the only device is %s", BUS_ID);
+    *device = 0;
+    return cudaSuccess;
 }
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache, const char* file, int line) {
     return succeed("cudaDeviceSetCacheConfig", {file, line});
@@ -296,34 +336,50 @@ cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config, const char
     return succeed("cudaDeviceGetSharedMemConfig", {file, line});
 }
 
-static size_t limits[] = {64 << 10, 1 << 20, 8 << 20};  // for stacks, printf, malloc
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, const char* file, int line) {
-    Call call("cudaDeviceSetLimit", {file, line});
+// For stacks, printf, malloc, the depth of waits in kernels, launches from kernels, the L2 cache.
+static size_t limits[] = {64 << 10, 1 << 20, 8 << 20, 0, 2048, 128, 0};
+static cudaError_t check_limit(Call& call, cudaLimit limit) {
     if (cudaError_t error = call.pending()) return error;
+    if (limit == cudaLimitDevRuntimeSyncDepth)
+        return call.fail(cudaErrorUnsupportedLimit, "kernels cannot wait for others");
     if ((unsigned)limit >= sizeof limits / sizeof *limits)
         return call.fail(cudaErrorInvalidValue, "limit %d is not known", (int)limit);
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, const char* file, int line) {
+    Call call("cudaDeviceSetLimit", {file, line});
+    if (cudaError_t error = check_limit(call, limit)) return error;
     if (limit != cudaLimitStackSize) limits[limit] = value;  // the size of stacks is fixed
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit, const char* file, int line) {
     Call call("cudaDeviceGetLimit", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if ((unsigned)limit >= sizeof limits / sizeof *limits)
-        return call.fail(cudaErrorInvalidValue, "limit %d is not known", (int)limit);
+    if (cudaError_t error = check_limit(call, limit)) return error;
     *value = limits[limit];
     return cudaSuccess;
-}
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest, const char* file,
-                                             int line) {
-    if (least) *least = 0;
-    if (greatest) *greatest = 0;
-    return succeed("cudaDeviceGetStreamPriorityRange", {file, line});
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer, const char* file, int line) {
     Call call("cudaDeviceCanAccessPeer", {file, line});
     *can = 0;
     cudaError_t error = check_device(call, device);
     return error ? error : check_device(call, peer);
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned, const char* file, int line) {
+    Call call("cudaDeviceEnablePeerAccess", {file, line});
+    if (cudaError_t error = check_device(call, peer)) return error;
+    return call.fail(cudaErrorPeerAccessUnsupported, "a device is not its own peer");
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer, const char* file, int line) {
+    Call call("cudaDeviceDisablePeerAccess", {file, line});
+    if (cudaError_t error = check_device(call, peer)) return error;
+    return call.fail(cudaErrorPeerAccessNotEnabled, "a device is not its own peer");
+}
+cudaError_t cudaDeviceGetP2PAttribute(int*, cudaDeviceP2PAttr, int device, int peer,
+                                      const char* file, int line) {
+    Call call("cudaDeviceGetP2PAttribute", {file, line});
+    if (cudaError_t error = check_device(call, device)) return error;
+    if (cudaError_t error = check_device(call, peer)) return error;
+    return call.fail(cudaErrorInvalidDevice, "a device is not its own peer");
 }
 cudaError_t cudaDriverGetVersion(int* version, const char* file, int line) {
     *version = CUDART_VERSION;
@@ -337,106 +393,5 @@ cudaError_t cudaProfilerStart() {
     return cudaSuccess;
 }
 cudaError_t cudaProfilerStop() {
-    return cudaSuccess;
-}
-
-// ------------------------------------------------------------------ streams: work is done in order
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int,
-                                         const char* file, int line) {
-    Call call("cudaStreamCreate", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (!stream) return call.fail(cudaErrorInvalidValue, "the pointer is null");
-    if (flags & ~cudaStreamNonBlocking)
-        return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
-    *stream = (cudaStream_t)malloc(sizeof **stream);
-    if (!*stream) return call.fail(cudaErrorMemoryAllocation, "no memory for a stream");
-    **stream = {flags};
-    return cudaSuccess;
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
-    Call call("cudaStreamDestroy", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
-        return call.fail(cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
-    free(stream);
-    return cudaSuccess;
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t, const char* file, int line) {
-    return succeed("cudaStreamSynchronize", {file, line});
-}
-cudaError_t cudaStreamQuery(cudaStream_t, const char* file, int line) {
-    return succeed("cudaStreamQuery", {file, line});
-}
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned, const char* file,
-                                int line) {
-    Call call("cudaStreamWaitEvent", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
-    return cudaSuccess;
-}
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
-                                  unsigned, const char* file, int line) {
-    if (cudaError_t error = succeed("cudaStreamAddCallback", {file, line})) return error;
-    callback(stream, cudaSuccess, data);
-    return cudaSuccess;
-}
-cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data, const char* file,
-                               int line) {
-    if (cudaError_t error = succeed("cudaLaunchHostFunc", {file, line})) return error;
-    function(data);
-    return cudaSuccess;
-}
-
-// ------------------------------------------------------------------ events: the host's clock
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags, const char* file,
-                                     int line) {
-    Call call("cudaEventCreate", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (!event) return call.fail(cudaErrorInvalidValue, "the pointer is null");
-    if (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
-        return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
-    *event = (cudaEvent_t)malloc(sizeof **event);
-    if (!*event) return call.fail(cudaErrorMemoryAllocation, "no memory for an event");
-    **event = {flags, false, 0};
-    return cudaSuccess;
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event, const char* file, int line) {
-    Call call("cudaEventDestroy", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
-    free(event);
-    return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t, const char* file, int line) {
-    Call call("cudaEventRecord", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    event->ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-    event->recorded = true;
-    return cudaSuccess;
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t event, const char* file, int line) {
-    Call call("cudaEventSynchronize", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
-    return cudaSuccess;
-}
-cudaError_t cudaEventQuery(cudaEvent_t event, const char* file, int line) {
-    return cudaEventSynchronize(event, file, line);
-}
-cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop, const char* file,
-                                 int line) {
-    Call call("cudaEventElapsedTime", {file, line});
-    if (cudaError_t error = call.pending()) return error;
-    if (!start || !stop) return call.fail(cudaErrorInvalidResourceHandle, "an event is null");
-    if ((start->flags | stop->flags) & cudaEventDisableTiming)
-        return call.fail(cudaErrorInvalidResourceHandle, "an event was created without timing");
-    if (!start->recorded || !stop->recorded)
-        return call.fail(cudaErrorInvalidResourceHandle, "an event was never recorded");
-    *ms = (float)(stop->ms - start->ms);
     return cudaSuccess;
 }

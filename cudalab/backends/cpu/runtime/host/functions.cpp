@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "work.h"
 
 namespace cudalab {
 
@@ -62,17 +62,24 @@ static const Symbols* program_symbols(const void* inside) {
     return nullptr;
 }
 
-// A kernel's __shared__ variables are thread-local symbols: _ZZ<kernel>E<variable>.
-size_t static_shared(const void* function) {
+// The name of a function in C++'s encoding, or null.
+static const char* mangled_name(const void* function) {
     const Symbols* symbols = program_symbols(function);
-    if (!symbols) return 0;
+    if (!symbols) return nullptr;
     const uintptr_t wanted = (uintptr_t)function - symbols->base;
-    const char* mangled = nullptr;
-    for (const ElfW(Sym)* each = symbols->begin; each < symbols->end && !mangled; ++each)
+    for (const ElfW(Sym)* each = symbols->begin; each < symbols->end; ++each)
         if ((each->st_info & 15) == STT_FUNC && each->st_value == wanted &&
             !strncmp(symbols->names + each->st_name, "_Z", 2))
-            mangled = symbols->names + each->st_name + 2;
+            return symbols->names + each->st_name;
+    return nullptr;
+}
+
+// A kernel's __shared__ variables are thread-local symbols: _ZZ<kernel>E<variable>.
+size_t static_shared(const void* function) {
+    const char* mangled = mangled_name(function);
     if (!mangled) return 0;
+    mangled += 2;
+    const Symbols* symbols = program_symbols(function);
     size_t bytes = 0, length = strlen(mangled);
     for (const ElfW(Sym)* each = symbols->begin; each < symbols->end; ++each) {
         const char* name = symbols->names + each->st_name;
@@ -157,10 +164,37 @@ cudaError_t max_active_blocks(int* blocks, const void* address, int threads, siz
     return cudaSuccess;
 }
 
+cudaError_t available_dynamic_shared(size_t* bytes, const void* address, int blocks, int threads,
+                                     const char* file, int line) {
+    Call call("cudaOccupancyAvailableDynamicSMemPerBlock", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    Function* function = find_function(address);
+    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
+    if (!bytes || blocks <= 0 || threads <= 0)
+        return call.fail(cudaErrorInvalidValue, "%d blocks of %d threads", blocks, threads);
+    const size_t used = static_shared(*function) + SHARED_RESERVED;
+    const size_t each = SHARED_PER_MULTIPROCESSOR / (unsigned)blocks, most = SHARED_OPTIN;
+    *bytes = each > used ? each - used : 0;
+    if (*bytes > most) *bytes = most;
+    return cudaSuccess;
+}
+cudaError_t function_name(const char** name, const void* address, const char* file, int line) {
+    Call call("cudaFuncGetName", {file, line});
+    if (cudaError_t error = call.pending()) return error;
+    if (!name) return call.fail(cudaErrorInvalidValue, "the pointer is null");
+    Function* function = find_function(address);
+    if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
+    *name = mangled_name(address);
+    if (!*name) *name = function->kernel.name;
+    return cudaSuccess;
+}
+
 // ------------------------------------------------------------------ launches
 
 // The errors of a launch that the API reports before a block runs.
-static cudaError_t check_limits(Call& call, const Config& config, Function* function) {
+cudaError_t check_launch(Call& call, const KernelCall& launch) {
+    const Config& config = *launch.config;
+    Function* function = launch.address ? find_function(launch.address) : nullptr;
     const dim3 &g = config.grid, &b = config.block;
     uint64_t threads = (uint64_t)b.x * b.y * b.z;
     if (!threads || b.x > 1024 || b.y > 1024 || b.z > 64 || threads > MAX_THREADS)
@@ -214,16 +248,21 @@ static cudaError_t check_pointers(Call& call, const Kernel& kernel, void* const*
     return cudaSuccess;
 }
 
+cudaError_t perform(Call& call, const KernelCall& work) {
+    if (cudaError_t error = check_pointers(call, *work.kernel, work.args)) return error;
+    Access access(Access::KERNEL);
+    return execute(call, *work.config, *work.kernel, work.args);
+}
+
 static cudaError_t launch(const Config& config, const Kernel& kernel, const void* address,
                           void* const* args) {
     refuse_in_kernel(config, kernel);
     Call call("launch", {config.file, config.line});
     if (cudaError_t error = call.pending()) return error;
-    Function* function = address ? find_function(address) : nullptr;
-    if (cudaError_t error = check_limits(call, config, function)) return error;
-    if (cudaError_t error = check_pointers(call, kernel, args)) return error;
-    Access access(Access::KERNEL);
-    return execute(call, config, kernel, args);
+    const KernelCall launched = {&config, &kernel, address, args};
+    if (cudaError_t error = check_launch(call, launched)) return error;
+    Work work(launched);
+    return submit(call, config.stream, work);
 }
 
 void run(const Config& config, const Kernel& kernel, const void* address, void* const* args) {

@@ -35,12 +35,23 @@ class Call {
 
 enum class Kind { DEVICE, MANAGED, PINNED, REGISTERED, VARIABLE };
 
+struct MemoryPool {  // the counters of a memory pool, in bytes
+    size_t used, used_high, reserved, reserved_high, threshold;
+    MemoryPool* next;
+};
+struct Hints {  // about managed memory: the program's advice, by the number of a device
+    bool read_mostly = false;
+    int preferred = cudaInvalidDeviceId, accessed_by = cudaInvalidDeviceId,
+        prefetched = cudaInvalidDeviceId;
+};
 struct Allocation {
     uintptr_t begin;
     size_t bytes;
     Kind kind;
     unsigned flags;
     Place place;
+    Hints hints = {};
+    MemoryPool* pool = nullptr;
 };
 
 // While an object exists, device memory can be read and written; otherwise any access faults.
@@ -74,6 +85,12 @@ bool is_for_host(const void* pointer, char* why, size_t size);
 // Why a kernel may not dereference this pointer, or null if it may.
 const char* why_not_for_kernels(const void* pointer, char* text, size_t size);
 void describe_device_address(const void* address, char* text, size_t size);
+cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool = nullptr);
+// Frees the allocation that begins at `pointer`, if it is of one of these kinds.
+cudaError_t release(Call& call, void* pointer, bool pinned);
+extern MemoryPool* memory_pools;            // all of them
+void trim(MemoryPool& pool, size_t bytes);  // gives back what exceeds this size and is not used
+void keep_to_thresholds();                  // what synchronising does to the pools
 void free_all();
 void tell_leaks();
 

@@ -289,7 +289,32 @@ static void give_back(uintptr_t begin, size_t bytes) {
     memory.free[begin] = bytes;
 }
 
-static cudaError_t allocate(Call& call, void** pointer, size_t bytes) {
+// ------------------------------------------------------------------ counters of memory
+// memory_pools
+
+MemoryPool* memory_pools;
+static const size_t CHUNK = 32 << 20;  // a pool reserves memory in pieces of this size, as on a GPU
+
+static void count(MemoryPool* pool, size_t added, size_t removed) {
+    if (!pool) return;
+    pool->used = pool->used + added - removed;
+    const size_t needed = round_up(pool->used, CHUNK);
+    if (pool->reserved < needed) pool->reserved = needed;
+    if (pool->used_high < pool->used) pool->used_high = pool->used;
+    if (pool->reserved_high < pool->reserved) pool->reserved_high = pool->reserved;
+}
+void trim(MemoryPool& pool, size_t bytes) {
+    const size_t needed = round_up(pool.used > bytes ? pool.used : bytes, CHUNK);
+    if (needed < pool.reserved) pool.reserved = needed;
+}
+void keep_to_thresholds() {
+    for (MemoryPool* pool = memory_pools; pool; pool = pool->next)
+        if (pool->reserved > pool->threshold) trim(*pool, 0);
+}
+
+// ------------------------------------------------------------------ allocations
+
+cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool) {
     if (!pointer) return call.fail(cudaErrorInvalidValue, "the pointer to the pointer is null");
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
@@ -307,7 +332,8 @@ static cudaError_t allocate(Call& call, void** pointer, size_t bytes) {
     if (stale != memory.freed.begin()) --stale;
     while (stale != memory.freed.end() && stale->key < begin + needed)
         stale = stale->key + stale->value.bytes > begin ? memory.freed.erase(stale) : stale + 1;
-    watch_memory(memory.live[begin] = {begin, bytes, Kind::DEVICE, 0, call.place}, GAP);
+    watch_memory(memory.live[begin] = {begin, bytes, Kind::DEVICE, 0, call.place, {}, pool}, GAP);
+    count(pool, bytes, 0);
     *pointer = (void*)begin;
     return cudaSuccess;
 }
@@ -325,8 +351,7 @@ static cudaError_t allocate_shared_with_host(Call& call, void** pointer, size_t 
     return cudaSuccess;
 }
 
-// Frees the allocation that begins at `pointer`, if it is of one of these kinds.
-static cudaError_t release(Call& call, void* pointer, bool pinned) {
+cudaError_t release(Call& call, void* pointer, bool pinned) {
     if (!pointer) return cudaSuccess;
     auto found = memory.live.find((uintptr_t)pointer);
     if (found == memory.live.end()) {
@@ -351,6 +376,7 @@ static cudaError_t release(Call& call, void* pointer, bool pinned) {
     }
     size_t bytes = round_up(freed.bytes, ALIGNMENT) + GAP;
     memory.used -= bytes;
+    count(freed.pool, 0, freed.bytes);
     uintptr_t first = round_up(freed.begin, HUGE_PAGE);
     uintptr_t last = (freed.begin + bytes) / HUGE_PAGE * HUGE_PAGE;
     if (last > first) madvise((void*)first, last - first, MADV_DONTNEED);
@@ -517,34 +543,115 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     return cudaSuccess;
 }
 
-// Hints have no effect: there is only one managed memory.
-static cudaError_t check_managed(Call& call, const void* pointer, size_t bytes) {
+// ------------------------------------------------------------------ hints about managed memory
+
+// Hints have no effect, since there is only one managed memory, but a program can read them.
+static cudaError_t find_managed(Call& call, const void* pointer, size_t bytes, Hints** hints) {
+    static Hints of_variables;
     if (cudaError_t error = call.pending()) return error;
-    const Allocation* in = find_in(memory.live, (uintptr_t)pointer, false);
-    bool variable = is_in(memory.managed, pointer);
-    if (!variable &&
-        (!in || in->kind != Kind::MANAGED || bytes > in->begin + in->bytes - (uintptr_t)pointer))
+    *hints = &of_variables;
+    if (is_in(memory.managed, pointer)) return cudaSuccess;
+    Allocation* in = (Allocation*)find_in(memory.live, (uintptr_t)pointer, false);
+    if (!in || in->kind != Kind::MANAGED || bytes > in->begin + in->bytes - (uintptr_t)pointer)
         return call.fail(cudaErrorInvalidValue, "%zu bytes at %p are not managed memory", bytes,
                          pointer);
+    *hints = &in->hints;
     return cudaSuccess;
 }
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int, cudaStream_t,
+static int number_of(cudaMemLocation location) {
+    return location.type == cudaMemLocationTypeDevice ? location.id
+           : location.type == cudaMemLocationTypeNone ? cudaInvalidDeviceId
+                                                      : cudaCpuDeviceId;
+}
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device, cudaStream_t,
                                  const char* file, int line) {
     Call call("cudaMemPrefetchAsync", {file, line});
-    return check_managed(call, pointer, bytes);
+    Hints* hints;
+    if (cudaError_t error = find_managed(call, pointer, bytes, &hints)) return error;
+    if (device != 0 && device != cudaCpuDeviceId)
+        return call.fail(cudaErrorInvalidDevice, "there is only device 0, not %d", device);
+    hints->prefetched = device;
+    return cudaSuccess;
 }
-cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation, unsigned,
-                                 cudaStream_t, const char* file, int line) {
-    Call call("cudaMemPrefetchAsync", {file, line});
-    return check_managed(call, pointer, bytes);
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location,
+                                 unsigned, cudaStream_t stream, const char* file, int line) {
+    return cudaMemPrefetchAsync(pointer, bytes, number_of(location), stream, file, line);
 }
-cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise, int,
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, int device,
                           const char* file, int line) {
     Call call("cudaMemAdvise", {file, line});
-    return check_managed(call, pointer, bytes);
+    Hints* hints;
+    if (cudaError_t error = find_managed(call, pointer, bytes, &hints)) return error;
+    switch (advice) {
+        case cudaMemAdviseSetReadMostly:
+        case cudaMemAdviseUnsetReadMostly:
+            hints->read_mostly = advice == cudaMemAdviseSetReadMostly;
+            return cudaSuccess;
+        case cudaMemAdviseSetPreferredLocation:
+            hints->preferred = device;
+            return cudaSuccess;
+        case cudaMemAdviseUnsetPreferredLocation:
+            hints->preferred = cudaInvalidDeviceId;
+            return cudaSuccess;
+        case cudaMemAdviseSetAccessedBy:
+            hints->accessed_by = device;
+            return cudaSuccess;
+        case cudaMemAdviseUnsetAccessedBy:
+            hints->accessed_by = cudaInvalidDeviceId;
+            return cudaSuccess;
+    }
+    return call.fail(cudaErrorInvalidValue, "%d is not a piece of advice", (int)advice);
 }
-cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise, cudaMemLocation,
-                          const char* file, int line) {
-    Call call("cudaMemAdvise", {file, line});
-    return check_managed(call, pointer, bytes);
+cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice,
+                          cudaMemLocation location, const char* file, int line) {
+    return cudaMemAdvise(pointer, bytes, advice, number_of(location), file, line);
+}
+
+cudaError_t cudaMemRangeGetAttribute(void* data, size_t size, cudaMemRangeAttribute attribute,
+                                     const void* pointer, size_t bytes, const char* file,
+                                     int line) {
+    Call call("cudaMemRangeGetAttribute", {file, line});
+    Hints* hints;
+    if (cudaError_t error = find_managed(call, pointer, bytes, &hints)) return error;
+    if (!data || size < sizeof(int) || size % sizeof(int))
+        return call.fail(cudaErrorInvalidValue, "%zu bytes for the attribute", size);
+    int* values = (int*)data;
+    switch (attribute) {
+        case cudaMemRangeAttributeReadMostly:
+            *values = hints->read_mostly;
+            return cudaSuccess;
+        case cudaMemRangeAttributePreferredLocation:
+            *values = hints->preferred;
+            return cudaSuccess;
+        case cudaMemRangeAttributeLastPrefetchLocation:
+            *values = hints->prefetched;
+            return cudaSuccess;
+        case cudaMemRangeAttributeAccessedBy:
+            for (size_t i = 0; i < size / sizeof(int); ++i)
+                values[i] = i == 0 ? hints->accessed_by : (int)cudaInvalidDeviceId;
+            return cudaSuccess;
+        default:
+            return call.fail(cudaErrorInvalidValue, "attribute %d is not known", (int)attribute);
+    }
+}
+cudaError_t cudaMemRangeGetAttributes(void** data, size_t* sizes, cudaMemRangeAttribute* attributes,
+                                      size_t count, const void* pointer, size_t bytes,
+                                      const char* file, int line) {
+    cudaError_t error = cudaSuccess;
+    for (size_t i = 0; i < count && !error; ++i)
+        error =
+            cudaMemRangeGetAttribute(data[i], sizes[i], attributes[i], pointer, bytes, file, line);
+    return error;
+}
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t bytes,
+                                     unsigned flags, const char* file, int line) {
+    Call call("cudaStreamAttachMemAsync", {file, line});
+    Hints* hints;
+    if (cudaError_t error = find_managed(call, pointer, bytes, &hints)) return error;
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)
+        return call.fail(cudaErrorInvalidValue, "flags %#x are not one of the three", flags);
+    if (flags == cudaMemAttachSingle && !stream)
+        return call.fail(cudaErrorInvalidValue, "the default stream cannot own memory");
+    return cudaSuccess;
 }

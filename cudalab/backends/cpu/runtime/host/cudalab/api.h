@@ -1,7 +1,10 @@
 // The CUDA runtime API. Every function knows the line of its caller.
 #pragma once
 
+#include "graphs.h"
 #include "launch.h"
+#include "pools.h"
+#include "streams.h"
 
 #define CUDART_VERSION 13000
 #define CUDA_VERSION CUDART_VERSION
@@ -25,10 +28,18 @@ cudaError_t set_function_attribute(const void* function, cudaFuncAttribute attri
                                    CUDALAB_HERE);
 cudaError_t max_active_blocks(int* blocks, const void* function, int threads, size_t shared,
                               CUDALAB_HERE);
-cudaError_t copy_to_symbol(const void* symbol, size_t size, const void* source, size_t count,
-                           size_t offset, cudaMemcpyKind kind, const char* file, int line);
-cudaError_t copy_from_symbol(void* target, const void* symbol, size_t size, size_t count,
-                             size_t offset, cudaMemcpyKind kind, const char* file, int line);
+struct SymbolPart {  // a device variable, and the part of it that is copied
+    const void* address;
+    size_t size, count, offset;
+};
+cudaError_t function_name(const char** name, const void* function, const char* file, int line);
+cudaError_t available_dynamic_shared(size_t* bytes, const void* function, int blocks, int threads,
+                                     const char* file, int line);
+cudaError_t invalid_value(const char* name, const char* why, const char* file, int line);
+cudaError_t copy_to_symbol(const char* name, SymbolPart symbol, const void* source,
+                           cudaMemcpyKind kind, cudaStream_t stream, const char* file, int line);
+cudaError_t copy_from_symbol(const char* name, void* target, SymbolPart symbol, cudaMemcpyKind kind,
+                             cudaStream_t stream, const char* file, int line);
 cudaError_t symbol_address(void** address, const void* symbol, size_t bytes, const char* file,
                            int line);
 cudaError_t symbol_size(size_t* size, const void* symbol, size_t bytes, const char* file, int line);
@@ -49,6 +60,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device, CUDA
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device, CUDALAB_HERE);
 cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted, CUDALAB_HERE);
 cudaError_t cudaSetDeviceFlags(unsigned flags, CUDALAB_HERE);
+cudaError_t cudaGetDeviceFlags(unsigned* flags, CUDALAB_HERE);
+cudaError_t cudaSetValidDevices(int* devices, int count, CUDALAB_HERE);
+cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags, CUDALAB_HERE);
+cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device, CUDALAB_HERE);
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id, CUDALAB_HERE);
 cudaError_t cudaDeviceSynchronize(CUDALAB_HERE);
 cudaError_t cudaDeviceReset(CUDALAB_HERE);
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config, CUDALAB_HERE);
@@ -59,6 +75,11 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, CUDALAB_HERE);
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit, CUDALAB_HERE);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest, CUDALAB_HERE);
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer, CUDALAB_HERE);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags, CUDALAB_HERE);
+cudaError_t cudaDeviceDisablePeerAccess(int peer, CUDALAB_HERE);
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer,
+                                      CUDALAB_HERE);
+cudaError_t cudaCtxResetPersistingL2Cache(CUDALAB_HERE);
 cudaError_t cudaDriverGetVersion(int* version, CUDALAB_HERE);
 cudaError_t cudaRuntimeGetVersion(int* version, CUDALAB_HERE);
 inline cudaError_t cudaThreadSynchronize(CUDALAB_HERE) {
@@ -92,6 +113,11 @@ cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise ad
                           CUDALAB_HERE);
 cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice,
                           cudaMemLocation location, CUDALAB_HERE);
+cudaError_t cudaMemRangeGetAttribute(void* data, size_t size, cudaMemRangeAttribute attribute,
+                                     const void* pointer, size_t bytes, CUDALAB_HERE);
+cudaError_t cudaMemRangeGetAttributes(void** data, size_t* sizes, cudaMemRangeAttribute* attributes,
+                                      size_t count, const void* pointer, size_t bytes,
+                                      CUDALAB_HERE);
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total, CUDALAB_HERE);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer,
                                      CUDALAB_HERE);
@@ -104,46 +130,26 @@ cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcp
 cudaError_t cudaMemcpy2D(void* target, size_t target_pitch, const void* source, size_t source_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind, CUDALAB_HERE);
 
-// The stream decides only the order, and everything here is in order.
-#define CUDALAB_STREAM cudaStream_t stream
-inline cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, CUDALAB_STREAM = nullptr,
-                                   CUDALAB_HERE) {
-    (void)stream;
-    return cudaMemset(pointer, value, bytes, file, line);
-}
-inline cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width,
-                                     size_t height, CUDALAB_STREAM = nullptr, CUDALAB_HERE) {
-    (void)stream;
-    return cudaMemset2D(pointer, pitch, value, width, height, file, line);
-}
-inline cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes,
-                                   cudaMemcpyKind kind, CUDALAB_STREAM = nullptr, CUDALAB_HERE) {
-    (void)stream;
-    return cudaMemcpy(target, source, bytes, kind, file, line);
-}
-inline cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source,
-                                     size_t source_pitch, size_t width, size_t height,
-                                     cudaMemcpyKind kind, CUDALAB_STREAM = nullptr, CUDALAB_HERE) {
-    (void)stream;
-    return cudaMemcpy2D(target, target_pitch, source, source_pitch, width, height, kind, file,
-                        line);
-}
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream = nullptr,
+                            CUDALAB_HERE);
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream = nullptr, CUDALAB_HERE);
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr, CUDALAB_HERE);
+cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source,
+                              size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream = nullptr, CUDALAB_HERE);
 inline cudaError_t cudaMemcpyPeer(void* target, int, const void* source, int, size_t bytes,
                                   CUDALAB_HERE) {
     return cudaMemcpy(target, source, bytes, cudaMemcpyDeviceToDevice, file, line);
 }
-inline cudaError_t cudaFreeAsync(void* pointer, CUDALAB_STREAM, CUDALAB_HERE) {
-    (void)stream;
-    return cudaFree(pointer, file, line);
+inline cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, size_t bytes,
+                                       cudaStream_t stream = nullptr, CUDALAB_HERE) {
+    return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream, file, line);
 }
 
 template <class T>
 inline cudaError_t cudaMalloc(T** pointer, size_t bytes, CUDALAB_HERE) {
-    return cudaMalloc((void**)pointer, bytes, file, line);
-}
-template <class T>
-inline cudaError_t cudaMallocAsync(T** pointer, size_t bytes, CUDALAB_STREAM, CUDALAB_HERE) {
-    (void)stream;
     return cudaMalloc((void**)pointer, bytes, file, line);
 }
 template <class T>
@@ -185,30 +191,31 @@ template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* source, size_t count,
                                       size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice, CUDALAB_HERE) {
-    return cudalab::copy_to_symbol((const void*)&symbol, sizeof(T), source, count, offset, kind,
-                                   file, line);
+    return cudalab::copy_to_symbol("cudaMemcpyToSymbol", {&symbol, sizeof(T), count, offset},
+                                   source, kind, nullptr, file, line);
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* source, size_t count,
                                            size_t offset, cudaMemcpyKind kind,
-                                           CUDALAB_STREAM = nullptr, CUDALAB_HERE) {
-    (void)stream;
-    return cudaMemcpyToSymbol(symbol, source, count, offset, kind, file, line);
+                                           cudaStream_t stream = nullptr, CUDALAB_HERE) {
+    return cudalab::copy_to_symbol("cudaMemcpyToSymbolAsync", {&symbol, sizeof(T), count, offset},
+                                   source, kind, stream, file, line);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void* target, const T& symbol, size_t count,
                                         size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost,
                                         CUDALAB_HERE) {
-    return cudalab::copy_from_symbol(target, (const void*)&symbol, sizeof(T), count, offset, kind,
-                                     file, line);
+    return cudalab::copy_from_symbol("cudaMemcpyFromSymbol", target,
+                                     {&symbol, sizeof(T), count, offset}, kind, nullptr, file,
+                                     line);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void* target, const T& symbol, size_t count,
                                              size_t offset, cudaMemcpyKind kind,
-                                             CUDALAB_STREAM = nullptr, CUDALAB_HERE) {
-    (void)stream;
-    return cudaMemcpyFromSymbol(target, symbol, count, offset, kind, file, line);
+                                             cudaStream_t stream = nullptr, CUDALAB_HERE) {
+    return cudalab::copy_from_symbol("cudaMemcpyFromSymbolAsync", target,
+                                     {&symbol, sizeof(T), count, offset}, kind, stream, file, line);
 }
 template <class P, class T>
 inline cudaError_t cudaGetSymbolAddress(P** address, const T& symbol, CUDALAB_HERE) {
@@ -218,36 +225,6 @@ template <class T>
 inline cudaError_t cudaGetSymbolSize(size_t* size, const T& symbol, CUDALAB_HERE) {
     return cudalab::symbol_size(size, (const void*)&symbol, sizeof(T), file, line);
 }
-
-// ------------------------------------------------------------------ streams and events
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority,
-                                         CUDALAB_HERE);
-inline cudaError_t cudaStreamCreate(cudaStream_t* stream, CUDALAB_HERE) {
-    return cudaStreamCreateWithPriority(stream, 0, 0, file, line);
-}
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, CUDALAB_HERE) {
-    return cudaStreamCreateWithPriority(stream, flags, 0, file, line);
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream, CUDALAB_HERE);
-cudaError_t cudaStreamSynchronize(cudaStream_t stream, CUDALAB_HERE);
-cudaError_t cudaStreamQuery(cudaStream_t stream, CUDALAB_HERE);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0,
-                                CUDALAB_HERE);
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
-                                  unsigned flags, CUDALAB_HERE);
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data,
-                               CUDALAB_HERE);
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags, CUDALAB_HERE);
-inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags = 0, CUDALAB_HERE) {
-    return cudaEventCreateWithFlags(event, flags, file, line);
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event, CUDALAB_HERE);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr, CUDALAB_HERE);
-cudaError_t cudaEventSynchronize(cudaEvent_t event, CUDALAB_HERE);
-cudaError_t cudaEventQuery(cudaEvent_t event, CUDALAB_HERE);
-cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop, CUDALAB_HERE);
 
 // ------------------------------------------------------------------ functions and launches
 
@@ -274,6 +251,25 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F*
                                                                  int threads, size_t shared,
                                                                  CUDALAB_HERE) {
     return cudalab::max_active_blocks(blocks, (const void*)function, threads, shared, file, line);
+}
+template <class F>
+inline cudaError_t cudaFuncGetName(const char** name, F* function, CUDALAB_HERE) {
+    return cudalab::function_name(name, (const void*)function, file, line);
+}
+template <class F>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, F* function, int threads, size_t shared, unsigned flags, CUDALAB_HERE) {
+    return flags & ~cudaOccupancyDisableCachingOverride
+               ? cudalab::invalid_value("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+                                        "the flags are not known", file, line)
+               : cudalab::max_active_blocks(blocks, (const void*)function, threads, shared, file,
+                                            line);
+}
+template <class F>
+inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, F* function, int blocks,
+                                                             int threads, CUDALAB_HERE) {
+    return cudalab::available_dynamic_shared(bytes, (const void*)function, blocks, threads, file,
+                                             line);
 }
 template <class F, class S>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block,
@@ -302,6 +298,13 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F* 
                                                       CUDALAB_HERE) {
     return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
         grid, block, function, [shared](int) { return shared; }, limit, file, line);
+}
+
+template <class F>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, F* function,
+                                                               size_t shared, int limit, unsigned,
+                                                               CUDALAB_HERE) {
+    return cudaOccupancyMaxPotentialBlockSize(grid, block, function, shared, limit, file, line);
 }
 
 inline cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** args,

@@ -1,0 +1,35 @@
+"""The parts of the runtime of whole programs: those of every program, and those that some use."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.flags import PART
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ALWAYS = ("memory", "copies", "device", "streams", "c_library", "functions", "random")
+# Linked into the program itself, though the others may be a library of their own. The last one ends
+# the section of the device's variables.
+OF_PROGRAM = ("trigonometry", "sections")
+# The parts that run kernels, or that kernels call: only their own speed matters.
+_QUICK = ("launch", "trigonometry")
+# The parts that a program has only if its text names what they implement.
+_OPTIONAL = {
+    "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
+}
+
+
+def used(texts: Iterable[str]) -> tuple[str, ...]:
+    """The optional parts that programs with these texts use."""
+    texts = list(texts)
+    return tuple(
+        part for part, named in _OPTIONAL.items() if any(re.search(named, text) for text in texts)
+    )
+
+
+def flags(part: str) -> tuple[str, ...]:
+    """The compiler's flags for a part."""
+    return PART if part in _QUICK else (*PART, "-O1")  # compiled in two thirds of the time

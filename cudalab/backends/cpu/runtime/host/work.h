@@ -1,0 +1,114 @@
+// Work that is given to streams: copies, fills, kernels and calls of host functions.
+//
+// All of it comes through `submit`, and streams depend on each other only through `record_event`
+// and `wait_for_event` (streams.cpp): these three are where the order of work is known. Work is
+// done before `submit` returns, unless its stream is captured (then it becomes a node of a graph)
+// or a kernel submits it (then it is done when the kernel's grid has ended).
+#pragma once
+
+#include "internal.h"
+
+namespace cudalab {
+struct Capture;
+struct CapturedPoint;
+}  // namespace cudalab
+
+struct CUstream_st {
+    unsigned flags;
+    int priority;
+    unsigned long long id;
+    cudaAccessPolicyWindow window;
+    cudalab::Capture* capture;  // graphs.cpp: the capture that the stream takes part in
+};
+struct CUevent_st {
+    unsigned flags;
+    bool recorded;
+    double ms;
+    cudalab::CapturedPoint* captured;  // graphs.cpp: where a captured stream recorded it
+};
+
+namespace cudalab {
+
+// Rows of bytes.
+struct Copy {
+    void* target;
+    size_t target_pitch;
+    const void* source;
+    size_t source_pitch, width, height;
+    cudaMemcpyKind kind;
+    bool of_symbol;  // one side is a device variable, which has been checked
+};
+// Rows of elements of 1, 2 or 4 bytes.
+struct Fill {
+    void* target;
+    size_t pitch;
+    unsigned value, element_bytes;
+    size_t width, height;  // width: elements
+};
+struct HostCall {
+    cudaHostFn_t function;
+    void* data;
+};
+struct KernelCall {
+    const Config* config;
+    const Kernel* kernel;
+    const void* address;  // of the function, or null if it is not known
+    void* const* args;
+};
+// Memory that a graph allocates or frees.
+struct PoolMemory {
+    void* address;
+    size_t bytes;
+};
+
+struct Work {
+    cudaGraphNodeType type;
+    union {
+        Copy copy;              // cudaGraphNodeTypeMemcpy
+        Fill fill;              // cudaGraphNodeTypeMemset
+        HostCall host;          // cudaGraphNodeTypeHost
+        KernelCall kernel;      // cudaGraphNodeTypeKernel
+        PoolMemory memory;      // cudaGraphNodeTypeMemAlloc, cudaGraphNodeTypeMemFree
+        cudaGraphExec_t graph;  // cudaGraphNodeTypeGraph
+    };
+    Work(const Copy& copy_) : type(cudaGraphNodeTypeMemcpy), copy(copy_) {}
+    Work(const Fill& fill_) : type(cudaGraphNodeTypeMemset), fill(fill_) {}
+    Work(const HostCall& host_) : type(cudaGraphNodeTypeHost), host(host_) {}
+    Work(const KernelCall& kernel_) : type(cudaGraphNodeTypeKernel), kernel(kernel_) {}
+    Work(cudaGraphNodeType type_, const PoolMemory& memory_) : type(type_), memory(memory_) {}
+    Work(cudaGraphExec_t graph_) : type(cudaGraphNodeTypeGraph), graph(graph_) {}
+};
+
+// ------------------------------------------------------------------ streams.cpp
+
+cudaError_t submit(Call& call, cudaStream_t stream, Work& work);
+cudaError_t record_event(Call& call, cudaEvent_t event, cudaStream_t stream, unsigned flags);
+cudaError_t wait_for_event(Call& call, cudaStream_t stream, cudaEvent_t event, unsigned flags);
+// Does the work at once. Host functions are not called: their caller releases the lock before.
+cudaError_t perform(Call& call, const Work& work);
+
+// The functions of graphs.cpp while streams are captured. A function that has dealt with the call
+// returns true and its result.
+struct Captures {
+    bool (*take)(Call&, cudaStream_t, Work&, cudaError_t* result);
+    bool (*record)(Call&, cudaEvent_t, cudaStream_t, unsigned flags, cudaError_t* result);
+    bool (*wait)(Call&, cudaStream_t, cudaEvent_t, unsigned flags, cudaError_t* result);
+    // Errors for calls that would wait for a captured stream or event, or that need the whole
+    // device; and for those that are unsafe while anything is captured, such as cudaMalloc.
+    cudaError_t (*forbid_stream)(Call&, cudaStream_t);
+    cudaError_t (*forbid_event)(Call&, cudaEvent_t);
+    cudaError_t (*forbid_device)(Call&);
+    cudaError_t (*forbid_unsafe)(Call&);
+    void (*forget)(cudaEvent_t);
+};
+extern const Captures* captures;  // null before the first capture
+
+// ------------------------------------------------------------------ copies.cpp, functions.cpp
+
+cudaError_t perform(Call& call, const Copy& copy);
+cudaError_t perform(Call& call, const Fill& fill);
+cudaError_t perform(Call& call, const KernelCall& kernel);
+// Whether the limits of the device allow the launch, before it is submitted.
+cudaError_t check_launch(Call& call, const KernelCall& kernel);
+
+}  // namespace cudalab
