@@ -216,7 +216,7 @@ def _start_runtime(compiler: Compiler, more: Sequence[str] = ()) -> _Runtime:
     key = digest(*runtime_sources(), *with_users(PART), compiler.identity, processor())
     folder = cache_dir("programs") / f"runtime-{key}"
     folder.mkdir(exist_ok=True)
-    names = (*more, *parts.ALWAYS, "launch", *parts.OF_PROGRAM)
+    names = (parts.FIRST, *more, *parts.ALWAYS, "launch", *parts.OF_PROGRAM)
     commands = []
     for name in names:
         if not (folder / f"{name}.o").exists():

@@ -102,7 +102,17 @@ def test_every_lab_has_a_program():
 
 @pytest.mark.parametrize(
     "program",
-    ["accepted", "forms", "errors", "groups", "numbers", "trigonometry", "edges", "intrinsics"],
+    [
+        "accepted",
+        "forms",
+        "errors",
+        "groups",
+        "numbers",
+        "trigonometry",
+        "edges",
+        "intrinsics",
+        "room",
+    ],
 )
 def test_program_prints(program, device_name):
     done = run(f"{program}.cu", device_name)

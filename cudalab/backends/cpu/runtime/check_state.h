@@ -19,7 +19,8 @@ namespace cudalab {
 __thread Current current __attribute__((tls_model("initial-exec")));
 
 const unsigned MAX_THREADS = 1024, NOBODY = ~0u;
-const size_t FIBER_STACK = 256 << 10, GUARD = 4096;  // unoptimized code has large frames
+// 512 KB of local memory, as on a GPU, and the large frames of unoptimized code.
+const size_t FIBER_STACK = 704 << 10, GUARD = 4096;
 const size_t DYNAMIC_SHARED = 227 << 10;
 const size_t ZONE = 4096, ARRAY_ZONE = 128;  // after dynamic shared memory, around shared arrays
 const unsigned PATIENCE = 64;                // polls by a thread before others get a turn

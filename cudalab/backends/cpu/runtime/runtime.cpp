@@ -37,7 +37,14 @@ namespace cudalab {
 __thread Current current __attribute__((tls_model("initial-exec")));
 
 const unsigned MAX_THREADS = 1024, MAX_WARPS = 32, NOBODY = ~0u;
-const size_t FIBER_STACK = 64 << 10, BLOCK_STACK = 4 << 20, GUARD = 4096;
+// A thread of a GPU may have 512 KB of local memory; pages that it never touches take no memory.
+const size_t LOCAL_MEMORY = 512 << 10, BLOCK_STACK = 4 << 20;
+const size_t GUARD = 64 << 10;  // below each stack: a large frame must not step over it
+// With room for what the compiler keeps on a stack. An odd number of pages: the tops of the stacks
+// would else share a few sets of the TLB.
+static const size_t PAGE_BYTES = (size_t)sysconf(_SC_PAGESIZE);
+static const size_t FIBER_STACK =
+    LOCAL_MEMORY + GUARD + (PAGE_BYTES < 16 << 10 ? 5 : 1) * PAGE_BYTES;
 const size_t DYNAMIC_SHARED = 227 << 10;  // what a block may have on the largest devices
 const unsigned PATIENCE = 64;             // polls by a block before its other threads get a turn
 const int MAX_GUARDED_WORKERS = 16;  // guard pages count against the kernel's limit of mappings
@@ -76,8 +83,9 @@ struct Worker {  // an OS thread and the block it runs
     uint3 index[MAX_THREADS];  // threadIdx by linear index
     Context context[MAX_THREADS], parked, main_context, block_context;
     unsigned prepared;  // fibers that have a context
-    char* stacks;       // MAX_THREADS fiber stacks, then the block's
-    char* dynamic_shared;
+    char* block_stack;
+    char* stacks;         // of the fibers
+    unsigned num_stacks;  // as many as the largest block so far has needed
 };
 
 struct Launch {  // the one launch in progress
@@ -106,6 +114,19 @@ static inline unsigned bit(unsigned thread) {
 }
 static char* fiber_stack(Worker& w, unsigned thread) {
     return w.stacks + thread * FIBER_STACK;
+}
+static bool is_in_stacks(const Worker& w, uintptr_t address) {
+    return address - (uintptr_t)w.stacks < w.num_stacks * FIBER_STACK ||
+           address - (uintptr_t)w.block_stack < BLOCK_STACK;
+}
+static char* map_stacks(size_t bytes) {
+    void* stacks = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stacks == MAP_FAILED) return nullptr;
+#ifdef MADV_NOHUGEPAGE
+    madvise(stacks, bytes, MADV_NOHUGEPAGE);
+#endif
+    return (char*)stacks;
 }
 static inline uint64_t claim(uint64_t* counter) {
     return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
@@ -266,9 +287,20 @@ static inline void run_next(Worker& w, unsigned thread, unsigned next) {
     switch_to(&w.context[thread], w.context[next]);
 }
 
+// Makes sure that each thread of the block can have a stack.
+static void map_fiber_stacks(Worker& w) {
+    if (w.num_stacks >= w.threads) return;
+    if (w.stacks) munmap(w.stacks, w.num_stacks * FIBER_STACK);
+    w.prepared = w.num_stacks = 0;
+    w.stacks = map_stacks(w.threads * FIBER_STACK);
+    if (!w.stacks) fail(w, "not enough memory for the stacks of %u threads", w.threads);
+    w.num_stacks = w.threads;
+}
+
 // The running thread has to wait: from here on the block's threads are fibers.
 static __attribute__((noinline)) void promote(Worker& w) {
     unsigned thread = current.thread;  // all earlier threads have finished
+    map_fiber_stacks(w);
     for (; w.prepared < w.threads; ++w.prepared) {
         // Different offsets, or the hot ends of all stacks would share a few cache sets.
         size_t bytes = FIBER_STACK - w.prepared % 64 * 64;
@@ -438,7 +470,7 @@ static void run_block(Worker& w, uint64_t block) {
     if (w.any_copies)
         for (unsigned t = 0; t < w.threads; ++t) w.copies[t].forget();
     w.any_copies = false;
-    new_context(&w.block_context, w.stacks + MAX_THREADS * FIBER_STACK, BLOCK_STACK, BLOCK_ENTRY);
+    new_context(&w.block_context, w.block_stack, BLOCK_STACK, BLOCK_ENTRY);
     switch_to(&w.main_context, w.block_context);
 }
 
@@ -467,16 +499,14 @@ static void report_crash(int signal, siginfo_t* info, void*) {
     Worker* w = worker;
     if (w && w->kernel) {
         const uint3 &b = current.block_idx, &t = current.thread_idx;
-        uintptr_t address = (uintptr_t)info->si_addr, stacks = (uintptr_t)w->stacks;
-        bool overflow = signal == SIGSEGV && address >= stacks &&
-                        address < stacks + MAX_THREADS * FIBER_STACK + BLOCK_STACK;
+        bool overflow = signal == SIGSEGV && is_in_stacks(*w, (uintptr_t)info->si_addr);
         int length;
         if (overflow)
             length =
                 snprintf(text, sizeof text,
                          "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): stack overflow (local "
                          "variables and recursion have %zu KB per thread)\n",
-                         w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, FIBER_STACK >> 10);
+                         w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, LOCAL_MEMORY >> 10);
         else
             length = snprintf(text, sizeof text,
                               "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s%p\n",
@@ -494,18 +524,24 @@ static void report_crash(int signal, siginfo_t* info, void*) {
     raise(signal);
 }
 
+// Where `extern __shared__` arrays are, for this OS thread.
+#ifdef CUDALAB_PART
+char* dynamic_shared_memory();  // of a program: dynamic_shared.cpp
+#else
+static char* dynamic_shared_memory() {
+    void* memory;
+    return posix_memalign(&memory, 256, DYNAMIC_SHARED) ? nullptr : (char*)memory;
+}
+#endif
+
 static void* worker_main(void*) {
     Worker* w = (Worker*)calloc(1, sizeof(Worker));
-    size_t bytes = MAX_THREADS * FIBER_STACK + BLOCK_STACK;
-    void* stacks = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    void* shared = nullptr;
-    bool ready = w && stacks != MAP_FAILED && !posix_memalign(&shared, 256, DYNAMIC_SHARED);
+    char *block_stack = map_stacks(BLOCK_STACK), *shared = dynamic_shared_memory();
+    bool ready = w && block_stack && shared;
     if (ready) {
-        w->stacks = (char*)stacks;
-        w->dynamic_shared = (char*)shared;
-        mprotect(fiber_stack(*w, MAX_THREADS), GUARD, PROT_NONE);  // below the block's stack
-        current.dynamic_shared = w->dynamic_shared;
+        w->block_stack = block_stack;
+        mprotect(block_stack, GUARD, PROT_NONE);
+        current.dynamic_shared = shared;
         current.warp_results = w->result;
         worker = w;
         stack_t alternate;

@@ -337,7 +337,7 @@ cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config, const char
 }
 
 // For stacks, printf, malloc, the depth of waits in kernels, launches from kernels, the L2 cache.
-static size_t limits[] = {64 << 10, 1 << 20, 8 << 20, 0, 2048, 128, 0};
+static size_t limits[] = {1 << 10, 1 << 20, 8 << 20, 0, 2048, 128, 0};
 static cudaError_t check_limit(Call& call, cudaLimit limit) {
     if (cudaError_t error = call.pending()) return error;
     if (limit == cudaLimitDevRuntimeSyncDepth)
@@ -349,7 +349,13 @@ static cudaError_t check_limit(Call& call, cudaLimit limit) {
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, const char* file, int line) {
     Call call("cudaDeviceSetLimit", {file, line});
     if (cudaError_t error = check_limit(call, limit)) return error;
-    if (limit != cudaLimitStackSize) limits[limit] = value;  // the size of stacks is fixed
+    if (limit == cudaLimitStackSize) {  // stacks are always as large as a GPU allows
+        if (value >= 512 << 10)
+            return call.fail(cudaErrorInvalidValue, "%zu bytes of stack: 512 KB are too much",
+                             value);
+        value = (value + 15) / 16 * 16;
+    }
+    limits[limit] = value;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit, const char* file, int line) {

@@ -172,21 +172,20 @@ static void unblock(int signal) {
 
 static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* context) {
     char place[300], what[400];
-    uintptr_t address = (uintptr_t)info->si_addr, stacks = (uintptr_t)w.stacks;
     where_crashed(context, place, sizeof place);
     crash_error = cudaErrorLaunchFailure;
     if (signal == SIGFPE) {
         snprintf(what, sizeof what, "an arithmetic instruction failed");
     } else if (signal == SIGILL || signal == SIGTRAP) {
         snprintf(what, sizeof what, "__trap(), or unreachable code");
-    } else if (address - stacks < MAX_THREADS * FIBER_STACK + BLOCK_STACK) {
+    } else if (is_in_stacks(w, (uintptr_t)info->si_addr)) {
         crash_error = cudaErrorIllegalAddress;
         snprintf(what, sizeof what,
                  "stack overflow: local variables and recursion have %zu KB per thread",
-                 FIBER_STACK >> 10);
+                 LOCAL_MEMORY >> 10);
     } else if (is_constant(info->si_addr)) {
         snprintf(what, sizeof what, "a kernel writes to a __constant__ variable");
-    } else if (!address) {
+    } else if (!info->si_addr) {
         // The processor gives no address for a misaligned access.
         crash_error =
             info->si_code == SEGV_MAPERR ? cudaErrorIllegalAddress : cudaErrorMisalignedAddress;
