@@ -112,6 +112,7 @@ def test_every_lab_has_a_program():
         "edges",
         "intrinsics",
         "room",
+        "waits",
     ],
 )
 def test_program_prints(program, device_name):

@@ -47,6 +47,7 @@ static const size_t FIBER_STACK =
     LOCAL_MEMORY + GUARD + (PAGE_BYTES < 16 << 10 ? 5 : 1) * PAGE_BYTES;
 const size_t DYNAMIC_SHARED = 227 << 10;  // what a block may have on the largest devices
 const unsigned PATIENCE = 64;             // polls by a block before its other threads get a turn
+const uint64_t NO_BLOCK = ~0ull;
 const int MAX_GUARDED_WORKERS = 16;  // guard pages count against the kernel's limit of mappings
 
 // ------------------------------------------------------------------ state
@@ -57,11 +58,18 @@ struct Site {  // where a thread waits
     int line() const { return place & 0xfffff; }
 };
 
+struct Stay;  // what is known about threads that wait in loops (host/waits.h)
+
 struct Worker {  // an OS thread and the block it runs
+    pthread_t os_thread;
+    Worker* next;    // in the pool
+    uint64_t block;  // its linear index, or NO_BLOCK
     unsigned threads, warps;
     bool fibers;        // the block's threads have stacks of their own
     unsigned promoted;  // the thread that runs on the block's stack
-    unsigned spins;     // polls since the last time another thread ran
+    uint64_t spins;     // polls since a thread arrived at a barrier or at a warp operation
+    uint64_t steps;     // of the block: threads that ended, barriers and warp operations
+    Stay* stay;
     const Kernel* kernel;
     void* const* args;
 
@@ -101,9 +109,14 @@ struct Launch {  // the one launch in progress
 static struct Pool {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t work, done;
-    int workers, running;
+    pthread_cond_t spare;  // for workers that few launches need
+    Worker* first;
+    int workers, always;       // always: how many take part in every launch
+    int taking_part, running;  // in this launch
     uint64_t generation;
     Launch launch;
+    // Called for a thread that gives way because it waits in a loop, if set.
+    void (*on_wait)(Worker& w, const void* at);
     int crash_fd = 2;
 } pool;
 
@@ -128,13 +141,22 @@ static char* map_stacks(size_t bytes) {
 #endif
     return (char*)stacks;
 }
+static inline bool has_failed() {
+    return __atomic_load_n(&pool.launch.failed, __ATOMIC_RELAXED);
+}
 static inline uint64_t claim(uint64_t* counter) {
     return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
 // ------------------------------------------------------------------ failures
 
-// Records the first error of a launch and abandons the block: its stacks are dropped.
+// Drops the block's stacks.
+static void abandon(Worker& w) {
+    w.prepared = 0;
+    leave_to(w.main_context);
+}
+
+// Records the first error of a launch and abandons the block.
 static void fail(Worker& w, const char* format, ...) {
     pthread_mutex_lock(&pool.mutex);
     Launch& launch = pool.launch;
@@ -149,8 +171,7 @@ static void fail(Worker& w, const char* format, ...) {
         __atomic_store_n(&launch.failed, 1, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&pool.mutex);
-    w.prepared = 0;
-    leave_to(w.main_context);
+    abandon(w);
 }
 
 static const char* describe(Worker& w, unsigned thread, char* text, size_t size) {
@@ -207,6 +228,7 @@ static bool converge(Worker& w, unsigned thread) {
     for (unsigned left = group; left; left &= left - 1)
         w.result[base + __builtin_ctz(left)] = group;
     w.at_warp_op[warp] &= ~group;
+    ++w.steps;
     return true;
 }
 
@@ -223,6 +245,7 @@ static bool try_complete(Worker& w, unsigned thread) {
     }
     complete(op, group, w.value + base, w.source + base, w.result + base);
     w.at_warp_op[warp] &= ~group;
+    ++w.steps;
     return true;
 }
 
@@ -240,6 +263,7 @@ static void open_barrier(Worker& w) {
     w.block_op = NONE;
     w.predicates = w.voters = 0;
     w.block_site.file = nullptr;
+    ++w.steps;
 }
 
 // Called when no thread of the block is ready: completes what finished or arrived threads allow.
@@ -327,6 +351,7 @@ static __attribute__((noinline)) void promote(Worker& w) {
 static void thread_finished(Worker& w) {
     unsigned thread = current.thread;
     w.live[thread >> 5] &= ~bit(thread);
+    ++w.steps;
     unsigned next = next_thread(w, thread);
     if (next != NOBODY) set_current(w, next);
     Context to = next == NOBODY ? w.main_context : w.context[next];
@@ -419,11 +444,12 @@ extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsign
     run_next(w, thread, next_thread(w, thread));
 }
 
-extern "C" void cudalab_yield() {
-    Worker& w = *worker;
+// The running thread waits in a loop, `at` an instruction: the block's other threads get a turn.
+static __attribute__((noinline)) void give_way(Worker& w, const void* at) {
     if (!w.fibers) promote(w);
+    if (has_failed()) abandon(w);  // what it waits for may never come
+    if (pool.on_wait) pool.on_wait(w, at);
     unsigned thread = current.thread;
-    w.spins = 0;
     // In turn over the whole block, since two polling lanes would otherwise starve all other warps.
     for (unsigned i = 1; i < w.threads; ++i) {
         unsigned other = thread + i < w.threads ? thread + i : thread + i - w.threads;
@@ -433,11 +459,26 @@ extern "C" void cudalab_yield() {
             return;
         }
     }
+    for (unsigned warp = 0; warp < w.warps; ++warp)  // lanes that only wait for others to join them
+        for (unsigned waiting = w.at_warp_op[warp]; waiting; waiting &= waiting - 1) {
+            unsigned other = (warp << 5) | __builtin_ctz(waiting);
+            if (w.op[other] != CONVERGE) continue;
+            converge(w, other);
+            run_next(w, thread, other);
+            return;
+        }
     sched_yield();
 }
 
+extern "C" void cudalab_yield() {
+    Worker& w = *worker;
+    w.spins += PATIENCE - w.spins % PATIENCE;
+    give_way(w, __builtin_return_address(0));
+}
+
 extern "C" void cudalab_spinning() {
-    if (__builtin_expect(++worker->spins >= PATIENCE, 0)) cudalab_yield();
+    Worker& w = *worker;
+    if (__builtin_expect(++w.spins % PATIENCE == 0, 0)) give_way(w, __builtin_return_address(0));
 }
 
 extern "C" void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros) {
@@ -465,8 +506,10 @@ static void run_block(Worker& w, uint64_t block) {
     const uint3& grid = pool.launch.grid;
     current.block_idx = {(unsigned)(block % grid.x), (unsigned)(block / grid.x % grid.y),
                          (unsigned)(block / ((uint64_t)grid.x * grid.y))};
+    w.block = block;
     w.fibers = false;
     w.spins = 0;
+    ++w.steps;
     if (w.any_copies)
         for (unsigned t = 0; t < w.threads; ++t) w.copies[t].forget();
     w.any_copies = false;
@@ -492,7 +535,18 @@ static void work_on(Worker& w) {
         if (block >= launch.blocks) break;
         run_block(w, block);
     }
+    w.block = NO_BLOCK;
 }
+
+const int CRASHES[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+#if defined(SIGRTMAX)
+static int look_signal() {  // these two are for whole programs: host/waits.h
+    return SIGRTMAX - 2;
+}
+static int give_way_signal() {
+    return SIGRTMAX - 3;
+}
+#endif
 
 static void report_crash(int signal, siginfo_t* info, void*) {
     char text[400];
@@ -508,13 +562,13 @@ static void report_crash(int signal, siginfo_t* info, void*) {
                          "variables and recursion have %zu KB per thread)\n",
                          w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, LOCAL_MEMORY >> 10);
         else
-            length = snprintf(text, sizeof text,
-                              "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s%p\n",
-                              w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z,
-                              signal == SIGFPE   ? "division by zero at "
-                              : signal == SIGILL ? "illegal instruction or __trap() at "
-                                                 : "invalid memory access at address ",
-                              info->si_addr);
+            length = snprintf(
+                text, sizeof text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s%p\n",
+                w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z,
+                signal == SIGFPE                        ? "division by zero at "
+                : signal == SIGILL || signal == SIGTRAP ? "illegal instruction or __trap() at "
+                                                        : "invalid memory access at address ",
+                info->si_addr);
         if (write(pool.crash_fd, text, (size_t)length) < 0) signal = SIGABRT;
     }
     struct sigaction standard;
@@ -534,7 +588,8 @@ static char* dynamic_shared_memory() {
 }
 #endif
 
-static void* worker_main(void*) {
+static void* worker_main(void* argument) {
+    const int number = (int)(intptr_t)argument;
     Worker* w = (Worker*)calloc(1, sizeof(Worker));
     char *block_stack = map_stacks(BLOCK_STACK), *shared = dynamic_shared_memory();
     bool ready = w && block_stack && shared;
@@ -543,6 +598,8 @@ static void* worker_main(void*) {
         mprotect(block_stack, GUARD, PROT_NONE);
         current.dynamic_shared = shared;
         current.warp_results = w->result;
+        w->os_thread = pthread_self();
+        w->block = NO_BLOCK;
         worker = w;
         stack_t alternate;
         memset(&alternate, 0, sizeof alternate);
@@ -552,8 +609,10 @@ static void* worker_main(void*) {
     }
     uint64_t seen = 0;
     pthread_mutex_lock(&pool.mutex);
+    if (ready) w->next = pool.first, pool.first = w;
     for (;;) {
-        while (pool.generation == seen) pthread_cond_wait(&pool.work, &pool.mutex);
+        while (pool.generation == seen || number >= pool.taking_part)
+            pthread_cond_wait(number < pool.always ? &pool.work : &pool.spare, &pool.mutex);
         seen = pool.generation;
         if (!ready && !pool.launch.failed) {
             pool.launch.failed = 1;
@@ -566,6 +625,26 @@ static void* worker_main(void*) {
         if (ready) w->kernel = nullptr;
         if (--pool.running == 0) pthread_cond_broadcast(&pool.done);
     }
+}
+
+// Starts OS threads until there are `workers`, as far as the system allows. The caller has the
+// mutex.
+static void add_workers(int workers) {
+    sigset_t all, before;  // signals such as SIGINT belong to the thread that runs Python
+    sigfillset(&all);
+    for (int signal : CRASHES) sigdelset(&all, signal);
+#if defined(SIGRTMAX)
+    sigdelset(&all, look_signal());
+    sigdelset(&all, give_way_signal());
+#endif
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (; pool.workers < workers; ++pool.workers) {
+        pthread_t thread;
+        if (pthread_create(&thread, nullptr, worker_main, (void*)(intptr_t)pool.workers) != 0)
+            break;
+        pthread_detach(thread);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace cudalab
@@ -582,26 +661,18 @@ EXPORT int cudalab_start(int workers, int crash_fd) {
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 #endif
     pthread_cond_init(&pool.work, nullptr);
+    pthread_cond_init(&pool.spare, nullptr);
     pthread_cond_init(&pool.done, &clock);
     pool.crash_fd = crash_fd;
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = report_crash;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
-    const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    for (int signal : crashes) sigaction(signal, &action, nullptr);
-    // Signals such as SIGINT belong to the thread that runs Python.
-    sigset_t all, before;
-    sigfillset(&all);
-    for (int signal : crashes) sigdelset(&all, signal);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int i = 0; i < workers; ++i) {
-        pthread_t thread;
-        if (pthread_create(&thread, nullptr, worker_main, nullptr) != 0) break;
-        pthread_detach(thread);
-        ++pool.workers;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    for (int signal : CRASHES) sigaction(signal, &action, nullptr);
+    pthread_mutex_lock(&pool.mutex);
+    add_workers(workers);
+    pool.taking_part = pool.always = pool.workers;
+    pthread_mutex_unlock(&pool.mutex);
     return pool.workers > 0 ? 0 : errno ? errno : EAGAIN;
 }
 
@@ -618,9 +689,10 @@ EXPORT void cudalab_launch_blocks(const Kernel* kernel, const unsigned* grid, co
     launch.blocks = end;
     launch.next = first;
     launch.failed = launch.cancelled = 0;
-    pool.running = pool.workers;
+    pool.running = pool.taking_part;
     ++pool.generation;
     pthread_cond_broadcast(&pool.work);
+    if (pool.taking_part > pool.always) pthread_cond_broadcast(&pool.spare);
     pthread_mutex_unlock(&pool.mutex);
 }
 

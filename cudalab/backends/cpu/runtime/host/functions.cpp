@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -90,6 +91,53 @@ size_t static_shared(const void* function) {
     return bytes;
 }
 
+// The address ranges of the program's own functions, sorted.
+struct Range {
+    const char *begin, *end;
+};
+static Range* code;
+static size_t code_ranges;
+
+static bool is_own_function(const char* name) {
+    if (strncmp(name, "_Z", 2) != 0) return strncmp(name, "cudalab_", 8) != 0;
+    name += 2;
+    while (*name && strchr("ZNKL", *name)) ++name;
+    if (!strncmp(name, "7cudalab", 8))  // kernels may be inlined in the functions that call them
+        return !strncmp(name + 8, "5EntryI", 7);
+    return strncmp(name, "St", 2) != 0;
+}
+
+void know_kernel_code() {
+    const Symbols* symbols = program_symbols((const void*)&know_kernel_code);
+    if (!symbols || code) return;
+    code = (Range*)calloc((size_t)(symbols->end - symbols->begin), sizeof *code);
+    if (!code) return;
+    for (const ElfW(Sym)* each = symbols->begin; each < symbols->end; ++each) {
+        if ((each->st_info & 15) != STT_FUNC || !each->st_size || each->st_shndx == SHN_UNDEF ||
+            !is_own_function(symbols->names + each->st_name))
+            continue;
+        const char* begin = (const char*)(symbols->base + each->st_value);
+        code[code_ranges++] = {begin, begin + each->st_size};
+    }
+    qsort(code, code_ranges, sizeof *code, [](const void* a, const void* b) {
+        const char *left = ((const Range*)a)->begin, *right = ((const Range*)b)->begin;
+        return left < right ? -1 : left > right;
+    });
+}
+bool is_kernel_code(const void* pc) {
+    size_t first = 0;
+    for (size_t left = code_ranges; left;) {  // the first range that ends behind it
+        const size_t half = left / 2;
+        if (code[first + half].end <= (const char*)pc) {
+            first += half + 1;
+            left -= half + 1;
+        } else {
+            left = half;
+        }
+    }
+    return first < code_ranges && code[first].begin <= (const char*)pc;
+}
+
 void for_each_variable(Section section, Visitor visit) {
     const Symbols* symbols = program_symbols(section.begin);
     if (!symbols) return;
@@ -111,12 +159,18 @@ static size_t most_dynamic_shared(Function& function) {
     return used < SHARED_DEFAULT ? SHARED_DEFAULT - used : 0;
 }
 
-static unsigned resident_blocks(unsigned threads, size_t shared) {
+static unsigned blocks_per_multiprocessor(unsigned threads, size_t shared) {
     unsigned warps = (threads + 31) / 32;
     unsigned blocks = THREADS_PER_MULTIPROCESSOR / (32 * warps);
     if (blocks > BLOCKS_PER_MULTIPROCESSOR) blocks = BLOCKS_PER_MULTIPROCESSOR;
     size_t fit = SHARED_PER_MULTIPROCESSOR / (shared + SHARED_RESERVED);
     return fit < blocks ? (unsigned)fit : blocks;
+}
+// How many blocks of a launch the device claims to hold at once.
+static uint64_t resident_blocks(const Config& config, Function* function) {
+    const unsigned threads = config.block.x * config.block.y * config.block.z;
+    const size_t shared = config.shared + (function ? static_shared(*function) : 0);
+    return (uint64_t)blocks_per_multiprocessor(threads, shared) * MULTIPROCESSORS;
 }
 
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* address,
@@ -160,7 +214,8 @@ cudaError_t max_active_blocks(int* blocks, const void* address, int threads, siz
     *blocks = 0;
     if (threads <= 0) return call.fail(cudaErrorInvalidValue, "blocks of %d threads", threads);
     if (threads <= most && shared <= most_dynamic_shared(*function))
-        *blocks = (int)resident_blocks((unsigned)threads, shared + static_shared(*function));
+        *blocks =
+            (int)blocks_per_multiprocessor((unsigned)threads, shared + static_shared(*function));
     return cudaSuccess;
 }
 
@@ -227,8 +282,7 @@ cudaError_t check_launch(Call& call, const KernelCall& launch) {
                          (unsigned long long)threads, function->max_threads);
     uint64_t blocks = (uint64_t)g.x * g.y * g.z;
     if (config.cooperative) {
-        size_t shared = config.shared + (function ? static_shared(*function) : 0);
-        uint64_t most = resident_blocks((unsigned)threads, shared) * MULTIPROCESSORS;
+        uint64_t most = resident_blocks(config, function);
         if (blocks > most)
             return call.fail(cudaErrorCooperativeLaunchTooLarge,
                              "%llu blocks, %llu of this size fit on the device at once",
@@ -251,7 +305,9 @@ static cudaError_t check_pointers(Call& call, const Kernel& kernel, void* const*
 cudaError_t perform(Call& call, const KernelCall& work) {
     if (cudaError_t error = check_pointers(call, *work.kernel, work.args)) return error;
     Access access(Access::KERNEL);
-    return execute(call, *work.config, *work.kernel, work.args);
+    Function* function = work.address ? find_function(work.address) : nullptr;
+    return execute(call, *work.config, *work.kernel, work.args,
+                   resident_blocks(*work.config, function));
 }
 
 static cudaError_t launch(const Config& config, const Kernel& kernel, const void* address,

@@ -97,6 +97,10 @@ void tell_leaks();
 // ------------------------------------------------------------------ functions.cpp
 
 size_t static_shared(const void*);  // bytes of the __shared__ variables of a kernel
+// Whether an instruction belongs to the program's own functions. The first one finds these; signal
+// handlers may call the second.
+void know_kernel_code();
+bool is_kernel_code(const void* pc);
 typedef void (*Visitor)(const char* mangled_name, const void* address, size_t bytes);
 void for_each_variable(Section section, Visitor visit);
 
@@ -105,7 +109,9 @@ void for_each_variable(Section section, Visitor visit);
 void watch_for_crashes();                                           // the signal handlers
 bool in_kernel();                                                   // whether this thread runs one
 void refuse_in_kernel(const Config& config, const Kernel& kernel);  // a launch from a kernel
-cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args);
+// Runs a grid; the device claims to hold `resident` of its blocks at once.
+cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,
+                    uint64_t resident);
 // Memory that kernels may use from now on, may no longer use, and that has been written.
 void watch_memory(const Allocation& memory, size_t guard);
 void unwatch_memory(const Allocation& memory);

@@ -82,7 +82,8 @@ unsigned converged_lanes(const char*, int) {
 }
 void refuse_in_kernel(const Config&, const Kernel&) {}
 
-cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args) {
+cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,
+                    uint64_t) {
     cooperative = config.cooperative;
     const ObservedLaunch launch = {&kernel,
                                    args,

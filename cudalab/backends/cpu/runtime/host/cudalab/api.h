@@ -191,15 +191,17 @@ template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* source, size_t count,
                                       size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice, CUDALAB_HERE) {
-    return cudalab::copy_to_symbol("cudaMemcpyToSymbol", {&symbol, sizeof(T), count, offset},
-                                   source, kind, nullptr, file, line);
+    return cudalab::copy_to_symbol("cudaMemcpyToSymbol",
+                                   {(const void*)&symbol, sizeof(T), count, offset}, source, kind,
+                                   nullptr, file, line);
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* source, size_t count,
                                            size_t offset, cudaMemcpyKind kind,
                                            cudaStream_t stream = nullptr, CUDALAB_HERE) {
-    return cudalab::copy_to_symbol("cudaMemcpyToSymbolAsync", {&symbol, sizeof(T), count, offset},
-                                   source, kind, stream, file, line);
+    return cudalab::copy_to_symbol("cudaMemcpyToSymbolAsync",
+                                   {(const void*)&symbol, sizeof(T), count, offset}, source, kind,
+                                   stream, file, line);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void* target, const T& symbol, size_t count,
@@ -207,15 +209,16 @@ inline cudaError_t cudaMemcpyFromSymbol(void* target, const T& symbol, size_t co
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost,
                                         CUDALAB_HERE) {
     return cudalab::copy_from_symbol("cudaMemcpyFromSymbol", target,
-                                     {&symbol, sizeof(T), count, offset}, kind, nullptr, file,
-                                     line);
+                                     {(const void*)&symbol, sizeof(T), count, offset}, kind,
+                                     nullptr, file, line);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void* target, const T& symbol, size_t count,
                                              size_t offset, cudaMemcpyKind kind,
                                              cudaStream_t stream = nullptr, CUDALAB_HERE) {
     return cudalab::copy_from_symbol("cudaMemcpyFromSymbolAsync", target,
-                                     {&symbol, sizeof(T), count, offset}, kind, stream, file, line);
+                                     {(const void*)&symbol, sizeof(T), count, offset}, kind, stream,
+                                     file, line);
 }
 template <class P, class T>
 inline cudaError_t cudaGetSymbolAddress(P** address, const T& symbol, CUDALAB_HERE) {
