@@ -18,13 +18,19 @@ class RunCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Split at `--`; a usage error before it is a failure of `run` itself."""
+        from cudalab.program.options import split
+
         ours, theirs = args, []
         if "--" in args:
             at = args.index("--")
             ours, theirs = args[:at], args[at + 1 :]
         ctx.meta["program arguments"] = theirs
         try:
+            ours, ctx.meta["nvcc options"] = split(ours)
             return super().parse_args(ctx, ours)
+        except UsageError as error:
+            error.exit_code = ExitCode.RUN_FAILED
+            raise
         except click.UsageError as error:
             error.show()
             ctx.exit(ExitCode.RUN_FAILED)
@@ -38,6 +44,7 @@ class RunCommand(click.Command):
         "Example",
         "cudalab run program.cu < in.bin > out.bin",
         "cudalab run --device cpu -D N=1024 main.cu scan.cu -- --verbose",
+        "cudalab run -O3 -std=c++17 -Xcompiler -fopenmp main.cu -lm",
         "CUDALAB_THREADS=1 CUDALAB_DEVICE_MEMORY=2G cudalab run program.cu",
     ),
 )
@@ -86,20 +93,25 @@ def run(
 
     Stdin, stdout, stderr and signals are the program's own, and so is the exit status; 125 means
     that cudalab could not start it. A program that was compiled before starts at once.
+
+    nvcc's options, such as -lcublas, -arch=sm_75 or -Xcompiler -fopenmp, may stay where they are:
+    what means nothing on the CPU device is ignored there.
     """
     from cudalab.program.build import executable, has_gpu
 
     arguments = ctx.meta["program arguments"]
+    options = [f"-I{folder}" for folder in include] + [f"-D{macro}" for macro in define]
+    options += ctx.meta["nvcc options"]
     try:
         if sanitize or profile:
             check_alone(device, output, sanitize=sanitize, profile=profile)
-            return observed(files, include, define, arguments, sanitize=sanitize)
+            return observed(files, options, arguments, sanitize=sanitize)
         if needs_gpu(device) and not has_gpu():
             raise NoDeviceError(
                 "the program cannot be run on a GPU: there is none here",
                 hint="leave out --device cuda: the program runs on the CPU device",
             )
-        binary = executable(files, device, include, define)
+        binary = executable(files, device, options)
         if output:
             import shutil
 
@@ -135,20 +147,15 @@ def check_alone(device: str, output: Path | None, *, sanitize: bool, profile: bo
 
 
 def observed(
-    files: tuple[str, ...],
-    include: tuple[str, ...],
-    define: tuple[str, ...],
-    arguments: list[str],
-    *,
-    sanitize: bool,
+    files: tuple[str, ...], options: list[str], arguments: list[str], *, sanitize: bool
 ) -> int:
     """Run the instrumented program; the report goes to stderr."""
     from cudalab.program import observe, reports
-    from cudalab.program.build import options_of
     from cudalab.program.files import gather
+    from cudalab.program.options import folders_of
 
-    sources = gather(files, include)
-    library = observe.build(sources, len(files), options_of(include, define))
+    sources = gather(files, folders_of(options))
+    library = observe.build(sources, len(files), options)
     name = Path(files[0]).stem
     status, trace = observe.observe(
         library, [name, *arguments], detect=sanitize, count=not sanitize

@@ -18,7 +18,8 @@ from cudalab.backends.cpu import parts
 from cudalab.backends.cpu.flags import HOST, PART, PROGRAM, RUNTIME, processor, with_users
 from cudalab.errors import NoDeviceError
 from cudalab.output.progress import stage
-from cudalab.program.files import gather
+from cudalab.program.files import gather, is_for_host
+from cudalab.program.options import folders_of, for_host, libraries_of
 from cudalab.system.cache import cache_dir, explain_full_disk
 
 if TYPE_CHECKING:
@@ -46,38 +47,18 @@ NVCC_LIBRARIES = {
 }
 
 
-def executable(
-    files: Sequence[str], device: str, include: Sequence[str] = (), define: Sequence[str] = ()
-) -> Path:
-    """A program's executable, compiled unless there is one for the same content.
+def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -> Path:
+    """A program's executable, compiled with nvcc's `options` unless there is one already.
 
     `device` may be "auto": nvcc compiles the program if there is a GPU, else the CPU device.
     """
     device = device_for(device)
-    options = options_of(include, define)
-    gathered = gather(files, include)
+    gathered = gather(files, folders_of(options))
     binary = binary_for(gathered, options, device)
     if not binary.exists():
         make = build_for_cpu if emulated(device) else build_with_nvcc
         make(gathered, len(files), options, binary)
     return binary
-
-
-def options_of(include: Sequence[str], define: Sequence[str]) -> list[str]:
-    """The compiler's flags for include folders and macros."""
-    return [*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define)]
-
-
-def without_macros(options: Sequence[str]) -> tuple[list[str], str]:
-    """The flags for include folders, and the macros as text, to follow our own headers.
-
-    On the command line a macro such as N would change those headers.
-    """
-    lines = []
-    for macro in (option.removeprefix("-D") for option in options if option.startswith("-D")):
-        name, equals, value = macro.partition("=")
-        lines.append(f"#define {name} {value if equals else 1}\n")
-    return [option for option in options if not option.startswith("-D")], "".join(lines)
 
 
 def device_for(name: str) -> str:
@@ -109,6 +90,9 @@ def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Pa
     key: list[str | bytes] = [device, *options]
     for file in files:
         key += [file.label, file.text]
+    for library in libraries_of(options):
+        status = os.stat(library)  # noqa: PTH116 - pathlib is slow to start with
+        key += [library, f"{status.st_size} {status.st_mtime_ns}"]
     if emulated(device):
         key += [*with_users(PROGRAM), os.environ.get("CXX", ""), processor(), *runtime_sources()]
     else:
@@ -150,18 +134,21 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
     compiler = find_compiler()
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
     texts = rewrite(files, names)
+    host = for_host(options)
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
         for name, text in zip(names, texts, strict=True):
             Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
         runtime = _start_runtime(compiler, parts.used(file.text for file in files))
-        folders, macros = without_macros(options)
-        Path(folder, "macros").write_text(macros, encoding="utf-8")
-        flags = [*with_users(PROGRAM), *folders, "-I", str(runtime.folder), "-I", str(HOST)]
+        Path(folder, "macros").write_text(host.macros, encoding="utf-8")
+        flags = [*with_users(PROGRAM), *host.compile, *host.folders]
+        flags += ["-I", str(runtime.folder), "-I", str(HOST)]
         flags += ["-include", PRECOMPILED, "-include", str(Path(folder, "macros"))]
         objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
         commands = [
-            [*compiler.compile, *flags, "-c", str(Path(folder, name)), "-o", compiled]
-            for name, compiled in zip(names, objects, strict=False)
+            host_command(files[i].path, options, compiled)
+            if is_for_host(files, i)
+            else [*compiler.compile, *flags, "-c", str(Path(folder, names[i])), "-o", compiled]
+            for i, compiled in enumerate(objects)
         ]
         with stage(f"compiling {files[0].label}"):
             failed = _run_all(commands)
@@ -173,10 +160,22 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         with stage("compiling the runtime of whole programs, once"):
             objects += runtime.finish()
         binary = Path(folder, "program")
-        done = compiler.link(binary, objects, shared=False)
+        done = compiler.link(binary, [*objects, *host.link], shared=False)
         if done.returncode:
             raise explain(done.stderr, files)
         binary.replace(to)
+
+
+def host_command(path: str, options: Sequence[str], compiled: str) -> list[str]:
+    """The command that compiles a file of host code, in C or C++, as nvcc hands it on."""
+    from cudalab.backends.cpu.toolchain import find_compiler
+
+    host = for_host(options)
+    macros = [option for option in options if option.startswith("-D")]
+    flags = [*with_users(PROGRAM), *host.compile, *host.folders, *macros, "-fPIC"]
+    if path.endswith(".c"):
+        flags = [flag for flag in flags if not flag.startswith("-std=")] + ["-x", "c"]
+    return [*find_compiler().compile, *flags, "-c", path, "-o", compiled]
 
 
 class _Runtime:
@@ -243,7 +242,11 @@ def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str],
     nvcc = find_nvcc()
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
         binary = str(Path(folder, "program"))
-        command = [str(nvcc), *NVCC_FLAGS, *options]
+        taken = {option.partition("=")[0] for option in options}
+        ours = [flag for flag in NVCC_FLAGS if flag.partition("=")[0] not in taken]
+        if taken & {"-gencode", "-code"}:
+            ours.remove("-arch=native")
+        command = [str(nvcc), *ours, *options]
         if sources > 1:
             command.append("-rdc=true")  # device functions may be in other files
         for name, library in NVCC_LIBRARIES.items():

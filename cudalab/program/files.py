@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError
+from cudalab.program.refusals import is_cuda_header
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _HEADER = re.compile(r"^// /// cudalab[ \t\r]*$", re.MULTILINE)
 _MAIN = re.compile(r"\bmain\s*\(")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
+_FOR_HOST = (".c", ".cpp", ".cc", ".cxx", ".C")  # nvcc hands these to the host's compiler
 
 
 @dataclass
@@ -56,6 +58,24 @@ def gather(paths: Sequence[str], include_dirs: Sequence[str]) -> list[File]:
                 files.append(File(path, os.path.normpath(path), _read(path)))
             file.includes[match.start(1), match.end()] = index[real]
     return files
+
+
+def is_for_host(files: Sequence[File], index: int) -> bool:
+    """Whether a file is host code in C or C++: neither it nor its headers include CUDA's."""
+    if not files[index].path.endswith(_FOR_HOST):
+        return False
+    reached = {index}
+    todo = [index]
+    while todo:
+        file = files[todo.pop()]
+        resolved = {start for start, _ in file.includes}
+        for match in _INCLUDE.finditer(file.text):
+            if match.start(1) not in resolved and is_cuda_header(match[2]):
+                return False
+        new = set(file.includes.values()) - reached
+        reached |= new
+        todo += new
+    return True
 
 
 def is_kernel_file(text: str) -> bool:

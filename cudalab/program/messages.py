@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cudalab.errors import CudalabError, KernelCompileError, NoDeviceError
+from cudalab.errors import CudalabError, KernelCompileError
+from cudalab.program.refusals import Lacking
+from cudalab.program.rewrite import parse, refusal
 from cudalab.system.cache import disk_full
 
 if TYPE_CHECKING:
@@ -13,43 +15,18 @@ if TYPE_CHECKING:
 
     from cudalab.program.files import File
 
-# An unknown name, in the words of g++ and clang++.
+# A name or a header that the compiler does not know, in the words of g++ and clang++.
 _UNKNOWN = re.compile(
     r"^(?P<place>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: .*?"
-    r"(?:[\u2018'](?P<name>\w+)[\u2019'](?: was not declared| does not name| has not been declared)"
+    r"(?:[\u2018'](?P<name>\w+)[\u2019'](?: was not declared| does not name| has not been declared"
+    r"| is not a member of [\u2018'](?P<space>[\w:]+)[\u2019'])"
     r"|(?:use of undeclared identifier|unknown type name|no template named|no member named)"
-    r" '(?P<other>\w+)')",
+    r" '(?P<other>\w+)'(?: in namespace '(?P<within>[\w:]+)')?"
+    r"|(?P<header>[\w./+-]+): No such file|'(?P<absent>[\w./+-]+)' file not found)",
     re.MULTILINE,
 )
 _ASSEMBLER = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+): Error: ", re.MULTILINE)
 _NO_MAIN = re.compile(r"undefined (?:reference to|symbol:) [`']?main\b")
-_LACKING = (
-    ("cudaGraph", "CUDA graphs"),
-    ("cudaTexture", "textures"),
-    ("cudaSurface", "surfaces"),
-    ("cudaArray", "CUDA arrays"),
-    ("cudaMallocArray", "CUDA arrays"),
-    ("cudaBindTexture", "textures"),
-    ("cudaChannelFormat", "textures"),
-    ("cudaCreateChannelDesc", "textures"),
-    ("cudaCreateTexture", "textures"),
-    ("texture", "textures"),
-    ("tex1D", "textures"),
-    ("tex2D", "textures"),
-    ("tex3D", "textures"),
-    ("surf", "surfaces"),
-    ("cudaIpc", "memory shared between processes"),
-    ("cudaMemPool", "memory pools"),
-    ("cudaGraphics", "graphics interoperation"),
-    ("cooperative_groups", "this part of cooperative groups"),
-    ("curand", "this part of cuRAND"),
-    ("cublas", "cuBLAS"),
-    ("thrust", "Thrust"),
-    ("cub", "CUB"),
-    ("nvcuda", "tensor cores"),
-    ("wmma", "tensor cores"),
-)
-_CUDA_NAME = re.compile(r"cu(?:da)?[A-Z]\w+|__\w+|atomic\w+|tex\d\w*|surf\d\w*")
 _MESSAGE = re.compile(
     r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? "
     r"(?P<kind>(?:fatal )?error|note): (?P<words>.*)$",
@@ -70,21 +47,9 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
     full = disk_full(messages)
     if full:
         return full
-    own = {file.label for file in files}
-    for match in _UNKNOWN.finditer(messages):
-        place = match["place"]
-        name = match["name"] or match["other"]
-        if place.rpartition(":")[0] not in own:
-            continue
-        for prefix, what in _LACKING:
-            if name.startswith(prefix) and not _defined(name, files):
-                shown = what if what.endswith(("TMA", "groups", "cuRAND")) else f"{what}: {name}"
-                return _lacking(f"{shown}" if name in shown else f"{shown} ({name})", place)
-        if _CUDA_NAME.fullmatch(name) and not _defined(name, files):
-            return _lacking(name, place)
-    assembly = _ASSEMBLER.search(messages)
-    if assembly:
-        return _lacking("inline PTX", assembly["place"])
+    lacking = _lacking(messages, files)
+    if lacking:
+        return refusal(lacking, [parse(file) for file in files])
     if _NO_MAIN.search(messages):
         return KernelCompileError(
             f"{files[0].label} has no main function",
@@ -93,8 +58,24 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
     return KernelCompileError(f"{files[0].label} does not compile:\n{_readable(messages, files)}")
 
 
-def _lacking(what: str, place: str) -> NoDeviceError:
-    return NoDeviceError(f"not supported on the CPU device: {what} ({place})")
+def _lacking(messages: str, files: Sequence[File]) -> Lacking:
+    """What the program lacks, by what the compiler does not know."""
+    own = {file.label for file in files}
+    lacking = Lacking()
+    for match in _UNKNOWN.finditer(messages):
+        place = match["place"]
+        header = match["header"] or match["absent"]
+        name = match["name"] or match["other"]
+        if place.rpartition(":")[0] not in own:
+            continue
+        if header:
+            lacking.add_header(header, place)
+        elif not _defined(name, files):
+            lacking.add_name(name, place, match["space"] or match["within"] or "")
+    assembly = _ASSEMBLER.search(messages)
+    if assembly:
+        lacking.add("inline PTX", assembly["place"])
+    return lacking
 
 
 def _defined(name: str, files: Sequence[File]) -> bool:

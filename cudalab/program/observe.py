@@ -26,8 +26,10 @@ from cudalab.backends.cpu.flags import HOST, PART, with_users
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
-from cudalab.program.build import digest, runtime_sources, without_macros
+from cudalab.program.build import digest, host_command, runtime_sources
+from cudalab.program.files import is_for_host
 from cudalab.program.messages import explain
+from cudalab.program.options import for_host
 from cudalab.program.rewrite import rewrite
 from cudalab.system.cache import cache_dir, explain_full_disk
 
@@ -88,17 +90,23 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     """The instrumented library, compiled unless it is in the cache."""
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
     texts = dict(zip(names, rewrite(files, names), strict=True))
-    folders, macros = without_macros(options)
-    whole = f'#include "host/cuda_runtime.h"\n{macros}'
+    flags = for_host(options)
+    whole = f'#include "host/cuda_runtime.h"\n{flags.macros}'
     seen: set[str] = set()
-    whole += "".join(_inlined(name, texts, seen) for name in names[:sources])
+    objects = []
+    for i, name in enumerate(names[:sources]):
+        if is_for_host(files, i):
+            objects.append(str(_host_object(files, i, options)))
+        else:
+            whole += _inlined(name, texts, seen)
     used = parts.used(file.text for file in files)
     folder = host_library(used)
     own = [str(folder / f"{part}.o") for part in (*used, *parts.OF_PROGRAM)]
     host = folder / HOST_LIBRARY
-    more = (*_PROGRAM, *folders, "-I", str(HOST))
+    more = (*_PROGRAM, *flags.compile, *flags.folders, "-I", str(HOST))
+    libraries = (*objects, *own, str(host), *flags.link)
     try:
-        path = compiler.check_library(whole, files[0].label, more, (*own, str(host)))
+        path = compiler.check_library(whole, files[0].label, more, libraries)
     except KernelCompileError as error:
         raise explain(error.message, files) from None
     parameters: dict[str, list[str]] = {}
@@ -107,6 +115,21 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
         parameters |= source.parameter_names(file.text)
         constants |= set(_CONSTANT.findall(source.blank_comments(file.text)))
     return Library(path, host, parameters, frozenset(constants))
+
+
+@explain_full_disk()
+def _host_object(files: Sequence[File], index: int, options: Sequence[str]) -> Path:
+    """The compiled form of a file of host code, which is not instrumented."""
+    path, texts = files[index].path, [file.text for file in files]
+    built = cache_dir("programs") / f"host-{digest(*host_command(path, options, ''), *texts)}.o"
+    if not built.exists():
+        with tempfile.TemporaryDirectory(prefix="build-", dir=built.parent) as folder:
+            compiled = Path(folder, "host.o")
+            done = run(host_command(path, options, str(compiled)))
+            if done.returncode:
+                raise explain(done.stderr, files)
+            compiled.replace(built)
+    return built
 
 
 def _inlined(name: str, texts: dict[str, str], seen: set[str]) -> str:

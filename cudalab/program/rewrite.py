@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.errors import NoDeviceError
 from cudalab.language.rewrite import dynamic_shared
 from cudalab.language.structure import Kernel, Structure, scan
 from cudalab.language.tokens import (
@@ -22,38 +21,16 @@ from cudalab.language.tokens import (
     opening_angle,
     tokenize,
 )
+from cudalab.program.refusals import Lacking, add_used, headers_of, is_missing_header
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudalab.errors import NoDeviceError
     from cudalab.program.files import File
 
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+\w+(?P<params>\([^)]*\))?")
-_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
 _NO_KERNELS = frozenset({"return", "else", "do", "case", "goto", "new", "delete", "throw"})
-_UNSUPPORTED_HEADERS = {
-    "thrust/": "Thrust",
-    "cub/": "CUB",
-    "cuda/": "libcu++",
-    "cublas": "cuBLAS",
-    "cufft": "cuFFT",
-    "cusparse": "cuSPARSE",
-    "cusolver": "cuSOLVER",
-    "curand.h": "cuRAND's host interface",
-    "cudnn": "cuDNN",
-    "cutensor": "cuTENSOR",
-    "cutlass/": "CUTLASS",
-    "cute/": "CuTe",
-    "npp": "NPP",
-    "nvrtc": "NVRTC",
-    "nvToolsExt": "NVTX",
-    "nvtx3/": "NVTX",
-    "mma.h": "tensor cores",
-    "cuda_fp8": "8-bit floating point",
-    "cuda_gl_interop": "OpenGL",
-    "texture_": "textures",
-    "surface_": "surfaces",
-}
 
 
 @dataclass(kw_only=True)
@@ -66,17 +43,16 @@ class Parsed:
     lines: Lines
     structure: Structure
     edits: list[tuple[int, int, str]] = field(default_factory=list)
+    lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
 
     def replace(self, start: int, end: int, text: str, newline: str = "\n") -> None:
         """Replace [start, end) of the file by `text`, and keep the number of lines."""
         lost = self.file.text.count("\n", start, end) - text.count("\n")
         self.edits.append((start, end, text + newline * lost))
 
-    def unsupported(self, what: str, position: int) -> NoDeviceError:
-        """The error for a feature that only a GPU has."""
-        return NoDeviceError(
-            f"not supported on the CPU device: {what} ({self.file.label}:{self.lines[position]})"
-        )
+    def place(self, position: int) -> str:
+        """The file and line of a position."""
+        return f"{self.file.label}:{self.lines[position]}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +114,22 @@ def rewrite(files: Sequence[File], names: Sequence[str]) -> list[str]:
         _rewrite_launches(each, each.tokens, known, {})
         for directive in each.directives:
             _rewrite_macro(each, directive, known)
+    lacking = Lacking()
+    for each in parsed:
+        lacking.take(each.lacking)
+    if lacking:
+        raise refusal(lacking, parsed)
     return [_apply(each) for each in parsed]
+
+
+def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
+    """The error for a program that lacks something; it names all else that is missing, too."""
+    for each in parsed:
+        for header, start in headers_of(each.file.includes, each.directives):
+            if is_missing_header(header):
+                lacking.add_header(header, each.place(start))
+        add_used(lacking, each.tokens, each.place)
+    return lacking.error()
 
 
 def _apply(parsed: Parsed) -> str:
@@ -156,14 +147,9 @@ def _apply(parsed: Parsed) -> str:
 
 
 def _check_headers(parsed: Parsed) -> None:
-    own = {parsed.lines[start] for start, _ in parsed.file.includes}
-    for directive in parsed.directives:
-        match = _INCLUDE.match(directive.text)
-        if match is None or parsed.lines[directive.start] in own:
-            continue
-        for prefix, what in _UNSUPPORTED_HEADERS.items():
-            if match[1].startswith(prefix):
-                raise parsed.unsupported(what, directive.start)
+    for header, start in headers_of(parsed.file.includes, parsed.directives):
+        if is_missing_header(header):
+            parsed.lacking.add_header(header, parsed.place(start))
 
 
 def _check_assembly(parsed: Parsed) -> None:
@@ -173,7 +159,7 @@ def _check_assembly(parsed: Parsed) -> None:
             if tokens[i].text in ("asm", "__asm__", "__asm"):
                 words = [token for token in tokens[i : i + 6] if token.kind == "string"]
                 if words and words[0].text.strip('" '):  # an empty one is a compiler fence
-                    raise parsed.unsupported("inline PTX", tokens[i].start)
+                    parsed.lacking.add("inline PTX", parsed.place(tokens[i].start))
 
 
 # Edits -------------------------------------------------------------------------------------------
@@ -287,7 +273,7 @@ def _rewrite_launches(
         if tokens is parsed.tokens and any(
             first < i < last for first, last in parsed.structure.device_functions
         ):
-            raise parsed.unsupported("launches from kernels", tokens[i].start)
+            parsed.lacking.add("launches from kernels", parsed.place(tokens[i].start))
         kernel = " ".join(parsed.file.text[tokens[begin].start : tokens[i - 1].end].split())
         kernel = kernel.replace(" \\ ", " ")
         name = quoted.get(kernel) or _quoted(kernel)
@@ -314,7 +300,7 @@ def _launch(parsed: Parsed, tokens: list[Token], kernel: str, known: _Known) -> 
     name = tokens[last].text
     references, *others = known.references.get(name, {0})
     if others:
-        raise parsed.unsupported("references of overloaded kernels", tokens[0].start)
+        parsed.lacking.add("references of overloaded kernels", parsed.place(tokens[0].start))
     if name not in known.defaults:
         typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({kernel}))"
         call = f"{typed} {{ return cudalab_t({kernel}); }}, {call}"

@@ -130,6 +130,22 @@ def test_division_by_zero_is_noted_once_for_each_line():
     assert "edges.cu:87: kernel remainders" in second
 
 
+MIXED = [str(OWN / "mixed" / name) for name in ("main.cu", "sum.cpp", "sum.c")]
+
+
+@pytest.mark.parametrize("instrument", [(), ("--sanitize",)], ids=str)
+def test_program_of_several_languages_with_a_line_for_nvcc(instrument):
+    line = "-O3 -std=c++14 -arch=sm_75 -Xcompiler -fopenmp,-Wall -D N=32 -L/none -lcublas -lm"
+    done = cudalab("run", "--device", "cpu", *instrument, *line.split(), *MIXED)
+    if b"OpenMP with this compiler" in done.stderr:
+        pytest.skip("the compiler has no OpenMP")
+    assert (done.returncode, done.stdout) == (0, b"41664 41664\n"), done.stderr.decode()
+
+
+def test_options_that_make_no_program_are_refused():
+    assert refuse("-c", *MIXED).startswith("Error: -c: `cudalab run` compiles a program")
+
+
 # What goes wrong in a program --------------------------------------------------------------------
 
 
@@ -595,8 +611,14 @@ UNSUPPORTED = {
         "__global__ void k(cudaTextureObject_t t, float *a) {}\nint main() {}\n",
         1,
     ),
-    "CUDA graphs: cudaGraph_t": ("int main() {\n\n  cudaGraph_t graph;\n}\n", 3),
+    "NVRTC: nvrtcProgram": ("int main() {\n\n  nvrtcProgram program;\n}\n", 3),
     "cudaNoSuchFunction": ("int main() {\n  return cudaNoSuchFunction();\n}\n", 2),
+    "crt/no_such.h": ("#include <crt/no_such.h>\nint main() {}\n", 1),
+    "MPI": ("#ifdef __linux__\n#include <mpi.h>\n#endif\nint main() {}\n", 2),
+    "cooperative_groups::no_such_group": (
+        "#include <cooperative_groups.h>\nint main() { cooperative_groups::no_such_group g; }\n",
+        2,
+    ),
 }
 
 
@@ -609,3 +631,19 @@ def test_what_the_device_lacks_is_named(what, tmp_path):
     assert message.startswith(f"Error: not supported on the CPU device: {what}")
     assert f"({source}:{line})" in message
     assert len(message.splitlines()) == 1
+
+
+def test_all_that_the_device_lacks_is_named_at_once(tmp_path):
+    (tmp_path / "own.cuh").write_text("#pragma once\n#include <nvrtc.h>\n#include <cudaGL.h>\n")
+    source, other = tmp_path / "program.cu", tmp_path / "other.cu"
+    source.write_text(
+        '#include "own.cuh"\n#if 0\n#include <cudnn.h>\n#endif\n'
+        "void f(cudaGraphicsResource *r, nvrtcProgram p);\nint main() {}\n"
+    )
+    other.write_text('#include "own.cuh"\nint g(const char *n) { return cuModuleLoad(0, n); }\n')
+    assert refuse(str(source), str(other)) == (
+        f"Error: not supported on the CPU device: NVRTC ({tmp_path}/own.cuh:2), "
+        f"OpenGL ({tmp_path}/own.cuh:3), "
+        f"graphics interoperation: cudaGraphicsResource ({source}:5), "
+        f"modules of the driver interface: cuModuleLoad ({other}:2)\n"
+    )

@@ -1,0 +1,203 @@
+"""The features that the CPU device lacks, and where a program uses them.
+
+MISSING is the one place that knows their names: what arrives is removed from it. A program is
+refused in one line, with all that it lacks, each with the first place that asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.flags import HOST
+from cudalab.errors import NoDeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from cudalab.language.tokens import Token
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature, and how a program shows that it wants it."""
+
+    name: str
+    headers: str = ""  # how the names of its headers begin
+    others: str = ""  # the same, of headers that a machine may have
+    names: str = ""  # names that nothing else has; their mere use is enough
+    unknown: str = ""  # names that other things may have, too; they count if no compiler knows them
+
+
+# Regular expressions. The first feature that fits is named.
+MISSING = (
+    Feature("Thrust", headers=r"thrust/", unknown=r"thrust"),
+    Feature("CUB", headers=r"cub/", unknown=r"cub"),
+    Feature("cuda::ptx", headers=r"cuda/ptx"),
+    Feature("libcu++", headers=r"cuda/|nv/target"),
+    Feature("cuBLAS", headers=r"cublas", unknown=r"cublas\w*"),
+    Feature("cuFFT", headers=r"cufft", unknown=r"cufft\w*"),
+    Feature("cuSPARSE", headers=r"cusparse", unknown=r"cusparse\w*"),
+    Feature("cuSOLVER", headers=r"cusolver", unknown=r"cusolver\w*"),
+    Feature(
+        "cuRAND's host interface",
+        headers=r"curand\.h",
+        names=r"curand(?:Create|Destroy|Generate)\w*",
+    ),
+    Feature("this part of cuRAND", headers=r"curand", unknown=r"curand\w*"),
+    Feature("cuDNN", headers=r"cudnn", unknown=r"cudnn\w*"),
+    Feature("cuTENSOR", headers=r"cutensor", unknown=r"cutensor\w*"),
+    Feature("CUTLASS", headers=r"cutlass/"),
+    Feature("CuTe", headers=r"cute/"),
+    Feature("NPP", headers=r"npp", names=r"nppi\w+"),
+    Feature("nvJPEG", headers=r"nvjpeg", names=r"nvjpeg\w+"),
+    Feature("NVRTC", headers=r"nvrtc", names=r"nvrtc[A-Z]\w*"),
+    Feature("nvJitLink", headers=r"nvJitLink", names=r"nvJitLink\w*"),
+    Feature("NVTX", headers=r"nvToolsExt|nvtx3/", unknown=r"nvtx\w*"),
+    Feature("NVML", headers=r"nvml\.h", names=r"nvml[A-Z]\w*"),
+    Feature("NCCL", others=r"nccl", names=r"nccl[A-Z]\w*"),
+    Feature("tensor cores", headers=r"mma\.h|crt/mma", unknown=r"nvcuda|wmma"),
+    Feature("small floating point", headers=r"cuda_fp[468]", names=r"__nv_fp[468]\w*"),
+    Feature(
+        "OpenGL",
+        headers=r"cuda_gl_interop|cudaGL",
+        others=r"GL/|GLFW/|glad/",
+        names=r"cudaGL\w*|cudaGraphicsGL\w*|gl[A-Z]\w+Buffers?",
+    ),
+    Feature("EGL", headers=r"cuda_egl|cudaEGL", others=r"EGL/", names=r"cu(?:da)?EGL\w*"),
+    Feature("VDPAU", headers=r"cuda_vdpau|cudaVDPAU"),
+    Feature("Direct3D", headers=r"cuda_d3d", others=r"d3d1"),
+    Feature("Vulkan", others=r"vulkan/"),
+    Feature("graphics interoperation", names=r"cudaGraphics\w*"),
+    Feature("NvSci", headers=r"nvsci|cudla", names=r"NvSci\w*"),
+    Feature("external memory", names=r"cuda(?:Import)?External\w*"),
+    Feature("MPI", others=r"mpi\.h", names=r"MPI_[A-Z]\w*"),
+    Feature("Boost", others=r"boost/"),
+    Feature("OpenMP with this compiler", others=r"omp\.h"),
+    Feature("CUDA graphs", names=r"cudaGraph\w*"),
+    Feature("memory shared between processes", names=r"cu(?:da)?Ipc\w*"),
+    Feature("modules of the driver interface", names=r"cu(?:Module|Link|Library)[A-Z]\w*|CUmodule"),
+    Feature("the driver interface", headers=r"cudaTypedefs", unknown=r"cu[A-Z]\w+|CU[a-z]\w+"),
+    Feature("thread block clusters", names=r"__cluster_dims__|this_cluster|cluster_group"),
+    Feature("memory pools", unknown=r"cudaMemPool\w*"),
+    Feature(
+        "textures",
+        headers=r"texture_",
+        names=r"tex[123]D\w*|texCubemap\w*|cuda(?:Bind|Create|Destroy)Texture\w*",
+        unknown=r"texture|tex\w+|cudaTexture\w*|cudaChannelFormat\w*|cudaCreateChannelDesc",
+    ),
+    Feature(
+        "surfaces",
+        headers=r"surface_",
+        names=r"surf[123]D\w*",
+        unknown=r"surf\w*|cuda\w*Surface\w*",
+    ),
+    Feature("CUDA arrays", unknown=r"cudaArray\w*|cudaMalloc(?:3D)?Array"),
+)
+# What of CUDA has no feature's name.
+_CUDA_NAME = re.compile(r"cu(?:da)?[A-Z]\w+|__\w+|atomic\w+")
+_CUDA_HEADER = re.compile(
+    r"cu(?:da|b/|blas|fft|rand|sparse|solver|Complex|pti|file|dnn|tensor|tlass/|te/)|thrust/"
+    r"|nv(?:/|rtc|ml\.h|jpeg|tx|Tools|cuvid|vm|blas|JitLink|fatbin|PTX)|npp|mma\.h"
+    r"|sm_\d|crt/|cooperative_groups|(?:channel|driver|device|surface|texture|vector|library)_\w+\.h"
+)
+_CUDA_SPACE = re.compile(r"cooperative_groups|cuda|nvcuda|thrust|cub")
+_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
+
+
+class Lacking:
+    """What a program lacks: each feature with the name that shows it and the place of its use."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._places: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        """Whether anything is missing."""
+        return bool(self._places)
+
+    def add(self, feature: str, place: str, name: str = "") -> None:
+        """Note the first place that asks for a feature."""
+        if not any(known.partition(": ")[0] == feature for known in self._places):
+            self._places[f"{feature}: {name}" if name else feature] = place
+
+    def take(self, other: Lacking) -> None:
+        """Note what another has, too."""
+        for what, place in other._places.items():
+            feature, _, name = what.partition(": ")
+            self.add(feature, place, name)
+
+    def add_header(self, header: str, place: str) -> None:
+        """Note an #include of a header that is missing, if it is NVIDIA's or a feature's."""
+        for feature in MISSING:
+            if _begins(feature.headers, header) or _begins(feature.others, header):
+                return self.add(feature.name, place)
+        if _CUDA_HEADER.match(header):
+            self.add(header, place)
+        return None
+
+    def add_name(self, name: str, place: str, space: str = "") -> None:
+        """Note a name that the compiler does not know, if it is CUDA's or in CUDA's namespaces."""
+        for feature in MISSING:
+            if re.fullmatch(f"{feature.names}|{feature.unknown}", name):
+                return self.add(feature.name, place, name)
+        if _CUDA_NAME.fullmatch(name):
+            self.add(name, place)
+        elif _CUDA_SPACE.match(space):
+            self.add(f"{space}::{name}", place)
+        return None
+
+    def error(self) -> NoDeviceError:
+        """The one line."""
+        each = ", ".join(f"{what} ({place})" for what, place in self._places.items())
+        return NoDeviceError(f"not supported on the CPU device: {each}")
+
+
+def is_cuda_header(name: str) -> bool:
+    """Whether a header is one of CUDA's."""
+    return bool(_CUDA_HEADER.match(name)) or (HOST / name).is_file()
+
+
+def is_missing_header(name: str) -> bool:
+    """Whether a header is one of NVIDIA's that the CPU device lacks."""
+    if (HOST / name).is_file():
+        return False
+    return bool(_CUDA_HEADER.match(name)) or any(_begins(each.headers, name) for each in MISSING)
+
+
+def _begins(pattern: str, name: str) -> bool:
+    return bool(pattern and re.match(pattern, name))
+
+
+def headers_of(
+    own: Collection[tuple[int, int]], directives: Sequence[Token]
+) -> list[tuple[str, int]]:
+    """The headers that a file includes under no condition, and where; except those at `own`.
+
+    Whether one under an #if is read is the compiler's to say. (An #ifndef is most often a guard.)
+    """
+    starts = {start for start, _ in own}
+    headers: list[tuple[str, int]] = []
+    depth: list[bool] = []
+    for directive in directives:
+        condition = _CONDITION.match(directive.text)
+        if condition and condition[1] == "endif":
+            depth = depth[:-1]
+        elif condition:
+            depth.append(condition[1] != "ifndef")
+        match = _INCLUDE.match(directive.text)
+        if match and not any(depth) and directive.start + match.start(1) - 1 not in starts:
+            headers.append((match[1], directive.start))
+    return headers
+
+
+def add_used(lacking: Lacking, tokens: Sequence[Token], place: Callable[[int], str]) -> None:
+    """Note the features of which a file uses names that nothing else has."""
+    names = {token.text: token.start for token in reversed(tokens) if token.kind == "name"}
+    for name, start in reversed(names.items()):
+        for feature in MISSING:
+            if feature.names and re.fullmatch(feature.names, name):
+                lacking.add(feature.name, place(start), name)
+                break

@@ -1,0 +1,58 @@
+"""nvcc's options on the command line of `cudalab run`."""
+
+import pytest
+
+from cudalab.errors import UsageError
+from cudalab.program.options import for_host, libraries_of, split
+
+
+@pytest.mark.parametrize(
+    ("line", "ours", "options"),
+    [
+        ("a.cu -O3 -lm", "a.cu", "-O3 -lm"),
+        ("-l m -L lib --library=z", "", "-lm -Llib -lz"),
+        ("-arch sm_75 --gpu-architecture sm_90", "", "-arch=sm_75 -arch=sm_90"),
+        ("-gencode arch=compute_75,code=sm_75", "", "-gencode=arch=compute_75,code=sm_75"),
+        ("--expt-relaxed-constexpr -use_fast_math", "", "-expt-relaxed-constexpr -use_fast_math"),
+        ("-lineinfo -g -G -w -m64 -std c++20", "", "-lineinfo -g -G -w -m64 -std=c++20"),
+        ("-Xcompiler -fopenmp -Xptxas=-v,-O2", "", "-Xcompiler=-fopenmp -Xptxas=-v,-O2"),
+        ("-I g -D g --include-path=x --define-macro y", "-I g -D g -I x -D y", ""),
+        ("-DN=4 -Iinclude -o a --output-file b", "-DN=4 -Iinclude -o a -o b", ""),
+        ("--device cpu --sanitize -q a.cu", "--device cpu --sanitize -q a.cu", ""),
+        ("--no-such-option", "--no-such-option", ""),
+    ],
+)  # fmt: skip
+def test_options_of_nvcc_are_told_from_ours(line, ours, options):
+    assert split(line.split()) == (ours.split(), options.split())
+
+
+@pytest.mark.parametrize("option", ["-c", "-dc", "-ptx", "--shared", "-lib"])
+def test_options_that_make_no_program(option):
+    with pytest.raises(UsageError, match=f"^{option}: "):
+        split(["a.cu", option])
+
+
+@pytest.mark.parametrize(
+    ("line", "compile_", "link"),
+    [
+        ("-O0 -G -arch=sm_75 -std=c++11 -use_fast_math -Xptxas -v -maxrregcount=32", "", ""),
+        ("-lcudart -lcublas_static -lcurand -lcuda -lnvToolsExt -lcudadevrt -lm", "", "-lm"),
+        ("-L lib -lz -Xlinker -s", "", "-Llib -lz -Wl,-s"),
+        ("-Xcompiler -fopenmp,-O2,-Wall,-march=native,/W4", "-fopenmp", "-fopenmp"),
+        (r"-Xcompiler -Wl\,-s,-fno-inline", "-fno-inline", "-fno-inline -Wl,-s"),
+        ("-std=c++20 --fmad=false", "-std=c++20 -ffp-contract=off", ""),
+    ],
+)
+def test_what_options_mean_to_the_hosts_compiler(line, compile_, link):
+    host = for_host(split(line.split())[1])
+    assert (host.compile, host.link) == (compile_.split(), link.split())
+    assert (host.folders, host.macros) == ([], "")
+
+
+def test_folders_macros_and_libraries(tmp_path):
+    (tmp_path / "libown.a").touch()
+    options = ["-Iinclude", f"-L{tmp_path}", "-DN", "-DM=a=b", "-lown", "-lother"]
+    host = for_host(options)
+    assert host.folders == ["-Iinclude"]
+    assert host.macros == "#define N 1\n#define M a=b\n"
+    assert libraries_of(options) == [f"{tmp_path}/libown.a"]
