@@ -251,6 +251,30 @@ def test_grid_that_waits_in_vain(which, error, words):
     assert words in done.stderr.decode()
 
 
+@pytest.mark.parametrize(
+    ("which", "error", "words"),
+    [
+        (
+            "flag",
+            "LaunchTimeout",
+            [
+                "kernel reads_a_flag: deadlock: block (0,0,0), thread (0,0,0) waits in a loop at ",
+                "deadlocks.cu:11, thread (1,0,0) waits at __syncthreads (",
+                "deadlocks.cu:13), and 62 others wait",
+            ],
+        ),
+        ("grid", "LaunchTimeout", ["32 blocks that run wait, and 8 more cannot start"]),
+        ("one", "IllegalAddress", ["block (0,0,0): thread (0,0,0): ", "deadlocks.cu:24: access"]),
+        ("host", None, []),
+    ],
+)
+def test_kernel_that_waits_for_ever_ends(which, error, words):
+    done = run("deadlocks.cu", "cpu", arguments=[which])
+    message = done.stderr.decode()
+    assert done.stdout.decode() == (f"cudaError{error}\n" if error else "cudaSuccess\n"), message
+    assert all(each in message for each in words), message
+
+
 def test_failed_assertion_of_the_host_aborts():
     done = run("kernel_crashes.cu", "cpu", arguments=["host"])
     assert done.returncode == -signal.SIGABRT

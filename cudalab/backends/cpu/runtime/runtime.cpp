@@ -69,6 +69,8 @@ struct Worker {  // an OS thread and the block it runs
     unsigned promoted;  // the thread that runs on the block's stack
     uint64_t spins;     // polls since a thread arrived at a barrier or at a warp operation
     uint64_t steps;     // of the block: threads that ended, barriers and warp operations
+    bool at_grid_barrier;
+    volatile bool stuck;  // no step for long
     Stay* stay;
     const Kernel* kernel;
     void* const* args;
@@ -444,17 +446,26 @@ extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsign
     run_next(w, thread, next_thread(w, thread));
 }
 
+// All threads of the block have had a turn: perhaps they wait for another block.
+static void let_others_run(const Worker& w) {
+    const timespec nap = {0, 4000000};
+    if (w.stuck)
+        nanosleep(&nap, nullptr);
+    else
+        sched_yield();
+}
+
 // The running thread waits in a loop, `at` an instruction: the block's other threads get a turn.
 static __attribute__((noinline)) void give_way(Worker& w, const void* at) {
-    if (!w.fibers) promote(w);
     if (has_failed()) abandon(w);  // what it waits for may never come
+    if (!w.fibers) promote(w);
     if (pool.on_wait) pool.on_wait(w, at);
     unsigned thread = current.thread;
     // In turn over the whole block, since two polling lanes would otherwise starve all other warps.
     for (unsigned i = 1; i < w.threads; ++i) {
         unsigned other = thread + i < w.threads ? thread + i : thread + i - w.threads;
         if (ready(w, other >> 5) & bit(other)) {
-            if (other < thread) sched_yield();  // a full round: perhaps it waits for another block
+            if (other < thread) let_others_run(w);
             run_next(w, thread, other);
             return;
         }
@@ -467,7 +478,7 @@ static __attribute__((noinline)) void give_way(Worker& w, const void* at) {
             run_next(w, thread, other);
             return;
         }
-    sched_yield();
+    let_others_run(w);
 }
 
 extern "C" void cudalab_yield() {

@@ -32,35 +32,9 @@ static bool start_workers() {
     return started;
 }
 
-// Lets as many workers take part, in the launch in progress or else in the next one.
-static bool widen(uint64_t workers) {
-    pthread_mutex_lock(&pool.mutex);
-    add_workers((int)workers);
-    const int able = pool.workers < (int)workers ? pool.workers : (int)workers;
-    if (able > pool.taking_part) {
-        if (pool.running) pool.running += able - pool.taking_part;
-        pool.taking_part = able;
-        pthread_cond_broadcast(&pool.spare);
-    }
-    pthread_mutex_unlock(&pool.mutex);
-    return able == (int)workers;
-}
-
-// The kernels in which blocks have waited for later ones.
-static BlockFn waiting_kernels[64];
-static void remember_waiting(const Kernel& kernel) {
-    static unsigned next;
-    waiting_kernels[next++ % 64] = kernel.block;
-}
-static bool is_waiting_kernel(const Kernel& kernel) {
-    for (BlockFn each : waiting_kernels)
-        if (each == kernel.block) return true;
-    return false;
-}
-
 }  // namespace cudalab
 
-#include "waits.h"
+#include "watch.h"
 
 namespace cudalab {
 
@@ -86,6 +60,7 @@ static void wait_for_grid(Worker& w, const char* file, int line) {
         pthread_cond_broadcast(&barrier.opened);
     }
     bool hopeless = false;
+    w.at_grid_barrier = true;
     while (barrier.round == round && !hopeless) {
         timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
@@ -96,6 +71,8 @@ static void wait_for_grid(Worker& w, const char* file, int line) {
         hopeless = __atomic_load_n(&pool.launch.failed, __ATOMIC_RELAXED) ||
                    (uint64_t)__atomic_load_n(&pool.running, __ATOMIC_RELAXED) <= barrier.arrived;
     }
+    w.at_grid_barrier = false;
+    ++w.steps;
     uint64_t waiting = barrier.arrived;
     pthread_mutex_unlock(&barrier.mutex);
     if (hopeless)
@@ -176,7 +153,7 @@ cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void
     const unsigned grid[] = {config.grid.x, config.grid.y, config.grid.z};
     const unsigned block[] = {config.block.x, config.block.y, config.block.z};
     int state;
-    Watch watch(kernel, resident);
+    Watch watch(config, kernel, resident);
     cudalab_launch(&kernel, grid, block, args);
     while ((state = cudalab_wait(watch.interval_ms())) == 0) watch.look();
     return state > 0 ? cudaSuccess : call.fail_for_good(crash_error, cudalab_error());

@@ -1,18 +1,15 @@
-// Threads that wait in loops, and grids that take long. Part of launch.cpp.
+// Threads that wait in loops. Part of launch.cpp.
 //
 // Threads give way to others at barriers, atomics and fences. One that reads a flag in a loop does
-// not, so the host thread that has launched a grid looks after it. Every few milliseconds each
-// worker gets a signal, and its handler notes where the running thread is. A thread that is again
-// at an instruction, with the same values in all registers and on its stack, waits in a loop: only
-// another thread can end it. A second signal, handled on the thread's own stack, then makes it give
-// way; it continues when it has its turn again and that handler returns.
+// not, so the host thread that has launched a grid looks after it (watch.h). Every few milliseconds
+// each worker gets a signal, and its handler notes where the running thread is. A thread that is
+// again at an instruction, with the same values in all registers and on its stack, waits in a loop:
+// only another thread can end it. A second signal, handled on the thread's own stack, then makes it
+// give way; it continues when it has its turn again and that handler returns.
 //
 // A thread that computes is not interrupted for its first second, so the threads of a program
 // that does not wait run in the same order in each run. A signal arrives only in a program's own
 // code, never in the C library or in this runtime, where a thread may hold a lock.
-//
-// Where all blocks that run wait, blocks that have not started are needed: OS threads are added, up
-// to the number of blocks that the device claims to hold at once.
 #pragma once
 
 #include <setjmp.h>
@@ -22,8 +19,7 @@
 
 namespace cudalab {
 
-const int TICK_MS = 20, EAGER_MS = 1, EAGER_TICKS = 50;
-const uint64_t MS = 1000000, LONG_NS = 1000 * MS, SLICE_NS = 4 * MS, DEADLOCK_NS = 5000 * MS;
+const uint64_t MS = 1000000, LONG_NS = 1000 * MS, SLICE_NS = 4 * MS;
 const unsigned SAMPLES = 16, PROOF = 3;  // so many equal samples show that a thread waits
 
 struct Sample {
@@ -39,19 +35,19 @@ struct Stay {
     // The thread that ran at the last signals without a break, and where it was.
     uint64_t block, steps, turns, since;
     unsigned thread, samples;
+    const char* pc;  // where it was last
     Sample sample[SAMPLES];
     uint64_t gave_way;  // how often a thread was made to give way
 
-    // For deadlocks: how often each thread has given way in a state that was known, and where.
-    volatile bool curious;
+    // The waits since the block's last step.
     uint64_t wait_block, wait_steps;
-    unsigned char waits[MAX_THREADS];
-    const void* at[MAX_THREADS];
-    uint64_t states[1024];  // a hash table
+    unsigned char waits[MAX_THREADS];  // how often a thread was in a state that was known
+    const void* at[MAX_THREADS];       // where it gave way
+    uint64_t states[1024];             // a hash table
     unsigned known;
-    uint64_t news;
+    uint64_t news;  // states that were not known
 
-    // The host's own notes.
+    // The host's own notes: the values above when it last looked, and when they changed.
     uint64_t seen_block, seen_steps, seen_news, seen_gave_way, step_ns, news_ns;
 };
 
@@ -165,7 +161,7 @@ static void note_wait(Worker& w, unsigned thread, const void* at, uint64_t state
 
 // For pool.on_wait: a thread polls by an atomic or by a fence.
 static __attribute__((noinline)) void on_poll(Worker& w, const void* at) {
-    if (!w.stay || !w.stay->curious) return;
+    if (!w.stay || !w.stuck) return;
     jmp_buf registers;  // those that a call preserves
     memset(&registers, 0, sizeof registers);
     if (_setjmp(registers)) return;
@@ -225,6 +221,7 @@ static void on_look(int, siginfo_t*, void* argument) {
         stay.since = now;
         stay.samples = 0;
     }
+    stay.pc = pc;
     const uint64_t state = hash_stack(*w, hash_registers(context), sp - RED_ZONE);
     Sample* same = nullptr;
     bool in_loop = false;  // at an instruction that this thread executes more than once
@@ -272,62 +269,6 @@ static void watch_for_waits() {
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;  // the handler may never return
     sigaction(give_way_signal(), &action, nullptr);
     pool.on_wait = on_poll;
-}
-
-// ------------------------------------------------------------------ the host's side
-
-// Looks after one launch until it ends.
-class Watch {
-  public:
-    Watch(const Kernel& kernel_, uint64_t resident_)
-        : kernel(kernel_), resident(resident_), began(now_ns()) {}
-    int interval_ms() const { return eager ? EAGER_MS + running / 128 : TICK_MS; }
-    void look();
-
-  private:
-    bool waits(Worker& w, uint64_t now);
-    const Kernel& kernel;
-    const uint64_t resident, began;
-    uint64_t all_wait_since = 0;
-    int eager = 0, running = 0;
-};
-
-// Whether the threads of a worker's block only wait for others, as far as can be seen.
-bool Watch::waits(Worker& w, uint64_t now) {
-    Stay& stay = *w.stay;
-    if (stay.seen_block != w.block || stay.seen_steps != w.steps) {
-        stay.seen_block = w.block;
-        stay.seen_steps = w.steps;
-        stay.step_ns = now;
-    }
-    if (stay.seen_gave_way != stay.gave_way) {
-        stay.seen_gave_way = stay.gave_way;
-        eager = EAGER_TICKS;
-    }
-    return now - stay.step_ns >= 2 * TICK_MS * MS && w.spins >= 2 * PATIENCE;
-}
-
-void Watch::look() {
-    static const bool watching = (watch_for_waits(), true);
-    (void)watching;
-    const uint64_t now = now_ns();
-    bool all_wait = true;
-    running = 0;
-    if (eager) --eager;
-    for (Worker* w = pool.first; w; w = w->next) {
-        if (!w->stay) w->stay = (Stay*)calloc(1, sizeof(Stay));
-        if (!w->stay || w->block == NO_BLOCK) continue;
-        ++running;
-        all_wait &= waits(*w, now);
-        if (w->stay->asked) continue;
-        w->stay->asked = true;
-        pthread_kill(w->os_thread, look_signal());
-    }
-    const Launch& launch = pool.launch;
-    if (running && all_wait && launch.next < launch.blocks && (uint64_t)running < resident) {
-        remember_waiting(kernel);
-        widen(resident < launch.blocks ? resident : launch.blocks);
-    }
 }
 
 }  // namespace cudalab
