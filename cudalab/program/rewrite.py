@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cudalab.language import ptx
 from cudalab.language.rewrite import dynamic_shared
 from cudalab.language.structure import Kernel, Structure, scan
 from cudalab.language.tokens import (
@@ -106,7 +107,7 @@ def rewrite(files: Sequence[File], names: Sequence[str]) -> list[str]:
     )
     for each in parsed:
         _check_headers(each)
-        _check_assembly(each)
+        _rewrite_assembly(each, each.tokens)
         _rewrite_includes(each, names)
         _rewrite_variables(each)
         _rewrite_dynamic_shared(each, each.tokens)
@@ -152,16 +153,6 @@ def _check_headers(parsed: Parsed) -> None:
             parsed.lacking.add_header(header, parsed.place(start))
 
 
-def _check_assembly(parsed: Parsed) -> None:
-    tokens = parsed.tokens
-    for start, end in parsed.structure.device_functions:
-        for i in range(start, end):
-            if tokens[i].text in ("asm", "__asm__", "__asm"):
-                words = [token for token in tokens[i : i + 6] if token.kind == "string"]
-                if words and words[0].text.strip('" '):  # an empty one is a compiler fence
-                    parsed.lacking.add("inline PTX", parsed.place(tokens[i].start))
-
-
 # Edits -------------------------------------------------------------------------------------------
 
 
@@ -178,6 +169,30 @@ def _rewrite_variables(parsed: Parsed) -> None:
     for i, token in enumerate(parsed.tokens):
         if token.text == "__noinline__" and (i == 0 or parsed.tokens[i - 1].text != "("):
             parsed.replace(token.start, token.end, "__attribute__((noinline))")
+
+
+def _rewrite_assembly(parsed: Parsed, tokens: list[Token]) -> None:
+    """Turn inline PTX into C++. What is unknown is left to the compiler in a macro's body."""
+    in_macro = tokens is not parsed.tokens
+    for i, token in enumerate(tokens):
+        if token.text not in ("asm", "__asm__", "__asm"):
+            continue
+        if not in_macro and not any(a < i < b for a, b in parsed.structure.device_functions):
+            continue
+        begin = i + 1
+        while tokens[begin].text in ("volatile", "__volatile__"):
+            begin += 1
+        end = closing(tokens, begin)
+        statement = None if end is None else ptx.read(tokens[begin + 1 : end], parsed.file.text)
+        if end is None or statement is None or not statement.text.strip():
+            continue  # an empty one is a fence for the compiler
+        try:
+            translated = ptx.translate(statement)
+        except ptx.UnknownInstructionError as unknown:
+            if not in_macro:
+                parsed.lacking.add("inline PTX", parsed.place(token.start), str(unknown))
+            continue
+        parsed.replace(token.start, tokens[end].end, translated, "\\\n" if in_macro else "\n")
 
 
 def _rewrite_dynamic_shared(parsed: Parsed, tokens: list[Token]) -> None:
@@ -235,9 +250,9 @@ def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> Non
 
 
 def _rewrite_macro(parsed: Parsed, directive: Token, known: _Known) -> None:
-    """Rewrite launches and dynamic shared memory in the body of a #define."""
+    """Rewrite launches, inline PTX and dynamic shared memory in the body of a #define."""
     match = _DEFINE.match(directive.text)
-    if match is None or not ("<" in directive.text or "__shared__" in directive.text):
+    if match is None or not re.search("<<<|__shared__|asm", directive.text):
         return
     offset = directive.start + match.end()
     body = [
@@ -245,6 +260,7 @@ def _rewrite_macro(parsed: Parsed, directive: Token, known: _Known) -> None:
         for token in tokenize(directive.text[match.end() :])
     ]
     names = re.findall(r"\w+", match["params"] or "")
+    _rewrite_assembly(parsed, body)
     _rewrite_dynamic_shared(parsed, body)
     _rewrite_launches(parsed, body, known, {name: f"#{name}" for name in names})
 

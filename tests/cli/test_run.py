@@ -626,7 +626,10 @@ def test_program_without_main(tmp_path):
 UNSUPPORTED = {
     "Thrust": ("#include <thrust/sort.h>\nint main() {}\n", 1),
     "CUB": ("\n#include <cub/cub.cuh>\nint main() {}\n", 2),
-    "inline PTX": ('__global__ void k() {\n  asm volatile("membar.gl;");\n}\nint main() {}\n', 2),
+    "inline PTX": (
+        '__global__ void k() {\n  asm volatile("griddepcontrol.wait;");\n}\nint main() {}\n',
+        2,
+    ),
     "launches from kernels": (
         "__global__ void k() {}\n__global__ void parent() { k<<<1, 1>>>(); }\nint main() {}\n",
         2,

@@ -325,8 +325,8 @@ def test_any_bytes_in_comments_survive(tmp_path):
         ("#include <cublas_v2.h>\n", "cuBLAS (a.cu:1)"),
         ('// x\n  #  include "thrust/scan.h"\n', "Thrust (a.cu:2)"),
         (
-            '__device__ int f() {\n int x;\n asm("mov.u32 %0, 1;" : "=r"(x));\n}',
-            "inline PTX (a.cu:3)",
+            '__device__ int f() {\n int x;\n asm("mov.u32 %0, %%ctarank;" : "=r"(x));\n}',
+            "inline PTX: mov.u32 %0, %ctarank (a.cu:3)",
         ),
         ("__global__ void k() {}\n__global__ void p() {\n k<<<1, 1>>>(); }", "kernels (a.cu:3)"),
     ],

@@ -138,6 +138,20 @@ bool is_kernel_code(const void* pc) {
     return first < code_ranges && code[first].begin <= (const char*)pc;
 }
 
+// Shared memory is that of the OS thread: its part of each library, and of the program.
+bool is_shared(const void* address) {
+    if ((size_t)((const char*)address - current.dynamic_shared) < SHARED_OPTIN) return true;
+    return dl_iterate_phdr(
+               [](dl_phdr_info* library, size_t, void* wanted) {
+                   for (int i = 0; i < library->dlpi_phnum; ++i)
+                       if (library->dlpi_phdr[i].p_type == PT_TLS && library->dlpi_tls_data)
+                           return (int)((size_t)((char*)wanted - (char*)library->dlpi_tls_data) <
+                                        library->dlpi_phdr[i].p_memsz);
+                   return 0;
+               },
+               (void*)address) != 0;
+}
+
 void for_each_variable(Section section, Visitor visit) {
     const Symbols* symbols = program_symbols(section.begin);
     if (!symbols) return;

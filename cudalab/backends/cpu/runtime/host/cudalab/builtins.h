@@ -14,8 +14,12 @@ int printf(const char* format, ...) __asm__("cudalab_printf_here");
 #define clock cudalab_clock_of_kernels  // <time.h> has the function
 #include "../../cudalab_cpu.h"
 #undef clock
+#include "spaces.h"
+
+#include "../../atomics.h"
 #include "../../integers.h"
 #include "../../mathematics.h"
+#include "../../ptx.h"
 #include "../../rounding.h"
 #include "../../simd.h"
 #undef __noinline__  // libstdc++ says __attribute__((__noinline__)); the rewriter handles ours

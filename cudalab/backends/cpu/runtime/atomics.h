@@ -1,0 +1,134 @@
+// The atomic operations beyond those of cudalab_cpu.h: more types, more scopes, and nvcc's own
+// built-ins. The scope makes no difference: all threads see one memory.
+#pragma once
+
+#include "cudalab_cpu.h"
+
+// ------------------------------------------------------------------ more types
+
+inline unsigned short atomicCAS(unsigned short* p, unsigned short expected, unsigned short v) {
+    CUDALAB_UPDATES(p);
+    const bool done =
+        __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return cudalab_atomic_old(expected, done);
+}
+// Each component is added atomically, not the vector as a whole.
+inline float2 atomicAdd(float2* p, float2 v) {
+    const float x = atomicAdd(&p->x, v.x), y = atomicAdd(&p->y, v.y);
+    return {x, y};
+}
+inline float4 atomicAdd(float4* p, float4 v) {
+    const float x = atomicAdd(&p->x, v.x), y = atomicAdd(&p->y, v.y);
+    const float z = atomicAdd(&p->z, v.z), w = atomicAdd(&p->w, v.w);
+    return {x, y, z, w};
+}
+CUDALAB_ATOMIC_SCOPES(atomicInc)
+CUDALAB_ATOMIC_SCOPES(atomicDec)
+
+// ------------------------------------------------------------------ __nv_atomic_…
+
+#define __NV_ATOMIC_RELAXED __ATOMIC_RELAXED
+#define __NV_ATOMIC_CONSUME __ATOMIC_CONSUME
+#define __NV_ATOMIC_ACQUIRE __ATOMIC_ACQUIRE
+#define __NV_ATOMIC_RELEASE __ATOMIC_RELEASE
+#define __NV_ATOMIC_ACQ_REL __ATOMIC_ACQ_REL
+#define __NV_ATOMIC_SEQ_CST __ATOMIC_SEQ_CST
+#define __NV_THREAD_SCOPE_THREAD 0
+#define __NV_THREAD_SCOPE_BLOCK 1
+#define __NV_THREAD_SCOPE_CLUSTER 2
+#define __NV_THREAD_SCOPE_DEVICE 3
+#define __NV_THREAD_SCOPE_SYSTEM 4
+
+namespace cudalab {
+// An order but the relaxed one makes what was written before visible to who reads the value.
+inline void ordered(int order) {
+    if (order != __NV_ATOMIC_RELAXED) CUDALAB_FENCED();
+}
+template <class T>
+using Plain = typename std::remove_volatile<T>::type;
+// The atomic operations above have this many types; others of the same size stand for them.
+template <class T>
+using AtomicOf = typename std::conditional<
+    std::is_floating_point<T>::value, T,
+    typename std::conditional<
+        sizeof(T) == 8,
+        typename std::conditional<std::is_signed<T>::value, long long, unsigned long long>::type,
+        typename std::conditional<std::is_signed<T>::value, int, unsigned>::type>::type>::type;
+}  // namespace cudalab
+
+template <class T>
+inline T __nv_atomic_load_n(const T* p, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+    ::cudalab::cudalab_spinning();
+    CUDALAB_UPDATES((T*)p);
+    T value;
+    __atomic_load((T*)p, &value, __ATOMIC_SEQ_CST);
+    ::cudalab::ordered(order);
+    return value;
+}
+template <class T>
+inline void __nv_atomic_load(const T* p, T* result, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+    *result = __nv_atomic_load_n(p, order);
+}
+template <class T>
+inline void __nv_atomic_store_n(T* p, ::cudalab::Plain<T> value, int order,
+                                int = __NV_THREAD_SCOPE_SYSTEM) {
+    ::cudalab::ordered(order);
+    CUDALAB_UPDATES(p);
+    __atomic_store(p, &value, __ATOMIC_SEQ_CST);
+}
+template <class T>
+inline void __nv_atomic_store(T* p, T* value, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+    __nv_atomic_store_n(p, *value, order);
+}
+template <class T>
+inline T __nv_atomic_exchange_n(T* p, ::cudalab::Plain<T> value, int order,
+                                int = __NV_THREAD_SCOPE_SYSTEM) {
+    CUDALAB_UPDATES(p);
+    T old;
+    __atomic_exchange(p, &value, &old, __ATOMIC_SEQ_CST);
+    ::cudalab::ordered(order);
+    return old;
+}
+template <class T>
+inline void __nv_atomic_exchange(T* p, T* value, T* result, int order,
+                                 int = __NV_THREAD_SCOPE_SYSTEM) {
+    *result = __nv_atomic_exchange_n(p, *value, order);
+}
+template <class T>
+inline bool __nv_atomic_compare_exchange(T* p, T* expected, T* value, bool, int order, int,
+                                         int = __NV_THREAD_SCOPE_SYSTEM) {
+    CUDALAB_UPDATES(p);
+    const bool done =
+        __atomic_compare_exchange(p, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    ::cudalab::ordered(order);
+    return cudalab_atomic_old(done, done);
+}
+template <class T>
+inline bool __nv_atomic_compare_exchange_n(T* p, T* expected, ::cudalab::Plain<T> value, bool weak,
+                                           int success, int failure,
+                                           int = __NV_THREAD_SCOPE_SYSTEM) {
+    return __nv_atomic_compare_exchange(p, expected, &value, weak, success, failure);
+}
+#define CUDALAB_NV_ATOMIC(op, function)                                      \
+    template <class T>                                                       \
+    inline T __nv_atomic_fetch_##op(T* p, ::cudalab::Plain<T> value, int order,    \
+                                    int = __NV_THREAD_SCOPE_SYSTEM) {        \
+        typedef ::cudalab::AtomicOf<T> As;                                   \
+        return (T)function((As*)p, (As)value);                               \
+    }                                                                        \
+    template <class T>                                                       \
+    inline void __nv_atomic_##op(T* p, ::cudalab::Plain<T> value, int order, \
+                                 int = __NV_THREAD_SCOPE_SYSTEM) {           \
+        __nv_atomic_fetch_##op(p, value, order);                             \
+    }
+CUDALAB_NV_ATOMIC(add, atomicAdd)
+CUDALAB_NV_ATOMIC(sub, atomicSub)
+CUDALAB_NV_ATOMIC(and, atomicAnd)
+CUDALAB_NV_ATOMIC(or, atomicOr)
+CUDALAB_NV_ATOMIC(xor, atomicXor)
+CUDALAB_NV_ATOMIC(min, atomicMin)
+CUDALAB_NV_ATOMIC(max, atomicMax)
+#undef CUDALAB_NV_ATOMIC
+inline void __nv_atomic_thread_fence(int, int = __NV_THREAD_SCOPE_SYSTEM) {
+    __threadfence();
+}
