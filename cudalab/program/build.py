@@ -147,7 +147,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         commands = [
             host_command(files[i].path, options, compiled)
             if is_for_host(files, i)
-            else [*compiler.compile, *flags, "-c", str(Path(folder, names[i])), "-o", compiled]
+            else [*compiler.compile, *flags, *_named(folder, names[i], files[i]), "-o", compiled]
             for i, compiled in enumerate(objects)
         ]
         with stage(f"compiling {files[0].label}"):
@@ -164,6 +164,12 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         if done.returncode:
             raise explain(done.stderr, files)
         binary.replace(to)
+
+
+def _named(folder: str, name: str, file: File) -> list[str]:
+    """The options that compile a rewritten file under the name of the program's own."""
+    path = str(Path(folder, name))
+    return [f"-ffile-prefix-map={path}={file.label}", "-c", path]
 
 
 def host_command(path: str, options: Sequence[str], compiled: str) -> list[str]:

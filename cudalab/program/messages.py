@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError, KernelCompileError
@@ -27,6 +28,8 @@ _UNKNOWN = re.compile(
 )
 _ASSEMBLER = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+): Error: ", re.MULTILINE)
 _NO_MAIN = re.compile(r"undefined (?:reference to|symbol:) [`']?main\b")
+_LINKER = re.compile(r"\bundefined (?:reference|symbol)|multiple definition|duplicate symbol")
+_MADE = re.compile(r"[^\s:]*/build-\w+/(?P<index>\d+)-[^/\s:]*\.cpp(?:\.o)?")
 _MESSAGE = re.compile(
     r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? "
     r"(?P<kind>(?:fatal )?error|note): (?P<words>.*)$",
@@ -47,6 +50,7 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
     full = disk_full(messages)
     if full:
         return full
+    messages = _with_own_names(messages, files)
     lacking = _lacking(messages, files)
     if lacking:
         return refusal(lacking, [parse(file) for file in files])
@@ -55,7 +59,8 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
             f"{files[0].label} has no main function",
             hint="a file of kernels for a lab is run by `cudalab LAB --kernel FILE.cu`",
         )
-    return KernelCompileError(f"{files[0].label} does not compile:\n{_readable(messages, files)}")
+    fails = "link" if _LINKER.search(messages) else "compile"
+    return KernelCompileError(f"{files[0].label} does not {fails}:\n{_readable(messages, files)}")
 
 
 def _lacking(messages: str, files: Sequence[File]) -> Lacking:
@@ -84,6 +89,15 @@ def _defined(name: str, files: Sequence[File]) -> bool:
         re.search(rf"#\s*define\s+{name}\b|\b(?:struct|class)\s+{name}\b", file.text)
         for file in files
     )
+
+
+def _with_own_names(messages: str, files: Sequence[File]) -> str:
+    """The messages with the program's files in the place of those that were made of them."""
+
+    def own(match: re.Match[str]) -> str:
+        return files[int(match["index"])].label
+
+    return _MADE.sub(own, messages).replace(f"{Path.cwd()}/", "")
 
 
 def _readable(messages: str, files: Sequence[File]) -> str:

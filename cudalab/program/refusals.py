@@ -7,6 +7,7 @@ refused in one line, with all that it lacks, each with the first place that asks
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -171,33 +172,46 @@ def _begins(pattern: str, name: str) -> bool:
     return bool(pattern and re.match(pattern, name))
 
 
+def unconditional(directives: Sequence[Token]) -> Callable[[int], bool]:
+    """A function that says whether a position is under no condition of the preprocessor.
+
+    Whether others are read is the compiler's to say. (An #ifndef is most often a guard.)
+    """
+    begins, depths = [0], [0]
+    open_: list[bool] = []
+    for directive in directives:
+        condition = _CONDITION.match(directive.text)
+        if not condition:
+            continue
+        if condition[1] == "endif":
+            open_ = open_[:-1]
+        else:
+            open_.append(condition[1] != "ifndef")
+        begins.append(directive.start)
+        depths.append(sum(open_))
+    return lambda position: depths[bisect_right(begins, position) - 1] == 0
+
+
 def headers_of(
     own: Collection[tuple[int, int]], directives: Sequence[Token]
 ) -> list[tuple[str, int]]:
-    """The headers that a file includes under no condition, and where; except those at `own`.
-
-    Whether one under an #if is read is the compiler's to say. (An #ifndef is most often a guard.)
-    """
+    """The headers that a file includes unconditionally, and where; except those at `own`."""
     starts = {start for start, _ in own}
-    headers: list[tuple[str, int]] = []
-    depth: list[bool] = []
+    counts = unconditional(directives)
+    headers = []
     for directive in directives:
-        condition = _CONDITION.match(directive.text)
-        if condition and condition[1] == "endif":
-            depth = depth[:-1]
-        elif condition:
-            depth.append(condition[1] != "ifndef")
         match = _INCLUDE.match(directive.text)
-        if match and not any(depth) and directive.start + match.start(1) - 1 not in starts:
+        if match and counts(directive.start) and directive.start + match.start(1) - 1 not in starts:
             headers.append((match[1], directive.start))
     return headers
 
 
-def add_used(lacking: Lacking, tokens: Sequence[Token], place: Callable[[int], str]) -> None:
-    """Note the features of which a file uses names that nothing else has."""
-    names = {token.text: token.start for token in reversed(tokens) if token.kind == "name"}
-    for name, start in reversed(names.items()):
-        for feature in MISSING:
-            if feature.names and re.fullmatch(feature.names, name):
-                lacking.add(feature.name, place(start), name)
-                break
+def names_used(tokens: Sequence[Token], directives: Sequence[Token]) -> list[tuple[str, int]]:
+    """The names of a file's code that only a missing feature has, each with its first use."""
+    counts = unconditional(directives)
+    first: dict[str, int] = {}
+    for token in tokens:
+        if token.kind == "name" and token.text not in first and counts(token.start):
+            first[token.text] = token.start
+    only = re.compile("|".join(each.names for each in MISSING if each.names))
+    return [(name, start) for name, start in first.items() if only.fullmatch(name)]

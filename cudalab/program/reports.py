@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from cudalab.program.files import File
     from cudalab.program.observe import Observed
 
-LAUNCHES_SHOWN = 24
+LAUNCHES_SHOWN = 24  # those that are alike count as one
+NUMBERS_SHOWN = 3
 
 
 def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
@@ -36,15 +37,28 @@ def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
 
 
 def _by_launch(seen: Observed) -> None:
-    """Print a line for each launch that has findings."""
-    terminal.lines(["", "By launch:"])
-    shown = [(i, launch) for i, launch in enumerate(seen.launches, 1) if launch.findings]
-    for i, launch in shown[:LAUNCHES_SHOWN]:
-        kinds = ", ".join(sorted({KINDS[one.kind].title for one in launch.findings}))
-        size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
-        terminal.lines([f"   {i}. {launch.kernel}{size} at {launch.place}: {kinds}"])
-    if len(shown) > LAUNCHES_SHOWN:
-        terminal.lines([f"   and {len(shown) - LAUNCHES_SHOWN} more launches"])
+    """Print a line for each launch that has findings; launches that are alike share one."""
+    alike: dict[str, list[int]] = {}
+    for i, launch in enumerate(seen.launches, 1):
+        if launch.findings:
+            kinds = ", ".join(sorted({KINDS[one.kind].title for one in launch.findings}))
+            size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
+            text = f"{launch.kernel}{size} at {launch.place}: {kinds}"
+            alike.setdefault(text, []).append(i)
+    shown = list(alike.items())[:LAUNCHES_SHOWN]
+    terminal.lines(["", "By launch:", *(f"   {_numbers(of)}. {text}" for text, of in shown)])
+    if len(alike) > LAUNCHES_SHOWN:
+        terminal.lines([f"   and {len(alike) - LAUNCHES_SHOWN} more kinds of launches"])
+
+
+def _numbers(launches: Sequence[int]) -> str:
+    """The numbers of launches that are alike: `4`, `1-24`, or `1, 3, 5 and 9 more`."""
+    first, last = launches[0], launches[-1]
+    if len(launches) > 2 and last - first == len(launches) - 1:
+        return f"{first}-{last}"
+    shown = ", ".join(map(str, launches[:NUMBERS_SHOWN]))
+    more = len(launches) - NUMBERS_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _failures(seen: Observed) -> None:
@@ -60,30 +74,29 @@ def _failures(seen: Observed) -> None:
 
 
 def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
-    """Print a row for each launch, then each kernel line by line, all its launches together."""
+    """Print a row for launches that are alike, then each kernel line by line."""
     from cudalab.system.machine import processor_name  # noqa: PLC0415 - as display is late
 
-    launches = []
-    for i, trace in enumerate(seen.traces[:LAUNCHES_SHOWN], 1):
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for i, trace in enumerate(seen.traces, 1):
         sums = totals(trace)
-        launches.append(
-            [
-                str(i),
-                trace.kernel,
-                _dim(trace.grid),
-                _dim(trace.block),
-                f"{trace.blocks_traced} of {trace.blocks}",
-                number(sums.global_sectors),
-                share(sums.global_efficiency),
-                number(sums.bank_conflicts),
-                share(sums.divergence),
-            ]
+        row = (
+            trace.kernel,
+            _dim(trace.grid),
+            _dim(trace.block),
+            f"{trace.blocks_traced} of {trace.blocks}",
+            number(sums.global_sectors),
+            share(sums.global_efficiency),
+            number(sums.bank_conflicts),
+            share(sums.divergence),
         )
+        alike.setdefault(row, []).append(i)
+    launches = [[_numbers(of), *row] for row, of in list(alike.items())[:LAUNCHES_SHOWN]]
     heads = ["launch", "kernel", "grid", "block", "traced", "sectors", "useful %"]
     heads += ["conflicts", "split %"]
     terminal.table(f"{name}: {_launches(seen)}", heads, launches)
-    if len(seen.traces) > LAUNCHES_SHOWN:
-        terminal.lines([f"... and {len(seen.traces) - LAUNCHES_SHOWN} more launches", ""])
+    if len(alike) > LAUNCHES_SHOWN:
+        terminal.lines([f"... and {len(alike) - LAUNCHES_SHOWN} more kinds of launches", ""])
     program = VariantProfile(
         name=name,
         summary="",

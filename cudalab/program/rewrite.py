@@ -22,7 +22,7 @@ from cudalab.language.tokens import (
     opening_angle,
     tokenize,
 )
-from cudalab.program.refusals import Lacking, add_used, headers_of, is_missing_header
+from cudalab.program.refusals import Lacking, headers_of, is_missing_header, names_used
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,8 @@ def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
         for header, start in headers_of(each.file.includes, each.directives):
             if is_missing_header(header):
                 lacking.add_header(header, each.place(start))
-        add_used(lacking, each.tokens, each.place)
+        for name, start in names_used(each.tokens, each.directives):
+            lacking.add_name(name, each.place(start))
     return lacking.error()
 
 

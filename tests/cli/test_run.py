@@ -458,8 +458,9 @@ def test_sanitize_finds_what_is_wrong():
     assert done.returncode == 3
     assert done.stdout == b"1\n"
     assert "racy: 6 found" in report
-    assert "observed: 2 launches of 2 kernels" in report
-    assert "2. beyond<<<1, 128>>> at" in report
+    assert "observed: 5 launches of 2 kernels" in report
+    assert "1-4. reverse<<<1, 64>>> at" in report  # launches that are alike
+    assert "5. beyond<<<1, 128>>> at" in report
     assert "racy.cu:18: access out of bounds" in report
     assert "data race" in report
     assert "there is no __syncthreads() between the two" in report
@@ -561,7 +562,8 @@ def test_profile_counts_by_launch_and_by_line():
 
 def test_profile_tells_what_the_program_lets_pass():
     report = " ".join(run("racy.cu", "cpu", "--profile").stderr.decode().split())
-    assert "racy: 2 launches of 2 kernels" in report
+    assert "racy: 5 launches of 2 kernels" in report
+    assert "1-4 │ reverse" in report  # launches that are alike
     assert "1000 bytes of device memory are never freed" in report
     assert "racy.cu:19: the launch failed and the program never called" in report
 
@@ -615,6 +617,16 @@ def test_compile_errors_name_the_programs_line(tmp_path):
     assert f"{source}:3: error: the arguments" in message
     assert "do not match the kernel's parameters (int" in message
     assert message.endswith("\n    k<<<1, 1>>>(1.5);\n")
+
+
+def test_what_the_linker_misses_is_named_by_the_programs_line(tmp_path):
+    source = tmp_path / "program.cu"
+    source.write_text("void nowhere();\nint main() {\n    nowhere();\n}\n")
+    message = refuse(str(source))
+    assert message.startswith(f"Error: {source} does not link:\n")
+    assert f"{source}:3" in message
+    assert "nowhere()" in message
+    assert ".cpp" not in message
 
 
 def test_program_without_main(tmp_path):

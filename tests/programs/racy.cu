@@ -14,7 +14,7 @@ int main() {
     int *d, *leak;
     cudaMalloc(&d, 64 * sizeof(int));
     cudaMalloc(&leak, 1000);
-    reverse<<<1, 64>>>(d, 64);
+    for (int i = 0; i < 4; i++) reverse<<<1, 64>>>(d, 64);
     beyond<<<1, 128>>>(d, 64);
     beyond<<<1, 2000>>>(d, 64);
     int h[64];
