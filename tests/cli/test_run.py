@@ -113,6 +113,7 @@ def test_every_lab_has_a_program():
         "intrinsics",
         "room",
         "waits",
+        "graphs",
     ],
 )
 def test_program_prints(program, device_name):

@@ -17,8 +17,11 @@ ALWAYS = ("memory", "copies", "device", "streams", "c_library", "functions", "ra
 OF_PROGRAM = ("trigonometry", "sections")
 # The parts that run kernels, or that kernels call: only their own speed matters.
 _QUICK = ("launch", "trigonometry")
+_CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
 # The parts that a program has only if its text names what they implement.
 _OPTIONAL = {
+    "graphs": rf"\bcudaGraph|{_CAPTURES}",
+    "captures": _CAPTURES,
     "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
 }
 

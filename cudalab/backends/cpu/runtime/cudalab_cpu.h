@@ -196,6 +196,7 @@ struct Kernel {
     BlockFn block;    // threads in a plain loop, until the block turns to fibers
     unsigned num_params;
     const unsigned char* param_sizes;  // bytes; a pointer has its top bit set
+    const unsigned* arg_bytes;         // in whole programs: of each parameter, and of the closure
 };
 struct Symbol {
     void* address;

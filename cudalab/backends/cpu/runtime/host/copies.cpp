@@ -33,18 +33,25 @@ static size_t extent(size_t pitch, size_t width, size_t height) {
 }
 
 cudaError_t perform(Call& call, const Copy& copy) {
-    if (copy.width == 0 || copy.height == 0) return cudaSuccess;
+    if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return cudaSuccess;
+    const size_t last = copy.depth - 1;
+    const size_t target_bytes =
+        last * copy.target_slice + extent(copy.target_pitch, copy.width, copy.height);
+    const size_t source_bytes =
+        last * copy.source_slice + extent(copy.source_pitch, copy.width, copy.height);
     if (!copy.of_symbol)
-        if (cudaError_t error = check_copy(
-                call, copy.target, extent(copy.target_pitch, copy.width, copy.height), copy.source,
-                extent(copy.source_pitch, copy.width, copy.height), copy.kind))
+        if (cudaError_t error =
+                check_copy(call, copy.target, target_bytes, copy.source, source_bytes, copy.kind))
             return error;
     Access access;
-    for (size_t row = 0; row < copy.height; ++row) {
-        char* target = (char*)copy.target + row * copy.target_pitch;
-        memmove(target, (const char*)copy.source + row * copy.source_pitch, copy.width);
-        memory_written(target, copy.width);
-    }
+    for (size_t slice = 0; slice < copy.depth; ++slice)
+        for (size_t row = 0; row < copy.height; ++row) {
+            char* target = (char*)copy.target + slice * copy.target_slice + row * copy.target_pitch;
+            memmove(target,
+                    (const char*)copy.source + slice * copy.source_slice + row * copy.source_pitch,
+                    copy.width);
+            memory_written(target, copy.width);
+        }
     return cudaSuccess;
 }
 

@@ -50,6 +50,10 @@ cudaError_t Call::pending() const {
     if (for_good) last_error = for_good;
     return for_good;
 }
+cudaError_t Call::pending_or_unsafe() {
+    if (cudaError_t error = pending()) return error;
+    return captures ? captures->forbid_unsafe(*this) : cudaSuccess;
+}
 cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
     char text[sizeof unread.why];
     va_list values;

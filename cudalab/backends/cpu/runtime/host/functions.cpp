@@ -330,7 +330,10 @@ static cudaError_t launch(const Config& config, const Kernel& kernel, const void
     Call call("launch", {config.file, config.line});
     if (cudaError_t error = call.pending()) return error;
     const KernelCall launched = {&config, &kernel, address, args};
-    if (cudaError_t error = check_launch(call, launched)) return error;
+    if (cudaError_t error = check_launch(call, launched)) {
+        if (captures) captures->launch_failed(config.stream);
+        return error;
+    }
     Work work(launched);
     return submit(call, config.stream, work);
 }

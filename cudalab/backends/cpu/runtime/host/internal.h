@@ -22,6 +22,8 @@ class Call {
 
     // The permanent error of an earlier kernel, which every call returns, or cudaSuccess.
     cudaError_t pending() const;
+    // The same for calls that are not permitted while a stream is captured, such as cudaMalloc.
+    cudaError_t pending_or_unsafe();
     cudaError_t fail(cudaError_t error, const char* why, ...) __attribute__((format(printf, 3, 4)));
     // For errors that end the device's work: reported on stderr at once.
     cudaError_t fail_for_good(cudaError_t error, const char* why);
@@ -52,6 +54,7 @@ struct Allocation {
     Place place;
     Hints hints = {};
     MemoryPool* pool = nullptr;
+    bool of_graph = false;
 };
 
 // While an object exists, device memory can be read and written; otherwise any access faults.
@@ -88,6 +91,13 @@ void describe_device_address(const void* address, char* text, size_t size);
 cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool = nullptr);
 // Frees the allocation that begins at `pointer`, if it is of one of these kinds.
 cudaError_t release(Call& call, void* pointer, bool pinned);
+// Addresses of memory that graphs allocate and free when they run.
+void* reserve(size_t bytes);
+void unreserve(void* address, size_t bytes);
+cudaError_t allocate_reserved(Call& call, void* address, size_t bytes);
+bool is_reserved(const void* address);
+bool is_live(const void* address);
+size_t live_of_graphs();                    // the bytes of their memory that is allocated
 extern MemoryPool* memory_pools;            // all of them
 void trim(MemoryPool& pool, size_t bytes);  // gives back what exceeds this size and is not used
 void keep_to_thresholds();                  // what synchronising does to the pools

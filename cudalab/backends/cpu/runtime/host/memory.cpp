@@ -10,6 +10,7 @@
 
 #include "internal.h"
 #include "sorted_map.h"
+#include "work.h"
 
 namespace cudalab {
 
@@ -338,6 +339,55 @@ cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool)
     return cudaSuccess;
 }
 
+// ------------------------------------------------------------------ memory of graphs
+
+static SortedMap<size_t>& reserved() {  // addresses of graphs, and their bytes
+    static SortedMap<size_t> ranges;
+    return ranges;
+}
+static size_t with_gap(size_t bytes) {
+    return round_up(bytes, ALIGNMENT) + GAP;
+}
+void* reserve(size_t bytes) {
+    if (!reserve_arena() || with_gap(bytes) < bytes) return nullptr;
+    const uintptr_t begin = take(with_gap(bytes));
+    if (begin) reserved()[begin] = bytes;
+    return (void*)begin;
+}
+void unreserve(void* address, size_t bytes) {
+    reserved().erase(reserved().find((uintptr_t)address));
+    auto found = memory.live.find((uintptr_t)address);
+    if (found == memory.live.end()) {
+        give_back((uintptr_t)address, with_gap(bytes));
+    } else {  // freeing it gives back the addresses
+        memory.used += with_gap(bytes);
+    }
+}
+cudaError_t allocate_reserved(Call& call, void* address, size_t bytes) {
+    if (is_live(address)) return call.fail(cudaErrorInvalidValue, "%p is still allocated", address);
+    auto stale = memory.freed.find((uintptr_t)address);
+    if (stale != memory.freed.end()) memory.freed.erase(stale);
+    Allocation& made = memory.live[(uintptr_t)address];
+    made = {(uintptr_t)address, bytes, Kind::DEVICE, 0, call.place};
+    made.of_graph = true;
+    watch_memory(made, GAP);
+    return cudaSuccess;
+}
+bool is_reserved(const void* address) {
+    return reserved().find((uintptr_t)address) != reserved().end();
+}
+bool is_live(const void* address) {
+    return memory.live.find((uintptr_t)address) != memory.live.end();
+}
+size_t live_of_graphs() {
+    size_t bytes = 0;
+    for (const auto& each : memory.live)
+        if (each.value.of_graph) bytes += each.value.bytes;
+    return bytes;
+}
+
+// ------------------------------------------------------------------ memory of the host
+
 static cudaError_t allocate_shared_with_host(Call& call, void** pointer, size_t bytes, Kind kind,
                                              unsigned flags) {
     if (!pointer) return call.fail(cudaErrorInvalidValue, "the pointer to the pointer is null");
@@ -372,6 +422,10 @@ cudaError_t release(Call& call, void* pointer, bool pinned) {
     unwatch_memory(freed);
     if (freed.kind != Kind::DEVICE) {
         free(pointer);
+        return cudaSuccess;
+    }
+    if (is_reserved(pointer)) {
+        memory.freed[freed.begin] = freed;
         return cudaSuccess;
     }
     size_t bytes = round_up(freed.bytes, ALIGNMENT) + GAP;
@@ -423,20 +477,20 @@ using namespace cudalab;
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes, const char* file, int line) {
     Call call("cudaMalloc", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     return allocate(call, pointer, bytes);
 }
 
 cudaError_t cudaFree(void* pointer, const char* file, int line) {
     Call call("cudaFree", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     return release(call, pointer, false);
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height,
                             const char* file, int line) {
     Call call("cudaMallocPitch", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     if (!pitch) return call.fail(cudaErrorInvalidValue, "the pointer to the pitch is null");
     *pitch = round_up(width, PITCH);
     return allocate(call, pointer, *pitch * height);
@@ -444,7 +498,7 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent, const char* file, int line) {
     Call call("cudaMalloc3D", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     size_t pitch = round_up(extent.width, PITCH);
     *pointer = {nullptr, pitch, extent.width, extent.height};
     return allocate(call, &pointer->ptr, pitch * extent.height * extent.depth);
@@ -453,7 +507,7 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent, const char*
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, const char* file,
                           int line) {
     Call call("cudaHostAlloc", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
         return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
     return allocate_shared_with_host(call, pointer, bytes, Kind::PINNED, flags);
@@ -461,21 +515,21 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, const ch
 
 cudaError_t cudaFreeHost(void* pointer, const char* file, int line) {
     Call call("cudaFreeHost", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     return release(call, pointer, true);
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags, const char* file,
                               int line) {
     Call call("cudaMallocManaged", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     return allocate_shared_with_host(call, pointer, bytes, Kind::MANAGED, flags);
 }
 
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags, const char* file,
                              int line) {
     Call call("cudaHostRegister", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     if (!pointer || !bytes || is_device_address(pointer))
         return call.fail(cudaErrorInvalidValue, "%zu bytes at %p are not host memory", bytes,
                          pointer);
@@ -488,7 +542,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags, const 
 
 cudaError_t cudaHostUnregister(void* pointer, const char* file, int line) {
     Call call("cudaHostUnregister", {file, line});
-    if (cudaError_t error = call.pending()) return error;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     auto found = memory.live.find((uintptr_t)pointer);
     if (found == memory.live.end() || found->value.kind != Kind::REGISTERED)
         return call.fail(cudaErrorHostMemoryNotRegistered, "%p is not registered", pointer);

@@ -14,13 +14,16 @@ static const int URGENT = -5;  // the greatest priority, as on a GPU
 static cudaError_t succeed(const char* name, Place place) {
     return Call(name, place).pending();
 }
-static bool is_default(cudaStream_t stream) {
-    return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+bool is_legacy(cudaStream_t stream) {
+    return !stream || stream == cudaStreamLegacy;
 }
-// The properties of a stream; those of the default streams are never changed.
-static const CUstream_st& properties(cudaStream_t stream) {
-    static const CUstream_st legacy = {0, 0, 1, {}, nullptr}, per_thread = {0, 0, 2, {}, nullptr};
-    return stream == cudaStreamPerThread ? per_thread : is_default(stream) ? legacy : *stream;
+static bool is_default(cudaStream_t stream) {
+    return is_legacy(stream) || stream == cudaStreamPerThread;
+}
+CUstream_st& object_of(cudaStream_t stream) {
+    static CUstream_st legacy = {0, 0, 1, {}, nullptr};
+    static thread_local CUstream_st of_thread = {0, 0, 2, {}, nullptr};
+    return is_legacy(stream) ? legacy : stream == cudaStreamPerThread ? of_thread : *stream;
 }
 
 // ------------------------------------------------------------------ the order of work
@@ -88,8 +91,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
     if (cudaError_t error = call.pending()) return error;
     if (is_default(stream))
         return call.fail(cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
-    if (captures)
-        if (cudaError_t error = captures->forbid_stream(call, stream)) return error;
+    if (stream->capture) captures->forget_stream(stream);
     free(stream);
     return cudaSuccess;
 }
@@ -157,15 +159,14 @@ static cudaError_t read(const char* name, Place place, T* value, Read property) 
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority, const char* file, int line) {
     return read("cudaStreamGetPriority", {file, line}, priority,
-                [&] { return properties(stream).priority; });
+                [&] { return object_of(stream).priority; });
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags, const char* file, int line) {
-    return read("cudaStreamGetFlags", {file, line}, flags,
-                [&] { return properties(stream).flags; });
+    return read("cudaStreamGetFlags", {file, line}, flags, [&] { return object_of(stream).flags; });
 }
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id, const char* file,
                             int line) {
-    return read("cudaStreamGetId", {file, line}, id, [&] { return properties(stream).id; });
+    return read("cudaStreamGetId", {file, line}, id, [&] { return object_of(stream).id; });
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t, int* device, const char* file, int line) {
     return read("cudaStreamGetDevice", {file, line}, device, [] { return 0; });
@@ -188,9 +189,9 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID attribu
     if (cudaError_t error = check_attribute(call, attribute, value)) return error;
     *value = {};
     if (attribute == cudaStreamAttributeAccessPolicyWindow)
-        value->accessPolicyWindow = properties(stream).window;
+        value->accessPolicyWindow = object_of(stream).window;
     else if (attribute == cudaStreamAttributePriority)
-        value->priority = properties(stream).priority;
+        value->priority = object_of(stream).priority;
     else
         value->syncPolicy = cudaSyncPolicyAuto;
     return cudaSuccess;
@@ -213,7 +214,7 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t target, cudaStream_t source, c
                                      int line) {
     Call call("cudaStreamCopyAttributes", {file, line});
     if (cudaError_t error = call.pending()) return error;
-    if (!is_default(target)) target->window = properties(source).window;
+    if (!is_default(target)) target->window = object_of(source).window;
     return cudaSuccess;
 }
 cudaError_t cudaCtxResetPersistingL2Cache(const char* file, int line) {

@@ -37,6 +37,7 @@ struct Copy {
     size_t source_pitch, width, height;
     cudaMemcpyKind kind;
     bool of_symbol;  // one side is a device variable, which has been checked
+    size_t depth = 1, target_slice = 0, source_slice = 0;  // of a box: slices, the bytes of each
 };
 // Rows of elements of 1, 2 or 4 bytes.
 struct Fill {
@@ -81,6 +82,8 @@ struct Work {
 
 // ------------------------------------------------------------------ streams.cpp
 
+bool is_legacy(cudaStream_t stream);          // the default stream, which waits for others
+CUstream_st& object_of(cudaStream_t stream);  // the default streams have one, too
 cudaError_t submit(Call& call, cudaStream_t stream, Work& work);
 cudaError_t record_event(Call& call, cudaEvent_t event, cudaStream_t stream, unsigned flags);
 cudaError_t wait_for_event(Call& call, cudaStream_t stream, cudaEvent_t event, unsigned flags);
@@ -99,7 +102,9 @@ struct Captures {
     cudaError_t (*forbid_event)(Call&, cudaEvent_t);
     cudaError_t (*forbid_device)(Call&);
     cudaError_t (*forbid_unsafe)(Call&);
+    void (*launch_failed)(cudaStream_t);  // a launch that is not possible ends the capture
     void (*forget)(cudaEvent_t);
+    void (*forget_stream)(cudaStream_t);
 };
 extern const Captures* captures;  // null before the first capture
 

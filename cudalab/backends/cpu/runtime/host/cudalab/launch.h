@@ -65,6 +65,8 @@ struct Entry {
         (sizeof(S) < 127 ? sizeof(S) : 127) | (std::is_pointer<S>::value ? 128 : 0);
     static constexpr unsigned char sizes[sizeof...(P) + 1] = {
         size<typename Parameter<P>::Stored>..., 0};
+    static constexpr unsigned bytes[sizeof...(P) + 1] = {sizeof(typename Parameter<P>::Stored)...,
+                                                         sizeof(F)};
     typedef typename MakeIndices<sizeof...(P)>::type All;
 
     // Each thread has copies, as on a GPU: the kernel does not read the host's memory.
@@ -86,7 +88,7 @@ struct Entry {
         }
     }
     static constexpr Kernel kernel(const char* name) {
-        return {name, thread, block, sizeof...(P), sizes};
+        return {name, thread, block, sizeof...(P), sizes, bytes};
     }
 };
 

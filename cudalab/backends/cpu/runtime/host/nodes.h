@@ -1,0 +1,79 @@
+// The inside of CUDA graphs, for graphs.cpp and captures.cpp.
+#pragma once
+
+#include "list.h"
+#include "work.h"
+
+namespace cudalab {
+
+struct Condition {  // of nodes that run other graphs
+    unsigned value, default_value;
+    bool has_default;
+};
+
+// What a node does. Lists of nodes and contents are kept in zeroed memory, and copied explicitly.
+struct Content {
+    cudaGraphNodeType type;
+    Copy copy;
+    cudaMemcpy3DParms copy_params;  // as the program gave them
+    Fill fill;
+    HostCall host;
+    cudaEvent_t event;
+    PoolMemory memory;
+    cudaGraph_t child;
+    Condition* condition;
+    cudaGraphConditionalNodeType condition_type;
+    unsigned num_bodies;
+    cudaGraph_t* bodies;
+    Kernel kernel;
+    Config config{1, 1};
+    const void* address;
+    void* block;  // the addresses of the kernel's arguments and closure, and then they themselves
+    size_t block_bytes;
+
+    bool set_kernel(const KernelCall& call);
+    bool copy_from(const Content& other);
+    void drop();
+};
+
+// Addresses of memory that a graph allocates. The graph, its copies and instances share them.
+struct GraphMemory {
+    unsigned users, instances;
+    List<PoolMemory> ranges;
+};
+GraphMemory* new_memory();
+void drop(GraphMemory* memory);
+
+}  // namespace cudalab
+
+struct CUgraphNode_st {
+    cudaGraph_t graph;
+    cudalab::Content content;
+    cudalab::Place place;  // the line that made it
+    cudalab::List<cudaGraphNode_t> before, after;
+    cudaGraphNode_t original, last_copy;
+    unsigned number;  // in the order in which the program made the nodes
+    bool enabled, is_sorted;
+};
+struct CUgraph_st {
+    cudalab::List<cudaGraphNode_t> nodes;
+    cudalab::GraphMemory* memory;
+    unsigned last_number;
+};
+struct CUgraphExec_st {
+    cudaGraph_t graph;  // a copy, its nodes in the order in which they run
+    unsigned long long flags;
+};
+
+namespace cudalab {
+
+cudaGraph_t new_graph();
+cudaGraph_t copy_of(cudaGraph_t graph);
+void destroy(cudaGraph_t graph);
+cudaGraphNode_t new_node(cudaGraph_t graph, const Content& content, Place place);
+void connect(cudaGraphNode_t from, cudaGraphNode_t to);
+size_t position(cudaGraph_t graph, cudaGraphNode_t node);
+cudaError_t place_memory(Call& call, cudaGraphNode_t node);
+cudaError_t check_free(Call& call, cudaGraph_t graph, PoolMemory& memory);
+
+}  // namespace cudalab
