@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 SAMPLES = ROOT / "samples"
 OWN = ROOT / "tests" / "programs"
 PRINTS = (
+    "assembly",
+    "atomics",
     "errors",
     "forms",
     "grid_races",
     "groups",
     "intrinsics",
+    "mathematics",
     "numbers",
     "trigonometry",
 )  # of OWN

@@ -79,7 +79,7 @@ _EXPRESSIONS = {
     "add": "{a} + {b}",
     "sub": "{a} - {b}",
     "neg": "-{a}",
-    "abs": "({a} < 0 ? -{a} : {a})",
+    "abs": "::cudalab::ptx::magnitude({a})",
     "min": "::cudalab::ptx::least({a}, {b})",
     "max": "::cudalab::ptx::greatest({a}, {b})",
     "and": "{a} & {b}",

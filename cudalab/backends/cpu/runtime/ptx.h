@@ -63,6 +63,11 @@ inline T greatest(T a, T b) {
     if constexpr (std::is_floating_point<T>::value) return (T)fmax(a, b);
     return a < b ? b : a;
 }
+template <class T>
+inline T magnitude(T x) {
+    if constexpr (std::is_floating_point<T>::value) return (T)fabs(x);
+    return x < 0 ? -x : x;
+}
 inline int clamped(long long x) {
     return x > INT_MAX ? INT_MAX : x < INT_MIN ? INT_MIN : (int)x;
 }
