@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES, emulated
-from cudalab.backends.cpu import parts
+from cudalab.backends.cpu import blas, parts
 from cudalab.backends.cpu.flags import HOST, PART, PROGRAM, RUNTIME, processor, with_users
 from cudalab.errors import NoDeviceError
 from cudalab.output.progress import stage
@@ -58,6 +58,8 @@ def executable(files: Sequence[str], device: str, options: Sequence[str] = ()) -
     if not binary.exists():
         make = build_for_cpu if emulated(device) else build_with_nvcc
         make(gathered, len(files), options, binary)
+    if emulated(device):
+        blas.provide(file.text for file in gathered)
     return binary
 
 

@@ -19,7 +19,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cudalab.backends.cpu import check, check_rows, compiler, parts
+from cudalab.backends.cpu import blas, check, check_rows, compiler, parts
 from cudalab.backends.cpu.check_module import load_runtime
 from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.cpu.flags import HOST, PART, with_users
@@ -100,6 +100,7 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
         else:
             whole += _inlined(name, texts, seen)
     used = parts.used(file.text for file in files)
+    blas.provide(file.text for file in files)
     folder = host_library(used)
     own = [str(folder / f"{part}.o") for part in (*used, *parts.OF_PROGRAM)]
     host = folder / HOST_LIBRARY
@@ -277,7 +278,7 @@ class _ObservedMemory(ctypes.Structure):
 
 
 # cudalab::MessageKind of internal.h
-MESSAGE_KINDS = ("failed kernel", "unread error", "leak", "failed call")
+MESSAGE_KINDS = ("failed kernel", "unread error", "leak", "failed call", "overrun")
 _MessageCallback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p)
 _Visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
 _LaunchCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_ObservedLaunch))

@@ -1,6 +1,7 @@
 """`cudalab run`: whole programs, through the real command line."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -104,6 +105,7 @@ def test_every_lab_has_a_program():
     "program",
     [
         "accepted",
+        "cublas",
         "forms",
         "errors",
         "groups",
@@ -121,10 +123,53 @@ def test_every_lab_has_a_program():
 )
 def test_program_prints(program, device_name):
     done = run(f"{program}.cu", device_name)
-    if device_name == "cuda" and b"curand_kernel.h: No such file" in done.stderr:
-        pytest.skip("this CUDA toolkit has no cuRAND")
+    if device_name == "cuda" and re.search(rb"cu(rand|blas)\w*\.h: No such file", done.stderr):
+        pytest.skip("this CUDA toolkit lacks a library")
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
+
+
+def test_without_a_blas_the_extra_is_named(monkeypatch):
+    monkeypatch.setenv("CUDALAB_BLAS", "/nowhere.so")
+    done = run("cublas.cu", "cpu")
+    assert "cublas.cu:145: cuBLAS needs" in done.stderr.decode()
+    assert "cudalab[libraries]" in done.stderr.decode()
+
+
+LIBRARY = r"""
+#include <cublas_v2.h>
+__global__ void add(float *x) { x[threadIdx.x] += 1; }
+int main(int argc, char **argv) {
+    float *x, *y, three = 3;
+    cudaMalloc(&x, 16);
+    cudaMalloc(&y, 16);
+    cudaMemset(x, 0, 16);
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    cublasScopy(handle, 4, x, 1, y, 1);
+    add<<<1, 4>>>(y);
+    if (argc == 2) cublasSscal(handle, 5, &three, x, 1);
+    if (argc == 3) cublasSscal(handle, 1, &three, &three, 1);
+    cublasDestroy(handle);
+    cudaFree(x);
+    cudaFree(y);
+}
+"""
+
+
+def test_a_library_is_seen_by_sanitize(tmp_path):
+    source = tmp_path / "library.cu"
+    source.write_text(LIBRARY)
+    command = ["run", "--sanitize", str(source)]
+    clean, overrun, foreign = (
+        cudalab(*command, *more) for more in ([], ["--", "1"], ["--", "1", "2"])
+    )
+    assert clean.returncode == 0, clean.stderr.decode()
+    assert overrun.returncode == foreign.returncode == 3
+    said = [" ".join(done.stderr.decode().split()) for done in (overrun, foreign)]
+    assert f"{source}:13: cublasSscal: the memory allocated at {source}:6 ends 4 bytes" in said[0]
+    assert f"{source}:14: cudaErrorIllegalAddress: cublasSscal:" in said[1]
+    assert "is host memory" in said[1]
 
 
 def test_division_by_zero_is_noted_once_for_each_line():

@@ -18,10 +18,14 @@ OF_PROGRAM = ("trigonometry", "sections")
 # The parts that run kernels, or that kernels call: only their own speed matters.
 _QUICK = ("launch", "trigonometry")
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
+_BLAS = r'#\s*include\s*[<"]cublas'
 # The parts that a program has only if its text names what they implement.
 _OPTIONAL = {
     "graphs": rf"\bcudaGraph|{_CAPTURES}",
     "captures": _CAPTURES,
+    "library": _BLAS,
+    "blas": _BLAS,
+    "blas_batches": _BLAS,
     "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
 }
 

@@ -127,7 +127,7 @@ void watch_memory(const Allocation& memory, size_t guard);
 void unwatch_memory(const Allocation& memory);
 void memory_written(const void* address, size_t bytes);
 // A message for the user.
-enum class MessageKind { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL };
+enum class MessageKind { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL, OVERRUN };
 void report(MessageKind what, const char* text);
 
 // ------------------------------------------------------------------ the device's properties
