@@ -23,8 +23,13 @@ from forking import receive_line
 ROOT = Path(__file__).parent.parent
 
 
-def cudalab(*words, timeout=300, input=None, stdin=None, env=None, cwd=None, text=False):  # noqa: A002 - as in subprocess
-    """What subprocess.run returns for `cudalab WORDS...`, with its output captured."""
+def cudalab(
+    *words, stdin=None, stdout=None, text=False, env=None, cwd=None, timeout=300,
+    input=None,  # noqa: A002 - as in subprocess
+):  # fmt: skip
+    """What subprocess.run returns for `cudalab WORDS...`: captured is all but a stdout that
+    is given as a file or a descriptor.
+    """
     words = [str(word) for word in words]
     environment = dict(os.environ if env is None else env)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -33,11 +38,12 @@ def cudalab(*words, timeout=300, input=None, stdin=None, env=None, cwd=None, tex
             reading, writing = os.pipe()
         elif stdin is None or stdin == subprocess.DEVNULL:
             reading = os.open(os.devnull, os.O_RDONLY)
-        given = stdin.fileno() if reading is None else reading
+        given = _descriptor(stdin) if reading is None else reading
+        writes = out.fileno() if stdout is None else _descriptor(stdout)
         request = {"words": words, "env": environment, "cwd": str(cwd or Path.cwd())}
         _, server = _server()
         server.sendall(json.dumps(request).encode() + b"\n")
-        socket.send_fds(server, [b"!"], [given, out.fileno(), err.fileno()])
+        socket.send_fds(server, [b"!"], [given, writes, err.fileno()])
         pid = int(receive_line(server))
         if reading is not None:
             os.close(reading)
@@ -58,6 +64,10 @@ def cudalab(*words, timeout=300, input=None, stdin=None, env=None, cwd=None, tex
             stream.seek(0)
             streams.append(stream.read().decode() if text else stream.read())
     return subprocess.CompletedProcess(words, status, *streams)
+
+
+def _descriptor(file):
+    return file if isinstance(file, int) else file.fileno()
 
 
 def _write(pipe, data):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command import cudalab
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -738,13 +737,7 @@ def test_other_processes_are_those_of_nvidia_smi(tmp_path, monkeypatch):
 
 
 def run(*args):
-    return subprocess.run(
-        [sys.executable, "-m", "cudalab", "bench", *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COLUMNS": "120"},
-    )
+    return cudalab("bench", *args, text=True, env=os.environ | {"COLUMNS": "120"})
 
 
 @pytest.mark.usefixtures("lock_of_its_own")

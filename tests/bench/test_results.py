@@ -9,14 +9,13 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
+from command import cudalab
 
 from cudalab.backends.base import DeviceInfo
 from cudalab.bench import bounds, comparison, files, grids, results, sweeps, units
@@ -695,13 +694,7 @@ def test_emulated_times_are_not_compared_with_those_of_a_gpu():
 
 
 def run(*args):
-    return subprocess.run(
-        [sys.executable, "-m", "cudalab", "bench", *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"COLUMNS": "120"},
-    )
+    return cudalab("bench", *args, text=True, env=os.environ | {"COLUMNS": "120"})
 
 
 def test_compare_exits_3_for_a_regression_and_prints_a_line_a_row(tmp_path):

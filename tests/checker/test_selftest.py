@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import cudalab
 
 from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
@@ -46,10 +45,7 @@ def test_every_cheat_says_what_it_does():
 
 def test_a_small_lab_holds():
     env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
-    done = subprocess.run(
-        [sys.executable, "-m", "cudalab", "selftest", "--device", "cpu", "--lab", "transpose"],
-        capture_output=True, text=True, check=False, env=env,
-    )  # fmt: skip
+    done = cudalab("selftest", "--device", "cpu", "--lab", "transpose", text=True, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 of 2 mutants rejected" in done.stdout
     assert "No verdict was wrong" in done.stdout

@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from command import cudalab
 
 from cudalab import explain, labs
 from cudalab.backends import DEVICES
@@ -58,20 +59,12 @@ CRASH = "*(volatile unsigned*)(unsigned long long)(8 * threadIdx.x) = n;"
 
 
 def run(*args, stdin=b"", env=None, **options):
-    """The finished process; capturing its output also waits for all who hold it open."""
+    """The finished command."""
     if isinstance(stdin, bytes):
         options["input"] = stdin
     else:
         options["stdin"] = stdin
-    return subprocess.run(
-        [*COMMAND, *map(str, args)],
-        stdout=options.pop("stdout", subprocess.PIPE),
-        stderr=subprocess.PIPE,
-        env=os.environ | (env or {}),
-        timeout=120,
-        check=False,
-        **options,
-    )
+    return cudalab(*args, env=os.environ | (env or {}), timeout=120, **options)
 
 
 STARTED = []
@@ -435,16 +428,25 @@ def test_full_device(supervised):
     expect(done, 1, "stdout: cannot write the answer: No space left on device", "Hint: ")
 
 
+def limited(limit, *args):
+    """The finished command, which may use only so much of a resource."""
+    resource_of_process, value = limit
+    return subprocess.run(
+        [*COMMAND, *map(str, args)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource_of_process, (value, value)),
+    )
+
+
 @pytest.mark.parametrize("supervised", [[], ["--kill-after", "60"]], ids=["", "supervised"])
 def test_full_disk_keeps_the_old_file(big_input, tmp_path, supervised):
     sort()  # the kernels are compiled now, and no other file will be written
     out = tmp_path / "out.bin"
     out.write_bytes(b"old")
-    done = sort(
-        *("-i", big_input, "-o", out, *supervised),
-        stdin=subprocess.DEVNULL,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
-    )
+    limit = (resource.RLIMIT_FSIZE, 100_000)
+    done = limited(limit, "radixsort", "--device", "cpu", "-i", big_input, "-o", out, *supervised)
     expect(done, 1, f"Error: {out}: cannot write the answer: File too large")
     assert out.read_bytes() == b"old"
     assert names(tmp_path) == ["out.bin"]
@@ -469,12 +471,8 @@ def test_out_of_memory(tmp_path):
     n = 2**31 - 1
     path.write_bytes(struct.pack("<i", n))
     os.truncate(path, 4 + 8 * n)
-    limit = 4 << 30
-    done = sort(
-        *("-i", path, "--dtype", "uint64"),
-        stdin=subprocess.DEVNULL,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-    )
+    limit = (resource.RLIMIT_AS, 4 << 30)
+    done = limited(limit, "radixsort", "--device", "cpu", "-i", path, "--dtype", "uint64")
     expect(done, 1, "Error: out of memory")
 
 
@@ -726,7 +724,7 @@ def test_a_report_into_a_closed_pipe_ends_like_a_filter(words):
 @pytest.mark.parametrize("words", REPORTS, ids=" ".join)
 def test_a_report_onto_a_full_disk_is_an_error_in_words(words):
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = cudalab(*words, stdout=full)
     assert done.returncode == 1
     assert b"Error: cannot write: No space left on device\nHint: " in done.stderr
     assert b"Traceback" not in done.stderr

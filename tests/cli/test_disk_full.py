@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import command
 import pytest
 from instrumented import forget_compiler
 
@@ -65,9 +64,7 @@ def a_compiler(folder, messages, fails_for="."):
 
 
 def cudalab(*args, **env):
-    command = [sys.executable, "-m", "cudalab", *map(str, args)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **env}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    return command.cudalab(*args, text=True, env={**os.environ, "COLUMNS": "200", **env})
 
 
 @contextmanager

@@ -9,11 +9,11 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import time
 
 import pytest
+from command import cudalab
 from traced import BARRIER, FILE, LADDER, OUT, STORE, TREE, memory, profiled, shared, trace
 
 from cudalab import labs
@@ -223,19 +223,10 @@ def test_files_included_are_listed_after_the_own():
 
 # What the CPU device sees -------------------------------------------------------------------------
 
-COMMAND = [sys.executable, "-m", "cudalab", "profile"]
-
 
 def run(*words, **options):
     """`cudalab profile` in a process of its own."""
-    return subprocess.run(
-        [*COMMAND, *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        **options,
-    )
+    return cudalab("profile", *words, text=True, **options)
 
 
 def counted(*words, **options):

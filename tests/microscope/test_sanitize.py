@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from dataclasses import asdict, replace
@@ -14,6 +13,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from command import cudalab
 from traced import FILE, finding
 
 from cudalab import labs
@@ -25,7 +25,6 @@ from cudalab.language.source import kernels_dir
 from cudalab.microscope import findings, profile, sanitize
 
 BROKEN = Path(__file__).parents[1] / "broken"
-COMMAND = [sys.executable, "-m", "cudalab", "sanitize"]
 _EXPECT = re.compile(r"^// /// expect\n(?P<toml>(?://[^\n]*\n)*?)// ///$", re.MULTILINE)
 
 # Words -------------------------------------------------------------------------------------------
@@ -206,14 +205,7 @@ def broken():
 
 def sanitized(*words, **options):
     """The exit status and the document of `cudalab sanitize`."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, words), "--json", "-"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        **options,
-    )
+    done = cudalab("sanitize", *words, "--json", "-", text=True, **options)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
@@ -310,18 +302,14 @@ def test_lanes_that_write_one_word_are_a_note():
 
 
 def test_a_clean_kernel_exits_0_and_says_so():
-    done = subprocess.run(
-        [*COMMAND, "transpose", "--variant", "tiled"], capture_output=True, text=True, check=False
-    )
+    done = cudalab("sanitize", "transpose", "--variant", "tiled", text=True)
     assert done.returncode == 0, done.stderr
     assert "clean" in done.stdout
 
 
 def test_findings_are_told_with_why_and_cure():
     path = BROKEN / "reduce" / "missing_barrier.cu"
-    done = subprocess.run(
-        [*COMMAND, "reduce", "--kernel", path], capture_output=True, text=True, check=False
-    )
+    done = cudalab("sanitize", "reduce", "--kernel", path, text=True)
     assert done.returncode == 3, done.stderr
     for word in ("data race", "Why:", "Cure:", "__syncthreads", f"{path}:"):
         assert word in done.stdout.replace("\n   ", " "), done.stdout
@@ -329,9 +317,7 @@ def test_findings_are_told_with_why_and_cure():
 
 def test_a_data_file_is_looked_at(tmp_path):
     data = tmp_path / "in.bin"
-    subprocess.run(
-        [sys.executable, "-m", "cudalab", "gen", "histogram", "--n", "500", "-o", data], check=True
-    )
+    assert cudalab("gen", "histogram", "--n", "500", "-o", data).returncode == 0
     status, document = sanitized(
         "histogram", "--kernel", BROKEN / "histogram" / "unsynchronised_counter.cu", "--data", data
     )
@@ -343,16 +329,14 @@ def test_a_kernel_that_does_not_compile_exits_5(tmp_path):
     text = (BROKEN / "table" / "off_by_one.cu").read_text(encoding="utf-8")
     own = tmp_path / "own.cu"
     own.write_text(text.replace("sinf(", "nonsense("), encoding="utf-8")
-    done = subprocess.run(
-        [*COMMAND, "table", "--kernel", own], capture_output=True, text=True, check=False
-    )
+    done = cudalab("sanitize", "table", "--kernel", own, text=True)
     assert done.returncode == 5
     assert "nonsense" in done.stderr
 
 
 def test_a_kernel_that_is_only_slow_is_not_accused():
     words = ("reduce", "--variant", "sequential", "--n", 2**22, "--kill-after", 4)
-    done = subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, check=False)
+    done = cudalab("sanitize", *words, text=True)
     assert done.returncode == 6, done.stdout
     assert "it does end at full speed" in done.stderr
 
@@ -369,8 +353,8 @@ def test_what_a_kernel_prints_is_no_part_of_the_report(command, tmp_path):
     text = (kernels_dir() / "transpose" / "naive.cu").read_text(encoding="utf-8")
     head, brace, rest = text.partition(") {\n")
     own.write_text(f'{head}{brace}    printf("block %u\\n", blockIdx.x);\n{rest}', encoding="utf-8")
-    words = [sys.executable, "-m", "cudalab", command, "transpose", "--n", "40", "--kernel", own]
-    done = subprocess.run([*words, "--json", "-"], capture_output=True, text=True, check=False)
+    words = ("transpose", "--n", "40", "--kernel", own, "--json", "-")
+    done = cudalab(command, *words, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["schema"] == f"cudalab-{command}/1"
     assert "block 3" in done.stderr
