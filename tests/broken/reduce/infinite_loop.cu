@@ -8,7 +8,8 @@
 //
 // /// expect
 // kind       = "infinite_loop"
-// kill_after = 3
+// kill_after = 2
+// orders     = 1
 // ///
 #include "reduce/parts/reduce_ops.cuh"
 
