@@ -41,7 +41,10 @@ COMMANDS = {
         "1 of 1 judged, 1 passed",
     ),
     "selftest": ("selftest --lab table --device {device}", "No verdict was wrong"),
-    "report": ("report reduce --n 1000 --variants sequential --device {device}", "sequential"),
+    "report": (
+        "report reduce --n 1000 --variants sequential --sweep THREADS_PER_BLOCK=64 --device {device}",
+        "sequential",
+    ),
     "explain": ("explain banks", "The banks of shared memory"),
     "exercises": ("exercises --size 40 --device {device}", "row means"),
 }
