@@ -42,7 +42,7 @@ COMMANDS = {
     ),
     "selftest": ("selftest --lab table --device {device}", "No verdict was wrong"),
     "report": (
-        "report reduce --n 1000 --variants sequential --sweep THREADS_PER_BLOCK=64 --device {device}",
+        "report reduce --n 99 --variants sequential --sweep THREADS_PER_BLOCK=64 --device {device}",
         "sequential",
     ),
     "explain": ("explain banks", "The banks of shared memory"),
