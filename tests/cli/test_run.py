@@ -253,6 +253,8 @@ CRASHES = {
         "kernel_crashes.cu:45",
     ),
     "used after free": ("cudaErrorIllegalAddress", "freed memory", "256 allocated at"),
+    "small array": ("cudaErrorIllegalAddress", "its stack is overwritten", "run --sanitize`"),
+    "print": ("cudaErrorIllegalAddress", "kernel_crashes.cu:56: access to", "run --sanitize`"),
 }
 
 
@@ -324,6 +326,12 @@ def test_kernel_that_waits_for_ever_ends(which, error, words):
     assert all(each in message for each in words), message
 
 
+def test_host_code_that_follows_a_null_pointer():
+    done = run("kernel_crashes.cu", "cpu", arguments=["wild"])
+    assert done.returncode == -signal.SIGSEGV
+    assert b"kernel_crashes.cu:99: host code dereferences a null pointer" in done.stderr
+
+
 def test_failed_assertion_of_the_host_aborts():
     done = run("kernel_crashes.cu", "cpu", arguments=["host"])
     assert done.returncode == -signal.SIGABRT
@@ -333,7 +341,7 @@ def test_failed_assertion_of_the_host_aborts():
 def test_launch_whose_error_nobody_asked_for():
     done = run("kernel_crashes.cu", "cpu", arguments=["launch"])
     assert done.returncode == 0
-    assert b"kernel_crashes.cu:70: the launch failed and the program never called" in done.stderr
+    assert b"kernel_crashes.cu:104: the launch failed and the program never called" in done.stderr
     assert b"2000 x 1 x 1 threads: 1 to 1024 are allowed" in done.stderr
 
 

@@ -44,6 +44,17 @@ __global__ void diverges_in_a_line(int *) {
     EITHER(threadIdx.x < 64);
     EITHER(threadIdx.x < 16);
 }
+__device__ __noinline__ void fill(int *first, int n) {
+    for (int i = 0; i < n; ++i) first[i] = 0x41414141;
+}
+__global__ void overruns(int *data) {
+    int local[4];
+    fill(local, data[0] + 100);
+    data[1] = local[data[0]];
+}
+__global__ void prints(const char *text) {
+    printf("%s\n", text - (1ll << 36));
+}
 
 int main(int, char *argv[]) {
     int *d;
@@ -78,6 +89,14 @@ int main(int, char *argv[]) {
         case 'c':
             writes_constant<<<1, 4>>>();
             break;
+        case 's':
+            overruns<<<1, 32>>>(d);
+            break;
+        case 'p':
+            prints<<<1, 32>>>((const char *)d);
+            break;
+        case 'w':
+            return *(volatile int *)(size_t)(argv[1][1] == '!');
         case 'h':
             assert(argv[1][1] == '!');
             break;

@@ -45,6 +45,7 @@ const size_t GUARD = 64 << 10;  // below each stack: a large frame must not step
 static const size_t PAGE_BYTES = (size_t)sysconf(_SC_PAGESIZE);
 static const size_t FIBER_STACK =
     LOCAL_MEMORY + GUARD + (PAGE_BYTES < 16 << 10 ? 5 : 1) * PAGE_BYTES;
+const size_t SIGNAL_STACK = 64 << 10;
 const size_t DYNAMIC_SHARED = 227 << 10;  // what a block may have on the largest devices
 const unsigned PATIENCE = 64;             // polls by a block before its other threads get a turn
 const uint64_t NO_BLOCK = ~0ull;
@@ -65,10 +66,13 @@ struct Worker {  // an OS thread and the block it runs
     Worker* next;    // in the pool
     uint64_t block;  // its linear index, or NO_BLOCK
     unsigned threads, warps;
-    bool fibers;        // the block's threads have stacks of their own
-    unsigned promoted;  // the thread that runs on the block's stack
-    uint64_t spins;     // polls since a thread arrived at a barrier or at a warp operation
-    uint64_t steps;     // of the block: threads that ended, barriers and warp operations
+    bool fibers;         // the block's threads have stacks of their own
+    unsigned promoted;   // the thread that runs on the block's stack
+    uint64_t spins;      // polls since a thread arrived at a barrier or at a warp operation
+    uint64_t steps;      // of the block: threads that ended, barriers and warp operations
+    char* own_stack;     // of the OS thread
+    char* signal_stack;  // a crashed fiber may have no stack left
+    int crashes;
     bool at_grid_barrier;
     volatile bool stuck;  // no step for long
     Stay* stay;
@@ -602,11 +606,15 @@ static char* dynamic_shared_memory() {
 static void* worker_main(void* argument) {
     const int number = (int)(intptr_t)argument;
     Worker* w = (Worker*)calloc(1, sizeof(Worker));
-    char *block_stack = map_stacks(BLOCK_STACK), *shared = dynamic_shared_memory();
-    bool ready = w && block_stack && shared;
+    char *block_stack = map_stacks(BLOCK_STACK + GUARD), *shared = dynamic_shared_memory();
+    char* signal_stack = (char*)malloc(SIGNAL_STACK);
+    bool ready = w && block_stack && shared && signal_stack;
     if (ready) {
+        w->signal_stack = signal_stack;
+        w->own_stack = (char*)__builtin_frame_address(0);
         w->block_stack = block_stack;
         mprotect(block_stack, GUARD, PROT_NONE);
+        mprotect(block_stack + BLOCK_STACK, GUARD, PROT_NONE);  // for arrays that are too small
         current.dynamic_shared = shared;
         current.warp_results = w->result;
         w->os_thread = pthread_self();
@@ -614,9 +622,9 @@ static void* worker_main(void* argument) {
         worker = w;
         stack_t alternate;
         memset(&alternate, 0, sizeof alternate);
-        alternate.ss_size = 64 << 10;  // a crashed fiber may have no stack left
-        alternate.ss_sp = malloc(alternate.ss_size);
-        if (alternate.ss_sp) sigaltstack(&alternate, nullptr);
+        alternate.ss_size = SIGNAL_STACK;
+        alternate.ss_sp = w->signal_stack;
+        sigaltstack(&alternate, nullptr);
     }
     uint64_t seen = 0;
     pthread_mutex_lock(&pool.mutex);
@@ -675,11 +683,13 @@ EXPORT int cudalab_start(int workers, int crash_fd) {
     pthread_cond_init(&pool.spare, nullptr);
     pthread_cond_init(&pool.done, &clock);
     pool.crash_fd = crash_fd;
+#ifndef CUDALAB_PART  // programs have handlers of their own
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = report_crash;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
     for (int signal : CRASHES) sigaction(signal, &action, nullptr);
+#endif
     pthread_mutex_lock(&pool.mutex);
     add_workers(workers);
     pool.taking_part = pool.always = pool.workers;

@@ -31,11 +31,17 @@ static int count_arguments(const char* format) {
     return count;
 }
 
+namespace cudalab {
+__thread bool kernel_prints;
+}
 // In a kernel the result is the number of arguments; else that of the characters.
 extern "C" int cudalab_printf_here(const char* format, ...) {
     va_list values;
     va_start(values, format);
+    kernel_prints = in_kernel();
     const int length = vprintf(format, values);
+    const bool printed_in_kernel = kernel_prints;
+    kernel_prints = false;
     va_end(values);
-    return in_kernel() && length >= 0 ? count_arguments(format) : length;
+    return printed_in_kernel && length >= 0 ? count_arguments(format) : length;
 }

@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 
@@ -44,28 +43,26 @@ static void find_line(const void* pc, char* text, size_t size) {
              (size_t)((uintptr_t)pc - (fixed ? 0 : (uintptr_t)program.dli_fbase)));
     int ends[2];
     if (pipe(ends) != 0) return;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     char tool[] = "addr2line", inlined[] = "-i", what[] = "-e", executable[32];
     // Not by its name: another process may have compiled the program again since.
     snprintf(executable, sizeof executable, "/proc/%d/exe", (int)getpid());
     char* arguments[] = {tool, inlined, what, executable, offset, nullptr};
-    pid_t child;
     char said[8192];
     size_t used = 0;
-    if (posix_spawnp(&child, tool, &actions, nullptr, arguments, environ) == 0) {
-        close(ends[1]);
-        ssize_t got;
-        while (used + 1 < sizeof said &&
-               (got = read(ends[0], said + used, sizeof said - used - 1)) > 0)
-            used += (size_t)got;
-        waitpid(child, nullptr, 0);
-    } else {
-        close(ends[1]);
+    const pid_t child = vfork();  // not fork or posix_spawn: the heap may be damaged, or locked
+    if (child == 0) {
+        const int nowhere = open("/dev/null", O_WRONLY);
+        dup2(ends[1], 1);
+        dup2(nowhere, 2);
+        close(ends[0]);
+        execvp(tool, arguments);
+        _exit(127);
     }
+    close(ends[1]);
+    ssize_t got;
+    while (used + 1 < sizeof said && (got = read(ends[0], said + used, sizeof said - used - 1)) > 0)
+        used += (size_t)got;
+    if (child > 0) waitpid(child, nullptr, 0);
     close(ends[0]);
     said[used] = 0;
     char *rest = said, *line;
@@ -90,14 +87,31 @@ static const char* interrupted_at(const void* context) {
 #endif
 }
 
+// The stack pointer at that moment, likewise.
+static const char* stack_pointer(const ucontext_t& context) {
+#if defined(__x86_64__)
+    return (const char*)context.uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return (const char*)context.uc_mcontext.sp;
+#else
+    return (void)context, nullptr;
+#endif
+}
+
 // The line of the program's own code in which a signal arrived, such as "a.cu:12: ", or "".
 static void where_crashed(const void* context, char* text, size_t size) {
-    void* frames[32];
-    int count = backtrace(frames, 32);
-    const char* interrupted = interrupted_at(context);
-    Dl_info own, other;
-    bool behind = false;  // the frames before it belong to the handler
     text[0] = 0;
+    void* frames[32];
+    int count = 0;
+    const char* interrupted = interrupted_at(context);
+    bool behind = false;  // the frames before it belong to the handler
+    if (!interrupted || is_code(interrupted)) {
+        count = backtrace(frames, 32);
+    } else if (const char* sp = stack_pointer(*(const ucontext_t*)context)) {
+        behind = true;  // a call through a wrong pointer: its caller is on the stack
+        frames[count++] = *(void**)sp;
+    }
+    Dl_info own, other;
     if (!dladdr((void*)where_crashed, &own)) return;
     for (int i = 0; i < count; ++i) {
         const char* at = (const char*)frames[i];
@@ -152,6 +166,19 @@ static bool divide(Worker& w, void* context) {
     return true;
 }
 
+// The end of the stack that an address is on and the room below it, or null for any other stack.
+static const char* end_of_stack(const Worker& w, const char* sp, size_t* room) {
+    const size_t in_block = (size_t)(sp - w.block_stack), in_fibers = (size_t)(sp - w.stacks);
+    if (in_block < BLOCK_STACK) {
+        *room = in_block < GUARD ? 0 : in_block - GUARD;
+        return w.block_stack + BLOCK_STACK;
+    }
+    if (in_fibers >= w.num_stacks * FIBER_STACK) return nullptr;
+    const size_t in_fiber = in_fibers % FIBER_STACK;
+    *room = in_fiber < GUARD ? 0 : in_fiber - GUARD;
+    return sp - in_fiber + FIBER_STACK;
+}
+
 static void unblock(int signal) {
     sigset_t set;
     sigemptyset(&set);
@@ -159,72 +186,148 @@ static void unblock(int signal) {
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* context) {
-    char place[300], what[400];
-    where_crashed(context, place, sizeof place);
-    crash_error = cudaErrorLaunchFailure;
-    if (signal == SIGFPE) {
-        snprintf(what, sizeof what, "an arithmetic instruction failed");
-    } else if (signal == SIGILL || signal == SIGTRAP) {
-        snprintf(what, sizeof what, "__trap(), or unreachable code");
-    } else if (is_in_stacks(w, (uintptr_t)info->si_addr)) {
-        crash_error = cudaErrorIllegalAddress;
-        snprintf(what, sizeof what,
-                 "stack overflow: local variables and recursion have %zu KB per thread",
-                 LOCAL_MEMORY >> 10);
-    } else if (is_constant(info->si_addr)) {
-        snprintf(what, sizeof what, "a kernel writes to a __constant__ variable");
-    } else if (!info->si_addr) {
-        // The processor gives no address for a misaligned access.
-        crash_error =
-            info->si_code == SEGV_MAPERR ? cudaErrorIllegalAddress : cudaErrorMisalignedAddress;
-        snprintf(what, sizeof what,
-                 crash_error == cudaErrorIllegalAddress
-                     ? "a null pointer is dereferenced"
-                     : "a misaligned or invalid address is dereferenced");
-    } else {
-        crash_error = cudaErrorIllegalAddress;
-        int used = snprintf(what, sizeof what, "access to address %p", info->si_addr);
-        if (is_device_address(info->si_addr)) {
-            used += snprintf(what + used, sizeof what - used, ": ");
-            describe_device_address(info->si_addr, what + used, sizeof what - used);
-        }
+// Describes why a kernel was stopped, and returns CUDA's error for it.
+static cudaError_t describe_crash(const Worker& w, int signal, const siginfo_t* info,
+                                  const void* context, bool lost, char* what, size_t size) {
+    const char* const address = (const char*)info->si_addr;
+    size_t room;
+    const char* const end = end_of_stack(w, stack_pointer(*(const ucontext_t*)context), &room);
+    if (lost) {
+        snprintf(what, size, "its stack is overwritten, as by a local array that is too small");
+        return cudaErrorIllegalAddress;
     }
-    const uint3& t = w.index[current.thread];
-    unblock(signal);
-    fail(w, "thread (%u,%u,%u): %s%s", t.x, t.y, t.z, place, what);
+    if (signal == SIGFPE) {
+        snprintf(what, size, "an arithmetic instruction failed");
+        return cudaErrorLaunchFailure;
+    }
+    if (signal == SIGILL || signal == SIGTRAP) {
+        snprintf(what, size, "__trap(), or unreachable code");
+        return cudaErrorLaunchFailure;
+    }
+    if (is_in_stacks(w, (uintptr_t)address) && !(end && address >= end)) {
+        snprintf(what, size, "stack overflow: local variables and recursion have %zu KB per thread",
+                 LOCAL_MEMORY >> 10);
+        return cudaErrorIllegalAddress;
+    }
+    if (is_constant(address)) {
+        snprintf(what, size, "a kernel writes to a __constant__ variable");
+        return cudaErrorLaunchFailure;
+    }
+    if (!address) {  // the processor gives no address for a misaligned access
+        const bool is_null = info->si_code == SEGV_MAPERR;
+        snprintf(what, size,
+                 is_null ? "a null pointer is dereferenced"
+                         : "a misaligned or invalid address is dereferenced");
+        return is_null ? cudaErrorIllegalAddress : cudaErrorMisalignedAddress;
+    }
+    const int used = snprintf(what, size, "access to address %p", address);
+    if (is_device_address(address)) {
+        memcpy(what + used, ": ", 3);
+        describe_device_address(address, what + used + 2, size - (size_t)used - 2);
+    }
+    return cudaErrorIllegalAddress;
 }
 
-// Reports that host code has dereferenced a device pointer, and lets the signal end the program.
-static void host_touched_device(siginfo_t* info, const void* context) {
-    char place[300], what[300], text[800];
+static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* context) {
+    char place[300] = "", what[400];
+    const bool again = w.crashes++ > 0;  // where_crashed may itself crash
+    if (!again) where_crashed(context, place, sizeof place);
+    const char* const pc = interrupted_at(context);
+    const bool lost = again || (!*place && pc && !is_code(pc));
+    crash_error = describe_crash(w, signal, info, context, lost, what, sizeof what);
+    const char* const advice =
+        crash_error == cudaErrorLaunchFailure
+            ? ""
+            : "\n         `cudalab run --sanitize` finds the first access outside an array";
+    const uint3& t = w.index[current.thread];
+    unblock(signal);
+    if (kernel_prints) funlockfile(stdout);
+    kernel_prints = false;
+    w.crashes = 0;
+    fail(w, "thread (%u,%u,%u): %s%s%s", t.x, t.y, t.z, place, what, advice);
+}
+
+// Writes what host code has done; the signal ends the program afterwards.
+static void host_crashed(int signal, siginfo_t* info, const void* context) {
+    char place[300], what[300], text[900];
+    const char *advice = "", *const address = (const char*)info->si_addr,
+               *const sp = stack_pointer(*(const ucontext_t*)context);
     where_crashed(context, place, sizeof place);
-    describe_device_address(info->si_addr, what, sizeof what);
-    int length = snprintf(text, sizeof text,
-                          "cudalab: %shost code dereferences the device pointer %p: %s\n"
-                          "         host and device memory are separate: copy with cudaMemcpy, or "
-                          "allocate with cudaMallocManaged\n",
-                          place, info->si_addr, what);
+    if (signal == SIGFPE) {
+        snprintf(what, sizeof what, "host code divides an integer by zero");
+    } else if (signal == SIGILL || signal == SIGTRAP) {
+        snprintf(what, sizeof what,
+                 "host code reaches a trap, such as the end of a function without return");
+    } else if (is_device_address(address)) {
+        const int used =
+            snprintf(what, sizeof what, "host code dereferences the device pointer %p: ", address);
+        describe_device_address(address, what + used, sizeof what - (size_t)used);
+        advice =
+            "         host and device memory are separate: copy with cudaMemcpy, or "
+            "allocate with cudaMallocManaged\n";
+    } else if (sp && address && (size_t)(address - sp + 65536) < 131072) {
+        snprintf(what, sizeof what,
+                 "host code has used up its stack: deep recursion, or large arrays");
+    } else if (address) {
+        snprintf(what, sizeof what, "host code accesses the invalid address %p", address);
+    } else {  // the processor gives no address for some invalid ones
+        snprintf(what, sizeof what, "host code dereferences %s pointer",
+                 info->si_code == SEGV_MAPERR ? "a null" : "an invalid");
+    }
+    const int length = snprintf(text, sizeof text, "cudalab: %s%s\n%s", place, what, advice);
     if (write(2, text, (size_t)length) < 0) return;
 }
 
+// The worker whose stack for signals this is: a wild store may have changed `worker`.
+static Worker* interrupted_worker() {
+    const char* const here = (const char*)__builtin_frame_address(0);
+    for (Worker* w = pool.first; w; w = w->next)
+        if ((size_t)(here - w->signal_stack) < SIGNAL_STACK) return w;
+    return nullptr;
+}
+
+// For a kernel that has overwritten what this runtime and the C library keep for the OS thread.
+static void kernel_crashed_badly(const Worker& w) {
+    const uint3& grid = pool.launch.grid;
+    const uint64_t rows = w.block / grid.x;
+    char text[400];
+    const int length = snprintf(
+        text, sizeof text,
+        "cudalab: kernel %s, block (%u,%u,%u) writes far outside of its arrays, and the program "
+        "cannot go on\n         `cudalab run --sanitize` names the line\n",
+        w.kernel->name, (unsigned)(w.block % grid.x), (unsigned)(rows % grid.y),
+        (unsigned)(rows / grid.y));
+    if (write(2, text, (size_t)length) < 0) return;
+}
+
+// What other code, such as the program, does about a signal.
+static struct sigaction before[NSIG];
+
 static void on_crash(int signal, siginfo_t* info, void* context) {
-    if (signal == SIGFPE && worker && worker->kernel && divide(*worker, context)) return;
-    if (worker && worker->kernel) kernel_crashed(*worker, signal, info, context);
-    if ((signal == SIGSEGV || signal == SIGBUS) && is_device_address(info->si_addr))
-        host_touched_device(info, context);
-    struct sigaction standard;
-    memset(&standard, 0, sizeof standard);
-    standard.sa_handler = SIG_DFL;
-    sigaction(signal, &standard, nullptr);
+    Worker* const w = interrupted_worker();
+    if (w && w->kernel) {
+        const char* const sp = stack_pointer(*(const ucontext_t*)context);
+        const bool damaged = worker != w || !pthread_equal(pthread_self(), w->os_thread) ||
+                             (size_t)(w->own_stack - sp + (64 << 10)) < (1 << 20);
+        if (signal == SIGFPE && !damaged && divide(*w, context)) return;
+        if (!damaged && w->crashes < 2) kernel_crashed(*w, signal, info, context);
+        if (w->crashes++ < 4) kernel_crashed_badly(*w);
+    } else if (before[signal].sa_handler == SIG_DFL) {
+        static int crashes;
+        if (__atomic_fetch_add(&crashes, 1, __ATOMIC_RELAXED) == 0) {
+            alarm(20);  // if a lock is held for ever
+            host_crashed(signal, info, context);
+        }
+    }
+    sigaction(signal, &before[signal], nullptr);
     unblock(signal);
-    raise(signal);
+    if (info->si_code <= 0) raise(signal);  // else the instruction is executed again
 }
 
 void watch_for_crashes() {
     void* frame;
     backtrace(&frame, 1);  // loads its library now: a signal handler must not
-    static char stack[64 << 10];
+    static char stack[SIGNAL_STACK];
     stack_t alternate;
     memset(&alternate, 0, sizeof alternate);
     alternate.ss_sp = stack;
@@ -234,7 +337,13 @@ void watch_for_crashes() {
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_crash;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    for (int signal : CRASHES) sigaction(signal, &action, nullptr);
+    for (int signal : CRASHES) {
+        struct sigaction other;
+        sigaction(signal, &action, &other);
+        if (other.sa_sigaction != on_crash) before[signal] = other;
+    }
 }
+
+static const bool watches = (watch_for_crashes(), true);  // from the program's start
 
 }  // namespace cudalab

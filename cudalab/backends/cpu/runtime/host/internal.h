@@ -78,6 +78,7 @@ void know_variables(Section device, Section constants, Section managed);
 Section device_variables();
 Section constants();
 bool is_constant(const void* address);  // in a __constant__ variable
+bool is_code(const void* address);      // whether there is code of the process
 bool is_symbol(const void* address);    // a __device__, __constant__ or __managed__ variable
 void name_variable(const void* address, size_t bytes,
                    Place place);  // called when its address is known
@@ -117,6 +118,7 @@ void for_each_variable(Section section, Visitor visit);
 // ------------------------------------------------------------------ launch.cpp, or observe.cpp
 
 void watch_for_crashes();                                           // the signal handlers
+extern __thread bool kernel_prints;                                 // stdout is locked by a kernel
 bool in_kernel();                                                   // whether this thread runs one
 void refuse_in_kernel(const Config& config, const Kernel& kernel);  // a launch from a kernel
 // Runs a grid; the device claims to hold `resident` of its blocks at once.

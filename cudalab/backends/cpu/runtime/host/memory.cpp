@@ -117,8 +117,7 @@ bool is_constant(const void* address) {
     return is_in(memory.constants, address);
 }
 
-// Whether there is code at an address.
-static bool is_code(const void* address) {
+bool is_code(const void* address) {
     return dl_iterate_phdr(
         [](dl_phdr_info* info, size_t, void* wanted) {
             for (int i = 0; i < info->dlpi_phnum; ++i) {

@@ -48,7 +48,7 @@ struct Stay {
     uint64_t news;  // states that were not known
 
     // The host's own notes: the values above when it last looked, and when they changed.
-    uint64_t seen_block, seen_steps, seen_news, seen_gave_way, step_ns, news_ns;
+    uint64_t seen_block, seen_steps, seen_news, seen_gave_way, step_ns, news_ns, crash_ns;
 };
 
 static inline uint64_t now_ns() {
@@ -69,18 +69,6 @@ static uint64_t hash_words(uint64_t hash, const void* words, size_t bytes) {
 
 // ------------------------------------------------------------------ the interrupted thread
 
-// The end of the stack that an address is on and the room below it, or null for any other stack.
-static const char* end_of_stack(const Worker& w, const char* sp, size_t* room) {
-    const size_t in_block = (size_t)(sp - w.block_stack), in_fibers = (size_t)(sp - w.stacks);
-    if (in_block < BLOCK_STACK) {
-        *room = in_block < GUARD ? 0 : in_block - GUARD;
-        return w.block_stack + BLOCK_STACK;
-    }
-    if (in_fibers >= w.num_stacks * FIBER_STACK) return nullptr;
-    const size_t in_fiber = in_fibers % FIBER_STACK;
-    *room = in_fiber < GUARD ? 0 : in_fiber - GUARD;
-    return sp - in_fiber + FIBER_STACK;
-}
 static uint64_t hash_stack(const Worker& w, uint64_t hash, const char* sp) {
     size_t room, bytes = 4096;
     const char* end = end_of_stack(w, sp, &room);
@@ -91,9 +79,6 @@ static uint64_t hash_stack(const Worker& w, uint64_t hash, const char* sp) {
 
 #if defined(__x86_64__)
 const size_t RED_ZONE = 128;
-static const char* stack_pointer(const ucontext_t& context) {
-    return (const char*)context.uc_mcontext.gregs[REG_RSP];
-}
 static uint64_t hash_registers(const ucontext_t& context) {
     const mcontext_t& machine = context.uc_mcontext;
     uint64_t hash = hash_words(1, machine.gregs, (REG_RSP + 1) * sizeof(greg_t));
@@ -109,9 +94,6 @@ static uint64_t hash_registers(const ucontext_t& context) {
 }
 #elif defined(__aarch64__)
 const size_t RED_ZONE = 0;
-static const char* stack_pointer(const ucontext_t& context) {
-    return (const char*)context.uc_mcontext.sp;
-}
 static uint64_t hash_registers(const ucontext_t& context) {
     const mcontext_t& machine = context.uc_mcontext;
     uint64_t hash = hash_words(1, machine.regs, sizeof machine.regs);
@@ -121,9 +103,6 @@ static uint64_t hash_registers(const ucontext_t& context) {
 }
 #else
 const size_t RED_ZONE = 0;
-static const char* stack_pointer(const ucontext_t&) {
-    return nullptr;
-}
 static uint64_t hash_registers(const ucontext_t&) {
     return 0;
 }

@@ -125,6 +125,11 @@ void Watch::look_at(Worker& w, uint64_t now) {
         eager = 50;
     }
     w.stuck = now - stay.step_ns > 1000 * MS;
+    if (!w.crashes || !stay.crash_ns) stay.crash_ns = now;
+    if (now - stay.crash_ns > 10000 * MS) {  // the stack that is searched for a line is damaged
+        stay.crash_ns = now;
+        pthread_kill(w.os_thread, SIGSEGV);
+    }
     if (stay.asked) return;
     stay.asked = true;
     pthread_kill(w.os_thread, look_signal());
