@@ -135,11 +135,8 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
 
     compiler = find_compiler()
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
-    texts = rewrite(files, names)
     host = for_host(options)
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
-        for name, text in zip(names, texts, strict=True):
-            Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
         runtime = _start_runtime(compiler, parts.used(file.text for file in files))
         Path(folder, "macros").write_text(host.macros, encoding="utf-8")
         flags = [*with_users(PROGRAM), *host.compile, *host.folders]
@@ -152,11 +149,16 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             else [*compiler.compile, *flags, *_named(folder, names[i], files[i]), "-o", compiled]
             for i, compiled in enumerate(objects)
         ]
-        with stage(f"compiling {files[0].label}"):
-            failed = _run_all(commands)
+        for exact in (True, False):  # without, if what it adds does not compile
+            for name, text in zip(names, rewrite(files, names, exact=exact), strict=True):
+                Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
+            with stage(f"compiling {files[0].label}"):
+                failed = _run_all(commands)
             if "PCH" in failed:  # a damaged one, in any language: the text will do
                 Path(runtime.folder, f"{PRECOMPILED}.gch").unlink(missing_ok=True)
                 failed = _run_all(commands)
+            if "cudalab" not in failed:
+                break
         if failed:
             raise explain(failed, files)
         with stage("compiling the runtime of whole programs, once"):

@@ -89,16 +89,9 @@ class Observed:
 def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Library:
     """The instrumented library, compiled unless it is in the cache."""
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
-    texts = dict(zip(names, rewrite(files, names), strict=True))
     flags = for_host(options)
-    whole = f'#include "host/cuda_runtime.h"\n{flags.macros}'
-    seen: set[str] = set()
-    objects = []
-    for i, name in enumerate(names[:sources]):
-        if is_for_host(files, i):
-            objects.append(str(_host_object(files, i, options)))
-        else:
-            whole += _inlined(name, texts, seen)
+    ours = [i for i in range(sources) if not is_for_host(files, i)]
+    objects = [str(_host_object(files, i, options)) for i in range(sources) if i not in ours]
     used = parts.used(file.text for file in files)
     blas.provide(file.text for file in files)
     folder = host_library(used)
@@ -106,8 +99,21 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     host = folder / HOST_LIBRARY
     more = (*_PROGRAM, *flags.compile, *flags.folders, "-I", str(HOST))
     libraries = (*objects, *own, str(host), *flags.link)
+
+    def compiled(*, exact: bool) -> Path:
+        texts = dict(zip(names, rewrite(files, names, exact=exact), strict=True))
+        seen: set[str] = set()
+        whole = "".join(_inlined(names[i], texts, seen) for i in ours)
+        whole = f'#include "host/cuda_runtime.h"\n{flags.macros}{whole}'
+        return compiler.check_library(whole, files[0].label, more, libraries)
+
     try:
-        path = compiler.check_library(whole, files[0].label, more, libraries)
+        try:
+            path = compiled(exact=True)
+        except KernelCompileError as error:
+            if "cudalab" not in error.message:
+                raise
+            path = compiled(exact=False)
     except KernelCompileError as error:
         raise explain(error.message, files) from None
     parameters: dict[str, list[str]] = {}

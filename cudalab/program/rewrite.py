@@ -7,6 +7,7 @@ to a section of its own. Lines keep their numbers; strings and comments are neve
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from cudalab.language.tokens import (
     opening_angle,
     tokenize,
 )
+from cudalab.program import arithmetic
 from cudalab.program.refusals import Lacking, headers_of, is_missing_header, names_used
 
 if TYPE_CHECKING:
@@ -76,8 +78,10 @@ def parse(file: File) -> Parsed:
     )
 
 
-def rewrite(files: Sequence[File], names: Sequence[str]) -> list[str]:
+def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) -> list[str]:
     """The texts to compile in place of `files`, to be stored under `names`.
+
+    If `exact` is set, conversions and shifts have a GPU's value where C++ defines none.
 
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
@@ -120,6 +124,8 @@ def rewrite(files: Sequence[File], names: Sequence[str]) -> list[str]:
         lacking.take(each.lacking)
     if lacking:
         raise refusal(lacking, parsed)
+    if exact:
+        _rewrite_arithmetic(parsed)
     return [_apply(each) for each in parsed]
 
 
@@ -221,6 +227,21 @@ def _rewrite_dynamic_shared(parsed: Parsed, tokens: list[Token]) -> None:
         else:
             continue
         parsed.replace(tokens[start].start, after, pointer, "\\\n" if in_macro else "\n")
+
+
+def _rewrite_arithmetic(parsed: Sequence[Parsed]) -> None:
+    """Define conversions and shifts in device code, where nothing else has been edited."""
+    names = arithmetic.declared(
+        [each.tokens for each in parsed], [each for file in parsed for each in file.directives]
+    )
+    for each in parsed:
+        edited = sorted((start, end) for start, end, _ in each.edits if start < end)
+        for start, end, text in arithmetic.edits(
+            each.tokens, each.structure.device_functions, names
+        ):
+            behind = bisect_left(edited, (end, 0))
+            if behind == 0 or edited[behind - 1][1] <= start:
+                each.replace(start, end, text)
 
 
 def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> None:

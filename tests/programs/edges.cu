@@ -1,4 +1,5 @@
-// Conversions, shifts and divisions beyond what C++ defines: a GPU has a value for each of them.
+// Conversions, shifts and divisions beyond what C++ defines: a GPU has a value
+// for each of them.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -6,6 +7,70 @@
 
 typedef long long int64;
 typedef unsigned long long uint64;
+
+// ------------------------------------------------------------------ floating
+// point to integer
+
+template <class F>
+struct Converted {
+    signed char c;
+    unsigned char uc;
+    short s;
+    unsigned short us;
+    int i;
+    unsigned u;
+    int64 l;
+    uint64 ul;
+    bool b;
+    long from_sum;
+    int array[4];
+};
+
+template <class F>
+__device__ int implicit(F x) {
+    return x;
+}
+template <class T, class F>
+__device__ T cast(F x) {
+    return static_cast<T>(x);
+}
+
+template <class F>
+__global__ void convert(const F* values, Converted<F>* out) {
+    const F x = values[threadIdx.x];
+    Converted<F>& to = out[threadIdx.x];
+    to.c = (signed char)x;
+    to.uc = x;
+    to.s = cast<short>(x);
+    to.us = (unsigned short)x;
+    to.i = implicit(x);
+    to.u = (unsigned)x;
+    to.l = (int64)x;
+    to.ul = cast<uint64>(x);
+    to.b = x;
+    to.from_sum = 1;
+    to.from_sum += x;                                          // in F, then converted
+    for (int i = 0; i < 4; ++i) to.array[i] = x * (F)(i - 1);  // compilers use vectors here
+}
+
+template <class F>
+void convert_all(const F* values, int count) {
+    F* d;
+    Converted<F>*d_out, out[32];
+    cudaMalloc(&d, 32 * sizeof *d);
+    cudaMalloc(&d_out, sizeof out);
+    cudaMemcpy(d, values, count * sizeof *d, cudaMemcpyHostToDevice);
+    convert<<<1, count>>>(d, d_out);
+    cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < count; ++i) {
+        const Converted<F>& to = out[i];
+        printf("%-12.9g %d %u %d %u %d %u %lld %llu %d, %ld, %d %d %d %d\n", (double)values[i],
+               to.c, to.uc, to.s, to.us, to.i, to.u, to.l, to.ul, to.b, to.from_sum, to.array[0],
+               to.array[1], to.array[2], to.array[3]);
+    }
+    cudaFree(d);
+    cudaFree(d_out);
+}
 
 // ------------------------------------------------------------------ intrinsics
 
@@ -73,6 +138,34 @@ __global__ void to_float(const int64* values, ToFloat* out) {
         __uint2double_rn(u),
         {__ll2double_rn(x), __ll2double_rz(x), __ll2double_rd(x), __ll2double_ru(x)},
         {__ull2double_rn(ul), __ull2double_rz(ul), __ull2double_rd(ul), __ull2double_ru(ul)}};
+}
+
+// ------------------------------------------------------------------ shifts
+
+struct Shifted {
+    int left, right;
+    unsigned u_left, u_right;
+    int64 l_left, l_right;
+    uint64 ul_left, ul_right;
+    int from_char, from_short, compound;
+};
+__global__ void shift(const int* counts, Shifted* out, int value, int64 wide) {
+    const int n = counts[threadIdx.x];
+    Shifted& to = out[threadIdx.x];
+    to.left = value << n;
+    to.right = value >> n;
+    to.u_left = (unsigned)value << n;
+    to.u_right = (unsigned)value >> n;
+    to.l_left = wide << n;
+    to.l_right = wide >> n;
+    to.ul_left = (uint64)wide << n;
+    to.ul_right = (uint64)wide >> n;
+    to.from_char = (signed char)value << n;
+    to.from_short = (short)value >> n;
+    to.compound = value;
+    to.compound <<= n;
+    to.compound |= 1 << (n & 31);  // never out of range
+    to.compound ^= (unsigned)value >> (32 - n);
 }
 
 // ------------------------------------------------------------------ divisions
@@ -168,6 +261,9 @@ int main() {
                               40000.,
                               70000.,
                               0.49999999999999994};
+    convert_all(floats, 32);
+    convert_all(more, 11);
+    convert_all(doubles, 32);
     round_all(round_floats, floats, 32);
     round_all(round_floats, more, 11);
     round_all(round_doubles, doubles, 32);
@@ -206,6 +302,27 @@ int main() {
         for (double each : to.ll_to_double) printf(" %a", each);
         for (double each : to.ull_to_double) printf(" %a", each);
         printf("\n");
+    }
+
+    const int counts[] = {0,   1,   5,   7,       8,          15, 16,  31,
+                          32,  33,  40,  62,      63,         64, 65,  100,
+                          255, 256, 257, 1 << 20, 2147483647, -1, -32, -2147483647 - 1};
+    const int shifts = sizeof counts / sizeof *counts;
+    int* d_counts;
+    Shifted *d_shifted, shifted[shifts];
+    cudaMalloc(&d_counts, sizeof counts);
+    cudaMalloc(&d_shifted, sizeof shifted);
+    cudaMemcpy(d_counts, counts, sizeof counts, cudaMemcpyHostToDevice);
+    for (int negative = 0; negative < 2; ++negative) {
+        const int64 value = negative ? -0x123456789abcdef5 : 0x123456789abcdef5;
+        shift<<<1, shifts>>>(d_counts, d_shifted, negative ? -1234567 : 0x12345679, value);
+        cudaMemcpy(shifted, d_shifted, sizeof shifted, cudaMemcpyDeviceToHost);
+        for (int i = 0; i < shifts; ++i) {
+            const Shifted& s = shifted[i];
+            printf("by %d: %x %x %x %x %llx %llx %llx %llx %x %x %x\n", counts[i], s.left, s.right,
+                   s.u_left, s.u_right, s.l_left, s.l_right, s.ul_left, s.ul_right, s.from_char,
+                   s.from_short, s.compound);
+        }
     }
 
     divide_all<int>("int", -2147483647 - 1);

@@ -244,7 +244,7 @@ def test_variables_of_the_device(declaration, expected):
         "extern __device__ int elsewhere;",
         "__constant__ const float table[2] = {1, 2};",
         "struct S { __device__ int f() { return 1; } int x; };",
-        "template <class T> __device__ T f(T x) { return x; }",
+        "template <class T> __device__ T f(T x) { return 1; }",
         "__device__ auto f(int x) -> int;",
         "int x = 3; void f() { __shared__ int s[4]; }",
     ],

@@ -14,7 +14,10 @@ int printf(const char* format, ...) __asm__("cudalab_printf_here");
 #define clock cudalab_clock_of_kernels  // <time.h> has the function
 #include "../../cudalab_cpu.h"
 #undef clock
+// clang-format off
 #include "spaces.h"
+#include "arithmetic.h"
+// clang-format on
 
 #include "../../atomics.h"
 #include "../../integers.h"

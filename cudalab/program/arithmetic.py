@@ -1,0 +1,501 @@
+"""Conversions and shifts in device code that C++ leaves undefined: the edits that define them.
+
+A conversion of a floating-point number that does not fit into an integer, and a shift by more
+places than there are bits, have a value on a GPU. The functions of cudalab/arithmetic.h have it,
+too; here they are put in place of casts, assignments and shifts that may need it. Whatever consists
+of integers only stays as it is. Arguments of functions are not converted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cudalab.language.tokens import (
+    CLOSING,
+    OPENING,
+    closing,
+    closing_angle,
+    opening,
+    opening_angle,
+    tokenize,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cudalab.language.tokens import Token
+
+    Edit = tuple[int, int, str]
+
+_QUALIFIERS = frozenset({"const", "constexpr", "volatile", "static", "register", "inline"})
+_MARKS = frozenset({"*", "&", "const", "volatile", "__restrict__", "__restrict", "restrict"})
+_INTEGERS = frozenset(
+    {"signed", "unsigned", "char", "short", "int", "long", "uchar", "ushort", "uint", "ulong"}
+    | {"size_t", "ssize_t", "ptrdiff_t", "intptr_t", "uintptr_t", "clock_t"}
+    | {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+)
+_INTEGER_VECTORS = frozenset(
+    f"{sign}{kind}{size}"
+    for sign in ("", "u")
+    for kind in ("char", "short", "int", "long", "longlong")
+    for size in (1, 2, 3, 4)
+)
+_FLOATS = frozenset(
+    {"float", "double", "half", "__half", "half2", "__half2", "__nv_bfloat16"}
+    | {f"{kind}{size}" for kind in ("float", "double") for size in (1, 2, 3, 4)}
+)
+# Names whose values are integers, or as their arguments.
+_PLAIN = frozenset(
+    {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "sizeof"}
+    | {"true", "false", "nullptr", "NULL"}
+)
+_FIELDS = frozenset("xyzw")  # of vectors, which have the type of the vector's name
+_NO_TYPES = frozenset(
+    {"return", "else", "do", "case", "goto", "new", "delete", "throw", "using", "operator"}
+    | {"typename", "class", "struct", "enum", "union", "template", "if", "while", "for", "switch"}
+)
+_STREAMS = frozenset({"cout", "cerr", "clog"})
+_INTEGER = re.compile(r"(?:0[xX][\da-fA-F']+|0[bB][01']+|[\d']+)[uUlLzZ]*")
+_CONSTANT = re.compile(r"[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)[ \t]+(?P<value>.+)", re.DOTALL)
+_MAX_CERTAIN_SHIFT = 31
+# What may stand before the first token of an operand.
+_BEFORE_OPERAND = frozenset("(,=[?:<>+-*/%&|^!~{;}") | {"return", "else", "do", "case"}
+
+
+@dataclass
+class Names:
+    """The names that a program declares, by the kind of their type."""
+
+    integers: set[str] = field(default_factory=set)
+    floats: set[str] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)  # of a type that is not known here
+    # Names of types: aliases, and those that are known only to be types, as template parameters.
+    integer_types: set[str] = field(default_factory=lambda: set(_INTEGERS))
+    float_types: set[str] = field(default_factory=lambda: set(_FLOATS))
+    types: set[str] = field(default_factory=set)
+
+    def kind(self, word: str) -> set[str] | None:
+        """The names that belong to declarations with a type that ends in `word`."""
+        if word in self.integer_types or word in _INTEGER_VECTORS:
+            return self.integers
+        if word in self.float_types:
+            return self.floats
+        return None if word in _NO_TYPES | _QUALIFIERS | _MARKS else self.others
+
+    def is_integer(self, tokens: Sequence[Token]) -> bool:
+        """Whether an expression certainly has no floating-point value in it."""
+        if any(each.kind == "number" and not _INTEGER.fullmatch(each.text) for each in tokens):
+            return False
+        names = {each.text for each in without_fields(tokens)} - _PLAIN - self.integer_types
+        return names <= self.integers - self.others - self.floats
+
+    def is_float(self, name: str) -> bool:
+        """Whether a name certainly belongs to a floating-point object."""
+        return name in self.floats and name not in self.integers | self.others
+
+
+def without_fields(tokens: Sequence[Token]) -> list[Token]:
+    """The names in an expression, without `.x` and the like."""
+    return [
+        token
+        for i, token in enumerate(tokens)
+        if token.kind == "name"
+        and not (i and token.text in _FIELDS and tokens[i - 1].text in (".", "->"))
+    ]
+
+
+def declared(files: Sequence[Sequence[Token]], directives: Iterable[Token]) -> Names:
+    """The names that the files and their directives declare."""
+    names = Names()
+    for tokens in files:
+        for i, token in enumerate(tokens[:-2]):
+            if token.text in ("typename", "class", "using", "typedef"):
+                _note_type(tokens, i, names)
+    for tokens in files:
+        for i, token in enumerate(tokens[:-2]):
+            if token.kind == "name":
+                _note_declaration(tokens, i, names)
+    for directive in directives:
+        match = _CONSTANT.match(directive.text)
+        if match and names.is_integer(tokenize(match["value"])):
+            names.integers.add(match["name"])
+    return names
+
+
+def _note_type(tokens: Sequence[Token], i: int, names: Names) -> None:
+    """Note the type declared at tokens[i]: `using T = int;`, `typedef int T;`, `class T`."""
+    end = i
+    while end + 1 < len(tokens) and tokens[end].text != ";":
+        end += 1
+    if tokens[i].text == "typedef":
+        name, words = tokens[end - 1].text, tokens[i + 1 : end - 1]
+    else:
+        name, words = tokens[i + 1].text, tokens[i + 3 : end]
+        if tokens[i + 2].text != "=" or tokens[i].text != "using":
+            words = []
+    texts = {word.text for word in words if word.text not in ("std", "::")}
+    if texts and texts <= _INTEGERS:
+        names.integer_types.add(name)
+    elif texts and texts <= _FLOATS:
+        names.float_types.add(name)
+    elif tokens[i + 1].kind == "name":
+        names.types.add(name)
+
+
+def _note_declaration(tokens: Sequence[Token], i: int, names: Names) -> None:
+    """Note what is declared if tokens[i] is the last word of a type."""
+    kind = names.kind(tokens[i].text)
+    if kind is None:
+        return
+    j = i + 1
+    while j < len(tokens) and tokens[j].text in (*_MARKS, ">"):
+        j += 1
+    while j + 1 < len(tokens) and tokens[j].kind == "name" and tokens[j].text not in _INTEGERS:
+        if tokens[j + 1].text not in (",", ";", "=", "[", ")", "(", "{", ":"):
+            return
+        kind.add(tokens[j].text)
+        comma = _end_of_expression(tokens, j + 1)
+        if tokens[j + 1].text == "(" or tokens[comma].text != ",":
+            return
+        j = comma + 1
+        while j < len(tokens) and tokens[j].text in _MARKS:
+            j += 1
+        if j + 1 < len(tokens) and tokens[j + 1].text not in (",", ";", "=", "["):
+            return  # the next parameter
+
+
+def _end_of_expression(tokens: Sequence[Token], i: int) -> int:
+    """The index of the comma, semicolon or closing bracket behind an expression."""
+    while i < len(tokens) - 1:
+        text = tokens[i].text
+        if text in OPENING:
+            i = closing(list(tokens), i) or len(tokens) - 1
+        elif text in (",", ";") or text in CLOSING:
+            break
+        i += 1
+    return min(i, len(tokens) - 1)
+
+
+def edits(tokens: list[Token], functions: Iterable[tuple[int, int]], names: Names) -> list[Edit]:
+    """The edits for all device functions, which are ranges of tokens."""
+    made: list[Edit] = []
+    for start, end in functions:
+        function = _Function(tokens, start, end, names)
+        for i in range(start + 1, end):
+            function.visit(i)
+        made += function.edits
+    return made
+
+
+class _Function:
+    """A device function, with the edits so far."""
+
+    def __init__(self, tokens: list[Token], start: int, end: int, names: Names) -> None:
+        self.tokens, self.start, self.end, self.names = tokens, start, end, names
+        self.edits: list[Edit] = []
+        self.returned = self._integer_result()
+
+    def visit(self, i: int) -> None:
+        """Edit what begins at tokens[i]."""
+        text = self.tokens[i].text
+        if text in "<>" and self._is_shift(i):
+            self._shift(i)
+        elif text == "(":
+            self._cast(i)
+        elif text == "=":
+            self._assignment(i)
+        elif text == "return" and self.returned:
+            self._wrap_expression(i + 1, f"::cudalab::fit<{self.returned}>(")
+        elif self.tokens[i].kind == "name" and self.tokens[i + 1].text in "<(":
+            self._function_style(i)
+
+    # Shifts ---------------------------------------------------------------------------------------
+
+    def _is_shift(self, i: int) -> bool:
+        tokens, sign = self.tokens, self.tokens[i].text
+        if not self._adjacent(i, sign) or tokens[i - 1].text in (sign, "operator"):
+            return False
+        if self._adjacent(i + 1, sign):  # a launch
+            return False
+        if sign == ">":
+            outer = opening_angle(tokens, i + 1)
+            if outer is not None and not {"=", "?", "!", "|", "+", "-", "/"} & {
+                token.text for token in tokens[outer : i + 1]
+            }:
+                return False  # the end of two argument lists
+        return tokens[i + 2].kind not in ("string", "character") and not self._in_stream(i)
+
+    def _in_stream(self, i: int) -> bool:
+        while i > self.start and self.tokens[i].text not in (";", "{", "}"):
+            if self.tokens[i].text in _STREAMS:
+                return True
+            i -= 1
+        return False
+
+    def _shift(self, i: int) -> None:
+        tokens = self.tokens
+        if self._adjacent(i + 1, "="):
+            first, last = i + 3, _end_of_expression(tokens, i + 3)
+            if not self._is_certain(first, last):
+                self._insert(tokens[first].start, "::cudalab::by + (")
+                self._insert(tokens[last - 1].end, ")")
+        elif not self._is_certain(i + 2, i + 3) or tokens[i + 3].text in "+-*/%.":
+            self._insert(tokens[i + 1].end, " ::cudalab::by + ")
+
+    def _is_certain(self, first: int, last: int) -> bool:
+        """Whether a number of places is a literal that every integer has."""
+        match = _INTEGER.fullmatch(self.tokens[first].text)
+        return (
+            last == first + 1
+            and match is not None
+            and int(re.sub(r"[uUlLzZ']", "", match[0]), 0) <= _MAX_CERTAIN_SHIFT
+        )
+
+    # Casts ----------------------------------------------------------------------------------------
+
+    def _is_type(self, first: int, last: int) -> bool:
+        """Whether tokens[first:last] are an integer type, or one that may be."""
+        words = [token.text for token in self.tokens[first:last] if token.text not in ("std", "::")]
+        words = [word for word in words if word not in _QUALIFIERS]
+        if len(words) == 1 and words[0] in self.names.types:
+            return True
+        return bool(words) and all(word in self.names.integer_types for word in words)
+
+    def _cast(self, i: int) -> None:
+        """(T)operand"""
+        tokens, end = self.tokens, closing(self.tokens, i)
+        if end is None or end > i + 6 or not self._is_type(i + 1, end) or not self._is_prefix(i):
+            return
+        last = self._end_of_operand(end + 1)
+        if last is None or self.names.is_integer(tokens[end + 1 : last]):
+            return
+        words = self._type(i + 1, end)
+        self.edits.append((tokens[i].start, tokens[end].end, f"::cudalab::cast<{words}>("))
+        self._insert(tokens[last - 1].end, ")")
+
+    def _function_style(self, i: int) -> None:
+        """static_cast<T>(operand), T(operand) and make_uchar4(operands)"""
+        tokens, name = self.tokens, self.tokens[i].text
+        if name == "static_cast":
+            angle = closing_angle(tokens, i + 1)
+            if angle is None or not self._is_type(i + 2, angle):
+                return
+            paren, words = angle + 1, self._type(i + 2, angle)
+        elif tokens[i + 1].text != "(":
+            return
+        elif name.startswith("make_") and name[5:] in _INTEGER_VECTORS:
+            paren, words = i + 1, name[5:]
+        elif self._is_type(i, i + 1) and tokens[i - 1].text in _BEFORE_OPERAND - set("{;}<>"):
+            paren, words = i + 1, name
+        else:
+            return
+        end = closing(tokens, paren)
+        if end is None or end == paren + 1 or self.names.is_integer(tokens[paren + 1 : end]):
+            return
+        makes = name.startswith("make_")
+        if not makes and (_end_of_expression(tokens, paren + 1) != end or self._declares(paren)):
+            return
+        which = "make" if makes else "cast"
+        self.edits.append((tokens[i].start, tokens[paren - 1].end, f"::cudalab::{which}<{words}>"))
+
+    def _declares(self, paren: int) -> bool:
+        """Whether a bracket holds types, as in the type of a function."""
+        after = self.tokens[paren + 1].text
+        return after in _INTEGERS | _FLOATS | {"*", "&", "void"}
+
+    def _is_prefix(self, i: int) -> bool:
+        """Whether an operand may begin at tokens[i]."""
+        before = self.tokens[i - 1].text
+        if before == ")":  # of another cast
+            first = opening(self.tokens, i - 1)
+            return first is not None and (
+                self._is_type(first + 1, i - 1)
+                or {token.text for token in self.tokens[first + 1 : i - 1]}
+                <= self.names.float_types
+            )
+        return before in _BEFORE_OPERAND
+
+    def _end_of_operand(self, i: int) -> int | None:
+        """The index behind the operand of a cast; None if there is none."""
+        tokens = self.tokens
+        while tokens[i].text in ("-", "+", "!", "~", "*", "&"):
+            i += 1
+        if tokens[i].text == "(":
+            end = closing(tokens, i)
+            if end is not None and self._is_cast_type(i + 1, end):
+                return self._end_of_operand(end + 1)
+        start = self._end_of_primary(i)
+        if start is None:
+            return None
+        i = start
+        while True:
+            text = tokens[i].text
+            if text in ("(", "["):
+                i = (closing(tokens, i) or i) + 1
+            elif text in (".", "->"):
+                i += 2
+            elif text in "+-" and self._adjacent(i, text) and not self._starts_operand(i + 2):
+                i += 2  # x++
+            else:
+                return i
+
+    def _end_of_primary(self, i: int) -> int | None:
+        """The index behind a name, a number or an expression in brackets."""
+        tokens = self.tokens
+        if tokens[i].text == "(":
+            end = closing(tokens, i)
+            return None if end is None else end + 1
+        if tokens[i].kind not in ("name", "number") and tokens[i].text != "::":
+            return None
+        i += 1
+        while tokens[i].text == "::" or tokens[i - 1].text == "::":
+            i += 1
+        if tokens[i].text == "<":  # perhaps of a call with template arguments
+            angle = closing_angle(tokens, i)
+            if angle is not None and tokens[angle + 1].text == "(":
+                return angle + 1
+        return i
+
+    def _is_cast_type(self, first: int, last: int) -> bool:
+        texts = {token.text for token in self.tokens[first:last]}
+        return self._is_type(first, last) or (
+            bool(texts) and texts <= self.names.float_types | {"*", "const"}
+        )
+
+    def _starts_operand(self, i: int) -> bool:
+        token = self.tokens[i]
+        return token.kind in ("name", "number") or token.text == "("
+
+    # Assignments ----------------------------------------------------------------------------------
+
+    def _assignment(self, i: int) -> None:
+        """T x = value; x = value; x += value"""
+        tokens, before = self.tokens, self.tokens[i - 1]
+        if self._adjacent(i, "=") or (before.end == tokens[i].start and before.text in "=!<>%&|^"):
+            return
+        updates = before.end == tokens[i].start and before.text in "+-*/"
+        last = i - 1 if updates else i
+        first = self._start_of_target(last - 1)
+        if first is None:
+            return
+        names = without_fields(self._outside(first, last))
+        if not names or self.names.is_float(names[-1].text):
+            return
+        end = _end_of_expression(tokens, i + 1)
+        value = tokens[i + 1 : end]
+        if not value or value[0].text == "{" or self.names.is_integer(value):
+            return
+        if any(token.text == "<" for token in value) and tokens[end].text == ",":
+            return  # perhaps a comma between template arguments
+        declared_type = self._declared_type(first)
+        if declared_type is not None:
+            if declared_type and not updates:
+                self._wrap_expression(i + 1, f"::cudalab::fit<{declared_type}>(")
+        elif updates:
+            self._insert(tokens[first].start, "::cudalab::into(")
+            self._insert(tokens[last - 1].end, ")")
+        else:
+            target = self._text(first, last)
+            self._wrap_expression(i + 1, f"::cudalab::fit<decltype({target})>(")
+
+    def _start_of_target(self, i: int) -> int | None:
+        """The index where the expression begins that ends at tokens[i] and is assigned to."""
+        tokens = self.tokens
+        while i > self.start:
+            text = tokens[i].text
+            if text in (")", "]"):
+                begins = opening(tokens, i)
+                if begins is None:
+                    return None
+                before = tokens[begins - 1]
+                if text == ")" and before.kind != "name" and before.text not in (")", "]"):
+                    i = begins
+                    break
+                i = begins - 1
+                continue
+            if tokens[i].kind != "name":
+                return None
+            if tokens[i - 1].text not in (".", "->", "::"):
+                break
+            i -= 2
+        while tokens[i - 1].text == "*" and tokens[i - 2].text in (*";{}(),=*", "else", "do"):
+            i -= 1
+        return i
+
+    def _declared_type(self, first: int) -> str | None:
+        """The integer type that the declaration of tokens[first] begins with.
+
+        None if it is no declaration, and nothing if it has another type.
+        """
+        tokens, i = self.tokens, first - 1
+        words = _QUALIFIERS | self.names.integer_types | self.names.types
+        if tokens[i].text in (*"{};(),=:", "else", "do"):
+            if tokens[i].text != ",":
+                return None
+            while i > self.start and tokens[i].text not in (";", "{", "}"):  # int a = 1, b = 2
+                i = (opening(tokens, i) or i) - 1 if tokens[i].text in (")", "]") else i - 1
+                if tokens[i + 1].text == "(":
+                    return ""
+            last = i + 1
+            while tokens[last].text in words:
+                last += 1
+            return self._type(i + 1, last) if self._is_type(i + 1, last) else ""
+        while tokens[i].text in words:
+            i -= 1
+        is_declaration = tokens[i].text in (*";{}(",) and self._is_type(i + 1, first)
+        return self._type(i + 1, first) if is_declaration else ""
+
+    def _integer_result(self) -> str:
+        """The type that the function returns, if that is an integer, or nothing."""
+        tokens, i = self.tokens, self.start - 1
+        for j in range(self.start, self.end):
+            if tokens[j].text == "]" and tokens[j + 1].text in ("(", "{"):
+                return ""  # a closure has returns of its own
+        while i > 0 and tokens[i].text != ")":
+            if tokens[i].text in (";", "}", "{"):
+                return ""
+            i -= 1
+        name = (opening(tokens, i) or 0) - 1
+        if name < 1 or tokens[name].kind != "name":
+            return ""
+        first = name
+        while first and tokens[first - 1].text in self.names.integer_types | self.names.types:
+            first -= 1
+        return self._text(first, name) if self._is_type(first, name) else ""
+
+    # Text -----------------------------------------------------------------------------------------
+
+    def _adjacent(self, i: int, text: str) -> bool:
+        """Whether `text` follows tokens[i] at once."""
+        after = self.tokens[i + 1]
+        return after.text == text and after.start == self.tokens[i].end
+
+    def _outside(self, first: int, last: int) -> list[Token]:
+        """The tokens of an expression outside square brackets."""
+        result, i = [], first
+        while i < last:
+            if self.tokens[i].text == "[":
+                i = closing(self.tokens, i) or last
+            else:
+                result.append(self.tokens[i])
+            i += 1
+        return result
+
+    def _text(self, first: int, last: int) -> str:
+        return " ".join(token.text for token in self.tokens[first:last])
+
+    def _type(self, first: int, last: int) -> str:
+        """The text of a type without its qualifiers."""
+        words = (token.text for token in self.tokens[first:last])
+        return " ".join(word for word in words if word not in _QUALIFIERS)
+
+    def _insert(self, position: int, text: str) -> None:
+        self.edits.append((position, position, text))
+
+    def _wrap_expression(self, i: int, call: str) -> None:
+        end = _end_of_expression(self.tokens, i)
+        if end > i and not self.names.is_integer(self.tokens[i:end]):
+            self._insert(self.tokens[i].start, call)
+            self._insert(self.tokens[end - 1].end, ")")

@@ -1,0 +1,71 @@
+"""What the rewriter puts in place of conversions and shifts in device code."""
+
+import pytest
+
+from cudalab.program.files import File
+from cudalab.program.rewrite import rewrite
+
+
+def body(statement, before=""):
+    """The rewritten statement of a kernel."""
+    text = f"{before}\n__global__ void k(int n, float f, int *a, float *b) {{\n{statement}\n}}\n"
+    return rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0].split("\n")[-4]
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("a[0] = (int)f;", "a[0] = ::cudalab::fit<decltype(a [ 0 ])>(::cudalab::cast<int>(f));"),
+        ("n = 2 * f;", "n = ::cudalab::fit<decltype(n)>(2 * f);"),
+        ("const unsigned i = f, j = n;", "const unsigned i = ::cudalab::fit<unsigned>(f), j = n;"),
+        ("n += f;", "::cudalab::into(n) += f;"),
+        ("*a = b[n];", "*a = ::cudalab::fit<decltype(* a)>(b[n]);"),
+        ("b[(int)b[0] + n] = 1;", "b[::cudalab::cast<int>(b[0]) + n] = 1;"),
+        ("g(static_cast<int>(f), int(f));", "g(::cudalab::cast<int>(f), ::cudalab::cast<int>(f));"),
+        ("b[0] = (float)(int)f;", "b[0] = (float)::cudalab::cast<int>(f);"),
+        ("g(-(int)-f * n);", "g(-::cudalab::cast<int>(-f) * n);"),
+        ("g(make_uchar4(f, f, f, 0));", "g(::cudalab::make<uchar4>(f, f, f, 0));"),
+        ("n = 1 << n - 1;", "n = 1 << ::cudalab::by +  n - 1;"),
+        ("n >>= n, n = 0;", "n >>= ::cudalab::by + (n), n = 0;"),
+        (
+            "if (n < n >> n) n = 1 << 40;",
+            "if (n < n >> ::cudalab::by +  n) n = 1 << ::cudalab::by +  40;",
+        ),
+    ],
+)
+def test_what_has_no_value_in_cpp_is_replaced(statement, expected):
+    assert body(statement) == expected
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "a[n] = (int)threadIdx.x + n / 2;",
+        "n = 1 << 5 | n >> 31;",
+        "b[0] = 2 * f; f += 3;",
+        "for (int i = n; i < 10; i += blockDim.x) b[i] = f;",
+        "int *p = a; float g = (float)n;",
+        "size_t bytes = n * sizeof(int);",
+        "pair<pair<int>> p(n);",
+        'std::cout << n << "\\n";',
+    ],
+)
+def test_what_has_one_stays(statement):
+    assert body(statement) == statement
+
+
+def test_host_code_stays():
+    text = "int f(float x, int n) { return (int)x << n; }\n"
+    assert rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0].split("\n")[1] + "\n" == text
+
+
+def test_names_of_types_and_constants_are_known():
+    before = "using Key = unsigned;\ntypedef float Real;\n#define WIDTH 16"
+    statement = "Key key = a[0]; key += WIDTH; Real real = 2 * f; real += key;"
+    assert body(statement, before) == statement
+
+
+def test_functions_that_return_integers():
+    text = "template <class T> __device__ T f(float x) { return x; }"
+    rewritten = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0]
+    assert "{ return ::cudalab::fit<T>(x); }" in rewritten
