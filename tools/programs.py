@@ -30,13 +30,16 @@ OWN = ROOT / "tests" / "programs"
 PRINTS = (
     "assembly",
     "atomics",
+    "cub",
     "errors",
     "forms",
     "grid_races",
     "groups",
     "intrinsics",
     "mathematics",
+    "libcu",
     "numbers",
+    "thrust",
     "trigonometry",
 )  # of OWN
 SEED = 1

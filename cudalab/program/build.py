@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES, emulated
-from cudalab.backends.cpu import blas, parts
+from cudalab.backends.cpu import blas, cccl, parts
 from cudalab.backends.cpu.flags import HOST, PART, PROGRAM, RUNTIME, processor, with_users
 from cudalab.errors import NoDeviceError
 from cudalab.output.progress import stage
@@ -96,6 +96,7 @@ def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Pa
         status = os.stat(library)  # noqa: PTH116 - pathlib is slow to start with
         key += [library, f"{status.st_size} {status.st_mtime_ns}"]
     if emulated(device):
+        key.append(cccl.identity(file.text for file in files))
         key += [*with_users(PROGRAM), os.environ.get("CXX", ""), processor(), *runtime_sources()]
     else:
         key += [*NVCC_FLAGS, _graphics_cards(), os.environ.get("NVCC_APPEND_FLAGS", "")]
@@ -141,6 +142,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         Path(folder, "macros").write_text(host.macros, encoding="utf-8")
         flags = [*with_users(PROGRAM), *host.compile, *host.folders]
         flags += ["-I", str(runtime.folder), "-I", str(HOST)]
+        flags += cccl.flags((file.text for file in files), compiler.version())
         flags += ["-include", PRECOMPILED, "-include", str(Path(folder, "macros"))]
         objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
         commands = [

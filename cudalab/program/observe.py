@@ -19,7 +19,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cudalab.backends.cpu import blas, check, check_rows, compiler, parts
+from cudalab.backends.cpu import blas, cccl, check, check_rows, compiler, parts
 from cudalab.backends.cpu.check_module import load_runtime
 from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.cpu.flags import HOST, PART, with_users
@@ -98,6 +98,7 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     own = [str(folder / f"{part}.o") for part in (*used, *parts.OF_PROGRAM)]
     host = folder / HOST_LIBRARY
     more = (*_PROGRAM, *flags.compile, *flags.folders, "-I", str(HOST))
+    more += tuple(cccl.flags((file.text for file in files), find_compiler().version()))
     libraries = (*objects, *own, str(host), *flags.link)
 
     def compiled(*, exact: bool) -> Path:

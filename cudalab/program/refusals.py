@@ -11,6 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu import cccl
 from cudalab.backends.cpu.flags import HOST
 from cudalab.errors import NoDeviceError
 
@@ -33,10 +34,6 @@ class Feature:
 
 # Regular expressions. The first feature that fits is named.
 MISSING = (
-    Feature("Thrust", headers=r"thrust/", unknown=r"thrust"),
-    Feature("CUB", headers=r"cub/", unknown=r"cub"),
-    Feature("cuda::ptx", headers=r"cuda/ptx"),
-    Feature("libcu++", headers=r"cuda/|nv/target"),
     Feature("cuBLASLt", headers=r"cublasLt", unknown=r"cublasLt\w*"),
     Feature("cuBLASXt", headers=r"cublasXt", unknown=r"cublasXt\w*"),
     Feature("cuBLAS's old interface", headers=r"cublas\.h"),
@@ -99,6 +96,8 @@ MISSING = (
     ),
     Feature("CUDA arrays", unknown=r"cudaArray\w*|cudaMalloc(?:3D)?Array"),
 )
+# CCCL's parts, which are missing unless it is installed.
+_CCCL = (("thrust/", "Thrust"), ("cub/", "CUB"), ("", "libcu++"))
 # What of CUDA has no feature's name.
 _CUDA_NAME = re.compile(r"cu(?:da)?[A-Z]\w+|__\w+|atomic\w+")
 _CUDA_HEADER = re.compile(
@@ -117,6 +116,7 @@ class Lacking:
     def __init__(self) -> None:
         """Begin with nothing."""
         self._places: dict[str, str] = {}
+        self.hint = ""
 
     def __bool__(self) -> bool:
         """Whether anything is missing."""
@@ -129,12 +129,17 @@ class Lacking:
 
     def take(self, other: Lacking) -> None:
         """Note what another has, too."""
+        self.hint = self.hint or other.hint
         for what, place in other._places.items():
             feature, _, name = what.partition(": ")
             self.add(feature, place, name)
 
     def add_header(self, header: str, place: str) -> None:
         """Note an #include of a header that is missing, if it is NVIDIA's or a feature's."""
+        if cccl.is_part(header):
+            library = next(name for prefix, name in _CCCL if header.startswith(prefix))
+            self.hint = cccl.why_missing()
+            return self.add(library if self.hint else f"<{header}>", place)
         for feature in MISSING:
             if _begins(feature.headers, header) or _begins(feature.others, header):
                 return self.add(feature.name, place)
@@ -156,7 +161,7 @@ class Lacking:
     def error(self) -> NoDeviceError:
         """The one line."""
         each = ", ".join(f"{what} ({place})" for what, place in self._places.items())
-        return NoDeviceError(f"not supported on the CPU device: {each}")
+        return NoDeviceError(f"not supported on the CPU device: {each}", hint=self.hint or None)
 
 
 def is_cuda_header(name: str) -> bool:
@@ -166,7 +171,7 @@ def is_cuda_header(name: str) -> bool:
 
 def is_missing_header(name: str) -> bool:
     """Whether a header is one of NVIDIA's that the CPU device lacks."""
-    if (HOST / name).is_file():
+    if (HOST / name).is_file() or (cccl.is_part(name) and cccl.has(name)):
         return False
     return bool(_CUDA_HEADER.match(name)) or any(_begins(each.headers, name) for each in MISSING)
 

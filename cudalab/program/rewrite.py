@@ -114,6 +114,7 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
         _rewrite_assembly(each, each.tokens)
         _rewrite_includes(each, names)
         _rewrite_variables(each)
+        _rewrite_alignment(each)
         _rewrite_dynamic_shared(each, each.tokens)
         _enlist_kernels(each, plain, templates)
         _rewrite_launches(each, each.tokens, known, {})
@@ -200,6 +201,17 @@ def _rewrite_assembly(parsed: Parsed, tokens: list[Token]) -> None:
                 parsed.lacking.add("inline PTX", parsed.place(token.start), str(unknown))
             continue
         parsed.replace(token.start, tokens[end].end, translated, "\\\n" if in_macro else "\n")
+
+
+def _rewrite_alignment(parsed: Parsed) -> None:
+    """Turn `__shared__ alignas(n)` into `alignas(n) __shared__`, the order that g++ wants."""
+    tokens = parsed.tokens
+    for i in range(len(tokens) - 2):
+        if (tokens[i].text, tokens[i + 1].text) == ("__shared__", "alignas"):
+            end = closing(tokens, i + 2)
+            if end is not None:
+                alignment = parsed.file.text[tokens[i + 1].start : tokens[end].end]
+                parsed.replace(tokens[i].start, tokens[end].end, f"{alignment} __shared__")
 
 
 def _rewrite_dynamic_shared(parsed: Parsed, tokens: list[Token]) -> None:

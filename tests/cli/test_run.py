@@ -12,6 +12,7 @@ from pathlib import Path
 import command
 import pytest
 
+from cudalab.backends.cpu import cccl
 from cudalab.system.cache import cache_dir
 
 ROOT = Path(__file__).parents[2]
@@ -193,6 +194,31 @@ def test_program_of_several_languages_with_a_line_for_nvcc(instrument):
 
 def test_options_that_make_no_program_are_refused():
     assert refuse("-c", *MIXED).startswith("Error: -c: `cudalab run` compiles a program")
+
+
+# NVIDIA's libraries ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", ["thrust", "libcu", "cub"])
+def test_program_with_nvidias_libraries(program, device_name):
+    need_cccl(device_name)
+    done = run(f"{program}.cu", device_name)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
+
+
+def test_a_forgotten_copy_is_caught_in_a_program_with_thrust():
+    need_cccl("cpu")
+    done = run("thrust.cu", "cpu", arguments=["touch"])
+    message = done.stderr.decode()
+    assert done.returncode == -signal.SIGSEGV
+    assert "tests/programs/thrust.cu:216: host code dereferences the device pointer" in message
+    assert "it is byte 12 of the 40 allocated at" in message
+
+
+def need_cccl(device):
+    if device == "cpu" and cccl.why_missing():
+        pytest.skip(cccl.why_missing())
 
 
 # What goes wrong in a program --------------------------------------------------------------------
@@ -693,8 +719,7 @@ def test_program_without_main(tmp_path):
 
 
 UNSUPPORTED = {
-    "Thrust": ("#include <thrust/sort.h>\nint main() {}\n", 1),
-    "CUB": ("\n#include <cub/cub.cuh>\nint main() {}\n", 2),
+    "cuDNN": ("\n#include <cudnn.h>\nint main() {}\n", 2),
     "inline PTX": (
         '__global__ void k() {\n  asm volatile("griddepcontrol.wait;");\n}\nint main() {}\n',
         2,

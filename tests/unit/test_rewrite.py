@@ -2,6 +2,7 @@
 
 import pytest
 
+from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, opening_angle, tokenize
 from cudalab.program.files import File, gather
@@ -322,8 +323,8 @@ def test_any_bytes_in_comments_survive(tmp_path):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("#include <cublas_v2.h>\n", "cuBLAS (a.cu:1)"),
-        ('// x\n  #  include "thrust/scan.h"\n', "Thrust (a.cu:2)"),
+        ("#include <cusolverDn.h>\n", "cuSOLVER (a.cu:1)"),
+        ("// x\n  #  include <cuda/ptx>\n", "(a.cu:2)"),
         (
             '__device__ int f() {\n int x;\n asm("mov.u32 %0, %%ctarank;" : "=r"(x));\n}',
             "inline PTX: mov.u32 %0, %ctarank (a.cu:3)",
@@ -336,6 +337,43 @@ def test_what_the_device_lacks(text, what):
         rewritten(text)
     assert error.value.message.startswith("not supported on the CPU device: ")
     assert error.value.message.endswith(what)
+
+
+@pytest.mark.parametrize(
+    ("found", "hint"),
+    [
+        (None, "NVIDIA's headers are an extra: "),
+        (cccl.Headers("/old", (2, 8, 2)), "CCCL 2.8.2 in /old is too old; NVIDIA's headers are"),
+    ],
+)
+def test_nvidias_headers_are_an_extra(found, hint, monkeypatch):
+    monkeypatch.setattr(cccl, "installed", lambda: found)
+    text = '#include "thrust/scan.h"\n#include <cub/cub.cuh>\n#include <cuda/atomic>\n'
+    with pytest.raises(NoDeviceError) as error:
+        rewritten(text)
+    assert error.value.message.endswith(": Thrust (a.cu:1), CUB (a.cu:2), libcu++ (a.cu:3)")
+    assert error.value.hint.startswith(hint)
+    assert "[libraries]" in error.value.hint
+
+
+def test_what_only_a_gpu_has_of_nvidias_headers(tmp_path, monkeypatch):
+    folder = tmp_path / "cub" / "device"
+    folder.mkdir(parents=True)
+    for name in ("device_scan.cuh", "device_partition.cuh"):
+        (folder / name).touch()
+    monkeypatch.setattr(cccl, "installed", lambda: cccl.Headers(str(tmp_path), (3, 5, 0)))
+    with pytest.raises(NoDeviceError) as error:
+        rewritten(
+            "#include <cub/device/device_scan.cuh>\n#include <cub/device/device_partition.cuh>\n"
+        )
+    assert error.value.message.endswith(": <cub/device/device_partition.cuh> (a.cu:2)")
+    assert error.value.hint is None
+
+
+def test_alignment_of_shared_variables_comes_first():
+    assert "alignas(8) __shared__ char a[8];" in rewritten(
+        "__global__ void k() { __shared__ alignas(8) char a[8]; }"
+    )
 
 
 def test_assembly_that_is_none_of_ptx_stays():

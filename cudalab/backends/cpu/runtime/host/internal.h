@@ -119,7 +119,6 @@ void for_each_variable(Section section, Visitor visit);
 
 void watch_for_crashes();                                           // the signal handlers
 extern __thread bool kernel_prints;                                 // stdout is locked by a kernel
-bool in_kernel();                                                   // whether this thread runs one
 void refuse_in_kernel(const Config& config, const Kernel& kernel);  // a launch from a kernel
 // Runs a grid; the device claims to hold `resident` of its blocks at once.
 cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cudalab/library_access.h"
 #include "internal.h"
 #include "sorted_map.h"
 #include "work.h"
@@ -69,12 +70,18 @@ static void set_access(int rights, int rights_to_constants) {
     set_access(memory.device, rights);
     set_access(memory.constants, rights_to_constants);
 }
-Access::Access(By by) {
+static void open_memory(Access::By by) {
     const int both = PROT_READ | PROT_WRITE;
-    if (memory.access++ == 0) set_access(both, by == KERNEL ? PROT_READ : both);
+    if (memory.access++ == 0) set_access(both, by == Access::KERNEL ? PROT_READ : both);
+}
+static void close_memory() {
+    if (--memory.access == 0) set_access(PROT_NONE, PROT_NONE);
+}
+Access::Access(By by) {
+    open_memory(by);
 }
 Access::~Access() {
-    if (--memory.access == 0) set_access(PROT_NONE, PROT_NONE);
+    close_memory();
 }
 
 // ------------------------------------------------------------------ the meaning of an address
@@ -269,6 +276,8 @@ static uintptr_t take(size_t bytes) {
     if (new_high > memory.size) new_high = memory.size;
     if (begin_offset + bytes < new_high)
         memory.free[begin + bytes] = new_high - begin_offset - bytes;
+    if (memory.access)  // a library's: pages behind the last huge one have no rights yet
+        mprotect((void*)memory.arena, round_up(new_high, HUGE_PAGE), PROT_READ | PROT_WRITE);
     memory.high_water = new_high;
     return begin;
 }
@@ -464,6 +473,19 @@ void tell_leaks() {
     }
 }
 
+// ------------------------------------------------------------------ libraries on the host
+
+cudaError_t open_for_library() {
+    if (in_kernel()) return cudaSuccess;
+    Call call("a library", {});
+    open_memory(Access::COPY);
+    return call.pending();
+}
+void close_for_library() {
+    if (in_kernel()) return;
+    Call call("a library", {});
+    close_memory();
+}
 void name_variable(const void* address, size_t bytes, Place place) {
     memory.live[(uintptr_t)address] = {(uintptr_t)address, bytes, Kind::VARIABLE, 0, place};
 }

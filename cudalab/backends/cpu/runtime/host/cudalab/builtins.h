@@ -44,13 +44,35 @@ CUDALAB_BUILTIN(dim3, gridDim);
 #undef CUDALAB_BUILTIN
 static constexpr int warpSize = 32;
 
+// The vectors of four 8-byte numbers by the alignment that their names say.
+#define CUDALAB_ALIGNED_VECTOR(T, name, bytes)                                         \
+    struct alignas(bytes) name {                                                       \
+        T x, y, z, w;                                                                  \
+        CUDALAB_COPIES(name, (T a, T b = 0, T c = 0, T d = 0), x(a), y(b), z(c), w(d)) \
+    };                                                                                 \
+    static inline name make_##name(T x, T y, T z, T w) {                               \
+        return {x, y, z, w};                                                           \
+    }
+#define CUDALAB_ALIGNED_VECTORS(T, name)       \
+    CUDALAB_ALIGNED_VECTOR(T, name##4_16a, 16) \
+    CUDALAB_ALIGNED_VECTOR(T, name##4_32a, 32)
+CUDALAB_ALIGNED_VECTORS(long, long)
+CUDALAB_ALIGNED_VECTORS(unsigned long, ulong)
+CUDALAB_ALIGNED_VECTORS(long long, longlong)
+CUDALAB_ALIGNED_VECTORS(unsigned long long, ulonglong)
+CUDALAB_ALIGNED_VECTORS(double, double)
+#undef CUDALAB_ALIGNED_VECTORS
+#undef CUDALAB_ALIGNED_VECTOR
+
 // Device variables lie together, so that they can be protected from the host.
 #define CUDALAB_DEVICE_DATA __attribute__((section("cudalab_device")))
 #define CUDALAB_CONSTANT_DATA __attribute__((section("cudalab_constant")))
 #define CUDALAB_MANAGED_DATA __attribute__((section("cudalab_managed")))
 
-// For cooperative_groups.h; the lanes are those that arrive here together, not only the caller.
+// For cooperative_groups.h and libraries; the lanes are those that arrive here together, not only
+// the caller.
 namespace cudalab {
+bool in_kernel();  // whether this thread runs one
 unsigned converged_lanes(const char* file, int line);
 bool in_cooperative_launch();
 void sync_grid(const char* file, int line);

@@ -1,0 +1,101 @@
+"""CCCL, NVIDIA's own C++ headers: Thrust, CUB and libcu++ for programs on the CPU device.
+
+They are installed as a package, or with a CUDA toolkit. `runtime/libraries` holds the few headers
+that take the place of theirs. Imports nothing heavy, for a program that is cached starts at once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.flags import RUNTIME
+from cudalab.errors import install_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OURS = RUNTIME / "libraries"  # found before NVIDIA's
+OLDEST = (3, 0)  # 2.8 sorts negative integers behind the others on a host
+_NAMED = re.compile(r"(?:thrust|cub|cuda|nv)/")
+_INCLUDE = re.compile(
+    rf'^[ \t]*#[ \t]*include[ \t]*[<"]({_NAMED.pattern})[^">\n]+[">]', re.MULTILINE
+)
+# These launch kernels or need a GPU's own instructions; some of them are among ours.
+_FOR_GPUS = re.compile(r"cub/(?:device|grid)/|cuda/(?:ptx|tma|work_stealing)|thrust/system/tbb")
+_VERSION = re.compile(r"#\s*define\s+CCCL_VERSION\s+(\d+)")
+
+
+@dataclass(frozen=True)
+class Headers:
+    """A folder of NVIDIA's headers."""
+
+    folder: str
+    version: tuple[int, int, int]
+
+
+@cache
+def installed() -> Headers | None:
+    """The headers of the package `nvidia-cuda-cccl` or of a CUDA toolkit, or None."""
+    toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    packages = [os.path.join(each, "nvidia", "cu13") for each in sys.path]  # noqa: PTH118 - quick
+    for root in (*packages, *filter(None, toolkits)):
+        folder = f"{root}/include/cccl"
+        try:
+            with open(f"{folder}/cuda/std/__cccl/version.h", encoding="utf-8") as file:  # noqa: PTH123 - as above
+                match = _VERSION.search(file.read())
+        except OSError:
+            continue
+        if match:
+            number = int(match[1])
+            return Headers(folder, (number // 1000000, number // 1000 % 1000, number % 1000))
+    return None
+
+
+def is_part(header: str) -> bool:
+    """Whether a header is one of CCCL's."""
+    return _NAMED.match(header) is not None
+
+
+def has(header: str) -> bool:
+    """Whether a program on the CPU device can include this header of CCCL."""
+    found = installed()
+    if found is None or found.version < OLDEST:
+        return False
+    if (OURS / header).is_file():
+        return True
+    return not _FOR_GPUS.match(header) and os.path.isfile(f"{found.folder}/{header}")  # noqa: PTH113 - as above
+
+
+def why_missing() -> str:
+    """The hint for a program that includes headers of CCCL, or "" if it is installed."""
+    found = installed()
+    if found is not None and found.version >= OLDEST:
+        return ""
+    install = f"NVIDIA's headers are an extra: {install_command('libraries')}"
+    if found is None:
+        return install
+    return f"CCCL {'.'.join(map(str, found.version))} in {found.folder} is too old; {install}"
+
+
+def flags(texts: Iterable[str], compiler: str) -> list[str]:
+    """The compiler's flags for a program with these files; `compiler` is its version message."""
+    libraries, found = _used(texts), installed()
+    if not libraries or found is None:
+        return []
+    # CUB's classes use a name in two meanings, which g++ rejects without this option.
+    lenient = ["-fpermissive"] if "cub/" in libraries and "clang" not in compiler else []
+    return [*lenient, "-isystem", str(OURS), "-isystem", found.folder]
+
+
+def identity(texts: Iterable[str]) -> str:
+    """What a program with these files depends on: the place and the version of the headers."""
+    return repr(installed()) if _used(texts) else ""
+
+
+def _used(texts: Iterable[str]) -> set[str]:
+    return {prefix for text in texts for prefix in _INCLUDE.findall(text)}
