@@ -264,8 +264,11 @@ def build_with_nvcc(files: Sequence[File], sources: int, options: Sequence[str],
         for name, library in NVCC_LIBRARIES.items():
             if any(f"<{name}" in file.text or f'"{name}' in file.text for file in files):
                 command.append(library)
+        command += [*(file.path for file in files[:sources]), "-o", binary]
         with stage(f"nvcc compiles {files[0].label}"):
-            failed = _run_all([[*command, *(file.path for file in files[:sources]), "-o", binary]])
+            failed = _run_all([command])
+            if "requires separate compilation mode" in failed:  # a kernel launches another one
+                failed = _run_all([[*command, "-rdc=true"]])
         if failed:
             raise rejection(files[0].label, failed)
         Path(binary).replace(to)

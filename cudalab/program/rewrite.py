@@ -320,10 +320,6 @@ def _rewrite_launches(
         end = _end_of_configuration(tokens, i + 3)
         if begin is None or end is None:
             continue
-        if tokens is parsed.tokens and any(
-            first < i < last for first, last in parsed.structure.device_functions
-        ):
-            parsed.lacking.add("launches from kernels", parsed.place(tokens[i].start))
         kernel = " ".join(parsed.file.text[tokens[begin].start : tokens[i - 1].end].split())
         kernel = kernel.replace(" \\ ", " ")
         name = quoted.get(kernel) or _quoted(kernel)

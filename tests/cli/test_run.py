@@ -120,6 +120,7 @@ def test_every_lab_has_a_program():
         "room",
         "waits",
         "graphs",
+        "launches",
     ],
 )
 def test_program_prints(program, device_name):
@@ -171,6 +172,19 @@ def test_a_library_is_seen_by_sanitize(tmp_path):
     assert f"{source}:13: cublasSscal: the memory allocated at {source}:6 ends 4 bytes" in said[0]
     assert f"{source}:14: cudaErrorIllegalAddress: cublasSscal:" in said[1]
     assert "is host memory" in said[1]
+
+
+def test_kernel_that_waits_for_its_children(tmp_path):
+    source = tmp_path / "waits.cu"
+    source.write_text(
+        "#include <cstdio>\n__global__ void child() {}\n__global__ void parent() {\n"
+        "    child<<<1, 1>>>();\n    cudaDeviceSynchronize();\n}\n"
+        "int main() {\n    parent<<<1, 1>>>();\n"
+        "    std::puts(cudaGetErrorName(cudaDeviceSynchronize()));\n}\n"
+    )
+    done = cudalab("run", "--device", "cpu", str(source))
+    assert done.stdout == b"cudaErrorLaunchFailure\n"
+    assert "waits.cu:5: cudaDeviceSynchronize cannot be called in a kernel" in done.stderr.decode()
 
 
 def test_division_by_zero_is_noted_once_for_each_line():
@@ -722,10 +736,6 @@ UNSUPPORTED = {
     "cuDNN": ("\n#include <cudnn.h>\nint main() {}\n", 2),
     "inline PTX": (
         '__global__ void k() {\n  asm volatile("griddepcontrol.wait;");\n}\nint main() {}\n',
-        2,
-    ),
-    "launches from kernels": (
-        "__global__ void k() {}\n__global__ void parent() { k<<<1, 1>>>(); }\nint main() {}\n",
         2,
     ),
     "textures": (

@@ -329,7 +329,6 @@ def test_any_bytes_in_comments_survive(tmp_path):
             '__device__ int f() {\n int x;\n asm("mov.u32 %0, %%ctarank;" : "=r"(x));\n}',
             "inline PTX: mov.u32 %0, %ctarank (a.cu:3)",
         ),
-        ("__global__ void k() {}\n__global__ void p() {\n k<<<1, 1>>>(); }", "kernels (a.cu:3)"),
     ],
 )
 def test_what_the_device_lacks(text, what):

@@ -66,20 +66,24 @@ static cudaError_t refuse(Call& call, Capture& capture) {
 
 // ------------------------------------------------------------------ what is not permitted
 
-// The error for work in the legacy stream, which waits for all blocking streams.
+// The default stream waits for all blocking streams, so it can have no work while one is captured.
+static bool has_blocking_stream(const Capture& capture) {
+    for (const Front* front : capture.fronts)
+        if (!(front->stream->flags & cudaStreamNonBlocking)) return true;
+    return false;
+}
+static bool has_blocking_stream() {
+    for (const Capture* capture : active)
+        if (has_blocking_stream(*capture)) return true;
+    return false;
+}
 static bool forbids_legacy(Call& call, cudaError_t* result) {
-    bool any = false;
+    if (!has_blocking_stream()) return false;
     for (Capture* capture : active)
-        for (Front* front : capture->fronts)
-            if (!(front->stream->flags & cudaStreamNonBlocking)) {
-                any = true;
-                invalidate(*capture);
-                break;
-            }
-    if (any)
-        *result = call.fail(cudaErrorStreamCaptureImplicit,
-                            "the default stream would wait for a captured one");
-    return any;
+        if (has_blocking_stream(*capture)) invalidate(*capture);
+    *result = call.fail(cudaErrorStreamCaptureImplicit,
+                        "the default stream would wait for a captured one");
+    return true;
 }
 static cudaError_t forbid_unsafe(Call& call) {
     bool any = false;
@@ -131,10 +135,12 @@ static cudaError_t take_work(Call& call, Capture& capture, CUstream_st& stream, 
     content.type = work.type;
     switch (work.type) {
         case cudaGraphNodeTypeKernel:
-            if (!content.set_kernel(work.kernel))
+            if (!content.launch.copy(work.kernel))
                 return call.fail(cudaErrorMemoryAllocation, "no memory for a node");
             break;
         case cudaGraphNodeTypeMemcpy:
+            if (!is_reserved_range(work.copy.target) && !is_reserved_range(work.copy.source))
+                if (cudaError_t error = check(call, work.copy)) return error;
             content.copy = work.copy;
             content.copy_params.srcPtr = {(void*)work.copy.source, work.copy.source_pitch,
                                           work.copy.width, work.copy.height};
@@ -157,14 +163,9 @@ static cudaError_t take_work(Call& call, Capture& capture, CUstream_st& stream, 
             content.memory = work.memory;
             break;
         case cudaGraphNodeTypeGraph:
-            for (cudaGraphNode_t node : work.graph->graph->nodes)
-                if (node->content.type >= cudaGraphNodeTypeWaitEvent) {
-                    invalidate(capture);
-                    return call.fail(cudaErrorStreamCaptureUnsupported,
-                                     "a graph with events or memory cannot be part of another");
-                }
-            content.child = copy_of(work.graph->graph);
-            break;
+            invalidate(capture);
+            return call.fail(cudaErrorStreamCaptureUnsupported,
+                             "an instance of a graph cannot be part of another graph");
         default:
             break;
     }
@@ -360,8 +361,8 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
     Call call("cudaStreamIsCapturing", {file, line});
     if (cudaError_t error = call.pending()) return error;
     if (!status) return call.fail(cudaErrorInvalidValue, "the pointer is null");
-    cudaError_t result;
-    if (is_legacy(stream) && forbids_legacy(call, &result)) return result;
+    if (is_legacy(stream) && has_blocking_stream())
+        return call.fail(cudaErrorStreamCaptureImplicit, "a blocking stream is captured");
     *status = status_of(object_of(stream).capture);
     return cudaSuccess;
 }

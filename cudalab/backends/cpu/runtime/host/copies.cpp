@@ -32,17 +32,17 @@ static size_t extent(size_t pitch, size_t width, size_t height) {
     return height ? pitch * (height - 1) + width : 0;
 }
 
+cudaError_t check(Call& call, const Copy& copy) {
+    if (copy.of_symbol) return cudaSuccess;
+    const size_t last = copy.depth - 1;
+    return check_copy(
+        call, copy.target,
+        last * copy.target_slice + extent(copy.target_pitch, copy.width, copy.height), copy.source,
+        last * copy.source_slice + extent(copy.source_pitch, copy.width, copy.height), copy.kind);
+}
 cudaError_t perform(Call& call, const Copy& copy) {
     if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return cudaSuccess;
-    const size_t last = copy.depth - 1;
-    const size_t target_bytes =
-        last * copy.target_slice + extent(copy.target_pitch, copy.width, copy.height);
-    const size_t source_bytes =
-        last * copy.source_slice + extent(copy.source_pitch, copy.width, copy.height);
-    if (!copy.of_symbol)
-        if (cudaError_t error =
-                check_copy(call, copy.target, target_bytes, copy.source, source_bytes, copy.kind))
-            return error;
+    if (cudaError_t error = check(call, copy)) return error;
     Access access;
     for (size_t slice = 0; slice < copy.depth; ++slice)
         for (size_t row = 0; row < copy.height; ++row) {
@@ -174,7 +174,7 @@ cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcp
 }
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream, const char* file, int line) {
-    Call call("cudaMemcpyAsync", {file, line});
+    Call call("cudaMemcpyAsync", {file, line}, Call::ANYWHERE);
     return copy(call, stream, {target, bytes, source, bytes, bytes, 1, kind, false});
 }
 cudaError_t cudaMemcpy2D(void* target, size_t target_pitch, const void* source, size_t source_pitch,
@@ -187,7 +187,7 @@ cudaError_t cudaMemcpy2D(void* target, size_t target_pitch, const void* source, 
 cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source,
                               size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream, const char* file, int line) {
-    Call call("cudaMemcpy2DAsync", {file, line});
+    Call call("cudaMemcpy2DAsync", {file, line}, Call::ANYWHERE);
     return copy(call, stream,
                 {target, target_pitch, source, source_pitch, width, height, kind, false});
 }
@@ -198,7 +198,7 @@ cudaError_t cudaMemset(void* pointer, int value, size_t bytes, const char* file,
 }
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream,
                             const char* file, int line) {
-    Call call("cudaMemsetAsync", {file, line});
+    Call call("cudaMemsetAsync", {file, line}, Call::ANYWHERE);
     return fill(call, stream, {pointer, bytes, (unsigned)value & 0xff, 1, bytes, 1});
 }
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height,
@@ -208,6 +208,6 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
 }
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream, const char* file, int line) {
-    Call call("cudaMemset2DAsync", {file, line});
+    Call call("cudaMemset2DAsync", {file, line}, Call::ANYWHERE);
     return fill(call, stream, {pointer, pitch, (unsigned)value & 0xff, 1, width, height});
 }

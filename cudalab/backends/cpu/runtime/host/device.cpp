@@ -14,7 +14,8 @@
 
 namespace cudalab {
 
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
+                       lock_of_kernels = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static thread_local cudaError_t last_error = cudaSuccess;
 static cudaError_t for_good = cudaSuccess;
 
@@ -38,15 +39,50 @@ static void at_exit() {
     tell_leaks();
 }
 
-Call::Call(const char* name_, Place place_) : name(name_), place(place_) {
+// The last errors of a kernel's threads.
+static thread_local struct {
+    uint64_t grid;
+    uint3 block;
+    cudaError_t errors[1024];
+} of_block;
+static cudaError_t& error_of_thread() {
+    const uint3 &block = current.block_idx, &known = of_block.block;
+    if (of_block.grid != grids_begun || block.x != known.x || block.y != known.y ||
+        block.z != known.z) {
+        memset(of_block.errors, 0, sizeof of_block.errors);
+        of_block.grid = grids_begun;
+        of_block.block = block;
+    }
+    return of_block.errors[current.thread];
+}
+
+Call::Call(const char* name_, Place place_, Where where_)
+    : name(name_), place(place_), of_kernel(in_kernel()), where(where_) {
+    if (of_kernel) {
+        pthread_mutex_lock(&lock_of_kernels);
+        return;
+    }
     pthread_mutex_lock(&lock);
     static const int registered = atexit(at_exit);
     (void)registered;
 }
 Call::~Call() {
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(of_kernel ? &lock_of_kernels : &lock);
 }
-cudaError_t Call::pending() const {
+cudaError_t Call::pending() {
+    if (of_kernel && where == ON_HOST) {
+        char why[400];
+        snprintf(why, sizeof why, "%s:%d: %s cannot be called in a kernel, and nvcc rejects it%s",
+                 place.file, place.line, name,
+                 strcmp(name, "cudaDeviceSynchronize")
+                     ? ""
+                     : " (kernels cannot wait since CUDA 12; a "
+                       "launch into cudaStreamTailLaunch runs "
+                       "when the grid and its children are done)");
+        pthread_mutex_unlock(&lock_of_kernels);
+        stop_kernel(why);
+    }
+    if (of_kernel) return cudaSuccess;
     if (for_good) last_error = for_good;
     return for_good;
 }
@@ -64,6 +100,7 @@ cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
     snprintf(message, sizeof message, "%s:%d: %s: %s: %s", place.file, place.line, name,
              cudaGetErrorName(error), text);
     report(MessageKind::FAILED_CALL, message);
+    if (of_kernel) return error_of_thread() = error;
     if (is_launch()) {
         unread.error = error;
         unread.place = place;
@@ -91,7 +128,7 @@ static cudaError_t check_device(Call& call, int device) {
 }
 
 cudaError_t invalid_value(const char* name, const char* why, const char* file, int line) {
-    return Call(name, {file, line}).fail(cudaErrorInvalidValue, "%s", why);
+    return Call(name, {file, line}, Call::ANYWHERE).fail(cudaErrorInvalidValue, "%s", why);
 }
 
 }  // namespace cudalab
@@ -101,13 +138,15 @@ using namespace cudalab;
 // ------------------------------------------------------------------ errors
 
 cudaError_t cudaPeekAtLastError() {
-    Call call("cudaPeekAtLastError", {});
+    Call call("cudaPeekAtLastError", {}, Call::ANYWHERE);
+    if (call.of_kernel) return error_of_thread();
     unread.error = cudaSuccess;
     return call.pending() ? for_good : last_error;
 }
 cudaError_t cudaGetLastError() {
-    cudaError_t error = cudaPeekAtLastError();
-    last_error = for_good;
+    Call call("cudaGetLastError", {}, Call::ANYWHERE);
+    const cudaError_t error = cudaPeekAtLastError();
+    (call.of_kernel ? error_of_thread() : last_error) = call.of_kernel ? cudaSuccess : for_good;
     return error;
 }
 const char* cudaGetErrorString(cudaError_t error) {
@@ -132,7 +171,7 @@ const char* cudaGetErrorName(cudaError_t error) {
 // ------------------------------------------------------------------ the device
 
 cudaError_t cudaGetDeviceCount(int* count, const char* file, int line) {
-    Call call("cudaGetDeviceCount", {file, line});
+    Call call("cudaGetDeviceCount", {file, line}, Call::ANYWHERE);
     if (!count) return call.fail(cudaErrorInvalidValue, "the pointer is null");
     *count = 1;
     return cudaSuccess;
@@ -142,7 +181,7 @@ cudaError_t cudaSetDevice(int device, const char* file, int line) {
     return check_device(call, device);
 }
 cudaError_t cudaGetDevice(int* device, const char* file, int line) {
-    Call call("cudaGetDevice", {file, line});
+    Call call("cudaGetDevice", {file, line}, Call::ANYWHERE);
     if (!device) return call.fail(cudaErrorInvalidValue, "the pointer is null");
     *device = 0;
     return call.pending();
@@ -165,7 +204,7 @@ static void read_processor_name(char* name, size_t size) {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* file, int line) {
-    Call call("cudaGetDeviceProperties", {file, line});
+    Call call("cudaGetDeviceProperties", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = check_device(call, device)) return error;
     if (!p) return call.fail(cudaErrorInvalidValue, "the pointer is null");
     memset(p, 0, sizeof *p);
@@ -201,7 +240,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* f
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device,
                                    const char* file, int line) {
-    Call call("cudaDeviceGetAttribute", {file, line});
+    Call call("cudaDeviceGetAttribute", {file, line}, Call::ANYWHERE);
     cudaDeviceProp p;
     if (cudaError_t error = cudaGetDeviceProperties(&p, device, file, line)) return error;
     switch (attribute) {
@@ -342,6 +381,9 @@ cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config, const char
 
 // For stacks, printf, malloc, the depth of waits in kernels, launches from kernels, the L2 cache.
 static size_t limits[] = {1 << 10, 1 << 20, 8 << 20, 0, 2048, 128, 0};
+size_t cudalab::max_depth() {
+    return limits[cudaLimitDevRuntimePendingLaunchCount];
+}
 static cudaError_t check_limit(Call& call, cudaLimit limit) {
     if (cudaError_t error = call.pending()) return error;
     if (limit == cudaLimitDevRuntimeSyncDepth)
@@ -363,7 +405,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, const char* file, 
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit, const char* file, int line) {
-    Call call("cudaDeviceGetLimit", {file, line});
+    Call call("cudaDeviceGetLimit", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = check_limit(call, limit)) return error;
     *value = limits[limit];
     return cudaSuccess;
@@ -393,11 +435,11 @@ cudaError_t cudaDeviceGetP2PAttribute(int*, cudaDeviceP2PAttr, int device, int p
 }
 cudaError_t cudaDriverGetVersion(int* version, const char* file, int line) {
     *version = CUDART_VERSION;
-    return succeed("cudaDriverGetVersion", {file, line});
+    return Call("cudaDriverGetVersion", {file, line}, Call::ANYWHERE).pending();
 }
 cudaError_t cudaRuntimeGetVersion(int* version, const char* file, int line) {
     *version = CUDART_VERSION;
-    return succeed("cudaRuntimeGetVersion", {file, line});
+    return Call("cudaRuntimeGetVersion", {file, line}, Call::ANYWHERE).pending();
 }
 cudaError_t cudaProfilerStart() {
     return cudaSuccess;

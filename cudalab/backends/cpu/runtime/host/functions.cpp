@@ -186,10 +186,14 @@ static uint64_t resident_blocks(const Config& config, Function* function) {
     const size_t shared = config.shared + (function ? static_shared(*function) : 0);
     return (uint64_t)blocks_per_multiprocessor(threads, shared) * MULTIPROCESSORS;
 }
+uint64_t resident_blocks(const KernelCall& launch) {
+    return resident_blocks(*launch.config,
+                           launch.address ? find_function(launch.address) : nullptr);
+}
 
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* address,
                                 const char* file, int line) {
-    Call call("cudaFuncGetAttributes", {file, line});
+    Call call("cudaFuncGetAttributes", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     Function* function = find_function(address);
     if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
@@ -220,7 +224,7 @@ cudaError_t set_function_attribute(const void* address, cudaFuncAttribute attrib
 }
 cudaError_t max_active_blocks(int* blocks, const void* address, int threads, size_t shared,
                               const char* file, int line) {
-    Call call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", {file, line});
+    Call call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     Function* function = find_function(address);
     if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
@@ -235,7 +239,7 @@ cudaError_t max_active_blocks(int* blocks, const void* address, int threads, siz
 
 cudaError_t available_dynamic_shared(size_t* bytes, const void* address, int blocks, int threads,
                                      const char* file, int line) {
-    Call call("cudaOccupancyAvailableDynamicSMemPerBlock", {file, line});
+    Call call("cudaOccupancyAvailableDynamicSMemPerBlock", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     Function* function = find_function(address);
     if (!function) return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
@@ -248,7 +252,7 @@ cudaError_t available_dynamic_shared(size_t* bytes, const void* address, int blo
     return cudaSuccess;
 }
 cudaError_t function_name(const char** name, const void* address, const char* file, int line) {
-    Call call("cudaFuncGetName", {file, line});
+    Call call("cudaFuncGetName", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     if (!name) return call.fail(cudaErrorInvalidValue, "the pointer is null");
     Function* function = find_function(address);
@@ -263,20 +267,22 @@ cudaError_t function_name(const char** name, const void* address, const char* fi
 // The errors of a launch that the API reports before a block runs.
 cudaError_t check_launch(Call& call, const KernelCall& launch) {
     const Config& config = *launch.config;
+    const cudaError_t invalid =
+        call.of_kernel ? cudaErrorInvalidConfiguration : cudaErrorInvalidValue;
     Function* function = launch.address ? find_function(launch.address) : nullptr;
     const dim3 &g = config.grid, &b = config.block;
     uint64_t threads = (uint64_t)b.x * b.y * b.z;
     if (!threads || b.x > 1024 || b.y > 1024 || b.z > 64 || threads > MAX_THREADS)
-        return call.fail(cudaErrorInvalidValue,
-                         "blocks of %u x %u x %u threads: 1 to 1024 are allowed", b.x, b.y, b.z);
+        return call.fail(invalid, "blocks of %u x %u x %u threads: 1 to 1024 are allowed", b.x, b.y,
+                         b.z);
     if (!g.x || !g.y || !g.z || g.x > 0x7fffffff || g.y > 65535 || g.z > 65535)
-        return call.fail(cudaErrorInvalidValue,
+        return call.fail(invalid,
                          "a grid of %u x %u x %u blocks: 1 to 2147483647 x 65535 x 65535 are "
                          "allowed",
                          g.x, g.y, g.z);
     if (function && static_shared(*function) > SHARED_DEFAULT)
         return call.fail(
-            cudaErrorInvalidValue,
+            invalid,
             "%zu bytes of __shared__ variables: nvcc compiles no kernel with more than "
             "%zu",
             static_shared(*function), SHARED_DEFAULT);
@@ -286,13 +292,12 @@ cudaError_t check_launch(Call& call, const KernelCall& launch) {
         if (each->dynamic_shared != Function::NONE && each->dynamic_shared > limit)
             limit = each->dynamic_shared;
     if (config.shared > limit)
-        return call.fail(cudaErrorInvalidValue,
+        return call.fail(invalid,
                          "%zu bytes of dynamic shared memory: the limit is %zu, "
                          "cudaFuncSetAttribute can raise it to %zu",
                          config.shared, limit, SHARED_OPTIN);
     if (function && function->max_threads && threads > function->max_threads)
-        return call.fail(cudaErrorInvalidValue,
-                         "blocks of %llu threads: __launch_bounds__ allows at most %u",
+        return call.fail(invalid, "blocks of %llu threads: __launch_bounds__ allows at most %u",
                          (unsigned long long)threads, function->max_threads);
     uint64_t blocks = (uint64_t)g.x * g.y * g.z;
     if (config.cooperative) {
@@ -319,15 +324,12 @@ static cudaError_t check_pointers(Call& call, const Kernel& kernel, void* const*
 cudaError_t perform(Call& call, const KernelCall& work) {
     if (cudaError_t error = check_pointers(call, *work.kernel, work.args)) return error;
     Access access(Access::KERNEL);
-    Function* function = work.address ? find_function(work.address) : nullptr;
-    return execute(call, *work.config, *work.kernel, work.args,
-                   resident_blocks(*work.config, function));
+    return run_grid(call, work);
 }
 
 static cudaError_t launch(const Config& config, const Kernel& kernel, const void* address,
                           void* const* args) {
-    refuse_in_kernel(config, kernel);
-    Call call("launch", {config.file, config.line});
+    Call call("launch", {config.file, config.line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     const KernelCall launched = {&config, &kernel, address, args};
     if (cudaError_t error = check_launch(call, launched)) {
@@ -345,7 +347,7 @@ void run(const Config& config, const Kernel& kernel, const void* address, void* 
 cudaError_t launch_function(const void* address, const Config& config, void** args) {
     const Function* function = find_function(address);
     if (!function) {
-        Call call("launch", {config.file, config.line});
+        Call call("launch", {config.file, config.line}, Call::ANYWHERE);
         return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", address);
     }
     unsigned count = function->kernel.num_params;

@@ -10,8 +10,8 @@ namespace cudalab {
 // ------------------------------------------------------------------ contents of nodes
 
 void Content::drop() {
-    free(block);
-    block = nullptr;
+    free(launch.args);
+    launch.args = nullptr;
     if (child) destroy(child);
     child = nullptr;
     for (unsigned i = 0; bodies && i < num_bodies; ++i) destroy(bodies[i]);
@@ -19,43 +19,13 @@ void Content::drop() {
     bodies = nullptr;
 }
 
-// Copies the arguments into memory of the node's own.
-bool Content::set_kernel(const KernelCall& call) {
-    const Kernel& made = *call.kernel;
-    const unsigned count = made.num_params + 1;  // with the closure
-    const size_t table = count * sizeof(void*), slot = 64;
-    size_t bytes = table;
-    for (unsigned i = 0; i < count; ++i)
-        bytes = (bytes + slot - 1) / slot * slot + made.arg_bytes[i];
-    char* memory = nullptr;
-    if (posix_memalign((void**)&memory, slot, bytes) != 0) return false;
-    size_t at = table;
-    for (unsigned i = 0; i < count; ++i) {
-        at = (at + slot - 1) / slot * slot;
-        ((void**)memory)[i] = memory + at;
-        memcpy(memory + at, call.args[i], made.arg_bytes[i]);
-        at += made.arg_bytes[i];
-    }
-    free(block);
-    block = memory;
-    block_bytes = bytes;
-    kernel = made;
-    config = *call.config;
-    address = call.address ? call.address : (const void*)made.thread;
-    return true;
-}
-
 bool Content::copy_from(const Content& other) {
     drop();
     memcpy((void*)this, (const void*)&other, sizeof other);
-    block = nullptr;
+    launch.args = nullptr;
     child = nullptr;
     bodies = nullptr;
-    if (other.block) {
-        const KernelCall call = {&other.config, &other.kernel, other.address,
-                                 (void* const*)other.block};
-        if (!set_kernel(call)) return false;
-    }
+    if (other.launch.args && !launch.copy(other.launch.call())) return false;
     if (other.child) child = copy_of(other.child);
     if (other.bodies) {
         bodies = (cudaGraph_t*)calloc(num_bodies, sizeof *bodies);
@@ -301,8 +271,7 @@ static cudaError_t run(cudaGraphNode_t node) {
     if (cudaError_t error = call.pending()) return error;
     switch (content.type) {
         case cudaGraphNodeTypeKernel:
-            return perform(call, KernelCall{&content.config, &content.kernel, content.address,
-                                            (void* const*)content.block});
+            return perform(call, content.launch.call());
         case cudaGraphNodeTypeMemcpy:
             return perform(call, content.copy);
         case cudaGraphNodeTypeMemset:
@@ -339,22 +308,25 @@ static void set_defaults(cudaGraph_t graph) {
 // The content of a kernel node.
 static cudaError_t read_params(Call& call, const cudaKernelNodeParams& params, Content& content) {
     Function* function = find_function(params.func);
-    const bool same = content.block && params.func == content.address;
+    const bool same = content.launch.args && params.func == content.launch.address;
     if (!function && !same)
         return call.fail(cudaErrorInvalidResourceHandle, "%p is not a kernel", params.func);
-    const Kernel kernel = function ? function->kernel : content.kernel;
+    const Kernel kernel = function ? function->kernel : content.launch.kernel;
     const Config config(params.gridDim, params.blockDim, params.sharedMemBytes, nullptr,
                         call.place.file, call.place.line);
     if (params.extra || (kernel.num_params && !params.kernelParams))
         return call.fail(cudaErrorInvalidValue, "the arguments are missing");
     List<void*> args;
     for (unsigned i = 0; i < kernel.num_params; ++i) args.add(params.kernelParams[i]);
-    args.add(function ? (void*)&function->address : ((void**)content.block)[kernel.num_params]);
+    args.add(function ? (void*)&function->address : content.launch.args[kernel.num_params]);
     const KernelCall made = {&config, &kernel, params.func, args.begin()};
     if (cudaError_t error = check_launch(call, made)) return error;
     content.type = cudaGraphNodeTypeKernel;
-    return content.set_kernel(made) ? cudaSuccess
-                                    : call.fail(cudaErrorMemoryAllocation, "no memory for a node");
+    void** const before = content.launch.args;
+    if (!content.launch.copy(made))
+        return call.fail(cudaErrorMemoryAllocation, "no memory for a node");
+    free(before);
+    return cudaSuccess;
 }
 static cudaError_t read_params(Call& call, const cudaMemsetParams& params, Content& content) {
     const unsigned element = params.elementSize;
@@ -716,7 +688,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
         fprintf(
             out,
             "\"graph_1_node_%zu\"[style=\"solid\" shape=\"rectangle\" label=\"%zu\n%s\n\"];\n\n", i,
-            i, is_kernel ? content.kernel.name : TYPES[content.type]);
+            i, is_kernel ? content.launch.kernel.name : TYPES[content.type]);
     }
     for (cudaGraphNode_t node : graph->nodes)
         for (cudaGraphNode_t later : node->after)
@@ -916,11 +888,11 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
     Call call("cudaGraphKernelNodeGetParams", {file, line});
     return get(call, node, cudaGraphNodeTypeKernel, params,
                [](const Content& content, cudaKernelNodeParams& to) {
-                   to.func = (void*)content.address;
-                   to.gridDim = content.config.grid;
-                   to.blockDim = content.config.block;
-                   to.sharedMemBytes = (unsigned)content.config.shared;
-                   to.kernelParams = (void**)content.block;
+                   to.func = (void*)content.launch.address;
+                   to.gridDim = content.launch.config.grid;
+                   to.blockDim = content.launch.config.block;
+                   to.sharedMemBytes = (unsigned)content.launch.config.shared;
+                   to.kernelParams = content.launch.args;
                    to.extra = nullptr;
                });
 }
@@ -981,7 +953,7 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaKernelNode
     if (cudaError_t error = check(call, value)) return error;
     return change(call, nullptr, node, cudaGraphNodeTypeKernel, [&](Content& content) {
         if (attribute == cudaLaunchAttributeCooperative)
-            content.config.cooperative = value->cooperative != 0;
+            content.launch.config.cooperative = value->cooperative != 0;
         return cudaSuccess;
     });
 }
@@ -993,7 +965,7 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaKernelNode
                [&](const Content& content, cudaKernelNodeAttrValue& to) {
                    to = {};
                    if (attribute == cudaLaunchAttributeCooperative)
-                       to.cooperative = content.config.cooperative;
+                       to.cooperative = content.launch.config.cooperative;
                });
 }
 cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t target, cudaGraphNode_t source,

@@ -13,15 +13,17 @@ struct Place {
 };
 
 // One call of the API: holds the lock, knows the caller's line, and records the returned error.
+// While a grid runs, the host thread that has launched it holds the lock; kernels have another one.
 class Call {
   public:
-    Call(const char* name, Place place);
+    enum Where { ON_HOST, ANYWHERE };  // most functions cannot be called in kernels
+    Call(const char* name, Place place, Where where = ON_HOST);
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
     // The permanent error of an earlier kernel, which every call returns, or cudaSuccess.
-    cudaError_t pending() const;
+    cudaError_t pending();
     // The same for calls that are not permitted while a stream is captured, such as cudaMalloc.
     cudaError_t pending_or_unsafe();
     cudaError_t fail(cudaError_t error, const char* why, ...) __attribute__((format(printf, 3, 4)));
@@ -31,6 +33,9 @@ class Call {
     bool is_launch() const { return name[0] == 'l'; }
     const char* const name;  // "launch", or the function's
     const Place place;
+    const bool of_kernel;  // a kernel makes the call
+  private:
+    const Where where;
 };
 
 // ------------------------------------------------------------------ memory.cpp
@@ -96,7 +101,8 @@ cudaError_t release(Call& call, void* pointer, bool pinned);
 void* reserve(size_t bytes);
 void unreserve(void* address, size_t bytes);
 cudaError_t allocate_reserved(Call& call, void* address, size_t bytes);
-bool is_reserved(const void* address);
+bool is_reserved(const void* address);        // where a graph's memory begins
+bool is_reserved_range(const void* address);  // anywhere in it
 bool is_live(const void* address);
 size_t live_of_graphs();                    // the bytes of their memory that is allocated
 extern MemoryPool* memory_pools;            // all of them
@@ -117,9 +123,9 @@ void for_each_variable(Section section, Visitor visit);
 
 // ------------------------------------------------------------------ launch.cpp, or observe.cpp
 
-void watch_for_crashes();                                           // the signal handlers
-extern __thread bool kernel_prints;                                 // stdout is locked by a kernel
-void refuse_in_kernel(const Config& config, const Kernel& kernel);  // a launch from a kernel
+void watch_for_crashes();                        // the signal handlers
+extern __thread bool kernel_prints;              // stdout is locked by a kernel
+[[noreturn]] void stop_kernel(const char* why);  // that calls this
 // Runs a grid; the device claims to hold `resident` of its blocks at once.
 cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,
                     uint64_t resident);

@@ -131,12 +131,9 @@ void report(MessageKind what, const char* text) {
     fprintf(stderr, "cudalab: %s\n", text);
 }
 
-void refuse_in_kernel(const Config& config, const Kernel& kernel) {
-    if (worker && worker->kernel)
-        fail(*worker,
-             "launches kernel %s: launches from kernels are not supported on the CPU device "
-             "(%s:%d)",
-             kernel.name, config.file, config.line);
+void stop_kernel(const char* why) {
+    fail(*worker, "%s", why);
+    __builtin_unreachable();
 }
 
 cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,

@@ -279,6 +279,8 @@ static uintptr_t take(size_t bytes) {
     if (memory.access)  // a library's: pages behind the last huge one have no rights yet
         mprotect((void*)memory.arena, round_up(new_high, HUGE_PAGE), PROT_READ | PROT_WRITE);
     memory.high_water = new_high;
+    if (memory.access)  // a kernel allocates
+        mprotect(memory.arena, round_up(new_high, HUGE_PAGE), PROT_READ | PROT_WRITE);
     return begin;
 }
 
@@ -326,6 +328,7 @@ void keep_to_thresholds() {
 cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool) {
     if (!pointer) return call.fail(cudaErrorInvalidValue, "the pointer to the pointer is null");
     *pointer = nullptr;
+    if (bytes == 0 && call.of_kernel) return call.fail(cudaErrorInvalidValue, "no bytes");
     if (bytes == 0) return cudaSuccess;
     size_t needed = round_up(bytes, ALIGNMENT) + GAP;
     if (needed < bytes || !reserve_arena() || needed > memory.size - memory.used)
@@ -383,6 +386,10 @@ cudaError_t allocate_reserved(Call& call, void* address, size_t bytes) {
 }
 bool is_reserved(const void* address) {
     return reserved().find((uintptr_t)address) != reserved().end();
+}
+bool is_reserved_range(const void* address) {
+    const auto next = reserved().upper_bound((uintptr_t)address);
+    return next != reserved().begin() && (uintptr_t)address - next[-1].key < next[-1].value;
 }
 bool is_live(const void* address) {
     return memory.live.find((uintptr_t)address) != memory.live.end();
@@ -497,13 +504,13 @@ using namespace cudalab;
 // ------------------------------------------------------------------ the API
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes, const char* file, int line) {
-    Call call("cudaMalloc", {file, line});
+    Call call("cudaMalloc", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending_or_unsafe()) return error;
     return allocate(call, pointer, bytes);
 }
 
 cudaError_t cudaFree(void* pointer, const char* file, int line) {
-    Call call("cudaFree", {file, line});
+    Call call("cudaFree", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending_or_unsafe()) return error;
     return release(call, pointer, false);
 }

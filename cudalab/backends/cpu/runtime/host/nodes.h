@@ -25,13 +25,8 @@ struct Content {
     cudaGraphConditionalNodeType condition_type;
     unsigned num_bodies;
     cudaGraph_t* bodies;
-    Kernel kernel;
-    Config config{1, 1};
-    const void* address;
-    void* block;  // the addresses of the kernel's arguments and closure, and then they themselves
-    size_t block_bytes;
+    OwnLaunch launch;
 
-    bool set_kernel(const KernelCall& call);
     bool copy_from(const Content& other);
     void drop();
 };

@@ -68,8 +68,8 @@ void report(MessageKind what, const char* text) {
     teller((int)what, text);
 }
 void watch_for_crashes() {}
-bool in_kernel() {  // the host waits for it
-    return launching;
+bool in_kernel() {  // only the thread that runs kernels has such a position
+    return launching && current.block_dim.x != 0;
 }
 bool in_cooperative_launch() {
     return cooperative;
@@ -80,7 +80,10 @@ void sync_grid(const char*, int) {
 unsigned converged_lanes(const char*, int) {
     return cudalab_active_lanes();
 }
-void refuse_in_kernel(const Config&, const Kernel&) {}
+void stop_kernel(const char* why) {
+    report(MessageKind::FAILED_KERNEL, why);
+    __builtin_trap();
+}
 
 cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,
                     uint64_t) {

@@ -57,6 +57,7 @@ static cudaError_t allocate_from(Call& call, void** pointer, size_t bytes, cudaM
         *pointer = work.memory.address;
         return result;
     }
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     return allocate(call, pointer, bytes, &pool->counters);
 }
 
@@ -84,6 +85,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, const char* file, 
     Work work(cudaGraphNodeTypeMemFree, PoolMemory{pointer, 0});
     cudaError_t result;
     if (captures && captures->take(call, stream, work, &result)) return result;
+    if (cudaError_t error = call.pending_or_unsafe()) return error;
     return release(call, pointer, false);
 }
 

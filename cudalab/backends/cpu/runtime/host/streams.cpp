@@ -29,6 +29,7 @@ CUstream_st& object_of(cudaStream_t stream) {
 // ------------------------------------------------------------------ the order of work
 
 cudaError_t submit(Call& call, cudaStream_t stream, Work& work) {
+    if (call.of_kernel) return add_child(call, stream, work);
     cudaError_t result;
     if (captures && captures->take(call, stream, work, &result)) return result;
     return perform(call, work);
@@ -46,7 +47,10 @@ cudaError_t perform(Call& call, const Work& work) {
     }
 }
 
+// The children of a block are done in the order in which it submits them, whatever their streams:
+// in a kernel there is no need to record an event, and nothing to wait for.
 cudaError_t record_event(Call& call, cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    if (call.of_kernel) return cudaSuccess;
     cudaError_t result;
     if (captures && captures->record(call, event, stream, flags, &result)) return result;
     if (flags & cudaEventRecordExternal)
@@ -59,6 +63,7 @@ cudaError_t record_event(Call& call, cudaEvent_t event, cudaStream_t stream, uns
 }
 // Work that has been submitted is done, so there is nothing to wait for.
 cudaError_t wait_for_event(Call& call, cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    if (call.of_kernel) return cudaSuccess;
     cudaError_t result;
     if (captures && captures->wait(call, stream, event, flags, &result)) return result;
     if (flags & cudaEventWaitExternal)
@@ -74,7 +79,7 @@ using namespace cudalab;
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority,
                                          const char* file, int line) {
-    Call call("cudaStreamCreate", {file, line});
+    Call call("cudaStreamCreate", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     if (!stream) return call.fail(cudaErrorInvalidValue, "the pointer is null");
     if (flags & ~cudaStreamNonBlocking)
@@ -87,7 +92,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
     return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
-    Call call("cudaStreamDestroy", {file, line});
+    Call call("cudaStreamDestroy", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     if (is_default(stream))
         return call.fail(cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
@@ -110,7 +115,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream, const char* file, int line) {
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags,
                                 const char* file, int line) {
-    Call call("cudaStreamWaitEvent", {file, line});
+    Call call("cudaStreamWaitEvent", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
     if (flags & ~cudaEventWaitExternal)
@@ -225,18 +230,20 @@ cudaError_t cudaCtxResetPersistingL2Cache(const char* file, int line) {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags, const char* file,
                                      int line) {
-    Call call("cudaEventCreate", {file, line});
+    Call call("cudaEventCreate", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     if (!event) return call.fail(cudaErrorInvalidValue, "the pointer is null");
     if (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
         return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
+    if (call.of_kernel && !(flags & cudaEventDisableTiming))
+        return call.fail(cudaErrorInvalidValue, "events of kernels have no time");
     *event = (cudaEvent_t)malloc(sizeof **event);
     if (!*event) return call.fail(cudaErrorMemoryAllocation, "no memory for an event");
     **event = {flags, false, 0, nullptr};
     return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event, const char* file, int line) {
-    Call call("cudaEventDestroy", {file, line});
+    Call call("cudaEventDestroy", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
     if (event->captured) captures->forget(event);
@@ -245,7 +252,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event, const char* file, int line) {
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags,
                                      const char* file, int line) {
-    Call call("cudaEventRecord", {file, line});
+    Call call("cudaEventRecord", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = call.pending()) return error;
     if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
     if (flags & ~cudaEventRecordExternal)

@@ -108,12 +108,33 @@ struct Captures {
 };
 extern const Captures* captures;  // null before the first capture
 
+// ------------------------------------------------------------------ children.cpp
+
+// A copy of a launch, with the arguments.
+struct OwnLaunch {
+    Kernel kernel;
+    Config config{1, 1};
+    const void* address;  // of the function, or another one that is the kernel's alone
+    void** args;          // their addresses and the closure's, and then they themselves; or null
+
+    bool copy(const KernelCall& call);
+    KernelCall call() const { return {&config, &kernel, address, args}; }
+};
+// The work of a running kernel: it is done when the grid has ended.
+cudaError_t add_child(Call& call, cudaStream_t stream, const Work& work);
+// Runs a grid, and then its children.
+cudaError_t run_grid(Call& call, const KernelCall& launch);
+extern uint64_t grids_begun;
+size_t max_depth();  // of launches in launches
+
 // ------------------------------------------------------------------ copies.cpp, functions.cpp
 
+cudaError_t check(Call& call, const Copy& copy);  // whether it is possible now
 cudaError_t perform(Call& call, const Copy& copy);
 cudaError_t perform(Call& call, const Fill& fill);
 cudaError_t perform(Call& call, const KernelCall& kernel);
 // Whether the limits of the device allow the launch, before it is submitted.
 cudaError_t check_launch(Call& call, const KernelCall& kernel);
+uint64_t resident_blocks(const KernelCall& launch);  // so many fit on the device at once
 
 }  // namespace cudalab
