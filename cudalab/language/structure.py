@@ -50,6 +50,7 @@ class Structure:
     device_functions: list[tuple[int, int]] = field(default_factory=list)
     functions: list[tuple[int, int]] = field(default_factory=list)
     variables: list[int] = field(default_factory=list)  # words such as `__device__`, to be replaced
+    host_functions: set[str] = field(default_factory=set)  # names; a kernel may have one of them
 
 
 def scan(tokens: list[Token], lines: Lines) -> Structure:
@@ -127,6 +128,15 @@ def _function(
         kernel = _kernel(tokens, start, brace, tokens[end].end, lines)
         if kernel:
             structure.kernels.append(kernel)
+    else:
+        _host_function(tokens, start, brace, structure)
+
+
+def _host_function(tokens: list[Token], start: int, end: int, structure: Structure) -> None:
+    for i in top_level(tokens, without_template(tokens, start, end), end):
+        if tokens[i].text == "(":
+            structure.host_functions.add(tokens[i - 1].text)
+            return
 
 
 def _declaration(
@@ -140,6 +150,7 @@ def _declaration(
             structure.kernels.append(kernel)
         return
     if not {"__device__", "__constant__", "__managed__"} & set(texts):
+        _host_function(tokens, start, end, structure)
         return
     if {"extern", "template", "const", "constexpr", "inline", "__shared__", "using"} & set(texts):
         return  # a constant may be read by the host, and is stored elsewhere

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _UNKNOWN = re.compile(
     r"^(?P<place>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: .*?"
     r"(?:[\u2018'](?P<name>\w+)[\u2019'](?: was not declared| does not name| has not been declared"
-    r"| is not a member of [\u2018'](?P<space>[\w:]+)[\u2019'])"
+    r"|(?: is not a member of| in namespace) [\u2018'](?P<space>[\w:]+)[\u2019'])"
     r"|(?:use of undeclared identifier|unknown type name|no template named|no member named)"
     r" '(?P<other>\w+)'(?: in namespace '(?P<within>[\w:]+)')?"
     r"|(?P<header>[\w./+-]+): No such file|'(?P<absent>[\w./+-]+)' file not found)",
@@ -29,6 +29,7 @@ _UNKNOWN = re.compile(
 _ASSEMBLER = re.compile(r"^(?P<place>[^\s:][^:\n]*:\d+): Error: ", re.MULTILINE)
 _NO_MAIN = re.compile(r"undefined (?:reference to|symbol:) [`']?main\b")
 _LINKER = re.compile(r"\bundefined (?:reference|symbol)|multiple definition|duplicate symbol")
+_OPENMP = re.compile(r"undefined (?:reference to|symbol:) [`']?(?:omp_|GOMP_|__kmpc_)")
 _MADE = re.compile(r"[^\s:]*/build-\w+/(?P<index>\d+)-[^/\s:]*\.cpp(?:\.o)?")
 _MESSAGE = re.compile(
     r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? "
@@ -59,6 +60,11 @@ def explain(messages: str, files: Sequence[File]) -> CudalabError:
             f"{files[0].label} has no main function",
             hint="a file of kernels for a lab is run by `cudalab LAB --kernel FILE.cu`",
         )
+    if _OPENMP.search(messages):
+        return KernelCompileError(
+            f"{files[0].label} does not link:\n{_readable(messages, files)}",
+            hint="OpenMP has to be asked for, here and of nvcc: -Xcompiler -fopenmp",
+        )
     fails = "link" if _LINKER.search(messages) else "compile"
     return KernelCompileError(f"{files[0].label} does not {fails}:\n{_readable(messages, files)}")
 
@@ -86,7 +92,10 @@ def _lacking(messages: str, files: Sequence[File]) -> Lacking:
 def _defined(name: str, files: Sequence[File]) -> bool:
     """Whether the program seems to define `name` itself, so that the mistake is its own."""
     return any(
-        re.search(rf"#\s*define\s+{name}\b|\b(?:struct|class)\s+{name}\b", file.text)
+        re.search(
+            rf"#\s*define\s+{name}\b|\b(?:struct|class)\s+{name}\b|\b{name}\s*\([^;{{}}]*\)\s*\{{",
+            file.text,
+        )
         for file in files
     )
 

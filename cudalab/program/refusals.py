@@ -105,7 +105,7 @@ _CUDA_HEADER = re.compile(
     r"|nv(?:/|rtc|ml\.h|jpeg|tx|Tools|cuvid|vm|blas|JitLink|fatbin|PTX)|npp|mma\.h"
     r"|sm_\d|crt/|cooperative_groups|(?:channel|driver|device|surface|texture|vector|library)_\w+\.h"
 )
-_CUDA_SPACE = re.compile(r"cooperative_groups|cuda|nvcuda|thrust|cub")
+_CUDA_SPACE = re.compile(r"cooperative_groups|cg|cuda|nvcuda|thrust|cub")
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
 

@@ -90,10 +90,12 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
     for each in parsed:
         for kernel in each.structure.kernels:
             kernels.setdefault(kernel.name, []).append(kernel)
+    host_functions = {name for each in parsed for name in each.structure.host_functions}
     plain = {
         name
         for name, declared in kernels.items()
-        if not any(kernel.is_template for kernel in declared)
+        if name not in host_functions
+        and not any(kernel.is_template for kernel in declared)
         and len({kernel.signature for kernel in declared}) == 1
     }
     templates = {

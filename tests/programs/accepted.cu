@@ -91,6 +91,13 @@ __global__ void overloaded(float *out, int &value) {
     out[threadIdx.x] = value++;
 }
 
+__global__ void named_like_its_caller(int *out, int n) {
+    out[threadIdx.x] = n;
+}
+void named_like_its_caller(int *out) {
+    named_like_its_caller<<<1, N>>>(out, 5);
+}
+
 int main() {
     int *out;
     Counter *counter;
@@ -133,6 +140,8 @@ int main() {
     overloaded<<<1, 1>>>((float *)(out + 1), *by);
     show("overloaded, with references");
     printf("%d\n", *by);
+    named_like_its_caller(out);
+    show("named like a host function");
     cudaFree(by);
     cudaFree(counter);
     cudaFree(out);
