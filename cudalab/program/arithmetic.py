@@ -23,7 +23,7 @@ from cudalab.language.tokens import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cudalab.language.tokens import Token
 
@@ -178,19 +178,21 @@ def _end_of_expression(tokens: Sequence[Token], i: int) -> int:
     return min(i, len(tokens) - 1)
 
 
-def edits(tokens: list[Token], functions: Iterable[tuple[int, int]], names: Names) -> list[Edit]:
-    """The edits for all device functions, which are ranges of tokens."""
-    made: list[Edit] = []
+def edits(
+    tokens: list[Token], functions: Iterable[tuple[int, int]], names: Names
+) -> Iterator[list[Edit]]:
+    """The edits for all device functions, which are ranges of tokens; some belong together."""
     for start, end in functions:
         function = _Function(tokens, start, end, names)
         for i in range(start + 1, end):
+            function.edits = []
             function.visit(i)
-        made += function.edits
-    return made
+            if function.edits:
+                yield function.edits
 
 
 class _Function:
-    """A device function, with the edits so far."""
+    """A device function, with the edits of the last visit."""
 
     def __init__(self, tokens: list[Token], start: int, end: int, names: Names) -> None:
         self.tokens, self.start, self.end, self.names = tokens, start, end, names

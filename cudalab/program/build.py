@@ -36,6 +36,7 @@ NVCC_FLAGS = (
     "--extended-lambda",
     "--expt-relaxed-constexpr",
 )
+_REWRITERS = ("rewrite.py", "arithmetic.py", "lockstep.py")
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 # Headers of the toolkit that a program may include, and the libraries to link for them.
 NVCC_LIBRARIES = {
@@ -104,12 +105,15 @@ def binary_for(files: Sequence[File], options: Sequence[str], device: str) -> Pa
 
 
 def runtime_sources() -> list[bytes]:
-    """The names and contents of the runtime's files."""
+    """The names and contents of the runtime's files, and what rewrites programs for it."""
     contents = []
     for folder, _, names in sorted(os.walk(RUNTIME)):
         for name in sorted(name for name in names if not name.startswith("check")):
             with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - as above
                 contents += [name.encode(), file.read()]
+    for name in _REWRITERS:
+        with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:  # noqa: PTH118, PTH120, PTH123 - as above
+            contents.append(file.read())
     return contents
 
 
@@ -151,15 +155,20 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             else [*compiler.compile, *flags, *_named(folder, names[i], files[i]), "-o", compiled]
             for i, compiled in enumerate(objects)
         ]
+        texts: list[str] = []
+        failed = ""
         for exact in (True, False):  # without, if what it adds does not compile
-            for name, text in zip(names, rewrite(files, names, exact=exact), strict=True):
+            before, texts = texts, rewrite(files, names, exact=exact)
+            if texts == before:
+                break
+            for name, text in zip(names, texts, strict=True):
                 Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
             with stage(f"compiling {files[0].label}"):
                 failed = _run_all(commands)
             if "PCH" in failed:  # a damaged one, in any language: the text will do
                 Path(runtime.folder, f"{PRECOMPILED}.gch").unlink(missing_ok=True)
                 failed = _run_all(commands)
-            if "cudalab" not in failed:
+            if not failed:
                 break
         if failed:
             raise explain(failed, files)

@@ -111,9 +111,7 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     try:
         try:
             path = compiled(exact=True)
-        except KernelCompileError as error:
-            if "cudalab" not in error.message:
-                raise
+        except KernelCompileError:  # perhaps only what it adds does not compile
             path = compiled(exact=False)
     except KernelCompileError as error:
         raise explain(error.message, files) from None

@@ -23,7 +23,7 @@ from cudalab.language.tokens import (
     opening_angle,
     tokenize,
 )
-from cudalab.program import arithmetic
+from cudalab.program import arithmetic, lockstep
 from cudalab.program.refusals import Lacking, headers_of, is_missing_header, names_used
 
 if TYPE_CHECKING:
@@ -128,6 +128,11 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
     if lacking:
         raise refusal(lacking, parsed)
     if exact:
+        for each in parsed:
+            for edit in lockstep.edits(
+                each.file.text, each.tokens, each.structure.device_functions
+            ):
+                each.replace(*edit)
         _rewrite_arithmetic(parsed)
     return [_apply(each) for each in parsed]
 
@@ -250,12 +255,17 @@ def _rewrite_arithmetic(parsed: Sequence[Parsed]) -> None:
     )
     for each in parsed:
         edited = sorted((start, end) for start, end, _ in each.edits if start < end)
-        for start, end, text in arithmetic.edits(
-            each.tokens, each.structure.device_functions, names
-        ):
-            behind = bisect_left(edited, (end, 0))
-            if behind == 0 or edited[behind - 1][1] <= start:
-                each.replace(start, end, text)
+        functions = each.structure.device_functions
+        for group in arithmetic.edits(each.tokens, functions, names):
+            if not any(_is_inside(start, edited) for start, _, _ in group):
+                for edit in group:
+                    each.replace(*edit)
+
+
+def _is_inside(position: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether a position is in one of the ranges, which are sorted."""
+    behind = bisect_left(ranges, (position + 1, 0))
+    return behind > 0 and position < ranges[behind - 1][1]
 
 
 def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> None:

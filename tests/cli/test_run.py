@@ -113,6 +113,7 @@ def test_every_lab_has_a_program():
         "numbers",
         "trigonometry",
         "edges",
+        "lockstep",
         "intrinsics",
         "atomics",
         "mathematics",
@@ -208,6 +209,12 @@ def test_program_of_several_languages_with_a_line_for_nvcc(instrument):
 
 def test_options_that_make_no_program_are_refused():
     assert refuse("-c", *MIXED).startswith("Error: -c: `cudalab run` compiles a program")
+
+
+def test_lanes_that_count_on_moving_in_step_are_noted():
+    notes = run("lockstep.cu", "cpu").stderr.decode().splitlines()
+    assert [int(note.split(":")[2]) for note in notes] == [9, 30, 40, 53, 61]
+    assert "without __syncwarp()" in notes[0]
 
 
 # NVIDIA's libraries ------------------------------------------------------------------------------

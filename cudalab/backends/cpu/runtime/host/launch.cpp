@@ -116,6 +116,16 @@ unsigned converged_lanes(const char* file, int line) {
     return (unsigned)w.result[thread];
 }
 
+// A step of the lanes of a warp, which the rewriter has put where a program counts on such steps.
+void in_step(int number, const char* file, int line) {
+    if (number == 1 && is_news((uintptr_t)file + (uintptr_t)line))
+        fprintf(stderr,
+                "cudalab: %s:%d: the lanes of a warp pass values through volatile shared memory "
+                "without __syncwarp(): since Volta they need not move in step, as they do here\n",
+                file, line);
+    converged_lanes(file, line | number << 20);
+}
+
 // ------------------------------------------------------------------ launches
 
 void watch_memory(const Allocation&, size_t) {}
