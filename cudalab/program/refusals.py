@@ -41,11 +41,6 @@ MISSING = (
     Feature("cuFFT", headers=r"cufft", unknown=r"cufft\w*"),
     Feature("cuSPARSE", headers=r"cusparse", unknown=r"cusparse\w*"),
     Feature("cuSOLVER", headers=r"cusolver", unknown=r"cusolver\w*"),
-    Feature(
-        "cuRAND's host interface",
-        headers=r"curand\.h",
-        names=r"curand(?:Create|Destroy|Generate)\w*",
-    ),
     Feature("this part of cuRAND", headers=r"curand", unknown=r"curand\w*"),
     Feature("cuDNN", headers=r"cudnn", unknown=r"cudnn\w*"),
     Feature("cuTENSOR", headers=r"cutensor", unknown=r"cutensor\w*"),

@@ -107,6 +107,7 @@ def test_every_lab_has_a_program():
     [
         "accepted",
         "cublas",
+        "curand",
         "forms",
         "errors",
         "groups",

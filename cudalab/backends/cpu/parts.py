@@ -19,13 +19,15 @@ OF_PROGRAM = ("trigonometry", "sections")
 _QUICK = ("launch", "trigonometry")
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
 _BLAS = r'#\s*include\s*[<"]cublas'
+_GENERATORS = r'#\s*include\s*[<"]curand\.h'
 # The parts that a program has only if its text names what they implement.
 _OPTIONAL = {
     "graphs": rf"\bcudaGraph|{_CAPTURES}",
     "captures": _CAPTURES,
-    "library": _BLAS,
+    "library": rf"{_BLAS}|{_GENERATORS}",
     "blas": _BLAS,
     "blas_batches": _BLAS,
+    "generators": _GENERATORS,
     "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
 }
 

@@ -7,12 +7,7 @@
 #define CURAND_KERNEL_H_
 
 #include "cuda_runtime.h"
-
-enum curandRngType {
-    CURAND_RNG_PSEUDO_DEFAULT = 100,
-    CURAND_RNG_PSEUDO_XORWOW = 101,
-    CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161,
-};
+#include "cudalab/curand_types.h"
 
 struct curandStateXORWOW {
     unsigned d, v[5];
@@ -135,6 +130,9 @@ inline void curand_init(unsigned long long seed, unsigned long long subsequence,
     skipahead(offset, state);
 }
 
+#include "cudalab/curand_mrg.h"
+#include "cudalab/curand_sobol.h"
+
 // ------------------------------------------------------------------ distributions
 
 template <class State>
@@ -173,8 +171,9 @@ template <class State>
 inline double2 curand_normal2_double(State* state) {
     const double u = curand_uniform_double(state), angle = 2 * curand_uniform_double(state);
     const double radius = sqrt(-2.0 * log(u));
-    return {radius * sin(angle * 3.14159265358979323846),
-            radius * cos(angle * 3.14159265358979323846)};
+    double2 pair;
+    sincospi(angle, &pair.x, &pair.y);
+    return {radius * pair.x, radius * pair.y};
 }
 template <class State>
 inline double curand_normal_double(State* state) {
@@ -190,6 +189,31 @@ inline double curand_normal_double(State* state) {
 template <class State>
 inline float curand_log_normal(State* state, float mean, float deviation) {
     return expf(mean + deviation * curand_normal(state));
+}
+template <class State>
+inline float2 curand_log_normal2(State* state, float mean, float deviation) {
+    const float2 pair = curand_normal2(state);
+    return {expf(mean + deviation * pair.x), expf(mean + deviation * pair.y)};
+}
+template <class State>
+inline float4 curand_log_normal4(State* state, float mean, float deviation) {
+    const float2 a = curand_log_normal2(state, mean, deviation);
+    const float2 b = curand_log_normal2(state, mean, deviation);
+    return {a.x, a.y, b.x, b.y};
+}
+template <class State>
+inline double curand_log_normal_double(State* state, double mean, double deviation) {
+    return exp(mean + deviation * curand_normal_double(state));
+}
+template <class State>
+inline double2 curand_log_normal2_double(State* state, double mean, double deviation) {
+    const double2 pair = curand_normal2_double(state);
+    return {exp(mean + deviation * pair.x), exp(mean + deviation * pair.y)};
+}
+template <class State>
+inline double2 curand_uniform2_double(State* state) {
+    const double x = curand_uniform_double(state);
+    return {x, curand_uniform_double(state)};
 }
 template <class State>
 inline float4 curand_uniform4(State* state) {
