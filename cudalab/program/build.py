@@ -40,6 +40,7 @@ _REWRITERS = ("rewrite.py", "arithmetic.py", "lockstep.py")
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 # Headers of the toolkit that a program may include, and the libraries to link for them.
 NVCC_LIBRARIES = {
+    "cuda.h": "-lcuda",
     "cublas": "-lcublas",
     "curand.h": "-lcurand",
     "cufft": "-lcufft",

@@ -50,7 +50,7 @@ MISSING = (
     Feature("nvJPEG", headers=r"nvjpeg", names=r"nvjpeg\w+"),
     Feature("NVRTC", headers=r"nvrtc", names=r"nvrtc[A-Z]\w*"),
     Feature("nvJitLink", headers=r"nvJitLink", names=r"nvJitLink\w*"),
-    Feature("NVTX", headers=r"nvToolsExt|nvtx3/", unknown=r"nvtx\w*"),
+    Feature("this part of NVTX", headers=r"nvToolsExt|nvtx3/", unknown=r"nvtx\w*"),
     Feature("NVML", headers=r"nvml\.h", names=r"nvml[A-Z]\w*"),
     Feature("NCCL", others=r"nccl", names=r"nccl[A-Z]\w*"),
     Feature("tensor cores", headers=r"mma\.h|crt/mma", unknown=r"nvcuda|wmma"),
@@ -73,8 +73,15 @@ MISSING = (
     Feature("OpenMP with this compiler", others=r"omp\.h"),
     Feature("this part of CUDA graphs", unknown=r"cuda(?:Graph|UserObject)\w*"),
     Feature("memory shared between processes", names=r"cu(?:da)?Ipc\w*"),
-    Feature("modules of the driver interface", names=r"cu(?:Module|Link|Library)[A-Z]\w*|CUmodule"),
-    Feature("the driver interface", headers=r"cudaTypedefs", unknown=r"cu[A-Z]\w+|CU[a-z]\w+"),
+    Feature(
+        "modules of the driver interface",
+        names=r"cu(?:Module|Link|Library|Func)[A-Z]\w*|cuLaunch\w*Kernel\w*|CU(?:module|function)",
+    ),
+    Feature(
+        "this part of the driver interface",
+        headers=r"cudaTypedefs",
+        unknown=r"cu[A-Z]\w+|CU[a-z]\w+",
+    ),
     Feature("thread block clusters", names=r"__cluster_dims__|this_cluster|cluster_group"),
     Feature("this part of memory pools", unknown=r"cudaMemPool\w*"),
     Feature(

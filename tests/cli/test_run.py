@@ -123,6 +123,7 @@ def test_every_lab_has_a_program():
         "waits",
         "graphs",
         "launches",
+        "driver",
     ],
 )
 def test_program_prints(program, device_name):

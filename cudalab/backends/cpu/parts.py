@@ -24,6 +24,7 @@ _GENERATORS = r'#\s*include\s*[<"]curand\.h'
 _OPTIONAL = {
     "graphs": rf"\bcudaGraph|{_CAPTURES}",
     "captures": _CAPTURES,
+    "driver": r"\bcu(Init|Get|Driver|Device|Ctx|Mem|Stream|Event|Profiler|LaunchHost)\w*\s*\(",
     "library": rf"{_BLAS}|{_GENERATORS}",
     "blas": _BLAS,
     "blas_batches": _BLAS,

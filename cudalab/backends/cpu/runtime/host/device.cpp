@@ -56,6 +56,19 @@ static cudaError_t& error_of_thread() {
     return of_block.errors[current.thread];
 }
 
+static bool is_used;
+static thread_local bool of_driver;
+OfDriver::OfDriver() : last_error(cudalab::last_error) {
+    of_driver = true;
+}
+OfDriver::~OfDriver() {
+    of_driver = false;
+    cudalab::last_error = last_error;
+}
+bool runtime_is_used() {
+    return is_used;
+}
+
 Call::Call(const char* name_, Place place_, Where where_)
     : name(name_), place(place_), of_kernel(in_kernel()), where(where_) {
     if (of_kernel) {
@@ -63,6 +76,7 @@ Call::Call(const char* name_, Place place_, Where where_)
         return;
     }
     pthread_mutex_lock(&lock);
+    is_used |= !of_driver;
     static const int registered = atexit(at_exit);
     (void)registered;
 }

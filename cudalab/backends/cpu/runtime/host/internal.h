@@ -38,6 +38,17 @@ class Call {
     const Where where;
 };
 
+// For the driver interface: its calls of the runtime leave the runtime's state as it is.
+class OfDriver {
+  public:
+    OfDriver();
+    ~OfDriver();
+
+  private:
+    const cudaError_t last_error;
+};
+bool runtime_is_used();  // whether the program itself has called the runtime
+
 // ------------------------------------------------------------------ memory.cpp
 
 enum class Kind { DEVICE, MANAGED, PINNED, REGISTERED, VARIABLE };

@@ -49,6 +49,7 @@ class List {
             }
         return false;
     }
+    void remove_last() { --count; }
     void clear() { count = 0; }
 
   private:
