@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from cudalab.language.tokens import Lines, Token, closing, closing_angle
 
@@ -49,6 +49,7 @@ class Structure:
     kernels: list[Kernel] = field(default_factory=list)
     device_functions: list[tuple[int, int]] = field(default_factory=list)
     functions: list[tuple[int, int]] = field(default_factory=list)
+    _: KW_ONLY
     variables: list[int] = field(default_factory=list)  # words such as `__device__`, to be replaced
     host_functions: set[str] = field(default_factory=set)  # names; a kernel may have one of them
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu import cccl
@@ -26,6 +26,7 @@ class Feature:
     """One feature, and how a program shows that it wants it."""
 
     name: str
+    _: KW_ONLY
     headers: str = ""  # how the names of its headers begin
     others: str = ""  # the same, of headers that a machine may have
     names: str = ""  # names that nothing else has; their mere use is enough
