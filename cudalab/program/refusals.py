@@ -35,7 +35,7 @@ class Feature:
 
 # Regular expressions. The first feature that fits is named.
 MISSING = (
-    Feature("cuBLASLt", headers=r"cublasLt", unknown=r"cublasLt\w*"),
+    Feature("this part of cuBLASLt", unknown=r"cublasLt\w*|CUBLASLT\w*"),
     Feature("cuBLASXt", headers=r"cublasXt", unknown=r"cublasXt\w*"),
     Feature("cuBLAS's old interface", headers=r"cublas\.h"),
     Feature("this part of cuBLAS", unknown=r"cublas\w*"),

@@ -28,6 +28,7 @@ _OPTIONAL = {
     "library": rf"{_BLAS}|{_GENERATORS}",
     "blas": _BLAS,
     "blas_batches": _BLAS,
+    "blas_lt": r'#\s*include\s*[<"]cublasLt',
     "generators": _GENERATORS,
     "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
 }

@@ -9,6 +9,45 @@
 #include "cublas_v2.h"
 
 namespace cudalab {
+
+size_t bytes_of(cudaDataType type) {
+    switch (type) {
+        case CUDA_R_8I:
+            return 1;
+        case CUDA_R_16F:
+        case CUDA_R_16BF:
+            return 2;
+        case CUDA_R_64F:
+        case CUDA_C_32F:
+            return 8;
+        case CUDA_C_64F:
+            return 16;
+        default:
+            return 4;
+    }
+}
+
+float read_number(cudaDataType type, const void* from, size_t i) {
+    switch (type) {
+        case CUDA_R_8I:
+            return ((const int8_t*)from)[i];
+        case CUDA_R_16F:
+            return Half::value(((const uint16_t*)from)[i]);
+        case CUDA_R_16BF:
+            return Bfloat16::value(((const uint16_t*)from)[i]);
+        default:
+            return ((const float*)from)[i];
+    }
+}
+void write_number(cudaDataType type, void* to, size_t i, float value) {
+    if (type == CUDA_R_16F)
+        ((uint16_t*)to)[i] = Half::bits(value);
+    else if (type == CUDA_R_16BF)
+        ((uint16_t*)to)[i] = Bfloat16::bits(value);
+    else
+        ((float*)to)[i] = value;
+}
+
 namespace {
 
 // ------------------------------------------------------------------ what the functions share
@@ -64,50 +103,12 @@ cublasStatus_t for_each_of(LibraryCall& call, cublasHandle_t handle, const void*
 
 // ------------------------------------------------------------------ products of mixed types
 
-size_t size_of(cudaDataType type) {
-    switch (type) {
-        case CUDA_R_8I:
-            return 1;
-        case CUDA_R_16F:
-        case CUDA_R_16BF:
-            return 2;
-        case CUDA_R_64F:
-        case CUDA_C_32F:
-            return 8;
-        case CUDA_C_64F:
-            return 16;
-        default:
-            return 4;
-    }
-}
-
-float load(cudaDataType type, const void* from, size_t i) {
-    switch (type) {
-        case CUDA_R_8I:
-            return ((const int8_t*)from)[i];
-        case CUDA_R_16F:
-            return Half::value(((const uint16_t*)from)[i]);
-        case CUDA_R_16BF:
-            return Bfloat16::value(((const uint16_t*)from)[i]);
-        default:
-            return ((const float*)from)[i];
-    }
-}
-void store(cudaDataType type, void* to, size_t i, float value) {
-    if (type == CUDA_R_16F)
-        ((uint16_t*)to)[i] = Half::bits(value);
-    else if (type == CUDA_R_16BF)
-        ((uint16_t*)to)[i] = Bfloat16::bits(value);
-    else
-        ((float*)to)[i] = value;
-}
-
 struct Matrix {
     const void* at;
     cudaDataType type;
     int rows, columns, leading;
 
-    size_t bytes() const { return extent(size_of(type), rows, columns, leading); }
+    size_t bytes() const { return extent(bytes_of(type), rows, columns, leading); }
     size_t index(int row, int column) const {
         return (size_t)column * (size_t)leading + (size_t)row;
     }
@@ -119,7 +120,8 @@ float* as_floats(const Matrix& m) {
     if (copy)
         for (int j = 0; j < m.columns; ++j)
             for (int i = 0; i < m.rows; ++i)
-                copy[(size_t)j * (size_t)m.rows + (size_t)i] = load(m.type, m.at, m.index(i, j));
+                copy[(size_t)j * (size_t)m.rows + (size_t)i] =
+                    read_number(m.type, m.at, m.index(i, j));
     return copy;
 }
 
@@ -144,8 +146,8 @@ struct Product {
                   fc, &ldc);
             for (int j = 0; j < c.columns; ++j)
                 for (int i = 0; i < c.rows; ++i)
-                    store(c.type, (void*)c.at, c.index(i, j),
-                          fc[(size_t)j * (size_t)ldc + (size_t)i]);
+                    write_number(c.type, (void*)c.at, c.index(i, j),
+                                 fc[(size_t)j * (size_t)ldc + (size_t)i]);
         }
         free(fa), free(fb), free(fc);
         return ok ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
@@ -233,7 +235,7 @@ cublasStatus_t multiply(cublasHandle_t handle, const Product& p, const void* alp
     }
 #undef SAME
     char numbers[2][4];
-    const size_t bytes = size_of(scalar);
+    const size_t bytes = bytes_of(scalar);
     if (!read(call, handle, alpha, numbers[0], bytes) ||
         !read(call, handle, beta, numbers[1], bytes))
         return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -247,11 +249,11 @@ cublasStatus_t multiply(cublasHandle_t handle, const Product& p, const void* alp
         memcpy(values, numbers, sizeof values);
         status = p.in_integers(values[0], values[1]);
     } else {
-        status = p.in_float(load(scalar, numbers[0], 0), load(scalar, numbers[1], 0));
+        status = p.in_float(read_number(scalar, numbers[0], 0), read_number(scalar, numbers[1], 0));
     }
     for (int j = 0; j < c.columns; ++j)
-        memory_written((const char*)c.at + c.index(0, j) * size_of(c.type),
-                       (size_t)c.rows * size_of(c.type));
+        memory_written((const char*)c.at + c.index(0, j) * bytes_of(c.type),
+                       (size_t)c.rows * bytes_of(c.type));
     return status;
 }
 
@@ -641,9 +643,9 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           cublasGemmAlgo_t, const char* file, int line) {
     ENTER("cublasGemmStridedBatchedEx");
     return for_each(call, handle, count, [&](int i) {
-        const char* const ai = (const char*)a + i * stridea * (long long)size_of(type_a);
-        const char* const bi = (const char*)b + i * strideb * (long long)size_of(type_b);
-        char* const ci = (char*)c + i * stridec * (long long)size_of(type_c);
+        const char* const ai = (const char*)a + i * stridea * (long long)bytes_of(type_a);
+        const char* const bi = (const char*)b + i * strideb * (long long)bytes_of(type_b);
+        char* const ci = (char*)c + i * stridec * (long long)bytes_of(type_c);
         return multiply(
             handle,
             product(transa, transb, m, n, k, ai, type_a, lda, bi, type_b, ldb, ci, type_c, ldc),

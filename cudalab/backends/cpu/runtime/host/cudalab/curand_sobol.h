@@ -13,16 +13,24 @@ typedef curandStateSobol32 curandStateSobol32_t;
 typedef cudalab_SobolState<unsigned long long, 64> curandStateSobol64;
 typedef curandStateSobol64 curandStateSobol64_t;
 
+namespace cudalab {
+template <class T>
+struct SameType {  // the compiler does not deduce T from it
+    typedef T type;
+};
+}  // namespace cudalab
+
 template <class T, int BITS>
-inline void skipahead(T count, cudalab_SobolState<T, BITS>* state) {
-    state->i += count;
+inline void skipahead(unsigned long long count, cudalab_SobolState<T, BITS>* state) {
+    state->i += (T)count;
     state->x = state->offset;
     const T gray = state->i ^ (state->i >> 1);
     for (int bit = 0; bit < BITS; ++bit)
         if (gray >> bit & 1) state->x ^= state->directions[bit];
 }
 template <class T, int BITS>
-inline void curand_init(const T* directions, T offset, cudalab_SobolState<T, BITS>* state) {
+inline void curand_init(const typename cudalab::SameType<T>::type* directions,
+                        unsigned long long offset, cudalab_SobolState<T, BITS>* state) {
     for (int bit = 0; bit < BITS; ++bit) state->directions[bit] = directions[bit];
     state->i = state->offset = 0;
     skipahead(offset, state);
