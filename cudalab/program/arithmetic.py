@@ -75,6 +75,8 @@ class Names:
     integer_types: set[str] = field(default_factory=lambda: set(_INTEGERS))
     float_types: set[str] = field(default_factory=lambda: set(_FLOATS))
     types: set[str] = field(default_factory=set)
+    # Of the program's device functions: the parameters' types, where they are integers.
+    parameters: dict[str, list[str]] = field(default_factory=dict)
 
     def kind(self, word: str) -> set[str] | None:
         """The names that belong to declarations with a type that ends in `word`."""
@@ -178,6 +180,46 @@ def _end_of_expression(tokens: Sequence[Token], i: int) -> int:
     return min(i, len(tokens) - 1)
 
 
+def note_parameters(
+    tokens: list[Token], functions: Iterable[tuple[int, int]], names: Names
+) -> None:
+    """Note the parameters of device functions; numbers are the indices of their bodies."""
+    for start, _ in functions:
+        end = start - 1
+        while end > 0 and tokens[end].text not in (")", ";", "}", "{"):
+            end -= 1
+        first = opening(tokens, end) if tokens[end].text == ")" else None
+        if not first or tokens[first - 1].kind != "name":
+            continue
+        types, i = [], first + 1
+        while i < end:
+            last = _end_of_expression(tokens, i)
+            words = [token.text for token in tokens[i : min(last, end) - 1]]
+            kept = [word for word in words if word not in _QUALIFIERS]
+            integer = bool(kept) and set(kept) <= names.integer_types
+            types.append(" ".join(kept) if integer else "")
+            i = last + 1
+        name = tokens[first - 1].text
+        known = names.parameters.setdefault(name, types)
+        if known != types:  # overloaded
+            names.parameters[name] = []
+
+
+def closures(tokens: list[Token]) -> Iterator[tuple[int, int]]:
+    """The bodies of lambda expressions for the device: `[=] __device__ (int i) { … }`."""
+    for i, token in enumerate(tokens[:-3]):
+        if token.text != "]" or tokens[i + 1].text not in ("__device__", "__host__"):
+            continue
+        start = i + 1
+        while start < len(tokens) - 1 and tokens[start].text not in ("(", "{", ";"):
+            start += 1
+        if tokens[start].text == "(":
+            start = (closing(tokens, start) or start) + 1
+        end = closing(tokens, start) if tokens[start].text == "{" else None
+        if end is not None:
+            yield start, end
+
+
 def edits(
     tokens: list[Token], functions: Iterable[tuple[int, int]], names: Names
 ) -> Iterator[list[Edit]]:
@@ -211,7 +253,10 @@ class _Function:
         elif text == "return" and self.returned:
             self._wrap_expression(i + 1, f"::cudalab::fit<{self.returned}>(")
         elif self.tokens[i].kind == "name" and self.tokens[i + 1].text in "<(":
-            self._function_style(i)
+            if text in self.names.parameters and self.tokens[i - 1].text not in (".", "->"):
+                self._arguments(i)
+            else:
+                self._function_style(i)
 
     # Shifts ---------------------------------------------------------------------------------------
 
@@ -301,6 +346,21 @@ class _Function:
             return
         which = "make" if makes else "cast"
         self.edits.append((tokens[i].start, tokens[paren - 1].end, f"::cudalab::{which}<{words}>"))
+
+    def _arguments(self, i: int) -> None:
+        """The arguments of a call of the program's own function"""
+        if self.tokens[i + 1].text != "(":
+            return
+        first, types = i + 2, self.names.parameters[self.tokens[i].text]
+        for kind in types:
+            last = _end_of_expression(self.tokens, first)
+            if kind and any(token.text == "<" for token in self.tokens[first:last]):
+                return  # perhaps a comma between template arguments
+            if kind:
+                self._wrap_expression(first, f"::cudalab::fit<{kind}>(")
+            if self.tokens[last].text != ",":
+                return
+            first = last + 1
 
     def _declares(self, paren: int) -> bool:
         """Whether a bracket holds types, as in the type of a function."""

@@ -24,7 +24,13 @@ from cudalab.language.tokens import (
     tokenize,
 )
 from cudalab.program import arithmetic, lockstep
-from cudalab.program.refusals import Lacking, headers_of, is_missing_header, names_used
+from cudalab.program.refusals import (
+    Lacking,
+    headers_of,
+    is_missing_header,
+    names_used,
+    unconditional,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +119,7 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
     )
     for each in parsed:
         _check_headers(each)
+        _check_clusters(each)
         _rewrite_assembly(each, each.tokens)
         _rewrite_includes(each, names)
         _rewrite_variables(each)
@@ -166,6 +173,14 @@ def _check_headers(parsed: Parsed) -> None:
     for header, start in headers_of(parsed.file.includes, parsed.directives):
         if is_missing_header(header):
             parsed.lacking.add_header(header, parsed.place(start))
+
+
+def _check_clusters(parsed: Parsed) -> None:
+    """Note `__cluster_dims__`, which compilers do not know for an attribute."""
+    counts = unconditional(parsed.directives)
+    for token in parsed.tokens:
+        if token.text == "__cluster_dims__" and counts(token.start):
+            parsed.lacking.add_name(token.text, parsed.place(token.start))
 
 
 # Edits -------------------------------------------------------------------------------------------
@@ -254,8 +269,10 @@ def _rewrite_arithmetic(parsed: Sequence[Parsed]) -> None:
         [each.tokens for each in parsed], [each for file in parsed for each in file.directives]
     )
     for each in parsed:
+        arithmetic.note_parameters(each.tokens, each.structure.device_functions, names)
+    for each in parsed:
         edited = sorted((start, end) for start, end, _ in each.edits if start < end)
-        functions = each.structure.device_functions
+        functions = [*each.structure.device_functions, *arithmetic.closures(each.tokens)]
         for group in arithmetic.edits(each.tokens, functions, names):
             if not any(_is_inside(start, edited) for start, _, _ in group):
                 for edit in group:

@@ -41,10 +41,6 @@ int main() {
     cudaMalloc(&zero, sizeof *zero);
     cudaMemset(zero, 0, sizeof *zero);
 
-    large_arrays<<<1, 64>>>(d, 3);
-    cudaMemcpy(h, d, 64 * sizeof *h, cudaMemcpyDeviceToHost);
-    printf("large arrays: %d %d %d %s\n", h[0], h[1], h[63], cudaGetErrorName(cudaGetLastError()));
-
     size_t bytes;
     cudaDeviceGetLimit(&bytes, cudaLimitStackSize);
     printf("stack: %zu bytes", bytes);
@@ -54,9 +50,14 @@ int main() {
         printf(", %zu: %s %zu", each, cudaGetErrorName(error), bytes);
     }
     cudaGetLastError();
+    printf("\n");
+
+    large_arrays<<<1, 64>>>(d, 3);
+    cudaMemcpy(h, d, 64 * sizeof *h, cudaMemcpyDeviceToHost);
+    printf("large arrays: %d %d %d %s\n", h[0], h[1], h[63], cudaGetErrorName(cudaGetLastError()));
     recurse<<<1, 64>>>(d, zero);
     cudaMemcpy(h, d, 64 * sizeof *h, cudaMemcpyDeviceToHost);
-    printf("\nrecursion: %d %d %s\n", h[0], h[63], cudaGetErrorName(cudaGetLastError()));
+    printf("recursion: %d %d %s\n", h[0], h[63], cudaGetErrorName(cudaGetLastError()));
 
     run_over<<<1, 1024, 1024 * sizeof(int)>>>(d);
     cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);

@@ -65,6 +65,17 @@ def test_names_of_types_and_constants_are_known():
     assert body(statement, before) == statement
 
 
+def test_arguments_of_the_programs_own_functions():
+    before = "__device__ int g(float x, unsigned char c) { return c; }"
+    assert body("g(f, f);", before) == "g(f, ::cudalab::fit<unsigned char>(f));"
+
+
+def test_lambda_expressions_for_the_device():
+    text = "void f() { g([=] __device__ (float x) { return (int)x; }); }"
+    made = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0]
+    assert "{ return ::cudalab::cast<int>(x); }" in made
+
+
 def test_functions_that_return_integers():
     text = "template <class T> __device__ T f(float x) { return x; }"
     rewritten = rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0]

@@ -329,6 +329,10 @@ def test_any_bytes_in_comments_survive(tmp_path):
             '__device__ int f() {\n int x;\n asm("mov.u32 %0, %%ctarank;" : "=r"(x));\n}',
             "inline PTX: mov.u32 %0, %ctarank (a.cu:3)",
         ),
+        (
+            "__global__ void __cluster_dims__(2, 1, 1) k() {}",
+            "thread block clusters: __cluster_dims__ (a.cu:1)",
+        ),
     ],
 )
 def test_what_the_device_lacks(text, what):

@@ -75,7 +75,7 @@ namespace cudalab {
 bool in_kernel();  // whether this thread runs one
 unsigned converged_lanes(const char* file, int line);
 bool in_cooperative_launch();
-#ifndef CUDALAB_CHECK  // where the lanes of a warp move in step anyway
+#ifndef CUDALAB_CHECK                    // where the lanes of a warp move in step anyway
 void in_step(int number, CUDALAB_HERE);  // all lanes that come here wait for each other
 #else
 inline void in_step(int, const char* = nullptr, int = 0) {}
