@@ -23,6 +23,7 @@ from cudalab.language.tokens import (
     opening_angle,
     tokenize,
 )
+from cudalab.output.notes import note
 from cudalab.program import arithmetic, lockstep
 from cudalab.program.refusals import (
     Lacking,
@@ -40,6 +41,20 @@ if TYPE_CHECKING:
 
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+\w+(?P<params>\([^)]*\))?")
 _NO_KERNELS = frozenset({"return", "else", "do", "case", "goto", "new", "delete", "throw"})
+
+
+# Functions that CUDA has removed, which many old programs call, and what takes their place.
+_REMOVED = {
+    f"cudaThread{old}": f"cudaDevice{new}"
+    for old, new in (
+        ("Synchronize", "Synchronize"),
+        ("Exit", "Reset"),
+        ("SetLimit", "SetLimit"),
+        ("GetLimit", "GetLimit"),
+        ("SetCacheConfig", "SetCacheConfig"),
+        ("GetCacheConfig", "GetCacheConfig"),
+    )
+}
 
 
 @dataclass(kw_only=True)
@@ -118,6 +133,8 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
         },
     )
     for each in parsed:
+        if exact:  # the first time
+            _note_removed(each)
         _check_headers(each)
         _check_clusters(each)
         _rewrite_assembly(each, each.tokens)
@@ -167,6 +184,18 @@ def _apply(parsed: Parsed) -> str:
 
 
 # Features that the device lacks ------------------------------------------------------------------
+
+
+def _note_removed(parsed: Parsed) -> None:
+    """Say which functions of a file nvcc no longer knows."""
+    seen: set[str] = set()
+    for token in parsed.tokens:
+        if token.text in _REMOVED and token.text not in seen:
+            seen.add(token.text)
+            note(
+                f"{parsed.place(token.start)}: nvcc 13 has no {token.text}: "
+                f"use {_REMOVED[token.text]}"
+            )
 
 
 def _check_headers(parsed: Parsed) -> None:

@@ -385,3 +385,10 @@ def test_assembly_that_is_none_of_ptx_stays():
         '__device__ void f() { asm volatile("" ::: "memory"); }',
     ):
         assert rewritten(text) == text
+
+
+def test_functions_that_cuda_has_removed_are_noted_once(capsys):
+    rewritten("int main() {\n cudaThreadSynchronize();\n cudaThreadSynchronize();\n}")
+    assert capsys.readouterr().err == (
+        "note: a.cu:2: nvcc 13 has no cudaThreadSynchronize: use cudaDeviceSynchronize\n"
+    )

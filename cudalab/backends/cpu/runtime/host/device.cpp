@@ -217,6 +217,51 @@ static void read_processor_name(char* name, size_t size) {
     if (file) fclose(file);
 }
 
+// The greatest sizes of textures and surfaces: an H200's.
+static const struct {
+    cudaDeviceAttr first;  // the attributes of the values have consecutive numbers
+    unsigned count;
+    int cudaDeviceProp::* one;
+    int (cudaDeviceProp::*two)[2];
+    int (cudaDeviceProp::*three)[3];
+    int values[3];
+} SIZES[] = {
+#define CUDALAB_ONE(attribute, field, a) \
+    {cudaDevAttr##attribute, 1, &cudaDeviceProp::field, nullptr, nullptr, {a}},
+#define CUDALAB_TWO(attribute, field, a, b) \
+    {cudaDevAttr##attribute, 2, nullptr, &cudaDeviceProp::field, nullptr, {a, b}},
+#define CUDALAB_THREE(attribute, field, a, b, c) \
+    {cudaDevAttr##attribute, 3, nullptr, nullptr, &cudaDeviceProp::field, {a, b, c}},
+    CUDALAB_ONE(MaxTexture1DWidth, maxTexture1D, 131072) CUDALAB_ONE(
+        MaxTexture1DMipmappedWidth, maxTexture1DMipmap,
+        32768) CUDALAB_ONE(MaxTexture1DLinearWidth, maxTexture1DLinear,
+                           268435456) CUDALAB_TWO(MaxTexture2DWidth, maxTexture2D, 131072, 65536)
+        CUDALAB_TWO(MaxTexture2DMipmappedWidth, maxTexture2DMipmap, 32768, 32768) CUDALAB_THREE(
+            MaxTexture2DLinearWidth, maxTexture2DLinear, 131072, 65000,
+            2097120) CUDALAB_TWO(MaxTexture2DGatherWidth, maxTexture2DGather, 32768, 32768)
+            CUDALAB_THREE(MaxTexture3DWidth, maxTexture3D, 16384, 16384, 16384) CUDALAB_THREE(
+                MaxTexture3DWidthAlt, maxTexture3DAlt, 8192, 8192, 32768)
+                CUDALAB_ONE(MaxTextureCubemapWidth, maxTextureCubemap, 32768) CUDALAB_TWO(
+                    MaxTexture1DLayeredWidth, maxTexture1DLayered, 32768,
+                    2048) CUDALAB_THREE(MaxTexture2DLayeredWidth, maxTexture2DLayered, 32768, 32768,
+                                        2048) CUDALAB_TWO(MaxTextureCubemapLayeredWidth,
+                                                          maxTextureCubemapLayered, 32768, 2046)
+                    CUDALAB_ONE(MaxSurface1DWidth, maxSurface1D, 32768)
+                        CUDALAB_TWO(MaxSurface2DWidth, maxSurface2D, 131072, 65536) CUDALAB_THREE(
+                            MaxSurface3DWidth, maxSurface3D, 16384, 16384, 16384)
+                            CUDALAB_TWO(MaxSurface1DLayeredWidth, maxSurface1DLayered, 32768, 2048)
+                                CUDALAB_THREE(MaxSurface2DLayeredWidth, maxSurface2DLayered, 32768,
+                                              32768, 2048)
+                                    CUDALAB_ONE(MaxSurfaceCubemapWidth, maxSurfaceCubemap, 32768)
+                                        CUDALAB_TWO(MaxSurfaceCubemapLayeredWidth,
+                                                    maxSurfaceCubemapLayered, 32768, 2046)};
+static void set_sizes(cudaDeviceProp& p) {
+    for (const auto& size : SIZES) {
+        int* const to = size.one ? &(p.*size.one) : size.two ? p.*size.two : p.*size.three;
+        memcpy(to, size.values, size.count * sizeof(int));
+    }
+}
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* file, int line) {
     Call call("cudaGetDeviceProperties", {file, line}, Call::ANYWHERE);
     if (cudaError_t error = check_device(call, device)) return error;
@@ -239,10 +284,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* f
     p->totalConstMem = 64 << 10;
     p->major = __CUDA_ARCH__ / 100;
     p->minor = __CUDA_ARCH__ / 10 % 10;
-    p->textureAlignment = p->texturePitchAlignment = 512;
+    p->textureAlignment = p->texturePitchAlignment = p->surfaceAlignment = 512;
     p->multiProcessorCount = MULTIPROCESSORS;
     p->maxThreadsPerMultiProcessor = THREADS_PER_MULTIPROCESSOR;
     p->maxBlocksPerMultiProcessor = BLOCKS_PER_MULTIPROCESSOR;
+    set_sizes(*p);
     p->integrated = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
     p->concurrentManagedAccess = p->cooperativeLaunch = p->hostRegisterSupported = 1;
     p->canUseHostPointerForRegisteredMem = p->memoryPoolsSupported = 1;
@@ -314,7 +360,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         default:
             break;
     }
-    // The others are features and sizes that this device does not have.
+    for (const auto& size : SIZES)
+        if (attribute >= size.first && (unsigned)(attribute - size.first) < size.count)
+            return *value = size.values[attribute - size.first], cudaSuccess;
+    // The others are features that this device does not have.
     if (attribute >= cudaDevAttrMaxThreadsPerBlock &&
         attribute <= cudaDevAttrOnlyPartialHostNativeAtomicSupported)
         return *value = 0, cudaSuccess;

@@ -82,11 +82,24 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
 cudaError_t cudaCtxResetPersistingL2Cache(CUDALAB_HERE);
 cudaError_t cudaDriverGetVersion(int* version, CUDALAB_HERE);
 cudaError_t cudaRuntimeGetVersion(int* version, CUDALAB_HERE);
+// The names of CUDA 3, which CUDA 13 has removed.
 inline cudaError_t cudaThreadSynchronize(CUDALAB_HERE) {
     return cudaDeviceSynchronize(file, line);
 }
 inline cudaError_t cudaThreadExit(CUDALAB_HERE) {
     return cudaDeviceReset(file, line);
+}
+inline cudaError_t cudaThreadSetLimit(cudaLimit limit, size_t value, CUDALAB_HERE) {
+    return cudaDeviceSetLimit(limit, value, file, line);
+}
+inline cudaError_t cudaThreadGetLimit(size_t* value, cudaLimit limit, CUDALAB_HERE) {
+    return cudaDeviceGetLimit(value, limit, file, line);
+}
+inline cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config, CUDALAB_HERE) {
+    return cudaDeviceSetCacheConfig(config, file, line);
+}
+inline cudaError_t cudaThreadGetCacheConfig(cudaFuncCache* config, CUDALAB_HERE) {
+    return cudaDeviceGetCacheConfig(config, file, line);
 }
 cudaError_t cudaProfilerStart();
 cudaError_t cudaProfilerStop();

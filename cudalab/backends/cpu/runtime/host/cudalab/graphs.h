@@ -354,6 +354,26 @@ inline cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cuda
     return cudalab::set_copy_node("cudaGraphExecMemcpyNodeSetParams1D", exec, node,
                                   {target, source, bytes, kind, nullptr, 0}, file, line);
 }
+template <class T>
+inline cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec,
+                                                            cudaGraphNode_t node, const T& symbol,
+                                                            const void* source, size_t bytes,
+                                                            size_t offset, cudaMemcpyKind kind,
+                                                            CUDALAB_HERE) {
+    return cudalab::set_copy_node(
+        "cudaGraphExecMemcpyNodeSetParamsToSymbol", exec, node,
+        {(char*)&symbol + offset, source, bytes, kind, &symbol, sizeof(T)}, file, line);
+}
+template <class T>
+inline cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec,
+                                                              cudaGraphNode_t node, void* target,
+                                                              const T& symbol, size_t bytes,
+                                                              size_t offset, cudaMemcpyKind kind,
+                                                              CUDALAB_HERE) {
+    return cudalab::set_copy_node(
+        "cudaGraphExecMemcpyNodeSetParamsFromSymbol", exec, node,
+        {target, (char*)&symbol + offset, bytes, kind, &symbol, sizeof(T)}, file, line);
+}
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled,
                                     CUDALAB_HERE);
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned* enabled,

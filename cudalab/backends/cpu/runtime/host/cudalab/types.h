@@ -184,7 +184,9 @@
     X(cudaErrorUnknown, 999, "unknown error")
 
 #define CUDALAB_ERROR_NUMBER(name, number, words) name = number,
-enum cudaError { CUDALAB_ERRORS(CUDALAB_ERROR_NUMBER) };
+enum cudaError {
+    CUDALAB_ERRORS(CUDALAB_ERROR_NUMBER) cudaErrorApiFailureBase = 10000,  // CUDA 12 and earlier
+};
 #undef CUDALAB_ERROR_NUMBER
 typedef enum cudaError cudaError_t;
 
@@ -423,6 +425,27 @@ struct cudaDeviceProp {
     int minor;
     size_t textureAlignment;
     size_t texturePitchAlignment;
+    int maxTexture1D;
+    int maxTexture1DMipmap;
+    int maxTexture1DLinear;
+    int maxTexture2D[2];
+    int maxTexture2DMipmap[2];
+    int maxTexture2DLinear[3];
+    int maxTexture2DGather[2];
+    int maxTexture3D[3];
+    int maxTexture3DAlt[3];
+    int maxTextureCubemap;
+    int maxTexture1DLayered[2];
+    int maxTexture2DLayered[3];
+    int maxTextureCubemapLayered[2];
+    int maxSurface1D;
+    int maxSurface2D[2];
+    int maxSurface3D[3];
+    int maxSurface1DLayered[2];
+    int maxSurface2DLayered[3];
+    int maxSurfaceCubemap;
+    int maxSurfaceCubemapLayered[2];
+    size_t surfaceAlignment;
     int deviceOverlap;
     int multiProcessorCount;
     int kernelExecTimeoutEnabled;
