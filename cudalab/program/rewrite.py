@@ -107,6 +107,7 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
     parsed = [parse(file) for file in files]
+    _note_removed(parsed if exact else ())  # once, though the texts may be made again
     kernels: dict[str, list[Kernel]] = {}
     for each in parsed:
         for kernel in each.structure.kernels:
@@ -133,8 +134,6 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
         },
     )
     for each in parsed:
-        if exact:  # the first time
-            _note_removed(each)
         _check_headers(each)
         _check_clusters(each)
         _rewrite_assembly(each, each.tokens)
@@ -186,16 +185,12 @@ def _apply(parsed: Parsed) -> str:
 # Features that the device lacks ------------------------------------------------------------------
 
 
-def _note_removed(parsed: Parsed) -> None:
-    """Say which functions of a file nvcc no longer knows."""
-    seen: set[str] = set()
-    for token in parsed.tokens:
-        if token.text in _REMOVED and token.text not in seen:
-            seen.add(token.text)
-            note(
-                f"{parsed.place(token.start)}: nvcc 13 has no {token.text}: "
-                f"use {_REMOVED[token.text]}"
-            )
+def _note_removed(parsed: Sequence[Parsed]) -> None:
+    """Say which functions of the files nvcc no longer knows."""
+    for each in parsed:
+        for name, start in {token.text: token.start for token in reversed(each.tokens)}.items():
+            if name in _REMOVED:
+                note(f"{each.place(start)}: nvcc 13 has no {name}: use {_REMOVED[name]}")
 
 
 def _check_headers(parsed: Parsed) -> None:
