@@ -54,7 +54,7 @@ MISSING = (
     Feature("this part of NVTX", headers=r"nvToolsExt|nvtx3/", unknown=r"nvtx\w*"),
     Feature("NVML", headers=r"nvml\.h", names=r"nvml[A-Z]\w*"),
     Feature("NCCL", others=r"nccl", names=r"nccl[A-Z]\w*"),
-    Feature("tensor cores", headers=r"mma\.h|crt/mma", unknown=r"nvcuda|wmma"),
+    Feature("this part of tensor cores", unknown=r"nvcuda|wmma"),
     Feature("small floating point", headers=r"cuda_fp[468]", names=r"__nv_fp[468]\w*"),
     Feature(
         "OpenGL",

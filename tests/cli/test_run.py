@@ -119,6 +119,7 @@ def test_every_lab_has_a_program():
         "atomics",
         "mathematics",
         "assembly",
+        "tensor_cores",
         "room",
         "waits",
         "graphs",

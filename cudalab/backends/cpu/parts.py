@@ -16,7 +16,7 @@ ALWAYS = ("memory", "copies", "device", "streams", "children", "c_library", "fun
 # the section of the device's variables.
 OF_PROGRAM = ("trigonometry", "sections")
 # The parts that run kernels, or that kernels call: only their own speed matters.
-_QUICK = ("launch", "trigonometry")
+_QUICK = ("launch", "trigonometry", "tensor_cores")
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
 _BLAS = r'#\s*include\s*[<"]cublas'
 _GENERATORS = r'#\s*include\s*[<"]curand\.h'
@@ -30,6 +30,7 @@ _OPTIONAL = {
     "blas_batches": _BLAS,
     "blas_lt": r'#\s*include\s*[<"]cublasLt',
     "generators": _GENERATORS,
+    "tensor_cores": r'#\s*include\s*[<"](crt/)?mma\.h',
     "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
 }
 

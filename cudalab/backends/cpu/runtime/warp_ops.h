@@ -34,7 +34,7 @@ static void complete(WarpOp op, unsigned group, const uint64_t* value, const uns
     if (op == SHUFFLE) {
         for (unsigned left = group; left; left &= left - 1) {
             unsigned lane = __builtin_ctz(left), from = source[lane] & 31;
-            result[lane] = value[group >> from & 1 ? from : lane];
+            result[lane] = group >> from & 1 ? value[from] : 0;  // as on an H200
         }
     } else if (op == VOTE) {
         unsigned votes = 0;
