@@ -175,4 +175,15 @@ def start(binary: Path, name: str, arguments: list[Any]) -> NoReturn:
     import signal
 
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and exec would inherit that
+    emulator = os.environ.get("CUDALAB_EMULATOR")
+    if emulator:  # the program is for another kind of processor
+        import shlex
+
+        words = [*shlex.split(emulator), str(binary), *arguments]
+        try:
+            os.execvp(words[0], words)  # noqa: S606 - as below
+        except OSError as error:
+            raise NoDeviceError(
+                f"{words[0]} (from CUDALAB_EMULATOR) cannot be started: {error.strerror}"
+            ) from None
     os.execv(binary, [name, *arguments])  # noqa: S606 - a program, no shell command

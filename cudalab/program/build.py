@@ -169,6 +169,8 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             if "PCH" in failed:  # a damaged one, in any language: the text will do
                 Path(runtime.folder, f"{PRECOMPILED}.gch").unlink(missing_ok=True)
                 failed = _run_all(commands)
+            if "internal compiler error" in failed:  # g++ 12.2 for ARM, at a maximum of doubles
+                failed = _run_all([[*each, "-fno-tree-loop-vectorize"] for each in commands])
             if not failed:
                 break
         if failed:

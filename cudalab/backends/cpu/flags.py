@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,6 @@ HOST = RUNTIME / "host"  # CUDA's own headers, such as cooperative_groups.h
 _COMMON = (
     "-std=c++17",
     "-O3",
-    "-march=native" if platform.machine() == "x86_64" else "-mcpu=native",
     "-fno-math-errno",  # CUDA's math functions set no errno
     "-fno-trapping-math",
     "-fwrapv",  # kernels count on wrapping integers and on type punning, as nvcc compiles them
@@ -42,9 +42,17 @@ PROGRAM = (
 PART = (*PROGRAM, "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-DCUDALAB_PART")
 
 
+# The kind of processor that $CXX compiles for, such as aarch64: aarch64-linux-gnu-g++, or an
+# option -target aarch64-linux-gnu.
+_TARGET = re.compile(r"(?<![\w-])(\w+)-(?:\w+-)?linux\b|target[= ](\w+)-")
+
+
 def with_users(flags: tuple[str, ...]) -> tuple[str, ...]:
-    """The flags, and those of the environment variable CUDALAB_CXXFLAGS."""
-    return (*flags, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
+    """The flags, those for the processor, and those of the variable CUDALAB_CXXFLAGS."""
+    here, target = platform.machine(), _TARGET.search(os.environ.get("CXX", ""))
+    native = "-march=native" if here == "x86_64" else "-mcpu=native"
+    tuning = [native] if target is None or here in target.groups() else []
+    return (*flags, *tuning, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
 
 
 @cache

@@ -12,6 +12,7 @@
 #include "async_copies.h"
 #include "builtin_names.h"  // names of the fields of `current` for whole programs (host/)
 #include "check_detect.h"
+#include "pages.h"
 #include "switch.h"
 
 namespace cudalab {
@@ -20,7 +21,7 @@ __thread Current current __attribute__((tls_model("initial-exec")));
 
 const unsigned MAX_THREADS = 1024, NOBODY = ~0u;
 // 512 KB of local memory, as on a GPU, and the large frames of unoptimized code.
-const size_t FIBER_STACK = 704 << 10, GUARD = 4096;
+const size_t FIBER_STACK = 704 << 10, GUARD = PAGE;
 const size_t DYNAMIC_SHARED = 227 << 10;
 const size_t ZONE = 4096, ARRAY_ZONE = 128;  // after dynamic shared memory, around shared arrays
 const unsigned PATIENCE = 64;                // polls by a thread before others get a turn

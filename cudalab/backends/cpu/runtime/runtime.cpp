@@ -29,6 +29,7 @@
 #undef blockIdx
 #undef blockDim
 #undef gridDim
+#include "pages.h"
 #include "switch.h"
 #include "warp_ops.h"
 
@@ -42,9 +43,7 @@ const size_t LOCAL_MEMORY = 512 << 10, BLOCK_STACK = 4 << 20;
 const size_t GUARD = 64 << 10;  // below each stack: a large frame must not step over it
 // With room for what the compiler keeps on a stack. An odd number of pages: the tops of the stacks
 // would else share a few sets of the TLB.
-static const size_t PAGE_BYTES = (size_t)sysconf(_SC_PAGESIZE);
-static const size_t FIBER_STACK =
-    LOCAL_MEMORY + GUARD + (PAGE_BYTES < 16 << 10 ? 5 : 1) * PAGE_BYTES;
+const size_t FIBER_STACK = LOCAL_MEMORY + GUARD + (PAGE < GUARD ? 5 : 1) * PAGE;
 const size_t SIGNAL_STACK = 64 << 10;
 const size_t DYNAMIC_SHARED = 227 << 10;  // what a block may have on the largest devices
 const unsigned PATIENCE = 64;             // polls by a block before its other threads get a turn

@@ -26,7 +26,8 @@ static cudaError_t crash_error;  // the error of the kernel that failed
 static bool is_own_line(const char* line) {
     for (const char* foreign : {"??", "/usr/include/", "/usr/local/include/", "/usr/lib/"})
         if (!strncmp(line, foreign, strlen(foreign))) return false;
-    for (const char* foreign : {"/cpu/runtime/", "/include/c++/", "/lib/gcc/", "/ziglang/lib/"})
+    for (const char* foreign :
+         {"/cpu/runtime/", "/include/c++/", "/include/bits/", "/lib/gcc/", "/ziglang/lib/"})
         if (strstr(line, foreign)) return false;
     return *line != 0;
 }
@@ -43,9 +44,10 @@ static void find_line(const void* pc, char* text, size_t size) {
              (size_t)((uintptr_t)pc - (fixed ? 0 : (uintptr_t)program.dli_fbase)));
     int ends[2];
     if (pipe(ends) != 0) return;
-    char tool[] = "addr2line", inlined[] = "-i", what[] = "-e", executable[32];
     // Not by its name: another process may have compiled the program again since.
-    snprintf(executable, sizeof executable, "/proc/%d/exe", (int)getpid());
+    const int program_file = open("/proc/self/exe", O_RDONLY);
+    char tool[] = "addr2line", inlined[] = "-i", what[] = "-e", executable[32];
+    snprintf(executable, sizeof executable, "/proc/self/fd/%d", program_file);
     char* arguments[] = {tool, inlined, what, executable, offset, nullptr};
     char said[8192];
     size_t used = 0;
@@ -55,10 +57,14 @@ static void find_line(const void* pc, char* text, size_t size) {
         dup2(ends[1], 1);
         dup2(nowhere, 2);
         close(ends[0]);
+#if defined(__aarch64__)
+        execvp("aarch64-linux-gnu-addr2line", arguments);  // where the processor is emulated
+#endif
         execvp(tool, arguments);
         _exit(127);
     }
     close(ends[1]);
+    close(program_file);
     ssize_t got;
     while (used + 1 < sizeof said && (got = read(ends[0], said + used, sizeof said - used - 1)) > 0)
         used += (size_t)got;

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "../pages.h"
 #include "cuda_runtime.h"
 
 namespace cudalab {

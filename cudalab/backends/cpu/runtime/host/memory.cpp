@@ -15,7 +15,7 @@
 
 namespace cudalab {
 
-static const size_t ALIGNMENT = 256, GAP = 256, PAGE = 4096, PITCH = 512;
+static const size_t ALIGNMENT = 256, GAP = 256, PITCH = 512;
 // Access rights are set for whole huge pages, at a thousandth of the cost for small ones.
 static const size_t HUGE_PAGE = 2 << 20;
 

@@ -9,8 +9,9 @@ extern char __start_cudalab_constant[], __stop_cudalab_constant[];
 extern char __start_cudalab_managed[], __stop_cudalab_managed[];
 }
 
-alignas(4096) __attribute__((used)) CUDALAB_DEVICE_DATA static char last_page[4096] = {};
-alignas(4096) __attribute__((used)) CUDALAB_CONSTANT_DATA static char last_constants[4096] = {};
+#define LAST_PAGE alignas(cudalab::PAGE) __attribute__((used))
+LAST_PAGE CUDALAB_DEVICE_DATA static char last_page[cudalab::PAGE] = {};
+LAST_PAGE CUDALAB_CONSTANT_DATA static char last_constants[cudalab::PAGE] = {};
 __attribute__((used)) CUDALAB_MANAGED_DATA static char last_managed = 0;
 
 static const bool known = [] {
