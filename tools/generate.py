@@ -244,6 +244,36 @@ def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) ->
     return [f"`{name}`", str(len(own)), same, ", ".join(others), f"`{first['sha256'][:16]}`"]
 
 
+def samples() -> str:
+    """What became of the programs that others wrote, in docs/results/samples."""
+    return "\n".join(map(samples_of, results.read_all("samples")))
+
+
+def samples_of(stored: results.Json) -> str:
+    """One collection: the programs that pass their own check by folder, then all others."""
+    programs = stored["programs"]
+    passed = [program for program in programs if program["verdict"] == "passed"]
+    others = [program for program in programs if program["verdict"] != "passed"]
+    folders = dict.fromkeys(program["folder"] for program in passed)
+    made = (
+        f"{stored['source']}, commit `{stored['source_commit']}`, as shipped: {len(passed)} of "
+        f"{len(programs)} programs pass their own check ({stored['device']}, {stored['date']}, "
+        f"commit `{stored['commit']}`)."
+    )
+    pass_rows = (
+        [f"`{folder}`", ", ".join(each["program"] for each in passed if each["folder"] == folder)]
+        for folder in folders
+    )
+    rows = ([f"`{each['program']}`", each["verdict"], each["reason"]] for each in others)
+    return "\n".join(
+        [
+            f"{made}\n",
+            table(["folder", "pass"], pass_rows),
+            table(["program", "verdict", "reason"], rows),
+        ]
+    )
+
+
 PARTS = {
     "exit-codes": exit_codes,
     "figures": figures,
@@ -253,6 +283,7 @@ PARTS = {
     "accuracy": accuracy,
     "sanitizers": sanitized,
     "programs": programs,
+    "samples": samples,
     "inputs": inputs,
 }
 
