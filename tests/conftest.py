@@ -17,6 +17,7 @@ from cudalab import backends
 from cudalab.backends.cpu.compiler import runtime_library
 from cudalab.errors import NoDeviceError
 from cudalab.system.cache import cache_dir
+from cudalab.system.machine import usable_cores
 
 DEVICES = {name: (name,) for name in backends.DEVICES} | {"all": tuple(backends.DEVICES)[::-1]}
 
@@ -39,6 +40,11 @@ def pytest_configure(config):
         runtime_library()
     config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
     config.addinivalue_line("markers", "quick: a verdict on every lab and command in a minute")
+
+
+def pytest_xdist_auto_num_workers():
+    """One more than cores: some tests wait, for a process that is to be ended or a limit."""
+    return usable_cores() + 1
 
 
 def pytest_collection_modifyitems(config, items):
