@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SAMPLES = ROOT / "samples"
 OWN = ROOT / "tests" / "programs"
 PRINTS = (
+    "arrays",
     "assembly",
     "atomics",
     "cub",
@@ -39,6 +40,7 @@ PRINTS = (
     "mathematics",
     "libcu",
     "numbers",
+    "textures",
     "thrust",
     "trigonometry",
 )  # of OWN

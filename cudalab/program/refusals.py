@@ -85,19 +85,6 @@ MISSING = (
     ),
     Feature("thread block clusters", names=r"__cluster_dims__|this_cluster|cluster_group"),
     Feature("this part of memory pools", unknown=r"cudaMemPool\w*"),
-    Feature(
-        "textures",
-        headers=r"texture_",
-        names=r"tex[123]D\w*|texCubemap\w*|cuda(?:Bind|Create|Destroy)Texture\w*",
-        unknown=r"texture|tex\w+|cudaTexture\w*|cudaChannelFormat\w*|cudaCreateChannelDesc",
-    ),
-    Feature(
-        "surfaces",
-        headers=r"surface_",
-        names=r"surf[123]D\w*",
-        unknown=r"surf\w*|cuda\w*Surface\w*",
-    ),
-    Feature("CUDA arrays", unknown=r"cudaArray\w*|cudaMalloc(?:3D)?Array"),
 )
 # CCCL's parts, which are missing unless it is installed.
 _CCCL = (("thrust/", "Thrust"), ("cub/", "CUB"), ("", "libcu++"))

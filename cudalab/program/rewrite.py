@@ -133,6 +133,7 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
             name: {kernel.references for kernel in declared} for name, declared in kernels.items()
         },
     )
+    _rewrite_references(parsed, tell=exact)
     for each in parsed:
         _check_headers(each)
         _check_clusters(each)
@@ -258,6 +259,31 @@ def _rewrite_alignment(parsed: Parsed) -> None:
             if end is not None:
                 alignment = parsed.file.text[tokens[i + 1].start : tokens[end].end]
                 parsed.replace(tokens[i].start, tokens[end].end, f"{alignment} __shared__")
+
+
+def _rewrite_references(files: Sequence[Parsed], *, tell: bool) -> None:
+    """Turn `texture<float, 2> image;` into our class of that name, and tell of the first."""
+    for parsed in files:
+        for token in _references(parsed.tokens):
+            parsed.replace(token.start, token.start, "::cudalab::")
+            if tell:
+                place = parsed.place(token.start)
+                note(f"{place}: nvcc 12 and later refuse texture references: use texture objects")
+            tell = False
+
+
+def _references(tokens: list[Token]) -> list[Token]:
+    """The names of the classes of references; none if the program has its own of that name."""
+    used = []
+    for i in range(len(tokens) - 1):
+        if tokens[i].text not in ("texture", "surface") or tokens[i + 1].text != "<":
+            continue
+        before = tokens[i - 1].text if i else ""
+        if before in ("struct", "class"):
+            return []
+        if before not in (".", "->", "::", ")", "]") and closing_angle(tokens, i + 1) is not None:
+            used.append(tokens[i])
+    return used
 
 
 def _rewrite_dynamic_shared(parsed: Parsed, tokens: list[Token]) -> None:

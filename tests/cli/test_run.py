@@ -132,6 +132,8 @@ def test_every_lab_has_a_program():
         "graphs",
         "launches",
         "driver",
+        "arrays",
+        "textures",
     ],
 )
 def test_program_prints(program, device_name):
@@ -590,6 +592,25 @@ def test_sanitize_finds_what_is_wrong():
     assert "racy.cu:16: 1000 bytes of device memory are never freed" in report
 
 
+def test_references_of_textures_work_with_a_note():
+    done = run("references.cu", "cpu")
+    assert done.stdout.decode().splitlines() == [
+        *("0 0.0627451", "1 1.18824", "2 2.31373", "3 3.43922", "4 4.56471", "5 5.6902"),
+        *("6 6.81569", "7 7.9098", "offset 0, cudaSuccess"),
+    ]
+    note = done.stderr.decode()
+    assert not note or "references.cu:5: nvcc 12 and later refuse texture references" in note
+
+
+def test_sanitize_sees_reads_through_a_texture():
+    done = run("references.cu", "cpu", "--sanitize")
+    report = done.stderr.decode()
+    assert done.returncode == 3
+    assert "references: 1 found" in report
+    assert "thread 7 reads a buffer[8] in global memory" in report
+    assert "out[threadIdx.x] = tex1Dfetch(samples, threadIdx.x + 1);" in report
+
+
 @pytest.mark.parametrize(
     ("program", "case"),
     [
@@ -759,10 +780,6 @@ UNSUPPORTED = {
     "inline PTX": (
         '__global__ void k() {\n  asm volatile("griddepcontrol.wait;");\n}\nint main() {}\n',
         2,
-    ),
-    "textures": (
-        "__global__ void k(cudaTextureObject_t t, float *a) {}\nint main() {}\n",
-        1,
     ),
     "NVRTC: nvrtcProgram": ("int main() {\n\n  nvrtcProgram program;\n}\n", 3),
     "cudaNoSuchFunction": ("int main() {\n  return cudaNoSuchFunction();\n}\n", 2),

@@ -16,10 +16,14 @@ ALWAYS = ("memory", "copies", "device", "streams", "children", "c_library", "fun
 # the section of the device's variables.
 OF_PROGRAM = ("trigonometry", "sections")
 # The parts that run kernels, or that kernels call: only their own speed matters.
-_QUICK = ("launch", "trigonometry", "tensor_cores")
+_QUICK = ("launch", "sampling", "trigonometry", "tensor_cores")
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
 _BLAS = r'#\s*include\s*[<"]cublas'
 _GENERATORS = r'#\s*include\s*[<"]curand\.h'
+_TEXTURES = (
+    r"\b(?:tex(?:ture|[123]D|Cubemap)|surf(?:ace|[123]D|Cubemap)"
+    r"|cuda\w*(?:Array|Texture|Surface|3D))"
+)
 # The parts that a program has only if its text names what they implement.
 _OPTIONAL = {
     "graphs": rf"\bcudaGraph|{_CAPTURES}",
@@ -31,6 +35,9 @@ _OPTIONAL = {
     "blas_lt": r'#\s*include\s*[<"]cublasLt',
     "generators": _GENERATORS,
     "tensor_cores": r'#\s*include\s*[<"](crt/)?mma\.h',
+    "arrays": _TEXTURES,
+    "textures": _TEXTURES,
+    "sampling": _TEXTURES,
     "pools": r"\bcuda(Malloc\w*Async|FreeAsync|MemPool|Device[GS]et(Default)?MemPool)",
 }
 

@@ -308,6 +308,10 @@ EXPORT void cudalab_check_written(unsigned number) {
     mark_written(r.shadow, (size_t)(r.high - r.low), true);
 }
 
+EXPORT void cudalab_check_part_written(unsigned number, size_t offset, size_t bytes) {
+    mark_part_written(run.regions[number].shadow, offset, bytes);
+}
+
 // From now on the written bytes of `to` are those of `from`.
 EXPORT void cudalab_check_copied(unsigned from, unsigned to) {
     Shadow &a = run.regions[from].shadow, &b = run.regions[to].shadow;

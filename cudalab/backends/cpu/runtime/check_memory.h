@@ -83,4 +83,18 @@ static void mark_written(Shadow& shadow, size_t bytes, bool written) {
         shadow.written[bytes / 4] &= (unsigned char)~last;
 }
 
+// `bytes` bytes from `offset` on have been written.
+static void mark_part_written(Shadow& shadow, size_t offset, size_t bytes) {
+    if (!shadow.cells || !bytes) return;
+    const size_t first = offset / 4, last = (offset + bytes - 1) / 4;
+    const unsigned from = 15u << offset % 4 & 15, to = 15u >> (3 - (offset + bytes - 1) % 4);
+    if (first == last) {
+        shadow.written[first] |= (unsigned char)(from & to);
+        return;
+    }
+    shadow.written[first] |= (unsigned char)from;
+    memset(shadow.written + first + 1, 15, last - first - 1);
+    shadow.written[last] |= (unsigned char)to;
+}
+
 }  // namespace cudalab

@@ -45,5 +45,6 @@ inline void sync_grid(const char*, int) {
 #endif
 
 #include "cudalab/api.h"
+#include "cudalab/textures.h"
 
 #endif

@@ -284,7 +284,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* f
     p->totalConstMem = 64 << 10;
     p->major = __CUDA_ARCH__ / 100;
     p->minor = __CUDA_ARCH__ / 10 % 10;
-    p->textureAlignment = p->texturePitchAlignment = p->surfaceAlignment = 512;
+    p->textureAlignment = p->surfaceAlignment = 512;
+    p->texturePitchAlignment = 32;
     p->multiProcessorCount = MULTIPROCESSORS;
     p->maxThreadsPerMultiProcessor = THREADS_PER_MULTIPROCESSOR;
     p->maxBlocksPerMultiProcessor = BLOCKS_PER_MULTIPROCESSOR;
@@ -355,8 +356,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrStreamPrioritiesSupported:
             return *value = 1, cudaSuccess;
         case cudaDevAttrTextureAlignment:
-        case cudaDevAttrTexturePitchAlignment:
+        case cudaDevAttrSurfaceAlignment:
             return *value = (int)p.textureAlignment, cudaSuccess;
+        case cudaDevAttrTexturePitchAlignment:
+            return *value = (int)p.texturePitchAlignment, cudaSuccess;
         default:
             break;
     }

@@ -15,7 +15,7 @@
 
 namespace cudalab {
 
-static const size_t ALIGNMENT = 256, GAP = 256, PITCH = 512;
+static const size_t ALIGNMENT = 512, GAP = 256, PITCH = 512;
 // Access rights are set for whole huge pages, at a thousandth of the cost for small ones.
 static const size_t HUGE_PAGE = 2 << 20;
 
@@ -325,12 +325,16 @@ void keep_to_thresholds() {
 
 // ------------------------------------------------------------------ allocations
 
+static size_t with_gap(size_t bytes) {
+    return round_up(bytes + GAP, ALIGNMENT);
+}
+
 cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool) {
     if (!pointer) return call.fail(cudaErrorInvalidValue, "the pointer to the pointer is null");
     *pointer = nullptr;
     if (bytes == 0 && call.of_kernel) return call.fail(cudaErrorInvalidValue, "no bytes");
     if (bytes == 0) return cudaSuccess;
-    size_t needed = round_up(bytes, ALIGNMENT) + GAP;
+    size_t needed = with_gap(bytes);
     if (needed < bytes || !reserve_arena() || needed > memory.size - memory.used)
         return call.fail(cudaErrorMemoryAllocation,
                          "%zu bytes requested, but %zu of the device's %zu are free", bytes,
@@ -355,9 +359,6 @@ cudaError_t allocate(Call& call, void** pointer, size_t bytes, MemoryPool* pool)
 static SortedMap<size_t>& reserved() {  // addresses of graphs, and their bytes
     static SortedMap<size_t> ranges;
     return ranges;
-}
-static size_t with_gap(size_t bytes) {
-    return round_up(bytes, ALIGNMENT) + GAP;
 }
 void* reserve(size_t bytes) {
     if (!reserve_arena() || with_gap(bytes) < bytes) return nullptr;
@@ -443,7 +444,7 @@ cudaError_t release(Call& call, void* pointer, bool pinned) {
         memory.freed[freed.begin] = freed;
         return cudaSuccess;
     }
-    size_t bytes = round_up(freed.bytes, ALIGNMENT) + GAP;
+    size_t bytes = with_gap(freed.bytes);
     memory.used -= bytes;
     count(freed.pool, 0, freed.bytes);
     uintptr_t first = round_up(freed.begin, HUGE_PAGE);

@@ -7,7 +7,8 @@ extern "C" {
 // The runtime of check mode (check.cpp).
 unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigned space, int with_cells);
 void cudalab_check_remove(unsigned number);
-void cudalab_check_written(unsigned number, size_t offset, size_t bytes);
+void cudalab_check_written(unsigned number);
+void cudalab_check_part_written(unsigned number, size_t offset, size_t bytes);
 const char* cudalab_check_error();
 unsigned cudalab_active_lanes();
 void cudalab_grid_barrier();
@@ -45,7 +46,7 @@ void watch_memory(const Allocation& memory, size_t guard) {
     observed[memory.begin] = {memory.begin, memory.bytes, memory.place.file, memory.place.line,
                               region};
     if (memory.kind == Kind::MANAGED || memory.kind == Kind::PINNED)  // the host may have written
-        cudalab_check_written(region, 0, memory.bytes);
+        cudalab_check_written(region);
 }
 void unwatch_memory(const Allocation& memory) {
     auto found = observed.find(memory.begin);
@@ -61,7 +62,7 @@ static const ObservedMemory* find_observed(const void* address) {
 }
 void memory_written(const void* address, size_t bytes) {
     if (const ObservedMemory* in = find_observed(address))
-        cudalab_check_written(in->region, (uintptr_t)address - in->begin, bytes);
+        cudalab_check_part_written(in->region, (uintptr_t)address - in->begin, bytes);
 }
 
 void report(MessageKind what, const char* text) {
