@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends import DEVICES, emulated
 from cudalab.backends.cpu import blas, cccl, parts
-from cudalab.backends.cpu.flags import HOST, PART, PROGRAM, RUNTIME, processor, with_users
+from cudalab.backends.cpu.flags import (
+    GCC_PROGRAM,
+    HOST,
+    PART,
+    PROGRAM,
+    RUNTIME,
+    processor,
+    with_users,
+)
 from cudalab.errors import NoDeviceError
 from cudalab.output.progress import stage
 from cudalab.program.files import gather, is_for_host
@@ -146,6 +154,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         runtime = _start_runtime(compiler, parts.used(file.text for file in files))
         Path(folder, "macros").write_text(host.macros, encoding="utf-8")
         flags = [*with_users(PROGRAM), *host.compile, *host.folders]
+        flags += () if "clang" in compiler.version() else GCC_PROGRAM
         flags += ["-I", str(runtime.folder), "-I", str(HOST)]
         flags += cccl.flags((file.text for file in files), compiler.version())
         flags += ["-include", PRECOMPILED, "-include", str(Path(folder, "macros"))]

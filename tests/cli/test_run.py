@@ -206,8 +206,8 @@ def test_kernel_that_waits_for_its_children(tmp_path):
 def test_division_by_zero_is_noted_once_for_each_line():
     done = run("edges.cu", "cpu")
     first, second = done.stderr.decode().splitlines()
-    assert "edges.cu:175: kernel quotients, block (0,0,0), thread (0,0,0): integer div" in first
-    assert "edges.cu:180: kernel remainders" in second
+    assert "edges.cu:176: kernel quotients, block (0,0,0), thread (0,0,0): integer div" in first
+    assert "edges.cu:181: kernel remainders" in second
 
 
 MIXED = [str(OWN / "mixed" / name) for name in ("main.cu", "sum.cpp", "sum.c")]

@@ -1,5 +1,6 @@
 // Conversions, shifts and divisions beyond what C++ defines: a GPU has a value
 // for each of them.
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -204,6 +205,13 @@ void divide_all(const char* name, T least) {
 
 // ------------------------------------------------------------------ the rest
 
+__global__ void convert_halves(const float* values, int4* out) {
+    const __half x = __float2half(values[threadIdx.x]);
+    const unsigned u = (unsigned)x;
+    const short s = x;
+    out[threadIdx.x] = make_int4((int)x, (int)u, s, (signed char)x);
+}
+
 __global__ void print(int* out) {
     out[0] = printf("no arguments\n");
     out[1] = printf("%d\n", 7);
@@ -333,6 +341,17 @@ int main() {
     divide_all<unsigned short>("unsigned short", 0);
     divide_all<signed char>("signed char", -128);
     divide_all<unsigned char>("unsigned char", 0);
+
+    const float halves[] = {300, -300, 40000, 65504, INFINITY, -INFINITY, NAN, 2.5f};
+    float* d_halves;
+    int4 *d_converted, converted[8];
+    cudaMalloc(&d_halves, sizeof halves);
+    cudaMalloc(&d_converted, sizeof converted);
+    cudaMemcpy(d_halves, halves, sizeof halves, cudaMemcpyHostToDevice);
+    convert_halves<<<1, 8>>>(d_halves, d_converted);
+    cudaMemcpy(converted, d_converted, sizeof converted, cudaMemcpyDeviceToHost);
+    for (const int4& each : converted)
+        printf("half %d %u %d %d\n", each.x, (unsigned)each.y, each.z, each.w);
 
     int *d_printed, printed[4];
     cudaMalloc(&d_printed, sizeof printed);

@@ -17,11 +17,27 @@ constexpr bool saturates =
     std::is_integral<Bare<T>>::value && !std::is_same<Bare<T>, bool>::value &&
     std::is_floating_point<Bare<E>>::value;
 
+// Half precision and bfloat16 convert like this, also to types of fewer than 32 bits.
+template <class T, class E>
+constexpr bool is_half = std::is_integral<Bare<T>>::value && !std::is_same<Bare<T>, bool>::value &&
+                         std::is_class<Bare<E>>::value && sizeof(Bare<E>) == 2 &&
+                         std::is_convertible<const Bare<E>&, float>::value;
+template <class T>
+CUDALAB_INLINE T from_half(float value) {
+    constexpr T least = (T)-1 < (T)0 ? (T)((T)1 << (8 * sizeof(T) - 1)) : (T)0, most = (T)~least;
+    if constexpr (sizeof(T) < 4)
+        return value >= (float)most ? most : value <= (float)least ? least : saturated<T>(value);
+    else
+        return saturated<T>(value);
+}
+
 // (T)value
 template <class T, class E>
 CUDALAB_INLINE T cast(const E& value) {
     if constexpr (saturates<T, E>)
         return saturated<Bare<T>>((Bare<E>)value);
+    else if constexpr (is_half<T, E>)
+        return from_half<Bare<T>>((float)value);
     else
         return (T)value;
 }
@@ -31,6 +47,8 @@ template <class T, class E>
 CUDALAB_INLINE decltype(auto) fit(E&& value) {
     if constexpr (saturates<T, E>)
         return saturated<Bare<T>>((Bare<E>)value);
+    else if constexpr (is_half<T, E>)
+        return from_half<Bare<T>>((float)value);
     else
         return static_cast<E&&>(value);
 }
