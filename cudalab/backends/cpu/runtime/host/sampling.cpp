@@ -39,10 +39,12 @@ static int resolve(int index, int size, bool wraps, int mode) {
     return index < 0 ? 0 : size - 1;
 }
 
-static Axis locate(double x, int size, int mode, bool normalized, bool linear, bool clamped) {
+// `offset` is added to a coordinate that has become such a number.
+static Axis locate(double x, double offset, int size, int mode, bool normalized, bool linear,
+                   bool clamped) {
     const int bits = size <= 8192 ? 21 : size <= 65536 ? 22 : 23;
     const double scale = (double)(1 << bits);
-    if (!(fabs(x) >= 0x1p-126)) x = 0;  // neither denormal nor NaN
+    if (!(fabs(x) >= (offset ? 0x1p-127 : 0x1p-126))) x = 0;  // neither denormal nor NaN
     const bool wraps = normalized && mode == cudaAddressModeWrap;
     const bool mirrors = normalized && mode == cudaAddressModeMirror;
     // Beyond these limits a position is a whole number, or clamped.
@@ -51,7 +53,7 @@ static Axis locate(double x, int size, int mode, bool normalized, bool linear, b
         x = fabs(x) <= limit ? x : 0;
     else
         x = x < -limit ? -limit : x > limit ? limit : x;
-    int64_t position = (int64_t)floor(x * scale);
+    int64_t position = (int64_t)floor(x * scale) + (int64_t)(offset * scale);
     const bool mirrored = mirrors && position >> bits & 1;
     if (wraps || mirrors) position &= ((int64_t)1 << bits) - 1;
     if (normalized) position *= size;
@@ -104,26 +106,25 @@ static void add_slice(Footprint& to, const Texture& texture, const Texels& texel
     ++to.slices;
 }
 
-// A cube's face, and the normalised coordinates on it. nvcc divides by the greatest coordinate.
+// A cube's face, and the place on it, from -1 to 1. nvcc divides by the greatest coordinate.
 static int face_of(const TextureRead& read, double& u, double& v) {
-    float c[] = {read.x, read.y, read.z}, greatest = 0;
+    float c[] = {read.x, read.y, read.z}, sizes[3], greatest = 0;
     for (float each : c)
         if (fabsf(each) > greatest) greatest = fabsf(each);
     const float reciprocal =  // a GPU's: neither of a denormal nor one itself
         greatest > 0x1p126f ? 0 : 1 / (greatest < 0x1p-126f ? 0 : greatest);
-    for (float& each : c) {
-        each *= reciprocal;
-        if (isnan(each)) each = 0;
+    for (int i = 0; i < 3; ++i) {
+        c[i] *= reciprocal;
+        sizes[i] = isnan(c[i]) ? -1 : fabsf(c[i]);
+        if (!(sizes[i] >= 0x1p-126f)) c[i] = 0;
     }
-    const float x = fabsf(c[0]), y = fabsf(c[1]), z = fabsf(c[2]);
-    const int axis = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
-    const bool negative = signbit(c[axis]);
-    float s = c[0], t = -c[1];
-    if (axis == 0) s = negative ? c[2] : -c[2];
-    if (axis == 1) t = negative ? -c[2] : c[2];
-    if (axis == 2 && negative) s = -s;
-    u = ((double)s + 1) / 2;
-    v = ((double)t + 1) / 2;
+    const int axis = sizes[2] >= sizes[0] && sizes[2] >= sizes[1] ? 2 : sizes[1] >= sizes[0];
+    const bool negative = c[axis] < 0;
+    u = (double)c[0];
+    v = -(double)c[1];
+    if (axis == 0) u = (double)(negative ? c[2] : -c[2]);
+    if (axis == 1) v = (double)(negative ? -c[2] : c[2]);
+    if (axis == 2 && negative) u = -u;
     return 2 * axis + negative;
 }
 
@@ -134,20 +135,23 @@ static void add_level(Footprint& to, const Texture& texture, const Texels& texel
     const bool normalized = desc.normalizedCoords;
     // Half a border's row lies before that of a line, but not of a line among others.
     double u = (double)s.x, v = s.dimensions > 1 ? (double)s.y : s.layered ? 0.5 : 0;
+    double offset = 0;
     int mode_x = desc.addressMode[0], mode_y = desc.addressMode[1], layer = 0;
     if (s.dimensions == 1) mode_y = mode_x;
     if (s.cube) {
         layer = face_of(s, u, v);
+        u /= 2, v /= 2, offset = 0.5;
     }
     if (s.layered) {
         const unsigned layers = (unsigned)texels.depth / (s.cube ? 6 : 1);
         const unsigned last = (unsigned)s.layer < layers ? (unsigned)s.layer : layers - 1;
         layer += (int)last * (s.cube ? 6 : 1);
     }
-    const Axis x = locate(u, texels.width, mode_x, normalized, linear, !gathers);
-    const Axis y = locate(v, texels.height, mode_y, normalized, linear, !gathers);
+    const Axis x = locate(u, offset, texels.width, mode_x, normalized, linear, !gathers);
+    const Axis y = locate(v, offset, texels.height, mode_y, normalized, linear, !gathers);
     if (s.dimensions < 3 || s.cube) return add_slice(to, texture, texels, x, y, layer, total);
-    const Axis z = locate((double)s.z, texels.depth, desc.addressMode[2], normalized, linear, true);
+    const Axis z =
+        locate((double)s.z, 0, texels.depth, desc.addressMode[2], normalized, linear, true);
     const int behind = (total * z.fraction + ONE / 2) >> WEIGHT_BITS;
     add_slice(to, texture, texels, x, y, z.index[0], total - behind);
     if (linear) add_slice(to, texture, texels, x, y, z.index[1], behind);
