@@ -114,7 +114,9 @@ def test_every_lab_has_a_program():
     [
         "accepted",
         "cublas",
+        "cublas_lt",
         "curand",
+        "curand_kernels",
         "forms",
         "errors",
         "groups",

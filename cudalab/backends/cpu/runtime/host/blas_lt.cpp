@@ -211,8 +211,11 @@ static cublasStatus_t check(LibraryCall& call, cublasLtHandle_t handle,
                       (plain_a ? a->columns : a->rows) == (plain_b ? b->rows : b->columns) &&
                       c->rows == d->rows && c->columns == d->columns && c->type == d->type &&
                       a->count == d->count && b->count == d->count && c->count == d->count;
-    if (fits) return CUBLAS_STATUS_SUCCESS;
-    call.explain("CUBLAS_STATUS_INVALID_VALUE", "the matrices do not fit together");
+    const bool extra = description->bias && !(description->epilogue & WITH_BIAS);
+    if (fits && !extra) return CUBLAS_STATUS_SUCCESS;
+    call.explain("CUBLAS_STATUS_INVALID_VALUE", extra
+                                                    ? "there is a bias, but the epilogue takes none"
+                                                    : "the matrices do not fit together");
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 

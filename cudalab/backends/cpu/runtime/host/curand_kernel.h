@@ -11,7 +11,7 @@
 
 struct curandStateXORWOW {
     unsigned d, v[5];
-    bool has_normal, has_normal_double;
+    cudalab::Spare spare, spare_double;
     float normal;
     double normal_double;
 };
@@ -22,7 +22,7 @@ typedef curandStateXORWOW curandState;
 struct curandStatePhilox4_32_10 {
     unsigned counter[4], key[2], output[4];
     unsigned used;  // numbers of the output
-    bool has_normal, has_normal_double;
+    cudalab::Spare spare, spare_double;
     float normal;
     double normal_double;
 };
@@ -91,8 +91,8 @@ inline void curand_init(unsigned long long seed, unsigned long long subsequence,
     const unsigned a = 1099087573u * low, b = 2591861531u * high;
     *state = {6615241u + b + a,
               {123456789u + a, 362436069u ^ a, 521288629u + b, 88675123u ^ b, 5783321u + a},
-              false,
-              false,
+              {},
+              {},
               0,
               0};
     skipahead_sequence(subsequence, state);
@@ -140,12 +140,25 @@ inline float curand_uniform(State* state) {  // in (0, 1]
     const float unit = 2.3283064e-10f;
     return (float)curand(state) * unit + unit / 2;
 }
+namespace cudalab {
 template <class State>
-inline double curand_uniform_double(State* state) {
+inline double precise_uniform(State* state) {    // all bits of a double, from two numbers
     const double unit = 1.1102230246251565e-16;  // 2^-53
     const unsigned x = curand(state), y = curand(state);
     const uint64_t bits = (uint64_t)x ^ ((uint64_t)y << (53 - 32));
     return (double)bits * unit + unit / 2;
+}
+inline double precise_uniform(curandStateMRG32k3a* state) {
+    return curand_uniform_double(state);
+}
+}  // namespace cudalab
+
+inline double curand_uniform_double(curandStateXORWOW* state) {
+    return cudalab::precise_uniform(state);
+}
+inline double curand_uniform_double(curandStatePhilox4_32_10* state) {
+    const double unit = 2.3283064365386963e-10;  // 2^-32
+    return (double)curand(state) * unit + unit;
 }
 // Box and Muller: two normal numbers at a time, the second is stored for the next call.
 template <class State>
@@ -158,18 +171,15 @@ inline float2 curand_normal2(State* state) {
 }
 template <class State>
 inline float curand_normal(State* state) {
-    if (state->has_normal) {
-        state->has_normal = false;
-        return state->normal;
-    }
+    if (cudalab::take_spare(state->spare, cudalab::Spare::NORMAL)) return state->normal;
     const float2 pair = curand_normal2(state);
     state->normal = pair.y;
-    state->has_normal = true;
     return pair.x;
 }
 template <class State>
 inline double2 curand_normal2_double(State* state) {
-    const double u = curand_uniform_double(state), angle = 2 * curand_uniform_double(state);
+    const double u = cudalab::precise_uniform(state);
+    const double angle = 2 * cudalab::precise_uniform(state);
     const double radius = sqrt(-2.0 * log(u));
     double2 pair;
     sincospi(angle, &pair.x, &pair.y);
@@ -177,23 +187,23 @@ inline double2 curand_normal2_double(State* state) {
 }
 template <class State>
 inline double curand_normal_double(State* state) {
-    if (state->has_normal_double) {
-        state->has_normal_double = false;
+    if (cudalab::take_spare(state->spare_double, cudalab::Spare::NORMAL))
         return state->normal_double;
-    }
     const double2 pair = curand_normal2_double(state);
     state->normal_double = pair.y;
-    state->has_normal_double = true;
     return pair.x;
-}
-template <class State>
-inline float curand_log_normal(State* state, float mean, float deviation) {
-    return expf(mean + deviation * curand_normal(state));
 }
 template <class State>
 inline float2 curand_log_normal2(State* state, float mean, float deviation) {
     const float2 pair = curand_normal2(state);
     return {expf(mean + deviation * pair.x), expf(mean + deviation * pair.y)};
+}
+template <class State>
+inline float curand_log_normal(State* state, float mean, float deviation) {
+    if (cudalab::take_spare(state->spare, cudalab::Spare::LOG_NORMAL)) return state->normal;
+    const float2 pair = curand_log_normal2(state, mean, deviation);
+    state->normal = pair.y;
+    return pair.x;
 }
 template <class State>
 inline float4 curand_log_normal4(State* state, float mean, float deviation) {
@@ -202,18 +212,22 @@ inline float4 curand_log_normal4(State* state, float mean, float deviation) {
     return {a.x, a.y, b.x, b.y};
 }
 template <class State>
-inline double curand_log_normal_double(State* state, double mean, double deviation) {
-    return exp(mean + deviation * curand_normal_double(state));
-}
-template <class State>
 inline double2 curand_log_normal2_double(State* state, double mean, double deviation) {
     const double2 pair = curand_normal2_double(state);
     return {exp(mean + deviation * pair.x), exp(mean + deviation * pair.y)};
 }
 template <class State>
+inline double curand_log_normal_double(State* state, double mean, double deviation) {
+    if (cudalab::take_spare(state->spare_double, cudalab::Spare::LOG_NORMAL))
+        return state->normal_double;
+    const double2 pair = curand_log_normal2_double(state, mean, deviation);
+    state->normal_double = pair.y;
+    return pair.x;
+}
+template <class State>
 inline double2 curand_uniform2_double(State* state) {
-    const double x = curand_uniform_double(state);
-    return {x, curand_uniform_double(state)};
+    const double x = cudalab::precise_uniform(state);
+    return {x, cudalab::precise_uniform(state)};
 }
 template <class State>
 inline float4 curand_uniform4(State* state) {
@@ -224,4 +238,35 @@ template <class State>
 inline float4 curand_normal4(State* state) {
     const float2 a = curand_normal2(state), b = curand_normal2(state);
     return {a.x, a.y, b.x, b.y};
+}
+
+// Poisson numbers: Knuth's product of uniform numbers for a small mean, a normal number for a great
+// one. A GPU's method in between is not known well enough to have its numbers.
+template <class State>
+inline unsigned curand_poisson(State* state, double mean) {
+    if (mean > 4000) return (unsigned)(sqrt(mean) * curand_normal_double(state) + mean + 0.5);
+    if (mean >= 64) {
+        fputs(
+            "cudalab: not supported on the CPU device: curand_poisson with a mean from 64 to "
+            "4000\n",
+            stderr);
+        __trap();
+    }
+    unsigned count = 0;
+    float product = expf((float)mean);
+    while ((product *= curand_uniform(state)) > 1) ++count;
+    return count;
+}
+template <class State>
+inline uint4 curand_poisson4(State* state, double mean) {
+    if (mean > 4000) {
+        const float4 normal = curand_normal4(state);
+        const double deviation = sqrt(mean), middle = mean + 0.5;
+        return {
+            (unsigned)(deviation * normal.x + middle), (unsigned)(deviation * normal.y + middle),
+            (unsigned)(deviation * normal.z + middle), (unsigned)(deviation * normal.w + middle)};
+    }
+    const unsigned x = curand_poisson(state, mean), y = curand_poisson(state, mean);
+    const unsigned z = curand_poisson(state, mean);
+    return {x, y, z, curand_poisson(state, mean)};
 }

@@ -384,9 +384,10 @@ curandStatus_t curandGenerateUniform(Generator g, float* to, size_t count, const
 curandStatus_t curandGenerateUniformDouble(Generator g, double* to, size_t count, const char* file,
                                            int line) {
     ENTER("curandGenerateUniformDouble");
-    const auto draw = [](auto* state, double* x) { *x = curand_uniform_double(state); };
+    const auto point = [](auto* state, double* x) { *x = curand_uniform_double(state); };
+    const auto draw = [](auto* state, double* x) { *x = precise_uniform(state); };
     return generate(call, g, to, count, false, [&] {
-        return is_quasi(g->type) ? fill_quasi(g, to, count, draw) : fill(g, to, count, 1, draw);
+        return is_quasi(g->type) ? fill_quasi(g, to, count, point) : fill(g, to, count, 1, draw);
     });
 }
 curandStatus_t curandGenerateNormal(Generator g, float* to, size_t count, float mean,

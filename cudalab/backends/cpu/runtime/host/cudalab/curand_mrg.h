@@ -6,7 +6,7 @@
 
 struct curandStateMRG32k3a {
     unsigned s1[3], s2[3];
-    bool has_normal, has_normal_double;
+    cudalab::Spare spare, spare_double;
     float normal;
     double normal_double;
 };
@@ -92,7 +92,7 @@ inline void skipahead_sequence(unsigned long long count, curandStateMRG32k3a* st
 }
 inline void curand_init(unsigned long long seed, unsigned long long subsequence,
                         unsigned long long offset, curandStateMRG32k3a* state) {
-    *state = {{12345, 12345, 12345}, {12345, 12345, 12345}, false, false, 0, 0};
+    *state = {{12345, 12345, 12345}, {12345, 12345, 12345}, {}, {}, 0, 0};
     if (seed) {
         const uint64_t low = (unsigned)seed ^ 0x55555555u;
         const uint64_t high = (unsigned)(seed >> 32) ^ 0xaaaaaaaau;

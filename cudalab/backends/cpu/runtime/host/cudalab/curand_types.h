@@ -16,5 +16,15 @@ enum curandRngType {
     CURAND_RNG_QUASI_SCRAMBLED_SOBOL64 = 204,
 };
 typedef enum curandRngType curandRngType_t;
+namespace cudalab {
+// What a state keeps of a pair of numbers for its next call, if that asks for the same kind.
+enum class Spare : unsigned char { NONE, NORMAL, LOG_NORMAL };
+inline bool take_spare(Spare& kept, Spare wanted) {
+    const bool has = kept == wanted;
+    kept = has ? Spare::NONE : wanted;
+    return has;
+}
+}  // namespace cudalab
+
 typedef unsigned curandDirectionVectors32_t[32];
 typedef unsigned long long curandDirectionVectors64_t[64];
