@@ -13,12 +13,12 @@ struct Pair {
     int index, pad;
 };
 
-__global__ void tiles(int *out) {
+__global__ void tiles(int* out) {
     cg::thread_block block = cg::this_thread_block();
     auto warp = cg::tiled_partition<32>(block);
     auto quad = cg::tiled_partition<4>(warp);
     const int t = block.thread_rank();
-    int *o = out + 16 * t;
+    int* o = out + 16 * t;
     o[0] = warp.meta_group_rank() * 1000 + warp.meta_group_size();
     o[1] = quad.meta_group_rank() * 1000 + quad.meta_group_size();
     o[2] = quad.thread_rank() * 10 + quad.size();
@@ -43,7 +43,7 @@ __global__ void tiles(int *out) {
 }
 
 // Each atomic addition stands for all lanes that come there together.
-__global__ void aggregate(unsigned *counters, unsigned *sizes) {
+__global__ void aggregate(unsigned* counters, unsigned* sizes) {
     const unsigned t = threadIdx.x;
     if (t % 3 == 0) {
         cg::coalesced_group active = cg::coalesced_threads();
@@ -60,7 +60,7 @@ __global__ void aggregate(unsigned *counters, unsigned *sizes) {
 }
 
 // Values go once around the grid; what a block keeps in shared memory must outlive the waiting.
-__global__ void rounds(int *out, int *board, int turns) {
+__global__ void rounds(int* out, int* board, int turns) {
     __shared__ int own[64];
     extern __shared__ int dynamic[];
     cg::grid_group grid = cg::this_grid();
@@ -77,6 +77,35 @@ __global__ void rounds(int *out, int *board, int turns) {
     out[grid.thread_rank()] = own[threadIdx.x] + dynamic[threadIdx.x];
 }
 
+// Tiles of several warps, and the order in which their sums are formed.
+template <unsigned SIZE>
+__global__ void large_tiles(float* out) {
+    __shared__ cg::block_tile_memory<512> scratch;
+    __shared__ float last[512 / SIZE];
+    auto block = cg::this_thread_block(scratch);
+    auto tile = cg::tiled_partition<SIZE>(block);
+    float x = 1.0f / (1 + block.thread_rank());
+    x = cg::reduce(tile, x, cg::plus<float>());
+    if (tile.thread_rank() == SIZE - 1) last[tile.meta_group_rank()] = x;
+    tile.sync();
+    x += last[tile.meta_group_rank()];
+    const int some = tile.any(block.thread_rank() == 300);
+    const int all = tile.all(block.thread_rank() < 300);
+    auto part = cg::tiled_partition<32>(tile);
+    out[block.thread_rank()] = x + some * 10 + all * 100 + part.meta_group_rank() * 1000 +
+                               cg::reduce(part, 1, cg::plus<int>());
+}
+template <unsigned SIZE>
+void print_large_tiles() {
+    float* out;
+    cudaMallocManaged(&out, 512 * sizeof *out);
+    large_tiles<SIZE><<<1, 512>>>(out);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 512; i += 37) printf("%.9g ", out[i]);
+    puts("");
+    cudaFree(out);
+}
+
 int main() {
     int *out, *board, h[64 * 16];
     cudaMalloc(&out, sizeof h);
@@ -88,7 +117,7 @@ int main() {
         printf("\n");
     }
 
-    unsigned *counters = (unsigned *)board, *sizes = (unsigned *)out, c[3], s[64];
+    unsigned *counters = (unsigned*)board, *sizes = (unsigned*)out, c[3], s[64];
     cudaMemset(counters, 0, sizeof c);
     aggregate<<<1, 64>>>(counters, sizes);
     cudaMemcpy(c, counters, sizeof c, cudaMemcpyDeviceToHost);
@@ -96,8 +125,8 @@ int main() {
     printf("%u %u %u, groups of %u and %u\n", c[0], c[1], c[2], s[0], s[1]);
 
     int turns = 5;
-    void *arguments[] = {&out, &board, &turns};
-    cudaError_t error = cudaLaunchCooperativeKernel((void *)rounds, dim3(8), dim3(64), arguments,
+    void* arguments[] = {&out, &board, &turns};
+    cudaError_t error = cudaLaunchCooperativeKernel((void*)rounds, dim3(8), dim3(64), arguments,
                                                     64 * sizeof(int), 0);
     cudaMemcpy(h, out, 8 * 64 * sizeof(int), cudaMemcpyDeviceToHost);
     printf("%s: %d %d %d\n", cudaGetErrorName(error), h[0], h[64 + 7], h[8 * 64 - 1]);
@@ -107,8 +136,11 @@ int main() {
     int blocks, processors;
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, rounds, 64, 64 * sizeof(int));
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
-    error = cudaLaunchCooperativeKernel((void *)rounds, dim3(blocks * processors + 1), dim3(64),
+    error = cudaLaunchCooperativeKernel((void*)rounds, dim3(blocks * processors + 1), dim3(64),
                                         arguments, 64 * sizeof(int), 0);
     printf("%s, %s\n", cudaGetErrorName(error), cudaGetErrorName(cudaGetLastError()));
+    print_large_tiles<64>();
+    print_large_tiles<256>();
+    print_large_tiles<512>();
     return 0;
 }

@@ -108,7 +108,29 @@ extern "C" void cudalab_block_main() {}
 
 // ------------------------------------------------------------------ barriers and warp operations
 
+// Opens the barrier of a tile of several warps if no live thread of it is missing. It orders
+// accesses like a barrier of the block.
+static bool open_tile(unsigned thread) {
+    const unsigned count = (unsigned)run.value[thread], first = (thread >> 5) / count * count;
+    const unsigned end = first + count < run.warps ? first + count : run.warps;
+    for (unsigned warp = first; warp < end; ++warp) {
+        if (run.live[warp] & ~run.at_warp_op[warp]) return false;
+        for (unsigned left = run.live[warp]; left; left &= left - 1) {
+            const unsigned other = warp * 32 + __builtin_ctz(left);
+            if (run.op[other] != TILE || run.value[other] != count) return false;
+        }
+    }
+    for (unsigned warp = first; warp < end; ++warp) {
+        run.ready[warp] |= run.at_warp_op[warp];
+        run.at_warp_op[warp] = 0;
+    }
+    ++detector.epoch;
+    if (run.counts && run.observing) ++counts.warp_ops[run.event[thread].site];
+    return true;
+}
+
 static bool try_complete(unsigned thread) {
+    if (run.op[thread] == TILE) return open_tile(thread);
     unsigned warp = thread >> 5, group = run.mask[thread] & run.live[warp];
     if (group & ~run.at_warp_op[warp]) return false;
     for (unsigned left = group; left; left &= left - 1) {
@@ -139,6 +161,7 @@ static bool try_complete(unsigned thread) {
 
 static const char* name_of(WarpOp op) {
     return op == SYNC        ? "__syncwarp"
+           : op == TILE      ? "the barrier of a tile"
            : op == SHUFFLE   ? "a shuffle"
            : op == VOTE      ? "a vote"
            : op <= MATCH_ALL ? "a match"

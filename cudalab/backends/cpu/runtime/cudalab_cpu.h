@@ -145,6 +145,7 @@ enum WarpOp : unsigned {
     OR,
     XOR,
     CONVERGE,  // completes for the lanes that have arrived when no lane of the warp can continue
+    TILE,      // a barrier of several warps: `value` of them
 };
 enum BlockOp : unsigned { NONE, COUNT, ALL, ANY };
 

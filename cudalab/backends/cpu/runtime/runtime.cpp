@@ -185,6 +185,7 @@ static const char* describe(Worker& w, unsigned thread, char* text, size_t size)
     const Site& site = at_barrier ? w.block_site : w.site[thread];
     const char* what = at_barrier                  ? "__syncthreads"
                        : w.op[thread] == SYNC      ? "__syncwarp"
+                       : w.op[thread] == TILE      ? "the barrier of a tile"
                        : w.op[thread] == SHUFFLE   ? "a shuffle"
                        : w.op[thread] == VOTE      ? "a vote"
                        : w.op[thread] <= MATCH_ALL ? "a match"
@@ -237,9 +238,26 @@ static bool converge(Worker& w, unsigned thread) {
     return true;
 }
 
+// Opens the barrier of a tile of several warps if no live thread of it is missing.
+static bool open_tile(Worker& w, unsigned thread) {
+    const unsigned count = (unsigned)w.value[thread], first = (thread >> 5) / count * count;
+    const unsigned end = first + count < w.warps ? first + count : w.warps;
+    for (unsigned warp = first; warp < end; ++warp) {
+        if (w.live[warp] & ~w.at_warp_op[warp]) return false;
+        for (unsigned left = w.live[warp]; left; left &= left - 1) {
+            const unsigned other = (warp << 5) | __builtin_ctz(left);
+            if (w.op[other] != TILE || w.value[other] != count) return false;
+        }
+    }
+    for (unsigned warp = first; warp < end; ++warp) w.at_warp_op[warp] = 0;
+    ++w.steps;
+    return true;
+}
+
 // Completes the operation that `thread` waits at if no live lane of its mask is missing.
 static bool try_complete(Worker& w, unsigned thread) {
     if (w.op[thread] == CONVERGE) return converge(w, thread);
+    if (w.op[thread] == TILE) return open_tile(w, thread);
     unsigned warp = thread >> 5, group = w.mask[thread] & w.live[warp];
     if (group & ~w.at_warp_op[warp]) return false;
     WarpOp op = w.op[thread];

@@ -138,20 +138,78 @@ class coalesced_group : public lane_group {
 };
 
 // SIZE consecutive threads of a block, all of one warp.
-template <unsigned SIZE, class Parent = void>
-class thread_block_tile : public lane_group {
-    static_assert(SIZE && SIZE <= 32 && (SIZE & (SIZE - 1)) == 0,
-                  "not supported on the CPU device: tiles of more than 32 threads");
-
+template <unsigned SIZE>
+class lane_tile : public lane_group {
   public:
-    thread_block_tile(unsigned meta_rank, unsigned meta_size)
+    lane_tile(unsigned meta_rank, unsigned meta_size)
         : lane_group((SIZE == 32 ? ~0u : (1u << SIZE % 32) - 1) << (cudalab::lane() & ~(SIZE - 1)),
                      meta_rank, meta_size) {}
-    template <class Other>
-    thread_block_tile(const thread_block_tile<SIZE, Other>& other) : lane_group(other) {}
     static constexpr unsigned size() { return SIZE; }
     static constexpr unsigned num_threads() { return SIZE; }
     unsigned thread_rank() const { return cudalab::lane() & (SIZE - 1); }
+};
+
+// The same of several warps.
+template <unsigned SIZE>
+class warps_tile {
+  public:
+    warps_tile(unsigned meta_rank, unsigned meta_size)
+        : meta_rank_(meta_rank), meta_size_(meta_size) {}
+    static constexpr unsigned size() { return SIZE; }
+    static constexpr unsigned num_threads() { return SIZE; }
+    static unsigned thread_rank() { return cudalab::current.thread & (SIZE - 1); }
+    unsigned meta_group_rank() const { return meta_rank_; }
+    unsigned meta_group_size() const { return meta_size_; }
+    void sync(CUDALAB_HERE) const {
+        cudalab::cudalab_warp_op(cudalab::TILE, ~0u, SIZE / 32, 0, file, line);
+    }
+    int any(int predicate, CUDALAB_HERE) const {
+        const int of_warp = __any_sync(~0u, predicate, file, line);
+        return gather(of_warp, [](int a, int b) { return a | b; }, file, line);
+    }
+    int all(int predicate, CUDALAB_HERE) const {
+        const int of_warp = __all_sync(~0u, predicate, file, line);
+        return gather(of_warp, [](int a, int b) { return a & b; }, file, line);
+    }
+    // One value of each warp, folded by halves; every thread gets the result.
+    template <class T, class Op>
+    T gather(const T& of_warp, Op op, const char* file, int line) const {
+        static_assert(sizeof(T) <= 32, "values of more than 32 bytes");
+        static __thread unsigned long long values[1024 / 32][4];  // of this OS thread's block
+        constexpr unsigned warps = SIZE / 32;
+        const unsigned first = cudalab::current.thread / SIZE * warps;
+        if (cudalab::lane() == 0)
+            __builtin_memcpy(values[cudalab::current.thread / 32], &of_warp, sizeof(T));
+        sync(file, line);
+        T all[warps];
+        for (unsigned i = 0; i < warps; ++i)
+            __builtin_memcpy((void*)&all[i], values[first + i], sizeof(T));
+        sync(file, line);
+        for (unsigned half = warps / 2; half; half /= 2)
+            for (unsigned i = 0; i < half; ++i) all[i] = op(all[i], all[i + half]);
+        return all[0];
+    }
+
+  private:
+    unsigned meta_rank_, meta_size_;
+};
+
+template <unsigned SIZE, class Parent = void>
+class thread_block_tile
+    : public std::conditional<SIZE <= 32, lane_tile<SIZE>, warps_tile<SIZE>>::type {
+    static_assert(SIZE && SIZE <= 1024 && (SIZE & (SIZE - 1)) == 0, "tiles have 1 to 1024 threads");
+    typedef typename std::conditional<SIZE <= 32, lane_tile<SIZE>, warps_tile<SIZE>>::type Base;
+
+  public:
+    using Base::Base;
+    template <class Other>
+    thread_block_tile(const thread_block_tile<SIZE, Other>& other) : Base(other) {}
+};
+
+// Memory that tiles of several warps need on some GPUs, and not here.
+template <unsigned MOST = 1024>
+struct block_tile_memory {
+    unsigned unused;
 };
 
 // Any of the above groups, decided at run time.
@@ -193,6 +251,10 @@ class thread_group {
 // ------------------------------------------------------------------ making groups
 
 inline thread_block this_thread_block() {
+    return {};
+}
+template <unsigned MOST>
+inline thread_block this_thread_block(block_tile_memory<MOST>&) {
     return {};
 }
 inline grid_group this_grid() {

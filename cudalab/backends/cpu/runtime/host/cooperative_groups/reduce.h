@@ -17,5 +17,15 @@ inline T reduce(const Group& group, T value, Op op, CUDALAB_HERE) {
     }
     return group.shfl(value, 0, file, line);
 }
+// Of several warps: each by itself, and then their results.
+template <unsigned SIZE, class Parent, class T, class Op>
+inline T reduce(const thread_block_tile<SIZE, Parent>& tile, T value, Op op, CUDALAB_HERE) {
+    if constexpr (SIZE <= 32) {
+        return reduce<lane_tile<SIZE>>(tile, value, op, file, line);
+    } else {
+        const T of_warp = reduce(tiled_partition<32>(tile), value, op, file, line);
+        return tile.gather(of_warp, op, file, line);
+    }
+}
 
 }  // namespace cooperative_groups
