@@ -95,7 +95,8 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     used = parts.used(file.text for file in files)
     blas.provide(file.text for file in files)
     folder = host_library(used)
-    own = [str(folder / f"{part}.o") for part in (*used, *parts.OF_PROGRAM)]
+    linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
+    own = [str(folder / f"{part}.o") for part in linked]
     host = folder / HOST_LIBRARY
     more = (*_PROGRAM, *flags.compile, *flags.folders, "-I", str(HOST))
     more += tuple(cccl.flags((file.text for file in files), find_compiler().version()))
@@ -165,11 +166,18 @@ def host_library(used: Sequence[str] = ()) -> Path:
     folder = cache_dir("programs") / f"observed-{key}"
     folder.mkdir(exist_ok=True)
     shared = () if (folder / HOST_LIBRARY).exists() else (*parts.ALWAYS, "observe")
-    own = [part for part in (*used, *parts.OF_PROGRAM) if not (folder / f"{part}.o").exists()]
+    linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
+    own = [part for part in linked if not (folder / f"{part}.o").exists()]
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
         objects = {part: Path(build_folder, f"{part}.o") for part in (*own, *shared)}
         for part, built in objects.items():
-            flags = [*with_users(parts.flags(part)), "-fPIC", "-I", str(HOST)]
+            flags = [
+                *with_users(parts.flags(part)),
+                "-fPIC",
+                "-fno-omit-frame-pointer",
+                "-I",
+                str(HOST),
+            ]
             source_file = str(HOST / f"{part}.cpp")
             _check(run([*find_compiler().compile, *flags, "-c", source_file, "-o", str(built)]))
         for part in own:

@@ -49,6 +49,8 @@ class SharedArray:
     name: str  # as in the source
     offset: int  # in the library's thread-local memory
     num_bytes: int
+    is_guard: bool = False  # not of the program: it says that a variable has been constructed
+    is_own: bool = False  # not of the program: cudalab's
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,13 @@ def shared_arrays(library: Path) -> list[SharedArray]:
     OSError if the file is not a library.
     """
     arrays = [
-        SharedArray(source_name(symbol.name), symbol.value, symbol.num_bytes)
+        SharedArray(
+            source_name(symbol.name),
+            symbol.value,
+            symbol.num_bytes,
+            is_guard=symbol.name.startswith("_ZGV"),
+            is_own=symbol.name.startswith("_ZN7cudalab"),
+        )
         for symbol in symbols(library)
         if symbol.is_thread_local
     ]

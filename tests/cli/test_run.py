@@ -245,13 +245,44 @@ def test_program_with_nvidias_libraries(program, device_name):
     assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("program", ["libcu", "cub"])
+def test_no_findings_in_nvidias_libraries(program):
+    need_cccl("cpu")
+    done = run(f"{program}.cu", "cpu", "--sanitize")
+    assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
+    assert f"{program}: clean\nobserved: " in done.stderr.decode()
+
+
+def test_findings_name_the_line_that_called_a_library(tmp_path):
+    need_cccl("cpu")
+    source = tmp_path / "program.cu"
+    source.write_text(
+        "#include <cub/block/block_store.cuh>\n"
+        "#include <thrust/device_vector.h>\n"
+        "__global__ void k(const int *in, int *out) {\n"
+        "    int items[2] = {in[0], in[1]};\n"
+        "    cub::StoreDirectBlocked(threadIdx.x, out, items);\n"
+        "}\n"
+        "int main() {\n"
+        "    thrust::device_vector<int> in(2, 1), out(5);\n"
+        "    k<<<1, 3>>>(in.data().get(), out.data().get());\n"
+        "}\n"
+    )
+    done = cudalab("run", "--device", "cpu", "--sanitize", str(source))
+    assert done.returncode == 3
+    report = " ".join(done.stderr.decode().split())
+    assert "program: 1 found " in report
+    assert "thread 2: write of 4 bytes at" in report
+    assert "program.cu:5, element 5" in report
+
+
 def test_a_forgotten_copy_is_caught_in_a_program_with_thrust():
     need_cccl("cpu")
     done = run("thrust.cu", "cpu", arguments=["touch"])
     message = done.stderr.decode()
     assert done.returncode == -signal.SIGSEGV
     assert "tests/programs/thrust.cu:216: host code dereferences the device pointer" in message
-    assert "it is byte 12 of the 40 allocated at" in message
+    assert "it is byte 12 of the 40 allocated at tests/programs/thrust.cu:214" in message
 
 
 def need_cccl(device):

@@ -191,6 +191,8 @@ void whole_device() {
     show("unique", out, runs);
     twice([&](void* t, size_t& b) { cub::DeviceSelect::Unique(t, b, in, out, count, n); });
     show("unique", count, 1);
+    for (int* each : {in, out, values, sorted_values, count}) cudaFree(each);
+    cudaFree(place);
 }
 
 int main() {
@@ -214,5 +216,7 @@ int main() {
     printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
     for (int i = 0; i < 4; ++i) printf("%08x ", hash_of(out + i * TILE, i < 3 ? TILE : 16));
     puts("");
+    cudaFree(in);
+    cudaFree(out);
     whole_device();
 }

@@ -246,4 +246,7 @@ int main() {
     pipe_with_roles<<<1, 64>>>(in, out, 5);
     check("pipeline with roles");
     printf("pipeline %d %d\n", out[32], out[63]);
+    cudaFree(in);
+    cudaFree(out);
+    cudaFree(sum);
 }

@@ -17,9 +17,11 @@ from dataclasses import KW_ONLY, dataclass, field
 ZONE_BYTES = 256  # behind each shared array
 HEADER = "cudalab_cpu.h"  # what happens there belongs to the line that called it
 RUNTIME = "/cpu/runtime/"  # as in the headers that it includes, and those of whole programs
+# What happens in the code of these libraries belongs to the line that called it, but is observed.
+LIBRARIES = re.compile(r"/cpu/runtime/libraries/|/include/cccl/")
 
 # Flags of a site; check_sites.h has the same.
-IS_BLOCK, IS_HEADER, IS_BRANCH, IS_END = 1, 2, 4, 8
+IS_BLOCK, IS_HEADER, IS_BRANCH, IS_END, IS_LIBRARY = 1, 2, 4, 8, 16
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
@@ -114,6 +116,7 @@ class _Listing:
         self.sources = sources
         self.rows: list[str] = []
         self.files: dict[int, str] = {}
+        self.libraries: set[int] = set()  # those of the files
         self.sites: list[_Site] = []
         self.blocks: list[_Block] = []
         self.starts: dict[str, int] = {}  # label -> the next block that begins behind it
@@ -135,6 +138,8 @@ class _Listing:
                 self._place = (int(match[1]), int(match[2]))
         elif match := _FILE.match(row):
             self.files[int(match[1])] = self._file_name(match[2], match[3])
+            if LIBRARIES.search("/".join(filter(None, match.groups()[1:]))):
+                self.libraries.add(int(match[1]))
         elif _FUNCTION.match(row):
             self._function, self._in_block = self._function + 1, False
         elif _SECTION.match(row):
@@ -155,6 +160,8 @@ class _Listing:
         file = self.files.get(site.file, "")
         if file.endswith(HEADER) or RUNTIME in file:
             site.flags |= IS_HEADER
+        if site.file in self.libraries:
+            site.flags |= IS_HEADER | IS_LIBRARY
         if starts_block:
             site.flags |= IS_BLOCK
             self.blocks.append(_Block(site, len(self.blocks)))

@@ -67,7 +67,7 @@ class Site(ctypes.Structure):
 class SharedArrayRow(ctypes.Structure):
     """cudalab::SharedArray of check.cpp."""
 
-    _fields_ = tuple(_fields(U64, "offset bytes"))
+    _fields_ = tuple(_fields(U64, "offset bytes is_guard is_own"))
 
 
 class AccessRow(ctypes.Structure):
@@ -130,6 +130,7 @@ class Tables:
         self._arrays = (SharedArrayRow * len(arrays))()
         for row, array in zip(self._arrays, arrays, strict=True):
             row.offset, row.bytes = array.offset, array.num_bytes
+            row.is_guard, row.is_own = array.is_guard, array.is_own
         count = ctypes.c_size_t.in_dll(library, "cudalab_check_num_sites").value
         self.sites = (Site * count).in_dll(library, "cudalab_check_sites")
         num_files = ctypes.c_size_t.in_dll(library, "cudalab_check_num_files").value

@@ -15,6 +15,7 @@ ALWAYS = ("memory", "copies", "device", "streams", "children", "c_library", "fun
 # Linked into the program itself, though the others may be a library of their own. The last one ends
 # the section of the device's variables.
 OF_PROGRAM = ("trigonometry", "sections")
+OF_OBSERVED = ("heap",)  # linked into a program in check mode
 # The parts that run kernels, or that kernels call: only their own speed matters.
 _QUICK = ("launch", "sampling", "trigonometry", "tensor_cores")
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"

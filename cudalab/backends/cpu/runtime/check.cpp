@@ -68,12 +68,16 @@ static void place_shared_arrays() {
         {low, low + run.shared_bytes, ZONE, SHARED, true, run.detects ? run.dynamic_shadow : none});
 }
 
-// Shared memory starts with garbage, so that no kernel relies on its contents.
+// Shared memory starts with garbage, so that no kernel relies on its contents, and what it holds is
+// never constructed: its guards say that it has been.
 static void poison_shared_memory() {
-    for (Region& r : run.shared_regions) {
-        size_t bytes = (size_t)(r.high - r.low);
-        memset(r.low, 0xff, bytes);
-        mark_written(r.shadow, bytes, false);
+    const Module& m = *run.module;
+    for (size_t i = 0; i < run.shared_regions.count; ++i) {
+        Region& r = run.shared_regions[i];
+        const size_t bytes = (size_t)(r.high - r.low);
+        const bool is_array = i >= m.num_arrays || !(m.arrays[i].is_guard || m.arrays[i].is_own);
+        if (is_array || m.arrays[i].is_guard) memset(r.low, 0xff, bytes);
+        mark_written(r.shadow, bytes, !is_array);
     }
 }
 
@@ -223,6 +227,7 @@ static void catch_crashes() {
 }
 
 static void* worker_main(void*) {
+    runs_kernels = true;
     stack_t alternate;
     memset(&alternate, 0, sizeof alternate);
     alternate.ss_size = 64 << 10;  // a crashed fiber may have no stack left

@@ -27,15 +27,47 @@ static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes,
     }
 }
 
+// CUDA's own loads, stores and atomics, and copies of its vectors, which cudalab_cpu.h carries out
+// when this returns.
+static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
+                             void** frame) {
+    if (!run.observing) return;
+    char* address = (char*)p;
+    unsigned thread = current.thread, depth;
+    if ((size_t)(address - (char*)&current) < sizeof current) return;
+    if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
+    unsigned site = site_of_frame(frame, thread, depth);
+    if (site) stop_for(site, depth, address, bytes, kind, is_volatile);
+}
+// Host code of a library, such as Thrust, is under way: it may write to the device's memory.
+static bool library_access;
+EXPORT void cudalab_check_library(int begins) {
+    library_access = begins;
+}
+static void written_by_library(const char* address, size_t bytes) {
+    for (Region& r : run.regions) {
+        if (!r.used || address < r.low || address + bytes > r.high) continue;
+        for (size_t i = (size_t)(address - r.low); r.shadow.cells && bytes > 0; ++i, --bytes)
+            r.shadow.written[i / 4] |= (unsigned char)(1u << i % 4);
+        return;
+    }
+}
+
 static inline void access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
                           void* return_address, void* frame) {
-    if (!run.observing) return;
+    if (!run.observing) {
+        if (kind == STORE && library_access) written_by_library((char*)p, bytes);
+        return;
+    }
     char* address = (char*)p;
     unsigned thread = current.thread;
     if ((size_t)(address - (char*)&current) < sizeof current) return;
     if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
     unsigned site = run.module->sites.at((uintptr_t)return_address);
-    if (!site || run.module->sites[site].flags & IS_HEADER) return;
+    if (!site) return;
+    const unsigned flags = run.module->sites[site].flags;
+    if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, is_volatile, (void**)frame);
+    if (flags & IS_HEADER) return;
     stop_for(site, (unsigned)(run.stack_top[thread] - (char*)frame), address, bytes, kind,
              is_volatile);
 }
@@ -52,24 +84,26 @@ static inline void enter_block(void* return_address, void* frame) {
     stop(thread);
 }
 
-// CUDA's own loads, stores and atomics, and copies of its vectors, which cudalab_cpu.h carries out
-// when this returns.
-static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
-                             void** frame) {
-    if (!run.observing) return;
-    char* address = (char*)p;
-    unsigned thread = current.thread, depth;
-    if ((size_t)(address - (char*)&current) < sizeof current) return;
-    if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
-    unsigned site = site_of_frame(frame, thread, depth);
-    if (site) stop_for(site, depth, address, bytes, kind, is_volatile);
-}
 extern "C" void cudalab_access(const volatile void* p, size_t bytes, unsigned kind,
                                bool is_volatile) {
     access_by_header(p, bytes, kind, is_volatile, HERE);
 }
 
+// memset, memcpy and memmove of the C library, in programs.
+EXPORT void cudalab_set(void* p, int value, size_t bytes) {
+    if (!run.observing && library_access) written_by_library((char*)p, bytes);
+    access_by_header(p, bytes, STORE, false, HERE);
+    memset(p, value, bytes);
+}
+EXPORT void cudalab_moved(void* to, const void* from, size_t bytes) {
+    if (!run.observing && library_access) written_by_library((char*)to, bytes);
+    access_by_header(from, bytes, LOAD, false, HERE);
+    access_by_header(to, bytes, STORE, false, HERE);
+    memmove(to, from, bytes);
+}
+
 EXPORT void cudalab_copied(void* to, const void* from, size_t bytes) {
+    if (!run.observing && library_access) written_by_library((char*)to, bytes);
     access_by_header(from, bytes, LOAD, false, HERE);
     access_by_header(to, bytes, STORE, false, HERE);
     memcpy(to, from, bytes);

@@ -23,6 +23,14 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
                                              : 4 * (size_t)(r.low - address);
             if (away < distance) distance = away, nearest = FIRST_SHARED_REGION + i;
         }
+        for (unsigned i = 0; i < run.regions.count;
+             ++i) {  // a kernel allocated what lies next to it
+            const Region& r = run.regions[i];
+            if (r.used && address >= r.low && address + bytes <= r.high) {
+                inside = true;
+                return i;
+            }
+        }
         inside = false;
         return nearest;
     }

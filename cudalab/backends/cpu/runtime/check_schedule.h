@@ -293,7 +293,7 @@ static bool wake() {
 
 // The kernel's own call that led here: frames of cudalab_cpu.h are skipped.
 static unsigned site_of_frame(void** frame, unsigned thread, unsigned& depth) {
-    for (int level = 0; level < 8; ++level) {
+    for (int level = 0; level < 64; ++level) {  // libraries call deeply
         unsigned site = run.module->sites.at((uintptr_t)frame[1]);
         if (site && !(run.module->sites[site].flags & IS_HEADER)) {
             depth = (unsigned)(run.stack_top[thread] - (char*)frame);
@@ -398,7 +398,10 @@ extern "C" void cudalab_yield() {
     stop(thread);
 }
 
+static __thread bool runs_kernels;  // this OS thread
+
 extern "C" void cudalab_spinning() {
+    if (!runs_kernels) return;  // a library's host code
     if (++run.polls[current.thread] >= PATIENCE) cudalab_yield();
 }
 

@@ -10,8 +10,15 @@
 
 namespace cudalab {
 
-// IS_END: a block that only leaves the function.
-enum SiteFlags : unsigned { IS_BLOCK = 1, IS_HEADER = 2, IS_BRANCH = 4, IS_END = 8 };
+// IS_END: a block that only leaves the function. IS_LIBRARY: a header whose accesses are observed,
+// as those of the line that called it.
+enum SiteFlags : unsigned {
+    IS_BLOCK = 1,
+    IS_HEADER = 2,
+    IS_BRANCH = 4,
+    IS_END = 8,
+    IS_LIBRARY = 16,
+};
 
 struct Site {
     uintptr_t return_address;

@@ -36,7 +36,8 @@ struct Event {
 };
 
 struct SharedArray {
-    uint64_t offset, bytes;  // in the library's thread-local memory
+    uint64_t offset, bytes;     // in the library's thread-local memory
+    uint64_t is_guard, is_own;  // no array: the compiler's, or cudalab's
 };
 
 struct Module {

@@ -111,7 +111,9 @@ cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
     vsnprintf(text, sizeof text, why, values);
     va_end(values);
     char message[700];
-    snprintf(message, sizeof message, "%s:%d: %s: %s: %s", place.file, place.line, name,
+    const Callers* callers = callers_in_library(place);
+    const Place shown = callers ? first_of(*callers) : place;
+    snprintf(message, sizeof message, "%s:%d: %s: %s: %s", shown.file, shown.line, name,
              cudaGetErrorName(error), text);
     report(MessageKind::FAILED_CALL, message);
     if (of_kernel) return error_of_thread() = error;

@@ -12,6 +12,11 @@ struct Place {
     const char* file;
     int line;
 };
+// The stack of a call by a library's code, such as Thrust's, or null; and the line of the program
+// that called the library, which takes a while to find.
+struct Callers;
+const Callers* callers_in_library(Place place);
+Place first_of(const Callers& callers);
 
 // One call of the API: holds the lock, knows the caller's line, and records the returned error.
 // While a grid runs, the host thread that has launched it holds the lock; kernels have another one.
@@ -72,6 +77,8 @@ struct Allocation {
     Hints hints = {};
     MemoryPool* pool = nullptr;
     bool of_graph = false;
+    const Callers* callers = callers_in_library(place);
+    Place where() const { return callers ? first_of(*callers) : place; }
 };
 
 // While an object exists, device memory can be read and written; otherwise any access faults.
@@ -145,6 +152,9 @@ cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void
 void watch_memory(const Allocation& memory, size_t guard);
 void unwatch_memory(const Allocation& memory);
 void memory_written(const void* address, size_t bytes);
+void library_writes(bool begins);             // what host code writes until it ends
+void heap_grows(void* memory, size_t bytes);  // in a kernel; only in check mode
+void heap_shrinks(void* memory);
 // A message for the user.
 enum class MessageKind { FAILED_KERNEL, UNREAD_ERROR, LEAK, FAILED_CALL, OVERRUN };
 void report(MessageKind what, const char* text);

@@ -131,6 +131,7 @@ void in_step(int number, const char* file, int line) {
 void watch_memory(const Allocation&, size_t) {}
 void unwatch_memory(const Allocation&) {}
 void memory_written(const void*, size_t) {}
+void library_writes(bool) {}
 
 // Leaks, and failed calls whose result the program can check, are reported only on request; what a
 // GPU survives is reported by an instrumented run.

@@ -17,7 +17,7 @@ bool LibraryCall::uses(const void* at, size_t bytes) {
         snprintf(text, sizeof text,
                  "%s: the memory allocated at %s:%d ends %zu bytes before the "
                  "last that is used",
-                 name, in->place.file, in->place.line, bytes - left);
+                 name, in->where().file, in->where().line, bytes - left);
         if (bytes - left <= UNNOTICED) {
             snprintf(why, sizeof why, "%s:%d: %s", place.file, place.line, text);
             report(MessageKind::OVERRUN, why);

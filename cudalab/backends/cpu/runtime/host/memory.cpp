@@ -150,12 +150,12 @@ void describe_device_address(const void* pointer, char* text, size_t size) {
     }
     if (const Allocation* in = find_in(memory.live, address, false)) {
         snprintf(text, size, "it is byte %zu of the %zu allocated at %s:%d",
-                 (size_t)(address - in->begin), in->bytes, in->place.file, in->place.line);
+                 (size_t)(address - in->begin), in->bytes, in->where().file, in->where().line);
         return;
     }
     if (const Allocation* in = find_in(memory.freed, address, false)) {
         snprintf(text, size, "it is byte %zu of the %zu allocated at %s:%d, and freed since",
-                 (size_t)(address - in->begin), in->bytes, in->place.file, in->place.line);
+                 (size_t)(address - in->begin), in->bytes, in->where().file, in->where().line);
         return;
     }
     const Allocations::Entry* next = memory.live.upper_bound(address);
@@ -164,15 +164,15 @@ void describe_device_address(const void* pointer, char* text, size_t size) {
         if (in_arena(before.begin)) {
             snprintf(text, size, "it is %zu bytes past the end of the %zu allocated at %s:%d",
                      (size_t)(address - before.begin - before.bytes), before.bytes,
-                     before.place.file, before.place.line);
+                     before.where().file, before.where().line);
             return;
         }
     }
     if (next != memory.live.end() && in_arena(next->key)) {
         const Allocation& behind = next->value;
         snprintf(text, size, "it is %zu bytes before the %zu allocated at %s:%d",
-                 (size_t)(behind.begin - address), behind.bytes, behind.place.file,
-                 behind.place.line);
+                 (size_t)(behind.begin - address), behind.bytes, behind.where().file,
+                 behind.where().line);
         return;
     }
     snprintf(text, size, "no allocation contains it");
@@ -217,7 +217,7 @@ bool reaches(const void* pointer, size_t bytes, char* why, size_t size) {
     size_t left = in->begin + in->bytes - (uintptr_t)pointer;
     if (bytes <= left) return true;
     snprintf(why, size, "has %zu bytes left of the %zu allocated at %s:%d, but %zu are copied",
-             left, in->bytes, in->place.file, in->place.line, bytes);
+             left, in->bytes, in->where().file, in->where().line, bytes);
     return false;
 }
 
@@ -424,14 +424,14 @@ cudaError_t release(Call& call, void* pointer, bool pinned) {
         auto freed = memory.freed.find((uintptr_t)pointer);
         if (freed != memory.freed.end())
             return call.fail(cudaErrorInvalidValue, "freed twice: allocated at %s:%d",
-                             freed->value.place.file, freed->value.place.line);
+                             freed->value.where().file, freed->value.where().line);
         return call.fail(cudaErrorInvalidValue, "%p is not what an allocation returned", pointer);
     }
     Allocation freed = found->value;
     bool is_pinned = freed.kind == Kind::PINNED;
     if (freed.kind == Kind::VARIABLE || freed.kind == Kind::REGISTERED || is_pinned != pinned)
         return call.fail(cudaErrorInvalidValue, "the memory allocated at %s:%d is %s",
-                         freed.place.file, freed.place.line,
+                         freed.where().file, freed.where().line,
                          is_pinned ? "pinned: it is freed by cudaFreeHost"
                                    : "not pinned: it is freed by cudaFree");
     memory.live.erase(found);
@@ -473,7 +473,7 @@ void tell_leaks() {
         if (left.kind == Kind::VARIABLE || left.kind == Kind::REGISTERED) continue;
         char text[400];
         snprintf(text, sizeof text, "%s:%d: %zu bytes of %s memory are never freed",
-                 left.place.file, left.place.line, left.bytes,
+                 left.where().file, left.where().line, left.bytes,
                  left.kind == Kind::DEVICE    ? "device"
                  : left.kind == Kind::MANAGED ? "managed"
                                               : "pinned");
@@ -487,11 +487,13 @@ cudaError_t open_for_library() {
     if (in_kernel()) return cudaSuccess;
     Call call("a library", {});
     open_memory(Access::COPY);
+    library_writes(true);
     return call.pending();
 }
 void close_for_library() {
     if (in_kernel()) return;
     Call call("a library", {});
+    library_writes(false);
     close_memory();
 }
 void name_variable(const void* address, size_t bytes, Place place) {

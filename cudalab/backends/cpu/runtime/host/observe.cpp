@@ -1,5 +1,6 @@
 // Runs grids in check mode, controlled by Python; takes the place of launch.cpp.
 
+#include "callers.h"
 #include "internal.h"
 #include "sorted_map.h"
 
@@ -12,6 +13,7 @@ void cudalab_check_part_written(unsigned number, size_t offset, size_t bytes);
 const char* cudalab_check_error();
 unsigned cudalab_active_lanes();
 void cudalab_grid_barrier();
+void cudalab_check_library(int begins);
 }
 
 namespace cudalab {
@@ -43,7 +45,7 @@ static SortedMap<ObservedMemory> observed;
 
 void watch_memory(const Allocation& memory, size_t guard) {
     unsigned region = cudalab_check_add((char*)memory.begin, memory.bytes, guard, 0, detects);
-    observed[memory.begin] = {memory.begin, memory.bytes, memory.place.file, memory.place.line,
+    observed[memory.begin] = {memory.begin, memory.bytes, memory.where().file, memory.where().line,
                               region};
     if (memory.kind == Kind::MANAGED || memory.kind == Kind::PINNED)  // the host may have written
         cudalab_check_written(region);
@@ -63,6 +65,22 @@ static const ObservedMemory* find_observed(const void* address) {
 void memory_written(const void* address, size_t bytes) {
     if (const ObservedMemory* in = find_observed(address))
         cudalab_check_part_written(in->region, (uintptr_t)address - in->begin, bytes);
+}
+
+void library_writes(bool begins) {
+    cudalab_check_library(begins);
+}
+
+// What kernels allocate.
+static SortedMap<unsigned> heap;  // address -> region
+void heap_grows(void* memory, size_t bytes) {
+    heap[(uintptr_t)memory] = cudalab_check_add((char*)memory, bytes, 0, 0, detects);
+}
+void heap_shrinks(void* memory) {
+    auto found = heap.find((uintptr_t)memory);
+    if (found == heap.end()) return;
+    cudalab_check_remove(found->value);
+    heap.erase(found);
 }
 
 void report(MessageKind what, const char* text) {

@@ -1,13 +1,58 @@
-// Atomic operations of libcu++. A load or an exchange may be part of a wait loop, so it lets the
-// other threads of its block run now and then, as CUDA's own atomics do.
+// Atomic operations of libcu++ by the compiler's functions. What may be part of a wait loop lets
+// the other threads of its block run now and then, as CUDA's own atomics do, and check mode sees
+// all.
 #pragma once
 
-// A macro is not expanded within itself, so these call the compiler's functions.
-#define __atomic_load(...) (__atomic_load(__VA_ARGS__), ::cudalab::cudalab_spinning())
-#define __atomic_exchange(...) (__atomic_exchange(__VA_ARGS__), ::cudalab::cudalab_spinning())
-#define __atomic_compare_exchange(...) \
-    (__atomic_compare_exchange(__VA_ARGS__) || (::cudalab::cudalab_spinning(), false))
+namespace cudalab {
+template <class T>
+inline void atomic_begins(T* p, int order) {
+    ordered(order);
+    CUDALAB_UPDATES(p);
+}
+template <class T>
+inline void atomic_store_begins(T* p, int order) {
+    ordered(order);
+    CUDALAB_ACCESS(p, 3, true);  // as of a volatile: no matter what was there
+}
+inline bool atomic_ends(int order, bool done) {
+    ordered(order);
+    cudalab_spinning();
+    return done;
+}
+}  // namespace cudalab
+
+// A macro is not expanded within itself, so these call the functions of the same name.
+#define __atomic_store(p, value, order) \
+    (::cudalab::atomic_store_begins(p, order), __atomic_store(p, value, order))
+#define __atomic_load(p, result, order)                                   \
+    (::cudalab::atomic_begins(p, order), __atomic_load(p, result, order), \
+     ::cudalab::atomic_ends(order, true))
+#define __atomic_exchange(p, value, result, order)                                   \
+    (::cudalab::atomic_begins(p, order), __atomic_exchange(p, value, result, order), \
+     ::cudalab::atomic_ends(order, true))
+#define __atomic_compare_exchange(p, expected, value, weak, order, otherwise) \
+    (::cudalab::atomic_begins(p, order),                                      \
+     ::cudalab::atomic_ends(                                                  \
+         order, __atomic_compare_exchange(p, expected, value, weak, order, otherwise)))
+#define __atomic_fetch_add(p, value, order) \
+    (::cudalab::atomic_begins(p, order), __atomic_fetch_add(p, value, order))
+#define __atomic_fetch_sub(p, value, order) \
+    (::cudalab::atomic_begins(p, order), __atomic_fetch_sub(p, value, order))
+#define __atomic_fetch_and(p, value, order) \
+    (::cudalab::atomic_begins(p, order), __atomic_fetch_and(p, value, order))
+#define __atomic_fetch_or(p, value, order) \
+    (::cudalab::atomic_begins(p, order), __atomic_fetch_or(p, value, order))
+#define __atomic_fetch_xor(p, value, order) \
+    (::cudalab::atomic_begins(p, order), __atomic_fetch_xor(p, value, order))
+
 #include_next <cuda/std/__atomic/functions/host.h>
+
+#undef __atomic_store
 #undef __atomic_load
 #undef __atomic_exchange
 #undef __atomic_compare_exchange
+#undef __atomic_fetch_add
+#undef __atomic_fetch_sub
+#undef __atomic_fetch_and
+#undef __atomic_fetch_or
+#undef __atomic_fetch_xor

@@ -1,0 +1,74 @@
+// In check mode: the functions by which a program's own code allocates, copies and sets memory, so
+// that kernels are observed there, too. They are hidden: others use those of the C library.
+
+#include <dlfcn.h>
+
+#include "internal.h"
+
+extern "C" {
+// The runtime of check mode (check.cpp).
+void cudalab_moved(void* to, const void* from, size_t bytes);
+void cudalab_set(void* p, int value, size_t bytes);
+}
+
+// Declares a function of this file that takes the place of the one called `symbol`.
+#define HIDES(symbol) __asm__(symbol) __attribute__((visibility("hidden")))
+// That other function.
+#define ORIGINAL(Type, symbol) static Type* const original = (Type*)dlsym(RTLD_NEXT, symbol)
+
+typedef void* Allocate(size_t bytes);
+typedef void Free(void* memory);
+
+static void* observed(Allocate* allocate, size_t bytes) {
+    void* memory = allocate(bytes);
+    if (memory && cudalab::in_kernel()) cudalab::heap_grows(memory, bytes);
+    return memory;
+}
+static void observed(Free* release, void* memory) {
+    if (memory && cudalab::in_kernel()) cudalab::heap_shrinks(memory);
+    release(memory);
+}
+
+#define ALLOCATES(name, symbol)             \
+    void* name(size_t bytes) HIDES(symbol); \
+    void* name(size_t bytes) {              \
+        ORIGINAL(Allocate, symbol);         \
+        return observed(original, bytes);   \
+    }
+#define FREES(name, symbol)                \
+    void name(void* memory) HIDES(symbol); \
+    void name(void* memory) {              \
+        ORIGINAL(Free, symbol);            \
+        observed(original, memory);        \
+    }
+ALLOCATES(allocate, "malloc")
+ALLOCATES(allocate_object, "_Znwm")
+ALLOCATES(allocate_array, "_Znam")
+FREES(release, "free")
+FREES(release_object, "_ZdlPv")
+FREES(release_array, "_ZdaPv")
+// With the size.
+void release_known_object(void* memory, size_t) HIDES("_ZdlPvm");
+void release_known_object(void* memory, size_t) {
+    release_object(memory);
+}
+void release_known_array(void* memory, size_t) HIDES("_ZdaPvm");
+void release_known_array(void* memory, size_t) {
+    release_array(memory);
+}
+
+void* copy(void* to, const void* from, size_t bytes) HIDES("memcpy");
+void* copy(void* to, const void* from, size_t bytes) {
+    cudalab_moved(to, from, bytes);
+    return to;
+}
+void* move(void* to, const void* from, size_t bytes) HIDES("memmove");
+void* move(void* to, const void* from, size_t bytes) {
+    cudalab_moved(to, from, bytes);
+    return to;
+}
+void* set(void* p, int value, size_t bytes) HIDES("memset");
+void* set(void* p, int value, size_t bytes) {
+    cudalab_set(p, value, bytes);
+    return p;
+}
