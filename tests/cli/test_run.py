@@ -139,6 +139,8 @@ def test_every_lab_has_a_program():
     ],
 )
 def test_program_prints(program, device_name):
+    if IS_EMULATED and program == "cublas":
+        pytest.skip("the BLAS of NumPy's wheel is for another processor")
     done = run(f"{program}.cu", device_name)
     if device_name == "cuda" and re.search(rb"cu(rand|blas)\w*\.h: No such file", done.stderr):
         pytest.skip("this CUDA toolkit lacks a library")

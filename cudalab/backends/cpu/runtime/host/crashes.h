@@ -258,14 +258,6 @@ static void on_crash(int signal, siginfo_t* info, void* context) {
 }
 
 void watch_for_crashes() {
-    void* frame;
-    backtrace(&frame, 1);  // loads its library now: a signal handler must not
-    static char stack[SIGNAL_STACK];
-    stack_t alternate;
-    memset(&alternate, 0, sizeof alternate);
-    alternate.ss_sp = stack;
-    alternate.ss_size = sizeof stack;
-    sigaltstack(&alternate, nullptr);
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_crash;
@@ -277,6 +269,18 @@ void watch_for_crashes() {
     }
 }
 
-static const bool watches = (watch_for_crashes(), true);  // from the program's start
+// From the program's start, and for the OS thread that runs main() on a stack for signals.
+static const bool watches = [] {
+    void* frame;
+    backtrace(&frame, 1);  // loads its library now: a signal handler must not
+    static char stack[SIGNAL_STACK];
+    stack_t alternate;
+    memset(&alternate, 0, sizeof alternate);
+    alternate.ss_sp = stack;
+    alternate.ss_size = sizeof stack;
+    sigaltstack(&alternate, nullptr);
+    watch_for_crashes();
+    return true;
+}();
 
 }  // namespace cudalab

@@ -214,14 +214,19 @@ void Watch::end_deadlock() {
     pthread_mutex_unlock(&pool.mutex);
 }
 
-// Whether nobody else can change memory: the program has no OS threads of its own but this one.
-static bool is_alone() {
+static int count_os_threads() {
     DIR* tasks = opendir("/proc/self/task");
-    if (!tasks) return false;
+    if (!tasks) return INT_MAX;
     int count = 0;
     while (const dirent* each = readdir(tasks)) count += each->d_name[0] != '.';
     closedir(tasks);
-    return count <= pool.workers + 1;
+    return count;
+}
+static const int os_threads_at_start = count_os_threads();  // one, or an emulator's own
+
+// Whether nobody else can change memory: the program has no OS threads of its own but this one.
+static bool is_alone() {
+    return count_os_threads() <= pool.workers + os_threads_at_start;
 }
 
 void Watch::tell_how_far(uint64_t now) {
