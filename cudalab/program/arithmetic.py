@@ -221,11 +221,18 @@ def closures(tokens: list[Token]) -> Iterator[tuple[int, int]]:
 
 
 def edits(
-    tokens: list[Token], functions: Iterable[tuple[int, int]], names: Names
+    tokens: list[Token],
+    functions: Iterable[tuple[int, int]],
+    names: Names,
+    *,
+    divisions: bool = False,
 ) -> Iterator[list[Edit]]:
-    """The edits for all device functions, which are ranges of tokens; some belong together."""
+    """The edits for all device functions, which are ranges of tokens; some belong together.
+
+    `divisions` are edited, too, for processors that do not stop at a division by zero.
+    """
     for start, end in functions:
-        function = _Function(tokens, start, end, names)
+        function = _Function(tokens, start, end, names, divisions=divisions)
         for i in range(start + 1, end):
             function.edits = []
             function.visit(i)
@@ -236,8 +243,11 @@ def edits(
 class _Function:
     """A device function, with the edits of the last visit."""
 
-    def __init__(self, tokens: list[Token], start: int, end: int, names: Names) -> None:
+    def __init__(
+        self, tokens: list[Token], start: int, end: int, names: Names, *, divisions: bool
+    ) -> None:
         self.tokens, self.start, self.end, self.names = tokens, start, end, names
+        self.divisions = divisions
         self.edits: list[Edit] = []
         self.returned = self._integer_result()
 
@@ -246,6 +256,8 @@ class _Function:
         text = self.tokens[i].text
         if text in "<>" and self._is_shift(i):
             self._shift(i)
+        elif text in "/%" and self.divisions:
+            self._division(i)
         elif text == "(":
             self._cast(i)
         elif text == "=":
@@ -290,6 +302,18 @@ class _Function:
                 self._insert(tokens[last - 1].end, ")")
         elif not self._is_certain(i + 2, i + 3) or tokens[i + 3].text in "+-*/%.":
             self._insert(tokens[i + 1].end, " ::cudalab::by + ")
+
+    def _division(self, i: int) -> None:
+        tokens = self.tokens
+        first = i + 2 if self._adjacent(i, "=") else i + 1
+        match = _INTEGER.fullmatch(tokens[first].text)
+        if match and int(re.sub(r"[uUlLzZ']", "", match[0]), 0):
+            return
+        if first == i + 1:
+            self._insert(tokens[i].end, " ::cudalab::zero_too ->* ")
+        else:
+            self._insert(tokens[first].start, "::cudalab::zero_too ->* (")
+            self._insert(tokens[_end_of_expression(tokens, first) - 1].end, ")")
 
     def _is_certain(self, first: int, last: int) -> bool:
         """Whether a number of places is a literal that every integer has."""

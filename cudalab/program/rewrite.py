@@ -11,6 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.flags import stops_at_zero
 from cudalab.language import ptx
 from cudalab.language.rewrite import dynamic_shared
 from cudalab.language.structure import Kernel, Structure, scan
@@ -323,7 +324,7 @@ def _rewrite_arithmetic(parsed: Sequence[Parsed]) -> None:
     for each in parsed:
         edited = sorted((start, end) for start, end, _ in each.edits if start < end)
         functions = [*each.structure.device_functions, *arithmetic.closures(each.tokens)]
-        for group in arithmetic.edits(each.tokens, functions, names):
+        for group in arithmetic.edits(each.tokens, functions, names, divisions=not stops_at_zero()):
             if not any(_is_inside(start, edited) for start, _, _ in group):
                 for edit in group:
                     each.replace(*edit)

@@ -54,6 +54,13 @@ def test_what_has_one_stays(statement):
     assert body(statement) == statement
 
 
+def test_divisions_where_no_processor_stops_at_zero(monkeypatch):
+    assert body("n = a[0] / n % 7;") == "n = a[0] / n % 7;"
+    monkeypatch.setenv("CXX", "aarch64-linux-gnu-g++")
+    assert body("n = a[0] / n % 7;") == "n = a[0] / ::cudalab::zero_too ->*  n % 7;"
+    assert body("n %= n - 1;") == "n %= ::cudalab::zero_too ->* (n - 1);"
+
+
 def test_host_code_stays():
     text = "int f(float x, int n) { return (int)x << n; }\n"
     assert rewrite([File("a.cu", "a.cu", text)], ["0-a.cpp"])[0].split("\n")[1] + "\n" == text

@@ -57,6 +57,13 @@ def with_users(flags: tuple[str, ...]) -> tuple[str, ...]:
     return (*flags, *tuning, *shlex.split(os.environ.get("CUDALAB_CXXFLAGS", "")))
 
 
+def stops_at_zero() -> bool:
+    """Whether the processor that programs are compiled for refuses an integer division by zero."""
+    target = _TARGET.search(os.environ.get("CXX", ""))
+    names = target.groups() if target else (platform.machine(),)
+    return "x86_64" in names
+
+
 @cache
 def processor() -> str:
     """The value that -march=native depends on: the first processor that the system describes."""

@@ -116,6 +116,14 @@ unsigned converged_lanes(const char* file, int line) {
     return (unsigned)w.result[thread];
 }
 
+void tell_of_division(const char* file, int line) {
+    char place[300];
+    snprintf(place, sizeof place, "%s:%d: ", file, line);
+    if (worker && worker->kernel && is_news(hash(place)))
+        tell(*worker, place,
+             "integer division by zero, which gives a number with all bits set on a GPU");
+}
+
 // A step of the lanes of a warp, which the rewriter has put where a program counts on such steps.
 void in_step(int number, const char* file, int line) {
     if (number == 1 && is_news((uintptr_t)file + (uintptr_t)line))

@@ -1,5 +1,7 @@
 // Runs grids in check mode, controlled by Python; takes the place of launch.cpp.
 
+#include <signal.h>
+
 #include "callers.h"
 #include "internal.h"
 #include "sorted_map.h"
@@ -87,6 +89,9 @@ void report(MessageKind what, const char* text) {
     teller((int)what, text);
 }
 void watch_for_crashes() {}
+void tell_of_division(const char*, int) {
+    raise(SIGFPE);  // a finding, as where the processor stops
+}
 bool in_kernel() {  // only the thread that runs kernels has such a position
     return launching && current.block_dim.x != 0;
 }

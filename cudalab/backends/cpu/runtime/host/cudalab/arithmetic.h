@@ -147,4 +147,54 @@ CUDALAB_INLINE decltype(auto) operator>>=(T& value, Places<N> places) {
         return value >>= places.count;
 }
 
+// A divisor that may be zero: `a / zero_too ->* b`, for processors that go on with another value
+// than a GPU does. (`->*` binds more tightly than `/`.)
+void tell_of_division(const char* file, int line);
+template <class D>
+struct Divisor {
+    D value;
+    const char* file;
+    int line;
+};
+struct ZeroToo {
+    const char* file;
+    int line;
+    template <class D>
+    CUDALAB_INLINE Divisor<D> operator->*(D value) const {
+        return {value, file, line};
+    }
+};
+#define zero_too                           \
+    ZeroToo {                              \
+        __builtin_FILE(), __builtin_LINE() \
+    }
+
+// All bits set; a GPU divides 64-bit numbers that fit into 32 bits as such.
+template <class R, class T>
+inline R divided_by_zero(T value, const char* file, int line) {
+    tell_of_division(file, line);
+    return sizeof(R) == 8 && (uint64_t)value >> 32 == 0 ? (R)0xffffffff : (R) ~(R)0;
+}
+#define CUDALAB_DIVIDE(sign)                                                     \
+    template <class T, class D>                                                  \
+    CUDALAB_INLINE decltype(auto) operator sign(T&& value, Divisor<D> by) {      \
+        if constexpr (is_number<T> && is_number<D>) {                            \
+            typedef decltype(value sign by.value) R;                             \
+            return by.value ? (R)(value sign by.value)                           \
+                            : divided_by_zero<R>((R)value, by.file, by.line);    \
+        } else {                                                                 \
+            return static_cast<T&&>(value) sign by.value;                        \
+        }                                                                        \
+    }                                                                            \
+    template <class T, class D>                                                  \
+    CUDALAB_INLINE decltype(auto) operator sign## = (T & value, Divisor<D> by) { \
+        if constexpr (is_number<T> && is_number<D>)                              \
+            return value = (Bare<T>)(value sign by);                             \
+        else                                                                     \
+            return value sign## = by.value;                                      \
+    }
+CUDALAB_DIVIDE(/)
+CUDALAB_DIVIDE(%)
+#undef CUDALAB_DIVIDE
+
 }  // namespace cudalab
