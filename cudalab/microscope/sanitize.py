@@ -134,9 +134,10 @@ KINDS = {
     "infinite_loop": _About(
         "loop that does not end",
         "Its condition never becomes false, or it waits for a value that nobody writes.",
-        "Check what changes the loop's condition. On the CPU device the threads of a block take "
-        "turns: a plain spin on a value from another thread never ends there; wait with an "
-        "atomic, a barrier or __nanosleep.",
+        "Check what changes the loop's condition. Blocks are observed one after another, so a wait "
+        "for a later block ends only in a cooperative launch. When a lab runs on the CPU device, a "
+        "plain spin on a value from another thread never ends: wait with an atomic, a barrier or "
+        "__nanosleep.",
     ),
     "crash": _About(
         "crash",
