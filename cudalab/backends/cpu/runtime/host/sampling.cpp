@@ -68,22 +68,23 @@ static inline int index_at(const Position& position, int first, int size, int mo
     return resolve(position.mirrored ? size - 1 - first : first, size, position.wraps, mode);
 }
 
-static Axis locate(double x, double offset, int size, int mode, bool normalized, bool linear,
-                   bool clamped) {
+static inline Axis locate(double x, double offset, int size, int mode, bool normalized, bool linear,
+                          bool clamped) {
     const Position position = position_of(x, offset, size, mode, normalized);
     Axis axis = {{0, 0}, 0};
-    int first = (int)(position.value >> position.bits);
-    if (linear) {
-        const int drop = position.bits - WEIGHT_BITS;
-        int64_t at = ((position.value + ((int64_t)1 << (drop - 1))) >> drop) - ONE / 2;
-        if (clamped && !position.wraps && !position.mirrors && mode != cudaAddressModeBorder) {
-            const int64_t last = (int64_t)(size - 1) * ONE;
-            at = at < 0 ? 0 : at > last ? last : at;
-        }
-        first = (int)(at >> WEIGHT_BITS);
-        axis.fraction = (int)(at & (ONE - 1));
+    if (!linear) {
+        axis.index[0] = index_at(position, (int)(position.value >> position.bits), size, mode);
+        return axis;
     }
-    for (int i = 0; i < 2; ++i) axis.index[i] = index_at(position, first + i, size, mode);
+    const int drop = position.bits - WEIGHT_BITS;
+    int64_t at = ((position.value + ((int64_t)1 << (drop - 1))) >> drop) - ONE / 2;
+    if (clamped && !position.wraps && !position.mirrors && mode != cudaAddressModeBorder) {
+        const int64_t last = (int64_t)(size - 1) * ONE;
+        at = at < 0 ? 0 : at > last ? last : at;
+    }
+    axis.fraction = (int)(at & (ONE - 1));
+    for (int i = 0; i < 2; ++i)
+        axis.index[i] = index_at(position, (int)(at >> WEIGHT_BITS) + i, size, mode);
     return axis;
 }
 
@@ -407,25 +408,31 @@ static const Texture* used(cudaTextureObject_t object, bool surface) {
     return nullptr;
 }
 
-// The quickest case: one texel of a plane that is not filtered.
-static bool is_simple(const Texture& texture, const TextureRead& s) {
-    return texture.desc.filterMode == cudaFilterModePoint && texture.levels == 1 && !s.component &&
-           !s.layered && !s.cube && !texture.flags && texture.dimensions - 1 < 2 &&
-           s.dimensions < 3;
-}
-static const char* nearest_texel(const Texture& texture, const TextureRead& s) {
+// The quick case: a read of a plane of which a single texel is the result. False in other cases.
+static bool find_texel(const Texture& texture, const TextureRead& s, const char*& texel) {
+    const cudaTextureDesc& desc = texture.desc;
+    const bool linear = desc.filterMode == cudaFilterModeLinear;
+    if (texture.levels > 1 || texture.flags || texture.dimensions - 1 > 1 || s.dimensions > 2 ||
+        s.component || s.layered || s.cube)
+        return false;
+    if (linear && (s.dimensions == 1 || texture.format.bits < 32 || desc.normalizedCoords))
+        return false;  // rarely a single one
     const Texels& texels = texture.level[0];
-    const bool normalized = texture.desc.normalizedCoords;
-    const int mode_x = texture.desc.addressMode[0], mode_y = texture.desc.addressMode[1];
-    const Position x = position_of((double)s.x, 0, texels.width, mode_x, normalized);
-    const int column = index_at(x, (int)(x.value >> x.bits), texels.width, mode_x);
-    int row = 0;
-    if (s.dimensions == 2) {
-        const Position y = position_of((double)s.y, 0, texels.height, mode_y, normalized);
-        row = index_at(y, (int)(y.value >> y.bits), texels.height, mode_y);
-    }
-    if (column < 0 || row < 0) return nullptr;
-    return texels.data + (size_t)row * texels.row + (size_t)column * texture.format.bytes;
+    const Axis x = locate((double)s.x, 0, texels.width, desc.addressMode[0], desc.normalizedCoords,
+                          linear, true);
+    const double v = s.dimensions == 1 ? 0 : (double)s.y;
+    const Axis y = locate(v, 0, texels.height, desc.addressMode[s.dimensions - 1],
+                          desc.normalizedCoords, linear, true);
+    if (x.fraction || y.fraction) return false;
+    texel = x.index[0] < 0 || y.index[0] < 0 ? nullptr
+                                             : texels.data + (size_t)y.index[0] * texels.row +
+                                                   (size_t)x.index[0] * texture.format.bytes;
+    return true;
+}
+// A float that a filter lets pass: no denormal, and only one NaN.
+static uint32_t passed(uint32_t bits) {
+    if (!(bits & 0x7f800000)) return bits & 0x80000000;
+    return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : bits;
 }
 
 void read_texture(const TextureRead& s, unsigned* result) {
@@ -435,10 +442,12 @@ void read_texture(const TextureRead& s, unsigned* result) {
     if (!found) return;
     const Texture& texture = *found;
     const unsigned channels = texture.format.channels;
-    if (is_simple(texture, s)) {
-        const char* texel = nearest_texel(texture, s);
-        for (unsigned i = 0; i < channels; ++i)
+    if (const char* texel; find_texel(texture, s, texel)) {
+        const bool linear = texture.desc.filterMode == cudaFilterModeLinear;
+        for (unsigned i = 0; i < channels; ++i) {
             result[i] = texel ? read_channel(texture, texel, i) : read_border(texture, i);
+            if (linear) result[i] = passed(result[i]);
+        }
         return;
     }
     if (!find_texels(texture, s, footprint)) return;
