@@ -136,6 +136,7 @@ def test_every_lab_has_a_program():
         "driver",
         "arrays",
         "textures",
+        "streams",
     ],
 )
 def test_program_prints(program, device_name):

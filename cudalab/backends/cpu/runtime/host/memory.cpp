@@ -247,7 +247,6 @@ static bool reserve_arena() {
     memory.arena = arena;
     memory.size = size;
     memory.high_water = PAGE;  // the first page stays empty: free() reads before its pointer
-    watch_for_crashes();
     return true;
 }
 

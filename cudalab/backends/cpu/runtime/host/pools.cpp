@@ -189,7 +189,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* de
         if (!is_device(descriptions[i].location))
             return call.fail(cudaErrorInvalidDevice, "there is only device 0");
         if (descriptions[i].flags != cudaMemAccessFlagsProtReadWrite)
-            return call.fail(cudaErrorInvalidValue, "a device can access its own pools");
+            return call.fail(cudaErrorInvalidDevice, "a device can access its own pools");
     }
     return cudaSuccess;
 }

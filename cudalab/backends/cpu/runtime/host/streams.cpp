@@ -61,6 +61,12 @@ cudaError_t record_event(Call& call, cudaEvent_t event, cudaStream_t stream, uns
     event->recorded = true;
     return cudaSuccess;
 }
+cudaError_t check_uncaptured(const char* name, cudaStream_t stream, const char* file, int line) {
+    Call call(name, {file, line});
+    return captures && object_of(stream).capture
+               ? call.fail(cudaErrorNotSupported, "graphs do not have copies of boxes and arrays")
+               : cudaSuccess;
+}
 // Work that has been submitted is done, so there is nothing to wait for.
 cudaError_t wait_for_event(Call& call, cudaStream_t stream, cudaEvent_t event, unsigned flags) {
     if (call.of_kernel) return cudaSuccess;

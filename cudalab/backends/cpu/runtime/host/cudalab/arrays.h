@@ -2,6 +2,7 @@
 #pragma once
 
 #include "launch.h"
+#include "streams.h"
 
 enum cudaChannelFormatKind {
     cudaChannelFormatKindSigned = 0,
@@ -129,33 +130,48 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t target, size_t target_x_bytes, 
                                      cudaMemcpyKind kind = cudaMemcpyDeviceToDevice, CUDALAB_HERE);
 
 inline cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int value, cudaExtent extent,
-                                     cudaStream_t = nullptr, CUDALAB_HERE) {
+                                     cudaStream_t stream = nullptr, CUDALAB_HERE) {
+    if (cudaError_t error = cudalab::check_uncaptured("cudaMemset3DAsync", stream, file, line))
+        return error;
     return cudaMemset3D(pointer, value, extent, file, line);
 }
-inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* copy, cudaStream_t = nullptr,
+inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* copy, cudaStream_t stream = nullptr,
                                      CUDALAB_HERE) {
+    if (cudaError_t error = cudalab::check_uncaptured("cudaMemcpy3DAsync", stream, file, line))
+        return error;
     return cudaMemcpy3D(copy, file, line);
 }
 inline cudaError_t cudaMemcpyToArrayAsync(cudaArray_t target, size_t x_bytes, size_t y,
                                           const void* source, size_t bytes, cudaMemcpyKind kind,
-                                          cudaStream_t = nullptr, CUDALAB_HERE) {
+                                          cudaStream_t stream = nullptr, CUDALAB_HERE) {
+    if (cudaError_t error = cudalab::check_uncaptured("cudaMemcpyToArrayAsync", stream, file, line))
+        return error;
     return cudaMemcpyToArray(target, x_bytes, y, source, bytes, kind, file, line);
 }
 inline cudaError_t cudaMemcpyFromArrayAsync(void* target, cudaArray_const_t source, size_t x_bytes,
                                             size_t y, size_t bytes, cudaMemcpyKind kind,
-                                            cudaStream_t = nullptr, CUDALAB_HERE) {
+                                            cudaStream_t stream = nullptr, CUDALAB_HERE) {
+    if (cudaError_t error =
+            cudalab::check_uncaptured("cudaMemcpyFromArrayAsync", stream, file, line))
+        return error;
     return cudaMemcpyFromArray(target, source, x_bytes, y, bytes, kind, file, line);
 }
 inline cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t target, size_t x_bytes, size_t y,
                                             const void* source, size_t pitch, size_t width,
                                             size_t height, cudaMemcpyKind kind,
-                                            cudaStream_t = nullptr, CUDALAB_HERE) {
+                                            cudaStream_t stream = nullptr, CUDALAB_HERE) {
+    if (cudaError_t error =
+            cudalab::check_uncaptured("cudaMemcpy2DToArrayAsync", stream, file, line))
+        return error;
     return cudaMemcpy2DToArray(target, x_bytes, y, source, pitch, width, height, kind, file, line);
 }
 inline cudaError_t cudaMemcpy2DFromArrayAsync(void* target, size_t pitch, cudaArray_const_t source,
                                               size_t x_bytes, size_t y, size_t width, size_t height,
-                                              cudaMemcpyKind kind, cudaStream_t = nullptr,
+                                              cudaMemcpyKind kind, cudaStream_t stream = nullptr,
                                               CUDALAB_HERE) {
+    if (cudaError_t error =
+            cudalab::check_uncaptured("cudaMemcpy2DFromArrayAsync", stream, file, line))
+        return error;
     return cudaMemcpy2DFromArray(target, pitch, source, x_bytes, y, width, height, kind, file,
                                  line);
 }

@@ -6,6 +6,11 @@
 
 #pragma GCC visibility push(default)
 
+namespace cudalab {
+// The error for work of a captured stream that graphs do not have here.
+cudaError_t check_uncaptured(const char* name, cudaStream_t stream, const char* file, int line);
+}  // namespace cudalab
+
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority,
                                          CUDALAB_HERE);
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream, CUDALAB_HERE) {
