@@ -177,6 +177,24 @@ int main(int argc, char **argv) {
 """
 
 
+def test_cublas_is_not_captured(tmp_path):
+    source = tmp_path / "captured.cu"
+    source.write_text(
+        "#include <cublas_v2.h>\n"
+        "int main() {\n"
+        "    cublasHandle_t handle; cublasCreate(&handle);\n"
+        "    cudaStream_t stream; cudaStreamCreate(&stream);\n"
+        "    cublasSetStream(handle, stream);\n"
+        "    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n"
+        "    float *x; cudaMalloc(&x, 4);\n"
+        "    return cublasSscal(handle, 1, x, x, 1);\n"
+        "}\n"
+    )
+    done = cudalab("run", "--device", "cpu", str(source))
+    assert done.returncode == 15
+    assert "captured.cu:8: not supported" in done.stderr.decode()
+
+
 def test_a_library_is_seen_by_sanitize(tmp_path):
     source = tmp_path / "library.cu"
     source.write_text(LIBRARY)

@@ -13,6 +13,7 @@
 #include <initializer_list>
 
 #include "cudalab/blas_call.h"
+#include "work.h"
 
 namespace cudalab {
 
@@ -216,13 +217,23 @@ cublasStatus_t BlasCall::run(const char* routine) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// Whether the library can work: there is a handle, and no kernel has failed for good.
+// Whether the library can work: there is a handle, no kernel has failed for good, and the work is
+// to be done now.
 cublasStatus_t ready(LibraryCall& call, cublasHandle_t handle) {
     if (!handle) {
         call.explain("CUBLAS_STATUS_NOT_INITIALIZED", "the handle is null");
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
-    return call.pending() ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
+    if (call.pending()) return CUBLAS_STATUS_EXECUTION_FAILED;
+    const cudaStream_t stream = handle->stream;
+    if (stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread && stream->capture) {
+        fprintf(stderr,
+                "cudalab: %s:%d: not supported on the CPU device: cuBLAS in a stream that is "
+                "captured\n",
+                call.place.file, call.place.line);
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace cudalab
