@@ -91,13 +91,13 @@ def _lacking(messages: str, files: Sequence[File]) -> Lacking:
 
 def _defined(name: str, files: Sequence[File]) -> bool:
     """Whether the program seems to define `name` itself, so that the mistake is its own."""
-    return any(
-        re.search(
-            rf"#\s*define\s+{name}\b|\b(?:struct|class)\s+{name}\b|\b{name}\s*\([^;{{}}]*\)\s*\{{",
-            file.text,
-        )
-        for file in files
+    own = re.compile(
+        rf"#\s*define\s+{name}\b"  # a macro
+        rf"|\b(?:struct|class)\s+{name}\b"
+        rf"|\b{name}\s*\([^;{{}}]*\)\s*\{{"  # a function
+        rf"|\b(?!return\b)\w+[ \t*&]+{name}\s*[;=\[]"  # a variable
     )
+    return any(own.search(file.text) for file in files)
 
 
 def _with_own_names(messages: str, files: Sequence[File]) -> str:

@@ -813,6 +813,14 @@ def test_compile_errors_name_the_programs_line(tmp_path):
     assert message.endswith("\n    k<<<1, 1>>>(1.5);\n")
 
 
+def test_openmp_has_to_be_asked_for(tmp_path):
+    source = tmp_path / "program.cu"
+    source.write_text(
+        'extern "C" int omp_get_thread_num();\nint main() { return omp_get_thread_num(); }\n'
+    )
+    assert refuse(str(source)).endswith("and of nvcc: -Xcompiler -fopenmp\n")
+
+
 def test_what_the_linker_misses_is_named_by_the_programs_line(tmp_path):
     source = tmp_path / "program.cu"
     source.write_text("void nowhere();\nint main() {\n    nowhere();\n}\n")
