@@ -108,7 +108,7 @@ def without_fields(tokens: Sequence[Token]) -> list[Token]:
     ]
 
 
-def declared(files: Sequence[Sequence[Token]], directives: Iterable[Token]) -> Names:
+def declared(files: Sequence[list[Token]], directives: Iterable[Token]) -> Names:
     """The names that the files and their directives declare."""
     names = Names()
     for tokens in files:
@@ -146,7 +146,7 @@ def _note_type(tokens: Sequence[Token], i: int, names: Names) -> None:
         names.types.add(name)
 
 
-def _note_declaration(tokens: Sequence[Token], i: int, names: Names) -> None:
+def _note_declaration(tokens: list[Token], i: int, names: Names) -> None:
     """Note what is declared if tokens[i] is the last word of a type."""
     kind = names.kind(tokens[i].text)
     if kind is None:
@@ -168,12 +168,12 @@ def _note_declaration(tokens: Sequence[Token], i: int, names: Names) -> None:
             return  # the next parameter
 
 
-def _end_of_expression(tokens: Sequence[Token], i: int) -> int:
+def _end_of_expression(tokens: list[Token], i: int) -> int:
     """The index of the comma, semicolon or closing bracket behind an expression."""
     while i < len(tokens) - 1:
         text = tokens[i].text
         if text in OPENING:
-            i = closing(list(tokens), i) or len(tokens) - 1
+            i = closing(tokens, i) or len(tokens) - 1
         elif text in (",", ";") or text in CLOSING:
             break
         i += 1
