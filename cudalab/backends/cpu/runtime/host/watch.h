@@ -137,16 +137,15 @@ void Watch::look_at(Worker& w, uint64_t now) {
 
 // Whether threads of the block have given way for so long, and none has reached its next step.
 bool Watch::waits_for(const Worker& w, uint64_t ns, uint64_t now) const {
-    return w.at_grid_barrier || (now - w.stay->step_ns >= ns && w.spins >= 2 * PATIENCE);
+    return now - w.stay->step_ns >= ns && (w.at_grid_barrier || w.spins >= 2 * PATIENCE);
 }
 
 // Whether every thread of the block waits, and none has been in a new state for some seconds.
 bool Watch::waits_for_good(const Worker& w, uint64_t now) const {
-    if (w.at_grid_barrier) return true;
     const Stay& stay = *w.stay;
-    if (!w.fibers || now - stay.news_ns < 3000 * MS || stay.wait_block != w.block ||
-        stay.wait_steps != w.steps)
-        return false;
+    if (now - stay.news_ns < 3000 * MS) return false;
+    if (w.at_grid_barrier) return true;
+    if (!w.fibers || stay.wait_block != w.block || stay.wait_steps != w.steps) return false;
     for (unsigned t = 0; t < w.threads; ++t)
         if (ready(w, t >> 5) & bit(t) && stay.waits[t] < 2) return false;
     return true;
@@ -268,7 +267,7 @@ void Watch::look() {
     static const bool watching = (watch_for_waits(), true);
     (void)watching;
     const uint64_t now = now_ns();
-    bool all_wait = true, for_long = true, for_very_long = true, for_good = true;
+    bool any_loop = false, all_wait = true, for_long = true, for_very_long = true, for_good = true;
     running = 0;
     if (eager) --eager;
     for (Worker* w = pool.first; w; w = w->next) {
@@ -276,6 +275,7 @@ void Watch::look() {
         if (!w->stay || w->block == NO_BLOCK) continue;
         ++running;
         look_at(*w, now);
+        any_loop |= !w->at_grid_barrier;
         all_wait &= waits_for(*w, 40 * MS, now);
         for_long &= waits_for(*w, 1000 * MS, now);
         for_very_long &= waits_for(*w, 10000 * MS, now);
@@ -289,7 +289,7 @@ void Watch::look() {
         if (widen(able) || pool.taking_part > running) return;
     }
     if (for_long && !is_alone()) others_seen = now;
-    if (for_good && now - others_seen > 1000 * MS) {
+    if (for_good && any_loop && now - others_seen > 1000 * MS) {
         end_deadlock();
     } else if (for_very_long && !told_of_waits && any_known_wait()) {
         told_of_waits = true;
