@@ -2,3 +2,4 @@
 #pragma once
 
 #include <thrust/system/cuda/detail/execution_policy.h>
+#include <thrust/tuple.h>  // which programs find here
