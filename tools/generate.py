@@ -246,7 +246,8 @@ def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) ->
 
 def samples() -> str:
     """What became of the programs that others wrote, in docs/results/samples."""
-    return "\n".join(map(samples_of, results.read_all("samples")))
+    stored = results.read_all("samples")
+    return "\n".join(map(samples_of, stored)) if stored else "No run is stored yet.\n"
 
 
 def samples_of(stored: results.Json) -> str:

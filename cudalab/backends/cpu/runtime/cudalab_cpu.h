@@ -19,7 +19,9 @@
 
 #define CUDALAB_CPU 1
 #define __CUDACC__ 1
-#define __CUDA_ARCH__ 750  // above this, code may assume inline PTX
+#ifndef __CUDA_ARCH__
+#define __CUDA_ARCH__ 750  // in kernel files, which may assume inline PTX above this
+#endif
 
 // ------------------------------------------------------------------ qualifiers
 

@@ -220,48 +220,47 @@ static void read_processor_name(char* name, size_t size) {
 }
 
 // The greatest sizes of textures and surfaces: an H200's.
-static const struct {
+struct Size {
     cudaDeviceAttr first;  // the attributes of the values have consecutive numbers
+    size_t offset;         // of the field
     unsigned count;
-    int cudaDeviceProp::* one;
-    int (cudaDeviceProp::*two)[2];
-    int (cudaDeviceProp::*three)[3];
     int values[3];
-} SIZES[] = {
-#define CUDALAB_ONE(attribute, field, a) \
-    {cudaDevAttr##attribute, 1, &cudaDeviceProp::field, nullptr, nullptr, {a}},
-#define CUDALAB_TWO(attribute, field, a, b) \
-    {cudaDevAttr##attribute, 2, nullptr, &cudaDeviceProp::field, nullptr, {a, b}},
-#define CUDALAB_THREE(attribute, field, a, b, c) \
-    {cudaDevAttr##attribute, 3, nullptr, nullptr, &cudaDeviceProp::field, {a, b, c}},
-    CUDALAB_ONE(MaxTexture1DWidth, maxTexture1D, 131072) CUDALAB_ONE(
-        MaxTexture1DMipmappedWidth, maxTexture1DMipmap,
-        32768) CUDALAB_ONE(MaxTexture1DLinearWidth, maxTexture1DLinear,
-                           268435456) CUDALAB_TWO(MaxTexture2DWidth, maxTexture2D, 131072, 65536)
-        CUDALAB_TWO(MaxTexture2DMipmappedWidth, maxTexture2DMipmap, 32768, 32768) CUDALAB_THREE(
-            MaxTexture2DLinearWidth, maxTexture2DLinear, 131072, 65000,
-            2097120) CUDALAB_TWO(MaxTexture2DGatherWidth, maxTexture2DGather, 32768, 32768)
-            CUDALAB_THREE(MaxTexture3DWidth, maxTexture3D, 16384, 16384, 16384) CUDALAB_THREE(
-                MaxTexture3DWidthAlt, maxTexture3DAlt, 8192, 8192, 32768)
-                CUDALAB_ONE(MaxTextureCubemapWidth, maxTextureCubemap, 32768) CUDALAB_TWO(
-                    MaxTexture1DLayeredWidth, maxTexture1DLayered, 32768,
-                    2048) CUDALAB_THREE(MaxTexture2DLayeredWidth, maxTexture2DLayered, 32768, 32768,
-                                        2048) CUDALAB_TWO(MaxTextureCubemapLayeredWidth,
-                                                          maxTextureCubemapLayered, 32768, 2046)
-                    CUDALAB_ONE(MaxSurface1DWidth, maxSurface1D, 32768)
-                        CUDALAB_TWO(MaxSurface2DWidth, maxSurface2D, 131072, 65536) CUDALAB_THREE(
-                            MaxSurface3DWidth, maxSurface3D, 16384, 16384, 16384)
-                            CUDALAB_TWO(MaxSurface1DLayeredWidth, maxSurface1DLayered, 32768, 2048)
-                                CUDALAB_THREE(MaxSurface2DLayeredWidth, maxSurface2DLayered, 32768,
-                                              32768, 2048)
-                                    CUDALAB_ONE(MaxSurfaceCubemapWidth, maxSurfaceCubemap, 32768)
-                                        CUDALAB_TWO(MaxSurfaceCubemapLayeredWidth,
-                                                    maxSurfaceCubemapLayered, 32768, 2046)};
+};
+#define CUDALAB_FIELD(name) \
+    offsetof(cudaDeviceProp, name), sizeof cudaDeviceProp::name / sizeof(int)
+static const Size SIZES[] = {
+    {cudaDevAttrMaxTexture1DWidth, CUDALAB_FIELD(maxTexture1D), {131072}},
+    {cudaDevAttrMaxTexture1DMipmappedWidth, CUDALAB_FIELD(maxTexture1DMipmap), {32768}},
+    {cudaDevAttrMaxTexture1DLinearWidth, CUDALAB_FIELD(maxTexture1DLinear), {268435456}},
+    {cudaDevAttrMaxTexture2DWidth, CUDALAB_FIELD(maxTexture2D), {131072, 65536}},
+    {cudaDevAttrMaxTexture2DMipmappedWidth, CUDALAB_FIELD(maxTexture2DMipmap), {32768, 32768}},
+    {cudaDevAttrMaxTexture2DLinearWidth,
+     CUDALAB_FIELD(maxTexture2DLinear),
+     {131072, 65000, 2097120}},
+    {cudaDevAttrMaxTexture2DGatherWidth, CUDALAB_FIELD(maxTexture2DGather), {32768, 32768}},
+    {cudaDevAttrMaxTexture3DWidth, CUDALAB_FIELD(maxTexture3D), {16384, 16384, 16384}},
+    {cudaDevAttrMaxTexture3DWidthAlt, CUDALAB_FIELD(maxTexture3DAlt), {8192, 8192, 32768}},
+    {cudaDevAttrMaxTextureCubemapWidth, CUDALAB_FIELD(maxTextureCubemap), {32768}},
+    {cudaDevAttrMaxTexture1DLayeredWidth, CUDALAB_FIELD(maxTexture1DLayered), {32768, 2048}},
+    {cudaDevAttrMaxTexture2DLayeredWidth, CUDALAB_FIELD(maxTexture2DLayered), {32768, 32768, 2048}},
+    {cudaDevAttrMaxTextureCubemapLayeredWidth,
+     CUDALAB_FIELD(maxTextureCubemapLayered),
+     {32768, 2046}},
+    {cudaDevAttrMaxSurface1DWidth, CUDALAB_FIELD(maxSurface1D), {32768}},
+    {cudaDevAttrMaxSurface2DWidth, CUDALAB_FIELD(maxSurface2D), {131072, 65536}},
+    {cudaDevAttrMaxSurface3DWidth, CUDALAB_FIELD(maxSurface3D), {16384, 16384, 16384}},
+    {cudaDevAttrMaxSurface1DLayeredWidth, CUDALAB_FIELD(maxSurface1DLayered), {32768, 2048}},
+    {cudaDevAttrMaxSurface2DLayeredWidth, CUDALAB_FIELD(maxSurface2DLayered), {32768, 32768, 2048}},
+    {cudaDevAttrMaxSurfaceCubemapWidth, CUDALAB_FIELD(maxSurfaceCubemap), {32768}},
+    {cudaDevAttrMaxSurfaceCubemapLayeredWidth,
+     CUDALAB_FIELD(maxSurfaceCubemapLayered),
+     {32768, 2046}},
+};
+#undef CUDALAB_FIELD
+
 static void set_sizes(cudaDeviceProp& p) {
-    for (const auto& size : SIZES) {
-        int* const to = size.one ? &(p.*size.one) : size.two ? p.*size.two : p.*size.three;
-        memcpy(to, size.values, size.count * sizeof(int));
-    }
+    for (const Size& size : SIZES)
+        memcpy((char*)&p + size.offset, size.values, size.count * sizeof(int));
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* file, int line) {
@@ -298,6 +297,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* f
     p->streamPrioritiesSupported = 1;
     // The host's clock counts nanoseconds: see clock64.
     p->clockRate = 1000000;
+    // As the first GPU with this compute capability has them; they have no effect.
+    p->l2CacheSize = 40 << 20;
+    p->persistingL2CacheMaxSize = 30 << 20;
+    p->accessPolicyMaxWindowSize = 128 << 20;
     return cudaSuccess;
 }
 
@@ -357,6 +360,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrMemoryPoolsSupported:
         case cudaDevAttrStreamPrioritiesSupported:
             return *value = 1, cudaSuccess;
+        case cudaDevAttrL2CacheSize:
+            return *value = p.l2CacheSize, cudaSuccess;
+        case cudaDevAttrMaxPersistingL2CacheSize:
+            return *value = p.persistingL2CacheMaxSize, cudaSuccess;
+        case cudaDevAttrMaxAccessPolicyWindowSize:
+            return *value = p.accessPolicyMaxWindowSize, cudaSuccess;
         case cudaDevAttrTextureAlignment:
         case cudaDevAttrSurfaceAlignment:
             return *value = (int)p.textureAlignment, cudaSuccess;
@@ -365,7 +374,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         default:
             break;
     }
-    for (const auto& size : SIZES)
+    for (const Size& size : SIZES)
         if (attribute >= size.first && (unsigned)(attribute - size.first) < size.count)
             return *value = size.values[attribute - size.first], cudaSuccess;
     // The others are features that this device does not have.
