@@ -210,6 +210,16 @@ def test_a_library_is_seen_by_sanitize(tmp_path):
     assert "is host memory" in said[1]
 
 
+def test_findings_in_kernels_that_graphs_and_kernels_launch_name_their_lines():
+    done = run("nested_mistakes.cu", "cpu", "--sanitize")
+    text = " ".join(done.stderr.decode().split())
+    assert done.returncode == 3
+    assert "1. past_end<<<1, 32>>> at" in text
+    assert "nested_mistakes.cu:23: access out of bounds" in text
+    assert "3. lost_update<<<1, 32>>> at" in text
+    assert "nested_mistakes.cu:11: data race, lost update" in text
+
+
 def test_kernel_that_waits_for_its_children(tmp_path):
     source = tmp_path / "waits.cu"
     source.write_text(
