@@ -366,6 +366,8 @@ class _Function:
         if end is None or end == paren + 1 or self.names.is_integer(tokens[paren + 1 : end]):
             return
         makes = name.startswith("make_")
+        if tokens[end + 1].text == ".":  # an object of a class: Reduce(memory).Sum(x)
+            return
         if not makes and (_end_of_expression(tokens, paren + 1) != end or self._declares(paren)):
             return
         which = "make" if makes else "cast"

@@ -72,6 +72,12 @@ def test_names_of_types_and_constants_are_known():
     assert body(statement, before) == statement
 
 
+def test_an_object_of_a_class_is_no_conversion():
+    before = "typedef int Sum;\ntypedef Reduction<int> Reduce;"
+    assert body("a[0] = Sum(f);", before).endswith("::cudalab::cast<Sum>(f));")
+    assert "cast" not in body("a[0] = Reduce(memory).all(n);", before)
+
+
 def test_arguments_of_the_programs_own_functions():
     before = "__device__ int g(float x, unsigned char c) { return c; }"
     assert body("g(f, f);", before) == "g(f, ::cudalab::fit<unsigned char>(f));"
