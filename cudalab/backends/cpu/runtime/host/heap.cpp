@@ -13,8 +13,12 @@ void cudalab_set(void* p, int value, size_t bytes);
 
 // Declares a function of this file that takes the place of the one called `symbol`.
 #define HIDES(symbol) __asm__(symbol) __attribute__((visibility("hidden")))
-// That other function.
-#define ORIGINAL(Type, symbol) static Type* const original = (Type*)dlsym(RTLD_NEXT, symbol)
+// That other function; without a C++ library `new` is `malloc`.
+template <class Type>
+static Type* original(const char* symbol, const char* otherwise) {
+    void* found = dlsym(RTLD_NEXT, symbol);
+    return (Type*)(found ? found : dlsym(RTLD_NEXT, otherwise));
+}
 
 typedef void* Allocate(size_t bytes);
 typedef void Free(void* memory);
@@ -29,17 +33,17 @@ static void observed(Free* release, void* memory) {
     release(memory);
 }
 
-#define ALLOCATES(name, symbol)             \
-    void* name(size_t bytes) HIDES(symbol); \
-    void* name(size_t bytes) {              \
-        ORIGINAL(Allocate, symbol);         \
-        return observed(original, bytes);   \
+#define ALLOCATES(name, symbol)                                               \
+    void* name(size_t bytes) HIDES(symbol);                                   \
+    void* name(size_t bytes) {                                                \
+        static Allocate* const hidden = original<Allocate>(symbol, "malloc"); \
+        return observed(hidden, bytes);                                       \
     }
-#define FREES(name, symbol)                \
-    void name(void* memory) HIDES(symbol); \
-    void name(void* memory) {              \
-        ORIGINAL(Free, symbol);            \
-        observed(original, memory);        \
+#define FREES(name, symbol)                                         \
+    void name(void* memory) HIDES(symbol);                          \
+    void name(void* memory) {                                       \
+        static Free* const hidden = original<Free>(symbol, "free"); \
+        observed(hidden, memory);                                   \
     }
 ALLOCATES(allocate, "malloc")
 ALLOCATES(allocate_object, "_Znwm")
