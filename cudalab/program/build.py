@@ -50,6 +50,7 @@ PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 NVCC_LIBRARIES = {
     "cuda.h": "-lcuda",
     "cublas": "-lcublas",
+    "cublasLt": "-lcublasLt",
     "curand.h": "-lcurand",
     "cufft": "-lcufft",
     "cusparse": "-lcusparse",

@@ -297,10 +297,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device, const char* f
     p->streamPrioritiesSupported = 1;
     // The host's clock counts nanoseconds: see clock64.
     p->clockRate = 1000000;
-    // As the first GPU with this compute capability has them; they have no effect.
-    p->l2CacheSize = 40 << 20;
-    p->persistingL2CacheMaxSize = 30 << 20;
-    p->accessPolicyMaxWindowSize = 128 << 20;
     return cudaSuccess;
 }
 
@@ -360,12 +356,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrMemoryPoolsSupported:
         case cudaDevAttrStreamPrioritiesSupported:
             return *value = 1, cudaSuccess;
-        case cudaDevAttrL2CacheSize:
-            return *value = p.l2CacheSize, cudaSuccess;
-        case cudaDevAttrMaxPersistingL2CacheSize:
-            return *value = p.persistingL2CacheMaxSize, cudaSuccess;
-        case cudaDevAttrMaxAccessPolicyWindowSize:
-            return *value = p.accessPolicyMaxWindowSize, cudaSuccess;
         case cudaDevAttrTextureAlignment:
         case cudaDevAttrSurfaceAlignment:
             return *value = (int)p.textureAlignment, cudaSuccess;
