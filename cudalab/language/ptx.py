@@ -7,7 +7,7 @@ an assignment. The functions that C++ and CUDA have no words for are in runtime/
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.language.tokens import CLOSING, OPENING, closing
@@ -245,6 +245,7 @@ class _Instruction:
     opcode: str
     modifiers: list[str]
     operands: list[str]
+    _: KW_ONLY
     guard: str = ""
 
     @property
@@ -412,7 +413,7 @@ def _parsed(words: list[str]) -> _Instruction:
             operands.append("")
         else:
             operands[-1] += word
-    return _Instruction(text, opcode, modifiers, [each for each in operands if each], guard)
+    return _Instruction(text, opcode, modifiers, [each for each in operands if each], guard=guard)
 
 
 def _written(words: list[str]) -> str:

@@ -9,7 +9,7 @@ of integers only stays as it is. Arguments of functions are not converted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.language.tokens import (
@@ -68,6 +68,7 @@ _BEFORE_OPERAND = frozenset("(,=[?:<>+-*/%&|^!~{;}") | {"return", "else", "do", 
 class Names:
     """The names that a program declares, by the kind of their type."""
 
+    _: KW_ONLY
     integers: set[str] = field(default_factory=set)
     floats: set[str] = field(default_factory=set)
     others: set[str] = field(default_factory=set)  # of a type that is not known here

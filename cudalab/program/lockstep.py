@@ -8,7 +8,7 @@ lanes read, then all lanes write.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.language.tokens import OPENING, closing
@@ -31,6 +31,7 @@ class _Statement:
     first: int
     sign: int  # of its operator
     last: int  # behind its value
+    _: KW_ONLY
     operator: str  # such as "+="; "=" of a declaration, too
     target: str  # what is written, if it is such memory, as text
     uses: set[str]  # what is read of it
@@ -115,7 +116,7 @@ def _read_statement(
     if not uses and not target:
         return None
     operator = "".join(token.text for token in tokens[sign : i + 1])
-    return _Statement(first, sign, last, operator, target, uses)
+    return _Statement(first, sign, last, operator=operator, target=target, uses=uses)
 
 
 def _elements(tokens: list[Token], first: int, last: int, names: set[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +49,7 @@ class SharedArray:
     name: str  # as in the source
     offset: int  # in the library's thread-local memory
     num_bytes: int
+    _: KW_ONLY
     is_guard: bool = False  # not of the program: it says that a variable has been constructed
     is_own: bool = False  # not of the program: cudalab's
 

@@ -109,17 +109,17 @@ inline bool __nv_atomic_compare_exchange_n(T* p, T* expected, ::cudalab::Plain<T
                                            int = __NV_THREAD_SCOPE_SYSTEM) {
     return __nv_atomic_compare_exchange(p, expected, &value, weak, success, failure);
 }
-#define CUDALAB_NV_ATOMIC(op, function)                                      \
-    template <class T>                                                       \
-    inline T __nv_atomic_fetch_##op(T* p, ::cudalab::Plain<T> value, int order,    \
-                                    int = __NV_THREAD_SCOPE_SYSTEM) {        \
-        typedef ::cudalab::AtomicOf<T> As;                                   \
-        return (T)function((As*)p, (As)value);                               \
-    }                                                                        \
-    template <class T>                                                       \
-    inline void __nv_atomic_##op(T* p, ::cudalab::Plain<T> value, int order, \
-                                 int = __NV_THREAD_SCOPE_SYSTEM) {           \
-        __nv_atomic_fetch_##op(p, value, order);                             \
+#define CUDALAB_NV_ATOMIC(op, function)                                         \
+    template <class T>                                                          \
+    inline T __nv_atomic_fetch_##op(T* p, ::cudalab::Plain<T> value, int order, \
+                                    int = __NV_THREAD_SCOPE_SYSTEM) {           \
+        typedef ::cudalab::AtomicOf<T> As;                                      \
+        return (T)function((As*)p, (As)value);                                  \
+    }                                                                           \
+    template <class T>                                                          \
+    inline void __nv_atomic_##op(T* p, ::cudalab::Plain<T> value, int order,    \
+                                 int = __NV_THREAD_SCOPE_SYSTEM) {              \
+        __nv_atomic_fetch_##op(p, value, order);                                \
     }
 CUDALAB_NV_ATOMIC(add, atomicAdd)
 CUDALAB_NV_ATOMIC(sub, atomicSub)
