@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 OURS = RUNTIME / "libraries"  # found before NVIDIA's
-OLDEST = (3, 0)  # 2.8 sorts negative integers behind the others on a host
+OLDEST = (3, 5)  # headers of ours include and replace some that 3.2 does not have
 _NAMED = re.compile(r"(?:thrust|cub|cuda|nv)/")
 _INCLUDE = re.compile(
     rf'^[ \t]*#[ \t]*include[ \t]*[<"]({_NAMED.pattern})[^">\n]+[">]', re.MULTILINE
