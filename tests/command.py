@@ -85,10 +85,11 @@ def _write(pipe, data):
 def _server():
     """The process that forks, one for each worker, and the connection to it."""
     ours, theirs = socket.socketpair()
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
         [sys.executable, forking.__file__, str(theirs.fileno())],
         pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": paths},
     )  # fmt: skip
     theirs.close()
     return process, ours
