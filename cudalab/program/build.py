@@ -25,6 +25,7 @@ from cudalab.backends.cpu.flags import (
     with_users,
 )
 from cudalab.errors import NoDeviceError
+from cudalab.output.notes import note
 from cudalab.output.progress import stage
 from cudalab.program.files import gather, is_for_host
 from cudalab.program.options import folders_of, for_host, libraries_of
@@ -45,6 +46,10 @@ NVCC_FLAGS = (
     "--expt-relaxed-constexpr",
 )
 _REWRITERS = ("rewrite.py", "arithmetic.py", "lockstep.py")
+PLAIN = (
+    "conversions out of range and shifts by all bits keep the host's values here: "
+    "the program does not compile with a GPU's"
+)
 PRECOMPILED = "cudalab_program.h"  # the header that g++ reads once
 # Headers of the toolkit that a program may include, and the libraries to link for them.
 NVCC_LIBRARIES = {
@@ -182,6 +187,8 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
             if "internal compiler error" in failed:  # g++ 12.2 for ARM, at a maximum of doubles
                 failed = _run_all([[*each, "-fno-tree-loop-vectorize"] for each in commands])
             if not failed:
+                if not exact:
+                    note(f"{files[0].label}: {PLAIN}")
                 break
         if failed:
             raise explain(failed, files)

@@ -14,6 +14,7 @@ import command
 import pytest
 
 from cudalab.backends.cpu import cccl
+from cudalab.program import build, rewrite
 from cudalab.system.cache import cache_dir
 
 ROOT = Path(__file__).parents[2]
@@ -550,6 +551,22 @@ def test_more_static_shared_memory_than_nvcc_allows(tmp_path):
     done = cudalab("run", "--device", "cpu", str(source), env={"CUDALAB_ERRORS": "1"})
     assert (done.returncode, done.stdout) == (0, b"cudaErrorInvalidValue\n")
     assert b"80000 bytes of __shared__ variables: nvcc compiles no kernel with more" in done.stderr
+
+
+def test_a_program_that_compiles_only_with_the_hosts_arithmetic_says_so(
+    tmp_path, monkeypatch, capsys
+):
+    def broken(files, names, *, exact):
+        texts = rewritten(files, names, exact=exact)
+        return [text + "\n#error\n" for text in texts] if exact else texts
+
+    rewritten = rewrite.rewrite
+    monkeypatch.setattr(rewrite, "rewrite", broken)
+    program = tmp_path / "shift.cu"
+    new = f"// {tmp_path} {time.time_ns()}\n"  # none that is compiled already
+    program.write_text(new + "__global__ void k(int* x) { *x <<= *x; }\nint main() {}\n")
+    build.executable([str(program)], "cpu")
+    assert f"note: {program}: conversions out of range" in capsys.readouterr().err
 
 
 def test_a_gpu_that_is_not_there_is_refused(echo):
