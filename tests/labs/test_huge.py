@@ -5,9 +5,6 @@ Every variant on a GPU; on the CPU device the default alone, the others would ta
 
 from __future__ import annotations
 
-import ctypes
-import sys
-
 import numpy as np
 import pytest
 from lab_inputs import POISON, drawn_through_a_pipe
@@ -26,7 +23,6 @@ pytestmark = [
         available_memory() < NEEDED_BYTES, reason="needs 14 GiB of free memory on the host"
     ),
 ]
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of mallopt
 CASES = [
     ("reduce", {}, WORDS, "uniform"),
     ("reduce", {"along": "rows", "op": "max"}, (3, WORDS // 3), "uniform"),
@@ -40,21 +36,6 @@ CASES = [
     ("transpose", {}, (23_171, 23_173), "uniform"),
     ("matmul", {"shape": True}, (23_171, 23_173, 1), "uniform"),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def memory_is_kept():
-    """What one test frees, the next one uses: most of their time is for pages touched first."""
-    if sys.platform != "linux":
-        yield
-        return
-    libc = ctypes.CDLL(None)
-    for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, -1)):
-        libc.mallopt(option, value)
-    yield
-    for option, value in ((M_MMAP_MAX, 2**16), (M_TRIM_THRESHOLD, 2**17)):  # the defaults
-        libc.mallopt(option, value)
-    libc.malloc_trim(0)
 
 
 @pytest.mark.parametrize(
