@@ -39,7 +39,7 @@ def test_help_imports_neither_numpy_nor_a_device(words):
     modules = imported(*words)
     assert "cudalab.cli.app" in modules
     devices = {"numpy", "ctypes", "hashlib", "cudalab.backends.cpu", "cudalab.backends.cuda"}
-    program = {"cudalab.cli.run", "subprocess"} if words[0] == "run" else set()
+    program = {"cudalab.cli.run", "cudalab.program", "subprocess"} if words[0] == "run" else set()
     assert not modules & ((OTHERS | OURS | devices) - program)
 
 
