@@ -569,6 +569,31 @@ def test_a_program_that_compiles_only_with_the_hosts_arithmetic_says_so(
     assert f"note: {program}: conversions out of range" in capsys.readouterr().err
 
 
+LACKING_TEXTURES = """#include <cstdio>
+int main() {
+    cudaChannelFormatDesc bytes = cudaCreateChannelDesc<uchar4>();
+    cudaResourceDesc resource = {};
+    cudaMalloc3DArray(&resource.res.array.array, &bytes, make_cudaExtent(8, 8, 6),
+                      cudaArrayCubemap);
+    cudaTextureDesc srgb = {}, seamless = {};
+    srgb.normalizedCoords = seamless.normalizedCoords = 1;
+    srgb.readMode = cudaReadModeNormalizedFloat;
+    srgb.sRGB = seamless.seamlessCubemap = 1;
+    for (cudaTextureDesc each : {srgb, seamless}) {
+        cudaTextureObject_t texture;
+        printf("%s ", cudaGetErrorName(cudaCreateTextureObject(&texture, &resource, &each, 0)));
+    }
+}
+"""
+
+
+def test_what_textures_lack_is_an_error_of_the_call(tmp_path):
+    program = tmp_path / "textures.cu"
+    program.write_text(LACKING_TEXTURES)
+    done = cudalab("run", "--device", "cpu", program)
+    assert done.stdout == b"cudaErrorNotSupported cudaErrorNotSupported "
+
+
 def test_a_gpu_that_is_not_there_is_refused(echo):
     done = cudalab("run", "--device", "cuda", *echo, env={"CUDA_VISIBLE_DEVICES": ""})
     assert (done.returncode, done.stdout) == (125, b"")

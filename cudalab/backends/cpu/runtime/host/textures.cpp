@@ -192,6 +192,8 @@ static cudaError_t create(Call& call, cudaTextureObject_t* object, const cudaRes
     if (view)
         if (cudaError_t error = apply_view(call, *view, texture)) return error;
     if (desc->sRGB) return call.fail(cudaErrorNotSupported, "sRGB texels are not supported");
+    if (desc->seamlessCubemap)
+        return call.fail(cudaErrorNotSupported, "filtering across a cube's edges is not supported");
     texture.desc = *desc;
     *object = add(texture);
     return cudaSuccess;
