@@ -178,22 +178,27 @@ int main(int argc, char **argv) {
 """
 
 
-def test_cublas_is_not_captured(tmp_path):
+def test_libraries_are_not_captured(tmp_path):
     source = tmp_path / "captured.cu"
     source.write_text(
-        "#include <cublas_v2.h>\n"
+        "#include <cstdio>\n#include <cublas_v2.h>\n#include <curand.h>\n"
         "int main() {\n"
         "    cublasHandle_t handle; cublasCreate(&handle);\n"
+        "    curandGenerator_t generator;\n"
+        "    curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);\n"
         "    cudaStream_t stream; cudaStreamCreate(&stream);\n"
-        "    cublasSetStream(handle, stream);\n"
-        "    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n"
+        "    cublasSetStream(handle, stream); curandSetStream(generator, stream);\n"
         "    float *x; cudaMalloc(&x, 4);\n"
-        "    return cublasSscal(handle, 1, x, x, 1);\n"
+        "    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n"
+        '    printf("%d ", cublasSscal(handle, 1, x, x, 1));\n'
+        '    printf("%d ", curandGenerateUniform(generator, x, 1));\n'
         "}\n"
     )
     done = cudalab("run", "--device", "cpu", str(source))
-    assert done.returncode == 15
-    assert "captured.cu:8: not supported" in done.stderr.decode()
+    assert done.stdout == b"15 201 "  # not supported; a launch failure
+    said = "not supported on the CPU device"
+    assert f"captured.cu:12: {said}: cuBLAS in a" in done.stderr.decode()
+    assert f"captured.cu:13: {said}: cuRAND in a" in done.stderr.decode()
 
 
 def test_a_library_is_seen_by_sanitize(tmp_path):

@@ -13,7 +13,6 @@
 #include <initializer_list>
 
 #include "cudalab/blas_call.h"
-#include "work.h"
 
 namespace cudalab {
 
@@ -225,15 +224,8 @@ cublasStatus_t ready(LibraryCall& call, cublasHandle_t handle) {
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
     if (call.pending()) return CUBLAS_STATUS_EXECUTION_FAILED;
-    const cudaStream_t stream = handle->stream;
-    if (stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread && stream->capture) {
-        fprintf(stderr,
-                "cudalab: %s:%d: not supported on the CPU device: cuBLAS in a stream that is "
-                "captured\n",
-                call.place.file, call.place.line);
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    }
-    return CUBLAS_STATUS_SUCCESS;
+    return call.is_captured(handle->stream, "cuBLAS") ? CUBLAS_STATUS_NOT_SUPPORTED
+                                                      : CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace cudalab

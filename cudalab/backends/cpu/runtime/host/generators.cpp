@@ -19,6 +19,7 @@ struct curandGenerator_st {
     unsigned long long seed, position;
     unsigned dimensions, count;  // count: of the states
     void* states;
+    cudaStream_t stream;
 };
 
 namespace cudalab {
@@ -196,6 +197,7 @@ template <class T, class F>
 curandStatus_t generate(LibraryCall& call, Generator g, T* to, size_t count, bool pairs, F work) {
     if (!g) return refuse(call, CURAND_STATUS_NOT_INITIALIZED, "the generator is null");
     if (call.pending()) return CURAND_STATUS_PREEXISTING_FAILURE;
+    if (call.is_captured(g->stream, "cuRAND")) return CURAND_STATUS_LAUNCH_FAILURE;
     if (is_quasi(g->type) ? count % g->dimensions != 0 : pairs && count % 2 != 0)
         return refuse(call, CURAND_STATUS_LENGTH_NOT_MULTIPLE,
                       "the count is no multiple of the dimensions, or of two");
@@ -295,9 +297,10 @@ curandStatus_t curandGetProperty(libraryPropertyType type, int* value) {
     *value = numbers[type];
     return CURAND_STATUS_SUCCESS;
 }
-curandStatus_t curandSetStream(Generator g, cudaStream_t, const char* file, int line) {
+curandStatus_t curandSetStream(Generator g, cudaStream_t stream, const char* file, int line) {
     ENTER("curandSetStream");
     NEEDS_GENERATOR;
+    g->stream = stream;
     return CURAND_STATUS_SUCCESS;
 }
 curandStatus_t curandSetPseudoRandomGeneratorSeed(Generator g, unsigned long long seed,

@@ -4,6 +4,8 @@
 
 #include <stdarg.h>
 
+#include "work.h"
+
 namespace cudalab {
 
 static const size_t UNNOTICED = 256;  // the gap between two allocations: a GPU survives that
@@ -28,6 +30,15 @@ bool LibraryCall::uses(const void* at, size_t bytes) {
     }
     fail_for_good(cudaErrorIllegalAddress, text);
     return false;
+}
+
+bool LibraryCall::is_captured(cudaStream_t stream, const char* library) const {
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread || !stream->capture)
+        return false;
+    fprintf(stderr,
+            "cudalab: %s:%d: not supported on the CPU device: %s in a stream that is captured\n",
+            place.file, place.line, library);
+    return true;
 }
 
 void LibraryCall::explain(const char* status, const char* why, ...) {

@@ -11,6 +11,9 @@ class LibraryCall : public Call {
     using Call::Call;
     // Whether the device can use this memory. If not, the call ends as a kernel does that uses it.
     bool uses(const void* at, size_t bytes);
+    // Whether the call is in a stream that is captured, which graphs do not do with `library`; a
+    // line on stderr says so.
+    bool is_captured(cudaStream_t stream, const char* library) const;
     // Reports why the function returns `status`, if anybody listens.
     void explain(const char* status, const char* why, ...) __attribute__((format(printf, 3, 4)));
 };
