@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from cudalab import __version__
 from cudalab.backends import emulated
 from cudalab.checker import cases
-from cudalab.checker.explain.diagnose import Verdict, examine
+from cudalab.checker.explain.diagnose import Verdict, examine, without_text
 from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
 from cudalab.checker.submit import commands, sanitizing, speed
 from cudalab.checker.submit.program import Program
@@ -344,17 +344,19 @@ class _Check:
         result.clues += [Clue(f.pattern, f.says, f.cause, f.look) for f in verdict.findings]
         if verdict.accuracy is not None:
             result.accuracy = _reported(verdict.accuracy)
-        if len(attempt.answers) > 1:
-            result.clues.insert(
-                0,
-                Clue(
-                    "another answer each time",
-                    f"{len(attempt.answers)} different answers in {attempt.runs} runs on one input",
-                    "several threads access one place with nothing to order them, or they read "
-                    "memory that was never written",
-                    SANITIZE,
-                ),
+        answers = set(attempt.answers)
+        if verdict.bare is not None:  # a time that was printed differs in every run
+            answers = {without_text(answer, len(verdict.bare)) or b"" for answer in answers}
+        if len(answers) > 1 and not any(finding.root for finding in verdict.findings):
+            clue = Clue(
+                "another answer each time",
+                f"{len(answers)} different answers in {attempt.runs} runs on one input",
+                "several threads access one place with nothing to order them, or they read "
+                "memory that was never written",
+                SANITIZE,
             )
+            at = 0 if verdict.bare is None else len(result.clues)
+            result.clues.insert(at, clue)
 
     def _judge_refusal(self, attempt: Attempt, result: Result) -> None:
         refused = attempt.why is Why.EXIT

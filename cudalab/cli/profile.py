@@ -534,9 +534,10 @@ def at_full_speed(subject: Subject, size: Size) -> int:
 
 def show_findings(document: Findings) -> None:
     """Print the findings, or that there are none."""
+    from cudalab.microscope.findings import errors, grouped
     from cudalab.output import terminal
 
-    errors = sum(not row.note for row in document.findings)
-    verdict = "clean" if document.clean else f"{errors} found"
+    groups = grouped(document.findings)
+    verdict = "clean" if document.clean else f"{errors(groups)} found"
     title = f"{document.lab} {document.variant} ({document.file}): {verdict}"
-    terminal.findings(f"{title}\nlooked at: {'; '.join(document.inputs)}", document.findings)
+    terminal.findings(f"{title}\nlooked at: {'; '.join(document.inputs)}", groups)

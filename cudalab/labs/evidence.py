@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,9 @@ class Finding:
     says: str  # the symptom
     cause: str  # the likely reason
     look: str = ""  # a command that shows it; may contain {run} and {sanitize}
+    _: KW_ONLY
+    # Whether it is the cause of whatever else is wrong, such as differences between runs.
+    root: bool = False
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,10 @@ def _other_orders(e: Evidence, keys: Array) -> Iterator[Finding]:
 def _lost_keys(e: Evidence, keys: Array) -> Iterator[Finding]:
     output, counts = np.unique(ordered_bits(e.got), return_counts=True)
     input_keys, due = np.unique(ordered_bits(keys), return_counts=True)
+    for finding in (_padding(output, counts, input_keys, due), _special_floats(keys, e.got)):
+        if finding:
+            yield finding
+            return
     invented = int(counts[~np.isin(output, input_keys)].sum())
     lost = int(due[~np.isin(input_keys, output)].sum())
     yield Finding(
@@ -157,6 +161,59 @@ def _lost_keys(e: Evidence, keys: Array) -> Iterator[Finding]:
         "atomic), or a place was never written",
         SANITIZE,
     )
+
+
+_CHANGES_ZERO = (
+    "-0.0 and 0.0 are equal as numbers, but they are different keys: sort the bits, and do no "
+    "arithmetic and no comparison with a key on the way"
+)
+_CHANGES_NAN = (
+    "a NaN is a key like any other, and so is its sign: sort the bits; arithmetic, fabsf and fminf "
+    "change them, and every comparison with a NaN is false"
+)
+
+
+def _padding(output: Array, counts: Array, keys: Array, due: Array) -> Finding | None:
+    """A finding if the smallest key, and no other, is there more often than in the input."""
+    expected = dict(zip(keys.tolist(), due.tolist(), strict=True))
+    surplus = [
+        (key, count - expected.get(key, 0))
+        for key, count in zip(output.tolist(), counts.tolist(), strict=True)
+        if count > expected.get(key, 0)
+    ]
+    if len(surplus) != 1 or surplus[0][0] != 0:
+        return None
+    return Finding(
+        "padding among the keys",
+        f"{surplus[0][1]:,} of the smallest possible key too many, and other keys are missing",
+        "what fills up the last tile must sort behind all keys: pad with the largest key, not with "
+        "0, or leave out the places beyond n. (If nothing is padded: places were cleared and no "
+        "key was written to them.)",
+        SANITIZE,
+        root=True,
+    )
+
+
+def _special_floats(keys: Array, got: Array) -> Finding | None:
+    """A finding if every key of a special kind has changed: -0.0, a NaN with a sign, any NaN."""
+    if keys.dtype.kind != "f":
+        return None
+    bits, output = keys.view(f"u{keys.itemsize}"), got.view(f"u{keys.itemsize}")
+    sign, nan = np.signbit(keys), np.isnan(keys)
+    for what, chosen in (
+        ("-0.0", sign & (keys == 0)),
+        ("NaN with a sign", sign & nan),
+        ("NaN", nan),
+    ):
+        if chosen.any() and not np.isin(bits[chosen], output).any():
+            return Finding(
+                f"{what} lost",
+                f"none of the input's {int(chosen.sum()):,} keys that are {what} is in the answer",
+                _CHANGES_ZERO if what == "-0.0" else _CHANGES_NAN,
+                SANITIZE,
+                root=True,
+            )
+    return None
 
 
 def _missing_passes(e: Evidence, keys: Array) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from cudalab.system import records
 from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 SCHEMA = "cudalab-sanitize/1"
@@ -61,6 +62,19 @@ class Findings:
     inputs: list[str]
     clean: bool
     findings: list[FindingRow]  # errors first, then notes
+
+
+def grouped(rows: Iterable[FindingRow]) -> list[list[FindingRow]]:
+    """The findings as reports number them: those that share an explanation and a cure are one."""
+    groups: dict[tuple[bool, str, str, str], list[FindingRow]] = {}
+    for row in rows:
+        groups.setdefault((row.note, row.title, row.why, row.cure), []).append(row)
+    return list(groups.values())
+
+
+def errors(groups: Iterable[list[FindingRow]]) -> int:
+    """The number of findings that are more than notes."""
+    return sum(not group[0].note for group in groups)
 
 
 def read(path: Path) -> Findings:

@@ -396,13 +396,7 @@ class Report:
 
     def add(self, findings: Iterable[Finding], words: str) -> None:
         """Add findings; a known one has its count increased."""
-        for finding in findings:
-            row = finding_row(finding, words, self.texts)
-            known = self.rows.get(_identity(row))
-            if known:
-                clearer = row if needs_more(row.missing, known.missing) else known
-                row = replace(clearer, count=known.count + row.count)
-            self.rows[_identity(row)] = row
+        add_rows(self.rows, (finding_row(finding, words, self.texts) for finding in findings))
         self.save()
 
     def save(self) -> None:
@@ -422,10 +416,22 @@ class Report:
         )
 
 
+def add_rows(known: dict[Identity, FindingRow], rows: Iterable[FindingRow]) -> None:
+    """Add findings; one that is known has its count increased."""
+    for row in rows:
+        mistake = _identity(row)
+        before = known.get(mistake)
+        if before:
+            clearer = row if needs_more(row.missing, before.missing) else before
+            known[mistake] = replace(clearer, count=before.count + row.count)
+        else:
+            known[mistake] = row
+
+
 def _identity(row: FindingRow) -> Identity:
     """The identity of a mistake; the two ends of a race may be exchanged."""
     ends = sorted([(row.file, row.line), (row.other_file or "", row.other_line or 0)])
-    return (row.kind, row.kernel, *ends, row.buffer, row.missing is None)
+    return (row.kind, row.note, row.kernel, *ends, row.buffer, row.missing is None)
 
 
 def finding_row(

@@ -348,13 +348,10 @@ class Finding(Protocol):
     def other_code(self) -> str | None: ...
 
 
-def findings(title: str, rows: Iterable[Finding]) -> None:
-    """Print the findings of `sanitize`, with one explanation and cure for each kind."""
+def findings(title: str, groups: Iterable[Sequence[Finding]]) -> None:
+    """Print the findings of `sanitize`; those of a group share one number, reason and cure."""
     target = console()
     width = min(target.width, PROSE + 10)
-    groups: dict[tuple[bool, str, str, str], list[Finding]] = {}
-    for row in rows:
-        groups.setdefault((row.note, row.title, row.why, row.cure), []).append(row)
 
     def print_filled(text: str, indent: str = "   ") -> None:
         layout: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": "   "}
@@ -362,12 +359,12 @@ def findings(title: str, rows: Iterable[Finding]) -> None:
         target.print(Text(text), soft_wrap=True)
 
     target.print(Text(title, style="bold"), soft_wrap=True)
-    for number, ((note, kind, why, cure), alike) in enumerate(groups.items(), 1):
-        seen = sum(row.count for row in alike)
+    for number, alike in enumerate(groups, 1):
+        one, seen = alike[0], sum(row.count for row in alike)
         times = f", seen {seen:,} times" if seen > 1 else ""
         target.print()
-        head = f"{number}. {'note: ' if note else ''}{kind}{times}"
-        target.print(Text(head, style="bold" if note else "bold red"), soft_wrap=True)
+        head = f"{number}. {'note: ' if one.note else ''}{one.title}{times}"
+        target.print(Text(head, style="bold" if one.note else "bold red"), soft_wrap=True)
         different = list({row.what: row for row in reversed(alike)}.values())[::-1]
         for row in different[:FINDINGS_SHOWN]:
             print_filled(row.what)
@@ -377,8 +374,8 @@ def findings(title: str, rows: Iterable[Finding]) -> None:
                     target.print(shown, no_wrap=True, overflow="ellipsis", crop=True)
         if len(different) > FINDINGS_SHOWN:
             print_filled(f"... and {len(different) - FINDINGS_SHOWN} more like these.")
-        print_filled(f"Why: {why}")
-        print_filled(f"Cure: {cure}")
+        print_filled(f"Why: {one.why}")
+        print_filled(f"Cure: {one.cure}")
 
 
 def _other_end(row: Finding) -> tuple[int, str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.microscope.annotate import number, share
+from cudalab.microscope.findings import errors, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
-from cudalab.microscope.sanitize import KINDS, finding_row
+from cudalab.microscope.sanitize import KINDS, add_rows, finding_row
 from cudalab.microscope.show import show
 from cudalab.output import terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from cudalab.microscope.findings import FindingRow
+    from cudalab.microscope.sanitize import Identity
     from cudalab.program.files import File
     from cudalab.program.observe import Observed
 
@@ -23,25 +26,28 @@ NUMBERS_SHOWN = 3
 def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
     """Print the findings; return whether there are only notes."""
     texts = {file.label: file.text.splitlines() for file in files}
-    rows = [finding_row(finding, name, texts) for finding in seen.findings]
-    rows.sort(key=lambda row: row.note)
+    known: dict[Identity, FindingRow] = {}
+    add_rows(known, (finding_row(finding, name, texts) for finding in seen.findings))
+    rows = sorted(known.values(), key=lambda row: row.note)
+    groups = grouped(rows)
     failures = [text for kind, text in seen.messages if kind != "failed call"]
-    errors = sum(not row.note for row in rows) + len(failures)
+    count = errors(groups) + len(failures)
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
-    result = f"{errors} found" if errors else clean
-    terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", rows)
+    result = f"{count} found" if count else clean
+    terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", groups)
     if rows:
-        _by_launch(seen)
+        _by_launch(seen, {row.kind for row in rows})
     _failures(seen)
-    return errors == 0
+    return count == 0
 
 
-def _by_launch(seen: Observed) -> None:
-    """Print a line for each launch that has findings; launches that are alike share one."""
+def _by_launch(seen: Observed, reported: Collection[str]) -> None:
+    """Print a line for each launch with findings of the reported kinds; those alike share one."""
     alike: dict[str, list[int]] = {}
     for i, launch in enumerate(seen.launches, 1):
-        if launch.findings:
-            kinds = ", ".join(sorted({KINDS[one.kind].title for one in launch.findings}))
+        titles = {KINDS[one.kind].title for one in launch.findings if one.kind in reported}
+        if titles:
+            kinds = ", ".join(sorted(titles))
             size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
             text = f"{launch.kernel}{size} at {launch.place}: {kinds}"
             alike.setdefault(text, []).append(i)

@@ -991,6 +991,20 @@ def test_a_program_that_answers_differently_each_time(tmp_path):
     assert report["tests"][-1]["clues"][0]["pattern"] == "another answer each time"
 
 
+def test_a_time_that_is_printed_is_no_difference_between_runs(tmp_path):
+    path = tmp_path / "sort.py"
+    write = "sys.stdout.buffer.write(b'time = %d ns\\n' % time.perf_counter_ns())\n"
+    path.write_text("import time" + SORT + write)
+    report = checked("radixsort", "--quick", "--no-time", "--", sys.executable, path, status=3)
+    patterns = [[clue["pattern"] for clue in test["clues"]] for test in report["tests"]]
+    assert patterns == [["text behind the answer"]] * 3
+    shuffle = SORT.replace("np.sort(", "np.random.default_rng().permutation(")
+    path.write_text("import time" + shuffle + write)
+    report = checked("radixsort", "--quick", "--no-time", "--", sys.executable, path, status=3)
+    patterns = [clue["pattern"] for clue in report["tests"][-1]["clues"]]
+    assert patterns == ["text behind the answer", "another answer each time"]
+
+
 def test_a_reference_that_does_not_exist_is_told_before_anything_runs(sort):
     done = cudalab("check", "radixsort", "--reference", "fastest", "--", sys.executable, sort)
     assert done.returncode == ExitCode.USAGE

@@ -77,6 +77,23 @@ def test_a_time_printed_behind_the_answer(ask):
     ]
 
 
+def test_what_is_left_without_the_text_is_judged(ask):
+    def judged(lab, change, **given):
+        question = ask(lab, 300, "uniform", **given)
+        bare = np.ascontiguousarray(change(question.right)).tobytes()
+        for text in (b"time = 211.924 ms\n" + bare, b"n = 300\n" + bare + b"done\n"):
+            verdict = question.judge(text)
+            assert verdict.bare == bare
+            yield verdict.lines[0].partition(" many")[2]
+
+    def rounded(total):
+        return np.nextafter(total, np.float32(np.inf))  # within its bound
+
+    assert set(judged("radixsort", np.flip)) == {"; without the text it is wrong as well"}
+    assert set(judged("reduce", rounded, dtype="float32")) == {"; without the text it is right"}
+    assert set(judged("radixsort", np.copy)) == {""}  # the pattern says that it is right
+
+
 def test_text_around_a_wrong_answer(ask):
     question = ask("reduce", 10, "uniform")
     wrong = (question.right + 1).tobytes()
@@ -228,6 +245,30 @@ def test_keys_lost(ask):
     answer = question.right.copy()
     answer[500] = answer[499]
     assert question.patterns(answer)[0] == "keys lost"
+
+
+def test_padding_that_sorts_to_the_front(ask):
+    question = ask("radixsort", 1000, "uniform")
+    answer = np.concatenate([np.zeros(24, np.uint32), question.right])[:1000]
+    assert question.patterns(answer) == ["padding among the keys"]
+
+
+@pytest.mark.parametrize(
+    ("special", "changed", "pattern"),
+    [
+        (-0.0, np.abs, "-0.0 lost"),
+        (np.float32("-nan"), np.abs, "NaN with a sign lost"),
+        (np.float32("nan"), np.nan_to_num, "NaN lost"),
+    ],
+)
+def test_keys_that_are_special_floats(tmp_path, ask, special, changed, pattern):
+    question = ask("radixsort", 1000, "uniform", dtype="float32")
+    keys = np.linspace(1, 2, 1000, dtype=np.float32)
+    keys[::100] = special
+    (tmp_path / "in.bin").write_bytes(np.int32(1000).tobytes() + keys.tobytes())
+    answer = np.sort(changed(keys))
+    answer[500:510] = np.uint32(0xFFFFFFFF).view(np.float32)  # garbage: a consequence
+    assert question.patterns(answer) == [pattern]
 
 
 def test_passes_missing(ask):

@@ -23,6 +23,7 @@ from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
 from cudalab.microscope import findings, profile, sanitize
+from cudalab.output import terminal
 
 BROKEN = Path(__file__).parents[1] / "broken"
 _EXPECT = re.compile(r"^// /// expect\n(?P<toml>(?://[^\n]*\n)*?)// ///$", re.MULTILINE)
@@ -152,6 +153,24 @@ def test_the_same_mistake_is_one_finding(tmp_path):
     ]
     assert not document.clean
     assert document.findings[0].input == "n = 10"
+
+
+def test_findings_are_counted_as_they_are_numbered(capsys):
+    rows = {}
+    for line, other in ((31, 26), (26, 31), (40, 26)):  # the ends of a race have no order
+        race = finding("race", place=Place(FILE, line), other_place=Place(FILE, other))
+        sanitize.add_rows(rows, [sanitize.finding_row(race, "")])
+    note = finding("same_word", note=True)
+    sanitize.add_rows(rows, [sanitize.finding_row(note, "")])
+    groups = findings.grouped(rows.values())
+    assert [len(group) for group in groups] == [2, 1]
+    assert findings.errors(groups) == 1
+    terminal.findings("title", groups)
+    printed = capsys.readouterr().out
+    assert re.findall(r"^\d\. .*", printed, re.MULTILINE) == [
+        "1. data race, seen 3 times",
+        "2. note: lanes of one instruction write the same word",
+    ]
 
 
 def test_the_barrier_that_cures_both_is_named(tmp_path):

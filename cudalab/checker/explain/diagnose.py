@@ -48,6 +48,7 @@ class Verdict:
     accuracy: Accuracy | None = None
     wrong: int = 0  # elements
     total: int = 0
+    bare: bytes | None = None  # the answer without the text around it, if there is text
 
 
 def examine(
@@ -65,7 +66,12 @@ def examine(
         if got is None:
             expected = _expected_bytes(lab, case, inputs)
             findings = bytes_findings(source.read_bytes(), header, answer, expected, case)
-            return Verdict(False, lines=(problem,), findings=tuple(findings))
+            bare = without_text(answer, len(expected))
+            if bare and expected not in answer:
+                inside = _elements(lab, case, inputs, bare)[0]
+                right = inside is not None and lab.compare(inside, inputs, case) is None
+                problem += f"; without the text it is {'right' if right else 'wrong as well'}"
+            return Verdict(False, lines=(problem,), findings=tuple(findings), bare=bare)
         mismatches = lab.compare(got, inputs, case)
         accuracy = lab.accuracy(got, inputs, case) if got.size else None
         if mismatches is None:
@@ -106,6 +112,22 @@ def _expected_bytes(lab: Lab, case: Case, inputs: HostInputs) -> bytes:
 
 
 # Bytes -------------------------------------------------------------------------------------------
+
+
+def without_text(answer: bytes, length: int) -> bytes | None:
+    """An answer of `length` bytes without the lines of text around it; None if there is no text.
+
+    The result is empty if all of it is text.
+    """
+    if len(answer) == length:
+        return None
+    if TEXT.fullmatch(answer[:4096]):
+        return b""
+    lines = PRINTED.match(answer)
+    bare = answer[lines.end() :] if lines else answer
+    if TEXT.fullmatch(bare[length:]):
+        return bare[:length]
+    return bare if lines else None
 
 
 def bytes_findings(

@@ -36,7 +36,8 @@ def findings(evidence: Evidence, mistakes: Rule) -> list[Finding]:
             seen = [other.pattern for other in result]
             # Elements that were never written are NaN too; that adds nothing.
             known = "not all written" in seen and one.pattern == "NaN or infinity"
-            if one.pattern not in seen and not known:
+            explained = any(other.root for other in result)
+            if one.pattern not in seen and not known and not explained:
                 result.append(one)
             if one.pattern == "never written":
                 return result  # no other pattern means anything

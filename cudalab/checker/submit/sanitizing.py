@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cudalab.checker.sandbox.sandbox import Limits, without_boxes
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import ExitCode, InputError
-from cudalab.microscope.findings import from_json
+from cudalab.microscope.findings import from_json, grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LIMITS = Limits(seconds=120, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MAX_FINDINGS = 3
+MAX_PLACES = 2  # of one finding
 MAX_LINES = 30
 WRONG_ANSWER = "wrong_answer"  # a kind of finding
 _FINDING = re.compile(r"\s*\d+\. (?!note)")  # only findings are numbered, not advice
@@ -77,19 +78,22 @@ def _stage_of(report: Findings, look: str) -> Stage:
     wrong = [one for one in report.findings if one.kind == WRONG_ANSWER]
     findings = [one for one in report.findings if one not in wrong]  # the tests report those
     errors = [one for one in findings if not one.note]
+    groups = grouped(errors)
     if not errors and (report.clean or wrong):
         says = "no race, no lost barrier, nothing out of bounds"
         notes = [f"note: {one.title}: {one.what}" for one in findings]
         return Stage("sanitize", Status.PASSED, says=says, details=notes, findings=findings)
     details = []
-    for one in errors[:MAX_FINDINGS]:
-        details.append(f"{one.title}: {one.what}")
-        if one.cure:
-            details.append(f"  {one.cure}")
-    if len(errors) > MAX_FINDINGS:
-        details.append(f"and {len(errors) - MAX_FINDINGS} more")
+    for group in groups[:MAX_FINDINGS]:
+        places = list(dict.fromkeys(one.what for one in group))
+        details += [f"{group[0].title}: {what}" for what in places[:MAX_PLACES]]
+        if len(places) > MAX_PLACES:
+            details.append(f"  and {len(places) - MAX_PLACES} more like these")
+        details.append(f"  {group[0].cure}")
+    if len(groups) > MAX_FINDINGS:
+        details.append(f"and {len(groups) - MAX_FINDINGS} more")
     details.append(f"see: {look}")
-    says = f"{len(errors)} finding" + ("s" if len(errors) != 1 else "")
+    says = f"{len(groups)} finding" + ("s" if len(groups) != 1 else "")
     details = [without_boxes(line) for line in details]
     return Stage(
         "sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER, findings=errors
