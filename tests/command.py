@@ -24,11 +24,11 @@ ROOT = Path(__file__).parent.parent
 
 
 def cudalab(
-    *words, stdin=None, stdout=None, text=False, env=None, cwd=None, timeout=300,
+    *words, stdin=None, stdout=None, stderr=None, text=False, env=None, cwd=None, timeout=300,
     input=None,  # noqa: A002 - as in subprocess
 ):  # fmt: skip
-    """What subprocess.run returns for `cudalab WORDS...`: captured is all but a stdout that
-    is given as a file or a descriptor.
+    """What subprocess.run returns for `cudalab WORDS...`: captured is all but a stdout or stderr
+    that is given as a file or a descriptor.
     """
     words = [str(word) for word in words]
     environment = dict(os.environ if env is None else env)
@@ -39,11 +39,12 @@ def cudalab(
         elif stdin is None or stdin == subprocess.DEVNULL:
             reading = os.open(os.devnull, os.O_RDONLY)
         given = _descriptor(stdin) if reading is None else reading
-        writes = out.fileno() if stdout is None else _descriptor(stdout)
+        writes = [_descriptor(out if stdout is None else stdout)]
+        writes += [_descriptor(err if stderr is None else stderr)]
         request = {"words": words, "env": environment, "cwd": str(cwd or Path.cwd())}
         _, server = _server()
         server.sendall(json.dumps(request).encode() + b"\n")
-        socket.send_fds(server, [b"!"], [given, writes, err.fileno()])
+        socket.send_fds(server, [b"!"], [given, *writes])
         pid = int(receive_line(server))
         if reading is not None:
             os.close(reading)

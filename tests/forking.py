@@ -46,6 +46,8 @@ def become(words, env, cwd, streams):
     for target, fd in enumerate(streams):
         os.dup2(fd, target)
         os.close(fd)
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - for the process
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -160,8 +162,8 @@ def observed(
     status, trace = observe.observe(
         library, [name, *arguments], detect=sanitize, count=not sanitize
     )
-    os.dup2(2, 1)  # stdout belongs to the program
-    clean = (reports.sanitized if sanitize else reports.profiled)(name, sources, trace)
+    with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
+        clean = (reports.sanitized if sanitize else reports.profiled)(name, sources, trace)
     if os.WIFSIGNALED(status):
         import signal
 

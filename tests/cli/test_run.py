@@ -1,8 +1,11 @@
 """`cudalab run`: whole programs, through the real command line."""
 
+import contextlib
+import itertools
 import os
 import platform
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -818,6 +821,60 @@ def test_profile_tells_what_the_program_lets_pass():
     assert "1-4 │ reverse" in report  # launches that are alike
     assert "1000 bytes of device memory are never freed" in report
     assert "racy.cu:19: the launch failed and the program never called" in report
+
+
+KINDS_OF_STREAMS = ("file", "pipe", "terminal", "nowhere")
+
+
+@contextlib.contextmanager
+def stream_of(kind, path):
+    """A descriptor of such a stream, and a function that returns what was written; once."""
+    if kind == "nowhere":
+        reading, writing = None, os.open(os.devnull, os.O_WRONLY)
+    elif kind == "file":
+        reading = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        writing = os.open(path, os.O_WRONLY)
+    else:
+        reading, writing = os.pipe() if kind == "pipe" else os.openpty()
+
+    def read():
+        if reading is None:
+            return None
+        if kind == "pipe":
+            os.close(writing)
+        text = b""
+        while kind != "terminal" or select.select([reading], [], [], 0)[0]:
+            part = os.read(reading, 65536)
+            text += part
+            if not part:
+                break
+        return text.decode().replace("\r\n", "\n")
+
+    try:
+        yield writing, read
+    finally:
+        for each in (reading, writing):
+            with contextlib.suppress(TypeError, OSError):
+                os.close(each)
+
+
+@natively
+@pytest.mark.parametrize(
+    ("option", "pairs"),
+    [
+        ("--sanitize", tuple(itertools.product(KINDS_OF_STREAMS, repeat=2))),
+        ("--profile", (("file", "pipe"), ("pipe", "terminal"), ("nowhere", "pipe"))),
+    ],
+)
+def test_the_report_arrives_wherever_the_streams_lead(option, pairs, tmp_path):
+    heads = {"--sanitize": "racy: 6 found", "--profile": "racy: 5 launches of 2 kernels"}
+    for out, err in pairs:
+        with stream_of(out, tmp_path / "out") as stdout, stream_of(err, tmp_path / "err") as stderr:
+            done = run("racy.cu", "cpu", option, stdout=stdout[0], stderr=stderr[0])
+            said, report = stdout[1](), stderr[1]()
+        assert done.returncode == (3 if option == "--sanitize" else 0), (out, err, report)
+        assert said in (None, "1\n"), (out, err)
+        assert report is None or heads[option] in report, (out, err, report)
 
 
 def test_status_of_an_observed_program_is_its_own():
