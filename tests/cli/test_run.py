@@ -321,8 +321,8 @@ def test_a_forgotten_copy_is_caught_in_a_program_with_thrust():
     done = run("thrust.cu", "cpu", arguments=["touch"])
     message = done.stderr.decode()
     assert done.returncode == -signal.SIGSEGV
-    assert "tests/programs/thrust.cu:216: host code dereferences the device pointer" in message
-    assert "it is byte 12 of the 40 allocated at tests/programs/thrust.cu:214" in message
+    assert "tests/programs/thrust.cu:237: host code dereferences the device pointer" in message
+    assert "it is byte 12 of the 40 allocated at tests/programs/thrust.cu:235" in message
 
 
 def need_cccl(device):

@@ -14,6 +14,7 @@
 #include <thrust/for_each.h>
 #include <thrust/functional.h>
 #include <thrust/gather.h>
+#include <thrust/generate.h>
 #include <thrust/host_vector.h>
 #include <thrust/inner_product.h>
 #include <thrust/iterator/constant_iterator.h>
@@ -21,8 +22,8 @@
 #include <thrust/iterator/permutation_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
-#include <thrust/pair.h>
 #include <thrust/partition.h>
+#include <thrust/random.h>
 #include <thrust/reduce.h>
 #include <thrust/remove.h>
 #include <thrust/scan.h>
@@ -33,7 +34,6 @@
 #include <thrust/system_error.h>
 #include <thrust/transform.h>
 #include <thrust/transform_reduce.h>
-#include <thrust/tuple.h>
 #include <thrust/unique.h>
 #include <thrust/universal_vector.h>
 
@@ -188,6 +188,27 @@ void kernels() {
     printf("%d %d %d %d\n", p[0], p[1], p[n], (int)thrust::reduce(shared.begin(), shared.end()));
 }
 
+// A generator that counts on the number of its thread; and names that Thrust's headers include.
+struct Generator {
+    unsigned made;
+    __host__ __device__ thrust::tuple<int, float> operator()() {
+        const unsigned seed = threadIdx.x + blockIdx.x * blockDim.x + made;
+        made += blockDim.x * gridDim.x;
+        thrust::default_random_engine engine(seed + 1);
+        thrust::uniform_int_distribution<int> distribution(0, 1 << 30);
+        return thrust::make_tuple(distribution(engine), 1.0f);
+    }
+};
+void generators() {
+    thrust::device_vector<int> numbers(1000);
+    thrust::device_vector<float> ones(1000);
+    auto begin = thrust::make_zip_iterator(thrust::make_tuple(numbers.begin(), ones.begin()));
+    thrust::generate(begin, begin + 1000, Generator{0});
+    thrust::sort(numbers.begin(), numbers.end());
+    auto end = thrust::unique(numbers.begin(), numbers.end());
+    std::cout << end - numbers.begin() << " different numbers" << std::endl;
+}
+
 __global__ void fail() {
     *(volatile int*)16 = 1;
 }
@@ -221,6 +242,7 @@ int main(int count, char** arguments) {
     raw_memory();
     iterators();
     kernels();
+    generators();
     fflush(stdout);
     if (count > 1 && !strcmp(arguments[1], "touch")) touch();
     failure();

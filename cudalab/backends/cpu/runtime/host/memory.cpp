@@ -482,11 +482,16 @@ void tell_leaks() {
 
 // ------------------------------------------------------------------ libraries on the host
 
+// What a library does for a grid is done by this thread of the host: a grid of one thread.
+static void set_grid(unsigned threads) {
+    current.block_dim = current.grid_dim = {threads, threads, threads};
+}
 cudaError_t open_for_library() {
     if (in_kernel()) return cudaSuccess;
     Call call("a library", {});
     open_memory(Access::COPY);
     library_writes(true);
+    set_grid(1);
     return call.pending();
 }
 void close_for_library() {
@@ -494,6 +499,7 @@ void close_for_library() {
     Call call("a library", {});
     library_writes(false);
     close_memory();
+    set_grid(0);
 }
 void name_variable(const void* address, size_t bytes, Place place) {
     memory.live[(uintptr_t)address] = {(uintptr_t)address, bytes, Kind::VARIABLE, 0, place};
