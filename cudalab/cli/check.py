@@ -420,7 +420,7 @@ class GradeCommand(CaseCommand):
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Use a Dask cluster: tcp://HOST:PORT, or local:N for N processes here.",
+    help="Use a Dask cluster: tcp://HOST:PORT; local for a process per GPU here; local:N for N.",
 )
 @judging_options
 @quiet_option

@@ -76,6 +76,14 @@ def visible_gpu() -> str:
     return answer[0][0] if answer else first
 
 
+def visible_gpus() -> list[str]:
+    """The GPUs that a program may use, named as in CUDA_VISIBLE_DEVICES."""
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if shown is not None:
+        return [gpu.strip() for gpu in shown.split(",") if gpu.strip() not in ("", "-1")]
+    return [row[0] for row in _query(None, "--query-gpu=uuid")]
+
+
 def other_processes(gpu: str) -> list[str]:
     """Other processes that compute on `gpu`; empty if nvidia-smi is not available."""
     rows = _query(gpu, "--query-compute-apps=pid,process_name")
@@ -83,9 +91,10 @@ def other_processes(gpu: str) -> list[str]:
     return [f"{Path(row[1]).name} ({row[0]})" for row in rows if len(row) == 2 and row[0] != own]
 
 
-def _query(gpu: str, query: str) -> list[list[str]]:
-    """The rows that nvidia-smi prints; none if it is missing or fails."""
-    command = ["nvidia-smi", "-i", gpu, query, "--format=csv,noheader"]
+def _query(gpu: str | None, query: str) -> list[list[str]]:
+    """The rows that nvidia-smi prints of one GPU, or of all; none if it is missing or fails."""
+    selected = ["-i", gpu] if gpu else []
+    command = ["nvidia-smi", *selected, query, "--format=csv,noheader"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=True, timeout=QUERY_SECONDS

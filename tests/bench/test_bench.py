@@ -733,6 +733,18 @@ def test_other_processes_are_those_of_nvidia_smi(tmp_path, monkeypatch):
     assert exclusive.visible_gpu() == "0"
 
 
+def test_visible_gpus(tmp_path, monkeypatch):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho GPU-a\necho GPU-b\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert exclusive.visible_gpus() == ["GPU-a", "GPU-b"]
+    for shown, gpus in {"1, GPU-b": ["1", "GPU-b"], "": [], "-1": []}.items():
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+        assert exclusive.visible_gpus() == gpus
+
+
 # The real thing, on the CPU device ----------------------------------------------------------------
 
 

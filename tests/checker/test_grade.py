@@ -22,7 +22,7 @@ import pytest
 
 from cudalab import labs
 from cudalab.checker import verdicts
-from cudalab.checker.grading import batch, similar, store, summary, unpack
+from cudalab.checker.grading import batch, cluster, similar, store, summary, unpack
 from cudalab.checker.grading.unpack import Entry
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.submit.skeleton import skeleton
@@ -290,6 +290,15 @@ def is_worker(pid):
     except OSError:
         return False
     return b"spawn_main" in b" ".join(words) and b"resource_tracker" not in b" ".join(words)
+
+
+def test_each_worker_has_a_gpu_of_its_own(monkeypatch):
+    pytest.importorskip("distributed", reason="needs the extra `cluster`")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5")
+    for workers, shown in [("local", ["3", "GPU-5"]), ("local:3", ["3", "3", "GPU-5"])]:
+        with cluster.connected(workers) as client:
+            found = client.run(os.getenv, "CUDA_VISIBLE_DEVICES")
+        assert sorted(found.values()) == shown
 
 
 def test_no_cluster_is_an_error(tmp_path):

@@ -1,13 +1,15 @@
 """Grading on several machines: Dask distributes the tasks, this process stores the results.
 
 The tasks of a worker that dies go to another one; a submission cannot kill its worker, because it
-runs in a sandbox there as well. Workers need cudalab, and may have GPUs, each for one check at a
-time.
+runs in a sandbox there as well. Workers need cudalab. A worker judges one submission at a time. On
+a machine with several GPUs each worker has one of its own, by dask-cuda's convention: it is the
+only GPU that CUDA_VISIBLE_DEVICES shows to the worker.
 """
 
 from __future__ import annotations
 
 import io
+import logging
 import tarfile
 import tempfile
 from contextlib import ExitStack, contextmanager
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab.checker.grading import batch, unpack
 from cudalab.errors import CudalabError, NoDeviceError, install_command
+from cudalab.system.exclusive import visible_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 TRIES = 5  # for a task that keeps losing its worker
 CONNECT_S = 20
 LOCAL = "local"
+FEWEST_LOCAL = 2  # processes of "local" on a machine with fewer GPUs
 
 
 def run(
@@ -40,7 +44,10 @@ def run(
     scheduler: str,
     progress: batch.Progress,
 ) -> None:
-    """Judge all waiting submissions on the cluster `scheduler`; "local:N" is N processes here."""
+    """Judge all waiting submissions on the cluster `scheduler`.
+
+    "local:N" is N processes on this machine, "local" one for each GPU.
+    """
     waiting = store.waiting()
     total, done = len(entries), len(entries) - len(waiting)
     progress("", done, total)
@@ -55,22 +62,15 @@ def run(
 def connected(scheduler: str) -> Iterator[Any]:
     """A client of a cluster; a cluster of local processes ends with the block."""
     try:
-        from distributed import Client, LocalCluster  # noqa: PLC0415 - an extra
+        from distributed import Client  # noqa: PLC0415 - an extra
     except ImportError:
         raise NoDeviceError("--scheduler needs Dask", hint=install_command("cluster")) from None
     with ExitStack() as stack:
         try:
             target: Any = scheduler
-            if scheduler.partition(":")[0] == LOCAL:
-                workers = int(scheduler.partition(":")[2] or 2)
-                target = stack.enter_context(
-                    LocalCluster(
-                        n_workers=workers,
-                        threads_per_worker=1,
-                        processes=True,
-                        dashboard_address=None,
-                    )
-                )
+            kind, _, number = scheduler.partition(":")
+            if kind == LOCAL:
+                target = stack.enter_context(_local_cluster(int(number or 0)))
             client = stack.enter_context(Client(target, timeout=CONNECT_S))
         except (OSError, ValueError, RuntimeError) as error:
             raise CudalabError(
@@ -78,6 +78,27 @@ def connected(scheduler: str) -> Iterator[Any]:
                 hint="`dask scheduler` starts one, `dask worker tcp://…` adds a machine to it",
             ) from None
         yield client
+
+
+def _local_cluster(workers: int) -> Any:
+    """A cluster of processes on this machine, which share its GPUs; 0 is one for each GPU."""
+    from distributed import Nanny, Scheduler, SpecCluster  # noqa: PLC0415 - as above
+
+    gpus = visible_gpus()
+    shown = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}]
+    here = {"host": "127.0.0.1", "dashboard": False}
+    worker = {**here, "nthreads": 1, "silence_logs": logging.WARNING}
+    return SpecCluster(
+        scheduler={"cls": Scheduler, "options": here},
+        workers={
+            number: {
+                "cls": Nanny,
+                "options": {**worker, "env": shown[number % len(shown)]},
+            }
+            for number in range(workers or max(FEWEST_LOCAL, len(gpus)))
+        },
+        silence_logs=logging.WARNING,
+    )
 
 
 def _results(
