@@ -6,13 +6,22 @@ Nothing is judged here: a test that passes in one form passes in all.
 from __future__ import annotations
 
 import json
+import re
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from cudalab.backends import DEVICES, emulated
 from cudalab.checker.verdicts import ANY_DEVICE, Report, Result, Stage, Status
 from cudalab.errors import CudalabError, ExitCode
+from cudalab.microscope.remarks import of_findings
+from cudalab.output import sarif as documents
+from cudalab.output.annotations import Annotation, commands
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 STDERR_SHOWN = 8  # lines
+_COMPILE_ERROR = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+):.*\berror\b")
 # testlib's codes: ok, wrong answer, presentation error, failure of the checker itself.
 OK, WRONG, PRESENTATION, FAIL = 0, 1, 2, 3
 WRONG_FORMAT = {
@@ -188,29 +197,57 @@ def codegrade(report: Report) -> str:
     return f"{report.share:.4f}"
 
 
+def remarks(report: Report, file: str) -> list[Annotation]:
+    """An annotation for each failure, those with a line of the source first.
+
+    `file` is the submission's; empty if it has none.
+    """
+    result = []
+    for name, one in _cases(report):
+        if one.status not in (Status.FAILED, Status.BROKEN):
+            continue
+        if isinstance(one, Stage) and one.findings:
+            result += of_findings(one.findings, file)
+            continue
+        at = _first_error(one.details) if name == "compile" else None
+        result.append(
+            Annotation(
+                rule=_rule(one),
+                title=name,
+                level="error",
+                text="\n".join([headline_of(one), *explained(one)]),
+                file=at["file"] if at else file,
+                line=int(at["line"]) if at else 0,
+            )
+        )
+    return sorted(result, key=lambda remark: not remark.line)
+
+
+def _rule(one: Result | Stage) -> str:
+    """The kind of a failure, as a name: `wrong_answer`."""
+    return re.sub(r"\W+", "_", str(one.why or one.status))
+
+
+def _first_error(lines: Sequence[str]) -> re.Match[str] | None:
+    """The place of the first error in a compiler's messages."""
+    return next(filter(None, map(_COMPILE_ERROR.match, lines)), None)
+
+
 def github(report: Report, file: str) -> str:
     """Workflow commands: an annotation for each failure, and a notice with the points."""
-    lines = []
-    for name, one in _cases(report):
-        if one.status in (Status.FAILED, Status.BROKEN):
-            text = "\n".join([headline_of(one), *explained(one)])
-            place = f"file={_property(file)}," if file else ""
-            lines.append(f"::error {place}title={_property(name)}::{_message(text)}")
+    notes = []
     if report.tests:
-        lines.append(f"::notice title={_property(report.lab)}::{_points(report)}")
-    return "\n".join(lines) + "\n"
+        notes = [Annotation(rule="points", title=report.lab, level="note", text=_points(report))]
+    return commands([*remarks(report, file), *notes])
+
+
+def sarif(report: Report, file: str) -> str:
+    """SARIF 2.1.0 with a result for each failure."""
+    return documents.sarif(remarks(report, file), "cudalab check", report.version)
 
 
 def _points(report: Report) -> str:
     return f"{report.points:g} of {report.max_points:g} points"
-
-
-def _message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _cases(report: Report) -> list[tuple[str, Result | Stage]]:

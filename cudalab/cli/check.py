@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from cudalab.cli.options import (
     threads_option,
     variant_option,
 )
+from cudalab.cli.remarks import is_stdout, remark_options
 from cudalab.errors import ExitCode, HeaderError, UsageError
 from cudalab.output.notes import is_silent
 
@@ -189,7 +191,7 @@ def new(name: str, path: Path) -> None:
 @click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
 @click.option("--check50", type=OUT, metavar="FILE", help="Write JSON as check50 does.")
 @click.option("--codegrade", is_flag=True, help="Print the share of the points, 0 to 1, on stdout.")
-@click.option("--github", is_flag=True, help="Print annotations for GitHub Actions on stdout.")
+@remark_options()
 @click.option(
     "--exit-style",
     type=Choice(["cudalab", "testlib"]),
@@ -262,6 +264,7 @@ class OutputOptions:
     gradescope: Path | None
     check50: Path | None
     codegrade: bool
+    sarif: Path | None
     github: bool
     exit_style: str
 
@@ -275,6 +278,7 @@ class OutputOptions:
             (self.junit, outputs.junit),
             (self.gradescope, outputs.gradescope),
             (self.check50, outputs.check50),
+            (self.sarif, partial(outputs.sarif, file=file)),
         )
         for path, text in formats:
             if path is not None:
@@ -283,7 +287,7 @@ class OutputOptions:
             click.echo(outputs.codegrade(report))
         if self.github:
             click.echo(outputs.github(report, file), nl=False)
-        if not (self.codegrade or self.github or any(str(path) == "-" for path, _ in formats)):
+        if not (self.codegrade or self.github or is_stdout(*(path for path, _ in formats))):
             outputs.show(report)
         return outputs.exit_status(report, self.exit_style)
 

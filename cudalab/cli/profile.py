@@ -38,6 +38,7 @@ from cudalab.cli.options import (
     variant_option,
     variants_option,
 )
+from cudalab.cli.remarks import is_stdout, remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, UsageError
 from cudalab.output.notes import note
 
@@ -154,6 +155,7 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @json_file_option("Write every count as JSON; - is stdout.")
 @click.option("--html", "html_path", type=OUT, metavar="FILE", help="Write one page for a browser.")
+@remark_options()
 @seconds_option(
     "--kill-after",
     f"Abort the run after this time. Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
@@ -191,6 +193,8 @@ class ProfileOptions:
     compare_devices: bool
     json_path: Path | None
     html_path: Path | None
+    sarif: Path | None
+    github: bool
 
     @property
     def on_cpu(self) -> bool:
@@ -229,6 +233,7 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
     from cudalab.formats import save
     from cudalab.microscope import compare, ncu
     from cudalab.microscope.document import document, to_json
+    from cudalab.microscope.remarks import of_profile
     from cudalab.microscope.show import show
     from cudalab.output import terminal
 
@@ -247,7 +252,7 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
     )
     profiles = count(subject, options)
     profiles[-1].notes += notes
-    if str(options.json_path) != "-":
+    if not (options.github or is_stdout(options.json_path, options.sarif)):
         for one in profiles:
             show(one)
         if options.compare_devices:
@@ -259,6 +264,8 @@ def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any])
         from cudalab.microscope.page import page
 
         save(options.html_path, page(profiles))
+    remarks = of_profile(profiles[0])
+    write_remarks(remarks, "profile", sarif=options.sarif, github=options.github)
     return exit_code({variant.exit_code for one in profiles for variant in one.variants})
 
 
@@ -391,6 +398,7 @@ def on_cpu(subject: Subject, data: Data, banks: int, blocks: int | None, progres
     help="Number of orders of blocks and warps to run: the usual one, then shuffled ones.",
 )
 @json_file_option("Write all findings as JSON; - is stdout.")
+@remark_options()
 @seconds_option(
     "--kill-after",
     "Report a run that takes longer as a loop that does not end.",
@@ -408,6 +416,8 @@ def sanitize(
     data: Path | None,
     orders: int,
     json_path: Path | None,
+    sarif: Path | None,
+    github: bool,
     kill_after: float,
     **options: Any,
 ) -> int:
@@ -420,6 +430,7 @@ def sanitize(
     from cudalab.bench import suite
     from cudalab.formats import save
     from cudalab.labs import registry
+    from cudalab.microscope.remarks import of_findings
 
     check_data()
     if variant and kernel:
@@ -447,8 +458,10 @@ def sanitize(
         return status
     if json_path:
         save(json_path, json.dumps(asdict(document), indent=1) + "\n")
-    if str(json_path) != "-":
+    if not (github or is_stdout(json_path, sarif)):
         show_findings(document)
+    remarks = of_findings(document.findings, document.file)
+    write_remarks(remarks, "sanitize", sarif=sarif, github=github)
     return ExitCode.OK if document.clean else ExitCode.WRONG_ANSWER
 
 

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 
 import click
 
-from cudalab.cli.options import device_option, lines, quiet_option
+from cudalab.cli.options import NEW, device_option, lines, quiet_option
+from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
 
@@ -75,6 +76,7 @@ class RunCommand(click.Command):
     is_flag=True,
     help="Run it instrumented and show what each line's accesses cost.",
 )
+@remark_options(NEW, where="stderr")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
 @quiet_option
 @click.pass_context
@@ -88,6 +90,8 @@ def run(
     output: Path | None,
     sanitize: bool,
     profile: bool,
+    sarif: Path | None,
+    github: bool,
     files: tuple[str, ...],
 ) -> int:
     """Compile a CUDA program with a main function and run it: with nvcc where there is a GPU,
@@ -107,7 +111,11 @@ def run(
     try:
         if sanitize or profile:
             check_alone(device, output, sanitize=sanitize, profile=profile)
-            return observed(files, options, arguments, sanitize=sanitize)
+            return observed(
+                files, options, arguments, sanitize=sanitize, sarif=sarif, github=github
+            )
+        if sarif or github:
+            raise UsageError("--sarif and --github need --sanitize or --profile")
         if needs_gpu(device) and not has_gpu():
             raise NoDeviceError(
                 "the program cannot be run on a GPU: there is none here",
@@ -149,9 +157,16 @@ def check_alone(device: str, output: Path | None, *, sanitize: bool, profile: bo
 
 
 def observed(
-    files: tuple[str, ...], options: list[str], arguments: list[str], *, sanitize: bool
+    files: tuple[str, ...],
+    options: list[str],
+    arguments: list[str],
+    *,
+    sanitize: bool,
+    sarif: Path | None,
+    github: bool,
 ) -> int:
-    """Run the instrumented program; the report goes to stderr."""
+    """Run the instrumented program; the report, or what stands in its place, goes to stderr."""
+    from cudalab.microscope.remarks import of_profile
     from cudalab.program import observe, reports
     from cudalab.program.files import gather
     from cudalab.program.options import folders_of
@@ -163,7 +178,18 @@ def observed(
         library, [name, *arguments], detect=sanitize, count=not sanitize
     )
     with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
-        clean = (reports.sanitized if sanitize else reports.profiled)(name, sources, trace)
+        if sanitize:
+            rows = reports.found(name, sources, trace)
+            clean = reports.is_clean(rows, trace)
+            remarks, tool = reports.remarks(rows, trace, sources[0].label), "run --sanitize"
+            if not github:
+                reports.sanitized(name, rows, trace)
+        else:
+            clean, whole = True, reports.profile_of(name, sources, trace)
+            remarks, tool = of_profile(whole), "run --profile"
+            if not github:
+                reports.profiled(name, whole, trace)
+        write_remarks(remarks, tool, sarif=sarif, github=github)
     if os.WIFSIGNALED(status):
         import signal
 

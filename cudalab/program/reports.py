@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from cudalab.microscope.annotate import number, share
 from cudalab.microscope.findings import errors, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
+from cudalab.microscope.remarks import of_findings
 from cudalab.microscope.sanitize import KINDS, add_rows, finding_row
 from cudalab.microscope.show import show
 from cudalab.output import terminal
+from cudalab.output.annotations import Annotation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,24 +24,55 @@ if TYPE_CHECKING:
 
 LAUNCHES_SHOWN = 24  # those that are alike count as one
 NUMBERS_SHOWN = 3
+_PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 
 
-def sanitized(name: str, files: Sequence[File], seen: Observed) -> bool:
-    """Print the findings; return whether there are only notes."""
+def found(name: str, files: Sequence[File], seen: Observed) -> list[FindingRow]:
+    """The findings in all launches, errors first."""
     texts = {file.label: file.text.splitlines() for file in files}
     known: dict[Identity, FindingRow] = {}
     add_rows(known, (finding_row(finding, name, texts) for finding in seen.findings))
-    rows = sorted(known.values(), key=lambda row: row.note)
+    return sorted(known.values(), key=lambda row: row.note)
+
+
+def is_clean(rows: Sequence[FindingRow], seen: Observed) -> bool:
+    """Whether there are only notes."""
+    return all(row.note for row in rows) and not _ignored(seen)
+
+
+def sanitized(name: str, rows: Sequence[FindingRow], seen: Observed) -> None:
+    """Print the findings."""
     groups = grouped(rows)
-    failures = [text for kind, text in seen.messages if kind != "failed call"]
-    count = errors(groups) + len(failures)
+    count = errors(groups) + len(_ignored(seen))
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
     result = f"{count} found" if count else clean
     terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", groups)
     if rows:
         _by_launch(seen, {row.kind for row in rows})
     _failures(seen)
-    return count == 0
+
+
+def remarks(rows: Sequence[FindingRow], seen: Observed, file: str) -> list[Annotation]:
+    """The findings, and the failures that the program ignores, as annotations."""
+    return of_findings(rows, file) + [_remark(text, file) for text in _ignored(seen)]
+
+
+def _remark(text: str, file: str) -> Annotation:
+    """A failure that the program ignores, at the line that its text begins with."""
+    at = _PLACE.match(text)
+    return Annotation(
+        rule="ignored_failure",
+        title="failure that the program ignores, or memory that it does not free",
+        level="error",
+        text=at["text"] if at else text,
+        file=at["file"] if at else file,
+        line=int(at["line"]) if at else 0,
+    )
+
+
+def _ignored(seen: Observed) -> list[str]:
+    """Failures that the program ignored, and memory that it did not free."""
+    return [text for kind, text in seen.messages if kind != "failed call"]
 
 
 def _by_launch(seen: Observed, reported: Collection[str]) -> None:
@@ -69,7 +103,7 @@ def _numbers(launches: Sequence[int]) -> str:
 
 def _failures(seen: Observed) -> None:
     """Print failures that the program ignored, and failed calls that it may have handled."""
-    ignored = [text for kind, text in seen.messages if kind != "failed call"]
+    ignored = _ignored(seen)
     failed = [text for kind, text in seen.messages if kind == "failed call"]
     for head, lines in (
         ("Failures that the program ignores, and memory that it does not free:", ignored),
@@ -79,10 +113,30 @@ def _failures(seen: Observed) -> None:
             terminal.lines(["", head, *(f"   {line}" for line in lines)])
 
 
-def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
-    """Print a row for launches that are alike, then each kernel line by line."""
+def profile_of(name: str, files: Sequence[File], seen: Observed) -> Profile:
+    """The profile of all launches."""
     from cudalab.system.machine import processor_name  # noqa: PLC0415 - as display is late
 
+    program = VariantProfile(
+        name=name,
+        summary="",
+        label=files[0].label,
+        kernels=merged(seen.traces),
+        texts={file.label: file.text for file in files},
+    )
+    return Profile(
+        device="cpu",
+        device_name=processor_name(),
+        banks=32,
+        lab="program",
+        case={},
+        input=name,
+        variants=[program],
+    )
+
+
+def profiled(name: str, profile: Profile, seen: Observed) -> None:
+    """Print a row for launches that are alike, then each kernel line by line."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for i, trace in enumerate(seen.traces, 1):
         sums = totals(trace)
@@ -103,26 +157,8 @@ def profiled(name: str, files: Sequence[File], seen: Observed) -> bool:
     terminal.table(f"{name}: {_launches(seen)}", heads, launches)
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"... and {len(alike) - LAUNCHES_SHOWN} more kinds of launches", ""])
-    program = VariantProfile(
-        name=name,
-        summary="",
-        label=files[0].label,
-        kernels=merged(seen.traces),
-        texts={file.label: file.text for file in files},
-    )
-    show(
-        Profile(
-            device="cpu",
-            device_name=processor_name(),
-            banks=32,
-            lab="program",
-            case={},
-            input=name,
-            variants=[program],
-        )
-    )
+    show(profile)
     _failures(seen)
-    return True
 
 
 def _launches(seen: Observed) -> str:

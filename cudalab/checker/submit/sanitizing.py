@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudalab.checker.sandbox.sandbox import Limits, without_boxes
+from cudalab.checker.sandbox.sandbox import Limits
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import ExitCode, InputError
 from cudalab.microscope.findings import from_json, grouped
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cudalab.checker.submit.program import Program
     from cudalab.checker.submit.submission import Kernel
     from cudalab.labs.inputs import Case
@@ -47,7 +47,7 @@ def stage(
     data, says = submission.run_on_source(command, LIMITS, "report.json", path)
     if data is not None:
         with suppress(ValueError, InputError):
-            return _stage_of(from_json(data), look)
+            return _stage_of(_named(from_json(data), submission), look)
     return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {says}")
 
 
@@ -74,6 +74,23 @@ def program_stage(submission: Program, path: Path, look: str) -> Stage:
     return Stage("sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER)
 
 
+def _named(report: Findings, submission: Kernel) -> Findings:
+    """The findings with the names of files that the submission's author knows."""
+    inside, known = f"{submission.source.parent}/", str(Path(submission.label).parent)
+    known = "" if known == "." else f"{known}/"
+    rows = [
+        replace(
+            row,
+            file=row.file.replace(inside, known),
+            other_file=row.other_file and row.other_file.replace(inside, known),
+            what=row.what.replace(inside, known),
+            detail=row.detail.replace(inside, known),
+        )
+        for row in report.findings
+    ]
+    return replace(report, findings=rows)
+
+
 def _stage_of(report: Findings, look: str) -> Stage:
     wrong = [one for one in report.findings if one.kind == WRONG_ANSWER]
     findings = [one for one in report.findings if one not in wrong]  # the tests report those
@@ -94,7 +111,6 @@ def _stage_of(report: Findings, look: str) -> Stage:
         details.append(f"and {len(groups) - MAX_FINDINGS} more")
     details.append(f"see: {look}")
     says = f"{len(groups)} finding" + ("s" if len(groups) != 1 else "")
-    details = [without_boxes(line) for line in details]
     return Stage(
         "sanitize", Status.FAILED, says=says, details=details, why=Why.SANITIZER, findings=errors
     )

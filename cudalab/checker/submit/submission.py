@@ -407,7 +407,7 @@ class Kernel(Compiled):
             )
             if not self.trusted:
                 copy_runtimes(_own_cache(box))
-            words = [*command, *data, "--kernel", str(self._source)]
+            words = [*command, *data, "--kernel", str(self.source)]
             outcome, _ = self.sandbox.capture(words, box, limits)
             with suppress(CudalabError):
                 return read_regular(box.path / result, 1 << 24), ""
@@ -416,7 +416,7 @@ class Kernel(Compiled):
         return None, failure(outcome).says if outcome.reason else " ".join(errors[:1])
 
     @property
-    def _source(self) -> Path:
+    def source(self) -> Path:
         """The kernel file, at a place where runs can read it."""
         return self.path if self.trusted else self.built / "source" / self.path.name
 
@@ -450,7 +450,7 @@ class Kernel(Compiled):
         return {
             "mode": mode,
             "lab": self.lab.name,
-            "kernel": str(self._source),
+            "kernel": str(self.source),
             "label": self.label,
             "device": self.device,
             "threads": self.threads,

@@ -1,0 +1,73 @@
+"""Remarks on lines of source code, and the commands by which GitHub Actions shows them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Level = Literal["error", "warning", "note"]
+_COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Related:
+    """Another line that an annotation is about."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annotation:
+    """A remark on a line of source code."""
+
+    rule: str  # names the kind of remark
+    title: str  # the same for all remarks of this kind
+    level: Level
+    text: str
+    advice: str = ""
+    file: str = ""  # as the user has named it
+    line: int = 0  # from 1 on; 0: the whole file
+    related: tuple[Related, ...] = ()
+
+
+def root() -> Path:
+    """The folder that paths are relative to: GitHub's checkout, or the current folder."""
+    return Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
+
+
+def from_root(file: str) -> str:
+    """A file's path from the root, or its absolute path if it lies elsewhere."""
+    path = Path(file).resolve()
+    return path.relative_to(root()).as_posix() if path.is_relative_to(root()) else str(path)
+
+
+def commands(annotations: Iterable[Annotation]) -> str:
+    """The workflow commands of GitHub Actions, a line for each annotation."""
+    return "".join(_command(one) for one in annotations)
+
+
+def _command(one: Annotation) -> str:
+    properties = {"file": from_root(one.file)} if one.file else {}
+    if one.file and one.line:
+        properties["line"] = str(one.line)
+    properties["title"] = one.title
+    words = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    text = "\n".join(filter(None, (one.text, one.advice)))
+    return f"::{_COMMANDS[one.level]} {words}::{_data(text)}\n"
+
+
+def _data(text: str) -> str:
+    """A message in one line, as workflow commands encode it; lone surrogates become ?."""
+    text = text.encode(errors="replace").decode()
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
