@@ -8,6 +8,7 @@ import socket
 import sys
 
 import cudalab.backends.cpu.device
+import cudalab.checker.judge
 import cudalab.output.terminal
 import cudalab.runner  # noqa: F401
 from cudalab.cli.app import cli, main

@@ -25,7 +25,7 @@ from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import host_code, speed
-from cudalab.checker.submit.submission import Command, Kernel, copy_runtimes, own_kernel
+from cudalab.checker.submit.submission import Command, Kernel, copy_runtime, own_kernel
 from cudalab.checker.submit.worker import LoadsOnce, measure
 from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
 from cudalab.cli.app import cli
@@ -118,14 +118,14 @@ def test_the_commands_of_a_report_repeat_the_failure(tmp_path):
 
 
 def test_no_box_compiles_the_runtime_again(tmp_path):
-    copy_runtimes(tmp_path, programs=True)
+    copy_runtime(tmp_path, check=True)
     copied = {path for path in tmp_path.rglob("*") if path.is_file()}
-    assert {path.suffix for path in copied} - {".gch"} == {".so", ".o"}
-    code = "from cudalab.program import build, observe\n"
-    code += "print(build.runtime_objects(), observe.host_library())"
+    assert {path.suffix for path in copied} - {".gch"} == {".so"}
+    code = "from cudalab.backends.cpu.compiler import runtime_files\n"
+    code += "print(*runtime_files(check=True))"
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)
-    assert all(Path(folder).is_relative_to(tmp_path) for folder in done.stdout.decode().split())
+    assert {Path(path) for path in done.stdout.decode().split()} == copied
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == copied
 
 

@@ -79,6 +79,15 @@ def check_runtime_library() -> Path:
     return _runtime("check-runtime", "check.cpp", flags, lambda: (*_NOT_OPTIMIZED, *_hooks()))
 
 
+def runtime_files(*, check: bool) -> list[Path]:
+    """The schedulers, and the headers of their kernels: what another cache needs of this one."""
+    made: list[tuple[Path, tuple[str, ...]]] = [(runtime_library(), KERNEL)]
+    if check:
+        made.append((check_runtime_library(), (*_NOT_OPTIMIZED, *_hooks())))
+    headers = [_precompiled(with_users(flags)) for _, flags in made]
+    return [library for library, _ in made] + [path for path in headers if path.is_file()]
+
+
 def _runtime(
     stem: str, name: str, flags: tuple[str, ...], kernels: Callable[[], tuple[str, ...]]
 ) -> Path:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata, util
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,9 +39,11 @@ class Package:
     folder: Path
     files: tuple[str, ...]  # relative to the folder
 
+    @cached_property
     def tops(self) -> list[Path]:
         """Its files and folders at the top level of the packages folder."""
-        return [self.folder / name for name in dict.fromkeys(f.split("/")[0] for f in self.files)]
+        names = dict.fromkeys(file.partition("/")[0] for file in self.files)
+        return [self.folder / name for name in names]
 
 
 @cache
@@ -117,9 +119,10 @@ class Imports:
         return path
 
 
+@cache
 def as_they_are() -> Imports:
     """The imports of a process that can read everything that the judge can."""
-    tops = tuple(top for package in needed() for top in package.tops())
+    tops = tuple(top for package in needed() for top in package.tops)
     return Imports(packages=tuple(folders()), files=(*_own_folders(PACKAGE_ROOT), *tops))
 
 
@@ -133,7 +136,7 @@ def for_others() -> Imports:
     closed = [package for package in needed() if not _is_open(package)]
     usable = [package for package in needed() if package not in closed]
     packages = [package.folder for package in usable if package.folder.resolve() not in own]
-    files = [top for package in usable for top in package.tops()]
+    files = [top for package in usable for top in package.tops]
     root = PACKAGE_ROOT
     if closed or not open_to_all(root / "cudalab"):
         copy = _copies()
@@ -182,7 +185,7 @@ def _files_below(root: Path, name: str) -> Iterator[str]:
 
 def _is_open(package: Package) -> bool:
     """Whether any user can import it. (An installer gives all files the same mode.)"""
-    return all(open_to_all(top) for top in package.tops() if top.exists())
+    return all(open_to_all(top) for top in package.tops if top.exists())
 
 
 def open_to_all(path: Path) -> bool:

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
-WATCH = Path(__file__).with_name("watch.py")
+WATCH = (  # imported, not run as a script: that is compiled once, not at each start
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import watch; watch.main()"
+)
 KINDS = ("bwrap", "user", "none")
 FIRST_UID, NUM_UIDS = 61_000, 2_000  # user ids for runs, used for nothing else
 USERS = Path("/run/cudalab-users")  # a lock for each user; only root can create files there
@@ -301,7 +303,7 @@ class Sandbox:
             if user is not None:
                 give(box.path, user.uid)
             watcher = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(WATCH), json.dumps(spec)],
+                [sys.executable, "-I", "-S", "-c", WATCH, json.dumps(spec)],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
@@ -416,13 +418,15 @@ def _bubblewrap() -> Sandbox | str:
     words = "own file system, processes and network; only the box can be written"
     tries = [Sandbox("bwrap", words, bwrap=path)]
     if os.getuid() == 0:  # a separate user as well, if other users can read this Python
-        as_others = replace(tries[0], own_users=True, imports=packages.for_others())
-        tries = [as_others, replace(tries[0], words=words + _process_limit_note())]
+        tries = [replace(tries[0], words=words + _process_limit_note())]
+        others = packages.for_others()
+        if open_to_all(Path(others.python)):
+            tries.insert(0, Sandbox("bwrap", words, bwrap=path, own_users=True, imports=others))
     with tempfile.NamedTemporaryFile(prefix="cudalab-probe-") as secret:
         Path(secret.name).chmod(0o644)
         hidden = f"import os, sys; sys.exit(os.path.exists({secret.name!r}) or os.getppid() > 2)"
         for sandbox in tries:
-            reason = _probe(sandbox, hidden)
+            reason = _probe(sandbox, "-I", "-S", "-c", hidden)
             if reason is None:
                 return sandbox
     return str(reason)
@@ -444,13 +448,14 @@ def _other_users() -> Sandbox | str:
         return "only root can start a run as another user"
     words = "each run has its own user; the network and files that anyone may read are accessible"
     sandbox = Sandbox("user", words, own_users=True, imports=packages.for_others())
-    return _probe(sandbox, "import os, sys, numpy, cudalab; sys.exit(os.getuid() == 0)") or sandbox
+    imports = "import os, sys, numpy, cudalab; sys.exit(os.getuid() == 0)"
+    return _probe(sandbox, "-c", imports) or sandbox
 
 
-def _probe(sandbox: Sandbox, program: str) -> str | None:
-    """Why a Python program fails in the sandbox; None if it succeeds."""
+def _probe(sandbox: Sandbox, *words: str) -> str | None:
+    """Why Python fails in the sandbox; None if it succeeds."""
     with sandbox.box() as box, tempfile.TemporaryDirectory() as folder:
-        command, out = [sandbox.imports.python, "-c", program], Path(folder, "out")
+        command, out = [sandbox.imports.python, *words], Path(folder, "out")
         box.extra_env["PYTHONPATH"] = sandbox.imports.path()
         limits = Limits(seconds=PROBE_S)
         try:

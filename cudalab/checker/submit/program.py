@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from cudalab.backends import emulated
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
     Compiled,
-    copy_runtimes,
+    copy_runtime,
     copy_sources,
     failure,
     raise_reported,
@@ -47,6 +48,10 @@ class Program(Compiled):
         box = self.begin()
         copy_sources(self.files, box.path / "source")
         sources = [path.name for path in self.files]
+        if emulated(self.device):
+            from cudalab.program import build  # noqa: PLC0415 - not for a GPU
+
+            _copy_objects(build.runtime_objects(), box)
         command = ["cudalab.checker.submit.builder", self.device, *sources]
         outcome, _ = self.sandbox.capture(self._python(box, command), box, COMPILE_LIMITS)
         if read_json(box.path, "compiled.json") is None:
@@ -65,15 +70,25 @@ class Program(Compiled):
 
     def sanitized(self, path: Path, limits: Limits) -> Outcome:
         """Run `cudalab run --sanitize` on an input; its report is on stderr."""
+        from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
+        from cudalab.program import observe  # noqa: PLC0415 - as above
+
         sources = [str(self.built / "source" / one.name) for one in self.files]
         command = ["cudalab", "run", "--device", "cpu", "--sanitize", *sources]
         with self.box() as box, path.open("rb") as file:
+            copy_runtime(box.path / "cache", check=True)
+            _copy_objects(observe.host_library(), box)
+            box.readable += (compiler.check_runtime_library(),)  # that library names its path
             return self.sandbox.capture(self._python(box, command), box, limits, stdin=file)[0]
 
     def _python(self, box: Box, module: Sequence[str]) -> list[str]:
-        """The command for a module of cudalab in the box, which gets the compiled runtimes."""
-        cache, imports = box.path / "cache", self.sandbox.imports
-        if emulated(self.device):
-            copy_runtimes(cache, programs=True)
-        box.extra_env |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": imports.path()}
+        """The command for a module of cudalab in the box."""
+        imports = self.sandbox.imports
+        cache = str(box.path / "cache")
+        box.extra_env |= {"XDG_CACHE_HOME": cache, "PYTHONPATH": imports.path()}
         return [imports.python, "-m", *module]
+
+
+def _copy_objects(made: Path, box: Box) -> None:
+    """Copy a folder of the compiled runtime, so that no box has to compile it again."""
+    shutil.copytree(made, box.path / "cache" / "cudalab" / "programs" / made.name)

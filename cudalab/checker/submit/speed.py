@@ -73,7 +73,7 @@ def measure(
             with ExitStack() as stack:
                 reference_kernel = own_kernel(lab, reference, device, submission.threads)
                 stack.callback(reference_kernel.close)
-                reference_kernel.compile([case])
+                reference_kernel.begin()  # compiles where it is timed, which is no risk
                 if not emulated(device):
                     times = _by_bench(lab, submission, reference_kernel, case, size, settings)
                     what = "kernels, by the device's clock"
@@ -204,16 +204,22 @@ class _Worker:
         try:
             os.write(self._to_worker, f"{line}\n".encode())
         except OSError:
-            raise _Failed(Why.CRASH, f"it ended during timing{self._last_message()}") from None
+            raise self._failed(Why.CRASH, f"it ended{self._last_message()}") from None
         self._expect("ok", STEP_S)
 
     def _expect(self, word: str, seconds: float) -> None:
         readable, _, _ = select.select([self._from_worker], [], [], seconds)
         if not readable:
-            raise _Failed(Why.TIME, f"no answer within {seconds:g} s during timing")
+            raise self._failed(Why.TIME, f"no answer within {seconds:g} s")
         reply = os.read(self._from_worker, 64).decode(errors="replace").strip()
         if reply != word:
-            raise _Failed(Why.CRASH, f"it crashed during timing{self._last_message()}")
+            raise self._failed(Why.CRASH, f"it crashed{self._last_message()}")
+
+    def _failed(self, why: Why, says: str) -> Exception:
+        """The submission's failure; that of the reference is nobody's."""
+        if self.kernel.trusted:
+            return CudalabError(f"the reference {self.kernel.name} could not be measured: {says}")
+        return _Failed(why, f"during timing: {says}")
 
     def _last_message(self) -> str:
         """End the worker; the last line of its stderr."""

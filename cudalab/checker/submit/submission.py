@@ -406,7 +406,7 @@ class Kernel(Compiled):
                 ["--data", shutil.copyfile(source, box.path / "input.bin").name] if source else []
             )
             if not self.trusted:
-                copy_runtimes(_own_cache(box))
+                copy_runtime(_own_cache(box), check=True)
             words = [*command, *data, "--kernel", str(self.source)]
             outcome, _ = self.sandbox.capture(words, box, limits)
             with suppress(CudalabError):
@@ -430,12 +430,7 @@ class Kernel(Compiled):
         if not self.trusted:
             copy_sources([self.path], box.path / "source")
         if emulated(self.device) and not self.trusted:
-            from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
-
-            runtime = compiler.runtime_library()
-            cached = box.path / "cache" / "cudalab" / "cpu"
-            cached.mkdir(parents=True)
-            shutil.copyfile(runtime, cached / runtime.name)
+            copy_runtime(box.path / "cache", check=False)
         box.extra_env.update(self._environment())
         box.extra_env.pop(READ_ONLY, None)
 
@@ -599,19 +594,14 @@ def copy_sources(files: Iterable[Path], folder: Path) -> None:
                 shutil.copyfile(header, folder / header.name)
 
 
-def copy_runtimes(cache: Path, *, programs: bool = False) -> None:
-    """Copy cudalab's compiled runtimes, so that no box has to compile them again."""
+def copy_runtime(cache: Path, *, check: bool) -> None:
+    """Copy cudalab's compiled schedulers, so that no box has to compile them again."""
     from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
 
-    folder = cache / "cudalab" / "cpu"
-    folder.mkdir(parents=True)
-    for path in (compiler.runtime_library(), compiler.check_runtime_library()):
-        shutil.copyfile(path, folder / path.name)
-    if programs:
-        from cudalab.program import build, observe  # noqa: PLC0415 - as above
-
-        for made in (build.runtime_objects(), observe.host_library()):
-            shutil.copytree(made, cache / "cudalab" / "programs" / made.name)
+    for path in compiler.runtime_files(check=check):
+        target = cache / "cudalab" / "cpu" / path.relative_to(cache_dir("cpu"))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
 
 
 def _own_cache(box: Box) -> Path:
