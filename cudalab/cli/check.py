@@ -135,10 +135,13 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def new(name: str, path: Path) -> None:
     """Write FILE.cu, the outline of a kernel file for LAB: header, contract, empty kernels.
 
-    It compiles, and it fails the check until the kernels are filled in.
+    It compiles, and it fails the check until the kernels are filled in. The file
+    compile_commands.json beside it tells editors with clangd how to read it.
     """
+    from cudalab.checker.submit import editor
     from cudalab.checker.submit.skeleton import skeleton
     from cudalab.errors import CudalabError
+    from cudalab.output.notes import note
 
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -147,6 +150,10 @@ def new(name: str, path: Path) -> None:
         raise CudalabError(f"{path} already exists; it was not changed") from None
     except OSError as error:
         raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        editor.add(labs.get(name), path)
+    except CudalabError as error:
+        note(f"{error.message}; clangd will not know {path}")
     command = shlex.join(["cudalab", "check", name, "--kernel", str(path)])
     click.echo(f"{path} is yours to fill in; judge it: {command}")
 

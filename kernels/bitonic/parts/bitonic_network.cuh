@@ -10,6 +10,7 @@
 // Any n: the array is treated as if it were padded with maximal keys to a power of two. No
 // comparator moves a key up past a greater one, so the padding would stay in place, and a
 // comparator that reaches past n is left out.
+#pragma once
 #include "common/thread/radix_keys.cuh"
 
 // The two places that a comparator joins.

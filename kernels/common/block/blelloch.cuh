@@ -6,6 +6,7 @@
 // padding below, one unused word after every 32 items, moves each row of items on by one bank, and
 // up to 1024 items all levels are then free of conflicts (beyond that the strides outrun it). An
 // includer that pads otherwise, or not at all, defines its own CONFLICT_FREE_OFFSET first.
+#pragma once
 #include "common/thread/operators.cuh"
 
 #ifndef CONFLICT_FREE_OFFSET

@@ -1,5 +1,6 @@
 // Prefix sums over a block by warp shuffles, with one word per warp and one barrier. A tree in
 // shared memory needs one barrier per level instead.
+#pragma once
 #include "common/warp/warp_scan.cuh"
 
 // Sum of the values of the threads before this one, and in `total` that of all THREADS (a multiple

@@ -4,6 +4,7 @@
 // their whole block. The atomic operation itself can order memory in this way; two __threadfence(),
 // one on either side of it, do the same but are stronger than needed: they wait for everything in
 // flight, each for a round trip to the L2 cache.
+#pragma once
 
 // Draw one of the numbers 0 to `blocks` - 1; true for the last. After that the counter is back at 0
 // for the next launch.

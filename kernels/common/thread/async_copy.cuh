@@ -5,6 +5,7 @@
 // Copies are grouped: commit_copies() closes a group, wait_for_copies<N>() waits until at most the
 // N groups closed last are in flight. A wait covers the thread's own copies; a block barrier after
 // it makes those of all threads visible.
+#pragma once
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 

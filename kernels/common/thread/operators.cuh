@@ -3,6 +3,7 @@
 //
 // Min and Max give NaN when an operand is NaN, as a sum does: a plain comparison would keep or drop
 // it depending on the order of the operands, and the answer must not depend on that.
+#pragma once
 
 template <class V>
 struct Limits;  // the maximum and the minimum; infinities if the type has them

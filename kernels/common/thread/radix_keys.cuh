@@ -4,6 +4,7 @@
 // same place in the order: int has its sign bit flipped; float and double have all bits flipped
 // when negative, else the sign bit: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN.
 // from_ordered_bits<Key>() is the inverse, bit for bit, so NaN payloads survive.
+#pragma once
 
 __device__ inline unsigned ordered_bits(unsigned key) {
     return key;

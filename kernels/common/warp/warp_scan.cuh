@@ -1,4 +1,5 @@
 // Prefix sums over a warp by shuffles, without shared memory.
+#pragma once
 #include "common/thread/operators.cuh"
 
 constexpr unsigned FULL_WARP = 0xffffffffu;

@@ -1,5 +1,6 @@
 // Sums and maxima over the 32 lanes of a warp by shuffles; every lane gets the result, and it is
 // the same in every run, since the order of the additions is fixed.
+#pragma once
 
 template <class V>
 __device__ inline V sum_over_warp(V value) {

@@ -1,6 +1,7 @@
 // One byte counter for each thread and class: no two threads share a counter, so nothing is atomic.
 // The variant decides where the counters lie: Layout::index(bin, t) is the byte of thread t's
 // counter for class `bin`.
+#pragma once
 #include "histogram/parts/histogram_classes.cuh"
 #include "histogram/parts/merge_partials.cuh"
 

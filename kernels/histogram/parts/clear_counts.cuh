@@ -1,4 +1,5 @@
 // All counts zero and no bad element: what kernels that add to `counts` start from.
+#pragma once
 #include "histogram/parts/histogram_classes.cuh"
 
 extern "C" __global__ void clear_counts(unsigned* counts, FirstBad* first_bad) {

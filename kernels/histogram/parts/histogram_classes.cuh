@@ -3,6 +3,7 @@
 // A byte's class is byte * NUM_BINS >> 8: the 256 values are spread over the classes. A 32-bit
 // element is its class; an invalid class is an error of the input: the first such element is kept
 // as index << 32 | value, whose minimum belongs to the first index.
+#pragma once
 
 using FirstBad = unsigned long long;
 constexpr FirstBad NO_BAD_ELEMENT = ~0ull;

@@ -1,4 +1,5 @@
 // The second kernel of a histogram without atomics: each class adds up what all blocks counted.
+#pragma once
 #include "common/block/block_scan.cuh"
 
 // counts[bin] = the sum of partials[bin * num_partials + block] over all blocks. A block per class:

@@ -1,6 +1,7 @@
 // The tables of a block that counts in shared memory, one for each lane where they fit,
 // interleaved: the counter of class b in copy l is word b * COPIES + l. With 32 copies that is
 // bank l: lanes of a warp never meet in a counter and never in a bank, for any data.
+#pragma once
 #include "histogram/parts/clear_counts.cuh"
 
 constexpr unsigned MAX_COUNTERS = 48 * 1024 / 4 - 2;  // two words are for the variant

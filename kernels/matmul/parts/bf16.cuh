@@ -1,5 +1,6 @@
 // bfloat16: the upper half of a float, with its sign, its 8 bits of exponent and 7 of the 23 bits
 // of its mantissa. Needs compute capability 8.0.
+#pragma once
 
 // Rounds two floats to the nearest bfloat16, with an error of half a unit in the last place at
 // most; `low` goes to bits 0 to 15.

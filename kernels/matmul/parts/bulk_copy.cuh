@@ -5,6 +5,7 @@
 // A barrier goes through phases. A phase ends when as many threads have arrived as init_barrier
 // said and all announced bytes have been copied; phases alternate between parity 0 and 1. Waiting
 // for parity 1 on a fresh barrier returns at once: the phase before the first counts as ended.
+#pragma once
 
 typedef unsigned long long Barrier;  // eight bytes of shared memory in the hardware's format
 

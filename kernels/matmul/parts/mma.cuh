@@ -7,6 +7,7 @@
 //   right   column g of the right factor: p and p + 1 along k, then p + 8 and p + 9
 //   sums    row g, columns p and p + 1 of the sums, then row g + 8, columns p and p + 1
 // as the PTX manual draws them for mma.m16n8k16. The whole warp calls it.
+#pragma once
 __device__ inline void multiply_add(float (&sums)[4], const unsigned (&left)[4],
                                     const unsigned (&right)[2]) {
     asm volatile(

@@ -7,6 +7,7 @@
 //
 // The width of a bucket is a power of two, and it begins at a multiple of its width. So a single
 // look at a table of cells tells which bucket a key is in, and by which bits to sort the bucket.
+#pragma once
 #include "common/warp/warp_sum.cuh"
 #include "radixsort/parts/buckets.cuh"
 

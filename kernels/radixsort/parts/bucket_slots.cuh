@@ -4,6 +4,7 @@
 // Keys for which a slot has no room are left out. All keys of such a bucket have to be equal: the
 // bucket is filled with their value instead of being sorted. If they are not equal, the last launch
 // sorts by sweeps.
+#pragma once
 #include "radixsort/parts/sort_bucket.cuh"
 #include "radixsort/parts/split_tile.cuh"
 #include "radixsort/parts/sweep_all_passes.cuh"

@@ -5,6 +5,7 @@
 // its keys are equal: blocks beyond those of the buckets copy it. If anything else does not fit,
 // the last launch sorts the input, which no launch has changed, by sweeps; otherwise it returns at
 // once.
+#pragma once
 #include "radixsort/parts/copy_equal_keys.cuh"
 #include "radixsort/parts/scan_shared.cuh"
 #include "radixsort/parts/sweep_all_passes.cuh"

@@ -1,4 +1,5 @@
 // A bucket of equal keys is already sorted, so it is copied.
+#pragma once
 #include "radixsort/parts/top_bits.cuh"
 
 // Copies the keys if they are equal; with pairs also their values, n items further on. The whole

@@ -1,4 +1,5 @@
 // A tile's keys in registers, in rows of THREADS_PER_BLOCK neighbours.
+#pragma once
 #include "common/thread/prefetch.cuh"
 
 template <unsigned ROWS, class Key>

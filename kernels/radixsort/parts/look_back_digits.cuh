@@ -4,6 +4,7 @@
 // A status word holds the number of the sweep, a flag and a count in 64 bits. It is written and
 // read as a whole, so no fence is needed, and its number makes it stale for the next sweep, so
 // nothing has to be cleared.
+#pragma once
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scatter_digits.cuh"
 

@@ -1,5 +1,6 @@
 // How many blocks fit on a multiprocessor at once: a launch bound should ask for no more. If it
 // does, the compiler saves registers for blocks that never come.
+#pragma once
 
 #ifdef __CUDA_ARCH__
 constexpr unsigned ARCH = __CUDA_ARCH__;

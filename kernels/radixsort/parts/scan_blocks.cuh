@@ -2,6 +2,7 @@
 // has the sums scanned in the same way and added back, level by level.
 //
 // A thread holds four neighbouring items, one 16-byte load; the block scans the threads' sums.
+#pragma once
 #include "common/block/block_scan.cuh"
 
 static_assert(ITEMS_PER_BLOCK == 4 * SCAN_THREADS, "a thread scans four items");

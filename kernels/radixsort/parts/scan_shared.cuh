@@ -1,5 +1,6 @@
 // Scans of counters in shared memory, in place, by a whole block. It takes one strip after the
 // other, four words per thread: 16-byte accesses without bank conflicts.
+#pragma once
 #include "common/block/block_scan.cuh"
 
 // values[i] = the sum of those before it. n is a multiple of 4; the array is aligned to 16 bytes.

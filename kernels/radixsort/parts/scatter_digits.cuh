@@ -1,5 +1,6 @@
 // The scatter of a pass over digits of RADIX_BITS bits: a block brings a chunk of keys into digit
 // order in shared memory, by the votes of its warps, and writes the runs of equal digits.
+#pragma once
 #include "common/block/block_scan.cuh"
 #include "common/thread/radix_keys.cuh"
 

@@ -4,6 +4,7 @@
 // about one key each. Within a bin each key counts the smaller keys: their number is its place. In
 // a bin that is full because a few values are frequent, that would take too long: its keys have to
 // be equal.
+#pragma once
 #include "radixsort/parts/copy_equal_keys.cuh"
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scan_shared.cuh"

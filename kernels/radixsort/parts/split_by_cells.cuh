@@ -1,5 +1,6 @@
 // The launches of `most_significant_first`, for buckets by the top bits or by cells, whichever a
 // sample has decided on.
+#pragma once
 #include "radixsort/parts/bucket_cells.cuh"
 #include "radixsort/parts/sort_bucket.cuh"
 #include "radixsort/parts/split_tile.cuh"

@@ -1,6 +1,7 @@
 // Brings the keys of a tile to the bins they belong to, in any order within a bin. Atomics in
 // shared memory give each key its place among those of the tile; one atomic in global memory for
 // each bin reserves the places that the tile needs in it.
+#pragma once
 #include "radixsort/parts/load_tile.cuh"
 #include "radixsort/parts/resident_blocks.cuh"
 #include "radixsort/parts/scan_shared.cuh"

@@ -9,6 +9,7 @@
 //
 // A digit that all keys share would move nothing, so it gets no sweep: keys that differ in one byte
 // take one sweep.
+#pragma once
 #include "common/thread/prefetch.cuh"
 #include "radixsort/parts/look_back_digits.cuh"
 

@@ -1,4 +1,5 @@
 // A sweep over the keys for each digit, each in a launch of its own, after a count of all digits.
+#pragma once
 #include "common/thread/prefetch.cuh"
 #include "radixsort/parts/look_back_digits.cuh"
 

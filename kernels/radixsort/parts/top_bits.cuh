@@ -1,4 +1,5 @@
 // Buckets of keys that share their top bits, and how large a bucket a block can sort.
+#pragma once
 #include "radixsort/parts/scatter_digits.cuh"
 
 constexpr int BITS = 8 * sizeof(Bits);

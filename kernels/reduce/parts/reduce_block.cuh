@@ -1,5 +1,6 @@
 // Reductions by warp shuffles: a lane reads a register of another lane, so a warp needs neither
 // shared memory nor barriers, and a block needs one word per warp and one barrier.
+#pragma once
 #include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned FULL_WARP = 0xffffffffu;

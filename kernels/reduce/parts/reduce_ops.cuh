@@ -4,6 +4,7 @@
 //
 // Integers wrap modulo 2^32 (2^64): signed ones are combined as unsigned, for which that is
 // defined. A NaN among floats prevails over every number, even in min and max; -0 and +0 are equal.
+#pragma once
 
 template <class V>
 __device__ inline V add(V a, V b) {

@@ -1,5 +1,6 @@
 // Loads of 16 bytes: one instruction brings 4 words (2 of 8 bytes), so that a thread has more bytes
 // in flight than with one load per word. Arrays start at a multiple of 16 bytes.
+#pragma once
 #include "reduce/parts/reduce_ops.cuh"
 
 constexpr unsigned VECTOR_ITEMS = 16 / sizeof(T);

@@ -1,5 +1,6 @@
 // The last kernel of a scan over blocks: data[i] = op(block_sums[block of i], data[i]), where
 // block_sums[b] combines all items before block b. Neighbouring threads take neighbouring items.
+#pragma once
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) add_block_sums(T* data,
                                                                                const T* block_sums,
                                                                                unsigned n) {

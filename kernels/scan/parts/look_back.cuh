@@ -17,6 +17,7 @@
 // cleared between launches.
 //
 // Limits: a chain of one hop for every 1024 tiles remains.
+#pragma once
 #include "scan/parts/scan_tile.cuh"
 
 using Word = unsigned long long;

@@ -6,6 +6,7 @@
 //
 // Nothing is ever subtracted: inf - inf is NaN, and a large sum minus a large item has lost its low
 // digits.
+#pragma once
 #include "common/thread/operators.cuh"
 #include "common/warp/warp_scan.cuh"
 

@@ -10,6 +10,7 @@
 // The steps come in four phases of eight. Between them the 32 registers of a row rotate by eight,
 // so that the loop body addresses registers by constants and is small: the column of a step is
 // always among the first eight, and the last ones hold multipliers that are finished.
+#pragma once
 #include "solve/parts/four.cuh"
 #include "solve/parts/size_bits.cuh"
 

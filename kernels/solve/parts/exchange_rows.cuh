@@ -1,4 +1,5 @@
 // Brings the 32 pivot rows of a panel to its top.
+#pragma once
 
 // For lane i: where row start + i goes when pivot k moves to start + k, for all k; NONE if the row
 // is a pivot itself. `pivot` is the lane's own. The displaced rows go, in order, to the places

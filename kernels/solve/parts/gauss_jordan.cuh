@@ -7,6 +7,7 @@
 //
 // With multipliers m (m_p = -1) and the pivot row divided by the pivot (1 / pivot in column q) a
 // step is one formula for all elements: w_ij = (0 in row p and in column q, else w_ij) - m_i row_j.
+#pragma once
 #include "common/warp/warp_sum.cuh"
 
 constexpr unsigned STEP_ROWS = 8;  // that a thread updates

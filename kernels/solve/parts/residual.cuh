@@ -1,5 +1,6 @@
 // Measures an answer: the residual f - A x and the norms that its size is compared with, all in
 // double for any T. Blocks of any number of whole warps.
+#pragma once
 #include "common/warp/warp_sum.cuh"
 
 // One warp per row, neighbouring lanes on neighbouring elements: r = f - A x, and the sums of the

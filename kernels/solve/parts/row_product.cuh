@@ -4,6 +4,7 @@
 //
 // All rows are read at the same time, from left to right or from right to left. A caller that
 // alternates starts with what was read last: as much of A as the L2 cache holds.
+#pragma once
 #include "common/warp/warp_sum.cuh"
 #include "solve/parts/four.cuh"
 

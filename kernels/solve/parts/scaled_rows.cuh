@@ -1,6 +1,7 @@
 // A copy of A to factorize, its rows and then its columns scaled by powers of two, which is exact.
 // It makes pivots of rows of different size comparable, and a column of small numbers is not
 // mistaken for one without a pivot.
+#pragma once
 #include "common/warp/warp_sum.cuh"
 #include "solve/parts/size_bits.cuh"
 

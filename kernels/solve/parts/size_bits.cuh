@@ -1,5 +1,6 @@
 // Magnitudes as integers in the same order, so that their maximum can be an integer operation. A
 // NaN is above all numbers.
+#pragma once
 template <unsigned BYTES>
 struct SizeBitsOf {
     using type = unsigned long long;

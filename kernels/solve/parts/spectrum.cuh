@@ -1,5 +1,6 @@
 // Information about the eigenvalues of A before an iteration starts: Gershgorin's circles,
 // symmetry, and products with A and its transpose. Blocks of any number of whole warps.
+#pragma once
 #include "common/warp/warp_sum.cuh"
 
 // One warp per row: the diagonal element and the sum of the magnitudes beside it. Every eigenvalue

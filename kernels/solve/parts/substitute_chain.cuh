@@ -8,6 +8,7 @@
 //
 // The time is that of the chain: 32 dependent steps in a warp, a trip through memory, and again.
 // Meanwhile all blocks multiply their rows by the unknowns already known.
+#pragma once
 
 constexpr unsigned CHAIN_THREADS = 256;
 constexpr unsigned LINK = 32;  // unknowns of a block
