@@ -17,7 +17,7 @@ from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
-from tools import ladders, results, rungs, sanitizers, targets
+from tools import exploits, ladders, results, rungs, sanitizers, targets
 from tools.counters import JUDGED, agreeing
 from tools.results import table
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
 
 DOCUMENTS = (
+    results.ROOT / "docs" / "checking.md",
     results.ROOT / "docs" / "commands.md",
     results.ROOT / "docs" / "performance" / "README.md",
     results.ROOT / "docs" / "performance" / "figures.md",
@@ -244,6 +245,12 @@ def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) ->
     return [f"`{name}`", str(len(own)), same, ", ".join(others), f"`{first['sha256'][:16]}`"]
 
 
+def exploited() -> str:
+    """Published exploits and the checker's verdicts, from docs/results/exploits."""
+    stored = results.read_all("exploits")
+    return table(exploits.columns(stored), exploits.lines(stored))
+
+
 def samples() -> str:
     """What became of the programs that others wrote, in docs/results/samples."""
     stored = results.read_all("samples")
@@ -284,6 +291,7 @@ PARTS = {
     "accuracy": accuracy,
     "sanitizers": sanitized,
     "programs": programs,
+    "exploits": exploited,
     "samples": samples,
     "inputs": inputs,
 }

@@ -40,6 +40,7 @@ LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)
 # On a GPU each run creates its own context, and several of them wait for the driver.
 GPU_LIMITS = Limits(seconds=10, cpu_seconds=60, memory_bytes=2048 * MiB)
 MAX_ON_A_GPU = 12  # submissions at a time
+ON_HOST = {"background_thread", "constructor", "host_call", "patched_clock"}  # not on a GPU
 _LABEL = re.compile(r"^(?://|#) (?P<key>lab|summary|needs): (?P<value>.*)$", re.MULTILINE)
 
 
@@ -95,7 +96,7 @@ def jobs(chosen: Sequence[str], device: str, features: frozenset[str]) -> Iterat
             labels = {m["key"]: m["value"] for m in _LABEL.finditer(text)}
             summary = re.search(r'summary\s*=\s*"([^"]*)"', text)
             what = labels.get("summary") or (summary[1] if summary else "")
-            on_host = path.stem in ("constructor", "host_call", "patched_clock")
+            on_host = path.stem in ON_HOST
             if labels["lab"] in chosen and (emulated(device) or not on_host):
                 yield Job(
                     "cheats",

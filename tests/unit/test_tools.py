@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from dataclasses import asdict
 
 import pytest
 from bench_documents import document, row, table
 
 from cudalab.bench.document import as_json, load
-from tools import ladders, results, targets
+from cudalab.checker import selftest
+from tools import exploits, ladders, results, targets
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
 
@@ -19,6 +21,7 @@ STORED = sorted(results.FOLDER.rglob("*.json"))
 COMMANDS = (
     "accuracy",
     "counters",
+    "exploits",
     "ladders",
     "measure",
     "patterns",
@@ -115,3 +118,19 @@ def test_a_line_for_each_row(tmp_path):
         '{\n "device": "a GPU",\n "tables": [\n  {"n": 1},\n  {"n": 2}\n ]\n}\n'
     )
     assert results.read(path) == {"device": "a GPU", "tables": [{"n": 1}, {"n": 2}]}
+
+
+def test_every_published_exploit_is_tried_or_has_a_reason():
+    published = tomllib.loads((exploits.FOLDER / "published.toml").read_text())
+    cheats = {path.stem for path in selftest.CHEATS.iterdir()}
+    for trick in published["trick"]:
+        assert trick["source"] in published["sources"]
+        assert ("tried" in trick) != ("instead" in trick), trick["name"]
+        assert cheats.issuperset(trick.get("tried", []))
+
+
+def test_the_worst_verdict_is_shown():
+    cheats = [{"cheat": "a", "verdict": "rejected"}, {"cheat": "b", "verdict": "passed"}]
+    assert exploits.worst(cheats, ["a"]) == "rejected"
+    assert exploits.worst(cheats, ["a", "b"]) == "passed"
+    assert not exploits.worst(cheats, ["c"])  # not run on that device
