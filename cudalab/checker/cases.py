@@ -6,10 +6,11 @@ import hashlib
 import math
 import secrets
 import tomllib
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from cudalab.checker.rules import LANGUAGES, RACES, Rules
 from cudalab.errors import CudalabError, UsageError, nearest
 from cudalab.labs import registry, sizes
 from cudalab.labs.teaching import PublicTest
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case, Size
+
+Word = TypeVar("Word", bound=str)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class Plan:
     tests: tuple[Test, ...]
     speed: Speed = Speed()
     source: str = "the lab's public list"
+    _: KW_ONLY
+    rules: Rules = field(default_factory=Rules)
 
 
 UNKNOWN_LAB_SIZES = (1, 2, 33, 256, 257, 1025)  # for a lab without public tests
@@ -168,10 +173,11 @@ def load(path: Path, lab: Lab, options: Case) -> Plan:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CudalabError(f"{path}: cannot be read: {error}") from None
-    unknown = set(content) - {"test", "speed", "defaults"}
+    unknown = set(content) - {"test", "speed", "rules", "defaults"}
     if unknown:
         raise CudalabError(
-            f"{path}: unknown {', '.join(sorted(unknown))}", hint="[[test]], [defaults] and [speed]"
+            f"{path}: unknown {', '.join(sorted(unknown))}",
+            hint="[[test]], [defaults], [speed] and [rules]",
         )
     reader = _Reader(path, lab, options)
     tables = content.get("test", [])
@@ -182,7 +188,8 @@ def load(path: Path, lab: Lab, options: Case) -> Plan:
     defaults = content.get("defaults", {})
     reader.known("[defaults]", defaults, _TEST_KEYS)
     tests = tuple(reader.test(number, table, defaults) for number, table in enumerate(tables, 1))
-    return Plan(tests, reader.speed(content.get("speed", {})), path.name)
+    speed, rules = reader.speed(content.get("speed", {})), reader.rules(content.get("rules", {}))
+    return Plan(tests, speed, path.name, rules=rules)
 
 
 class _Reader:
@@ -274,6 +281,32 @@ class _Reader:
         if not 0 < speed.full < speed.zero:
             raise self._error("[speed]", "0 < full < zero must hold")
         return speed
+
+    def rules(self, table: dict[str, Any]) -> Rules:
+        self.known("[rules]", table, {field.name for field in fields(Rules)})
+        default = Rules()
+        cost = self._number("[rules]", table, "race_cost", default.race_cost)
+        if cost > 1:
+            raise self._error("[rules]", f"race_cost is a share, 0 to 1, got {cost:g}")
+        return Rules(
+            require_kernel=self._flag(
+                "[rules]", table, "require_kernel", default=default.require_kernel
+            ),
+            races=self._one_of("[rules]", table, "races", RACES) or default.races,
+            race_cost=cost,
+            language=self._one_of("[rules]", table, "language", LANGUAGES),
+        )
+
+    def _one_of(
+        self, where: str, table: dict[str, Any], key: str, choices: tuple[Word, ...]
+    ) -> Word | None:
+        """A word from a list; None if the table has no such key."""
+        if key not in table:
+            return None
+        for choice in choices:
+            if table[key] == choice:
+                return choice
+        raise self._error(where, f"{key} must be {' or '.join(choices)}, got {table[key]!r}")
 
     def _size(self, where: str, value: object, key: str = "n") -> Size:
         try:

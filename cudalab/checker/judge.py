@@ -20,7 +20,7 @@ from cudalab.backends import emulated
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import Verdict, examine, without_text
 from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
-from cudalab.checker.submit import commands, sanitizing, speed
+from cudalab.checker.submit import commands, necessity, sanitizing, speed
 from cudalab.checker.submit.program import Program
 from cudalab.checker.submit.submission import CompileFailure, Kernel, Trial
 from cudalab.checker.verdicts import (
@@ -82,6 +82,9 @@ def check(
         version=__version__,
         speed_offered=plan.speed.points if settings.timing else 0.0,
     )
+    if submission.kind == "command" and plan.rules.language == "cuda":
+        report.stages.append(not_cuda())
+        return report
     try:
         with ExitStack() as stack:
             stack.callback(submission.close)
@@ -126,6 +129,17 @@ def refused(
     return report
 
 
+def not_cuda() -> Stage:
+    """The stage of a submission that the language of the course rules out."""
+    return Stage(
+        "compile",
+        Status.FAILED,
+        says="this is a script or another program; a kernel file or a CUDA program is asked for",
+        details=['--language any, or language = "any" under [rules], accepts it'],
+        why=Why.LANGUAGE,
+    )
+
+
 def lines_of(error: Exception) -> list[str]:
     """The message and the hint of an error, line by line."""
     return [*str(error).splitlines(), *(getattr(error, "hint", None) or "").splitlines()]
@@ -163,7 +177,10 @@ class _Check:
             self._skip("correct", "sanitize", "time")
             return False
         right, clean = self._correct(), True
-        if self._can_sanitize():
+        if right and not self._kernels_compute():
+            self._skip("sanitize", "time")
+            return False
+        if self._can_sanitize(right):
             failed = None if right else self._smallest_failed()
             if right or failed is not None:
                 clean = self._sanitize(failed)
@@ -407,11 +424,34 @@ class _Check:
             self.settings.keep.mkdir(parents=True, exist_ok=True)
             path.replace(self.settings.keep / f"input-{number + 1}.bin")
 
-    # Sanitize and time ---------------------------------------------------------------------------
+    # Kernel, sanitize and time -------------------------------------------------------------------
 
-    def _can_sanitize(self) -> bool:
+    def _kernels_compute(self) -> bool:
+        """Whether a program's kernels compute its answer, if they must."""
+        tests = necessity.telling(self.plan.tests, self.lab.distributions[0])
+        if not (self.plan.rules.require_kernel and isinstance(self.submission, Program) and tests):
+            return True
+        self.settings.on_stage("kernel")
+        began = time.monotonic()
+        stage = necessity.stage(self.submission, map(self._without_kernels, tests))
+        stage.seconds = time.monotonic() - began
+        self.report.stages.append(stage)
+        return stage.status is Status.PASSED
+
+    def _without_kernels(self, number: int) -> necessity.Judged:
+        """A test on which a program is to run without its kernels, and the judge of its answer."""
+        test, case, path = self.plan.tests[number], self.cases[number], self.folder / "kernel.bin"
+        make_input(self.lab, case, test, self.seeds[number], path)
+        limits = self._limits(test, path)
+        slowest = max(result.seconds for result in self.report.tests)
+        limits = replace(limits, seconds=min(limits.seconds, 1 + 3 * slowest))
+        return Trial(case, path, limits), lambda answer: examine(self.lab, case, path, answer).right
+
+    def _can_sanitize(self, right: bool) -> bool:
         on_host = self.submission.device != ANY_DEVICE and emulated(self.submission.device)
-        return self.settings.sanitize and on_host and isinstance(self.submission, Kernel | Program)
+        free = right and self.plan.rules.races == "free"  # it explains what is wrong anyway
+        enabled = self.settings.sanitize and not free
+        return enabled and on_host and isinstance(self.submission, Kernel | Program)
 
     def _sanitize(self, failed: int | None) -> bool:
         """Sanitize on small inputs, or on the failed test's; whether nothing was found."""
@@ -424,8 +464,20 @@ class _Check:
         if failed is not None and stage.status is Status.PASSED:
             stage.status, stage.details = Status.SKIPPED, []
             stage.says = f"no cause found: {stage.says}"
+        if failed is None and stage.status is Status.FAILED:
+            self._apply_rule(stage)
         self.report.stages.append(stage)
         return stage.status in (Status.PASSED, Status.SKIPPED)
+
+    def _apply_rule(self, stage: Stage) -> None:
+        """Let findings in a right submission cost what the instructor has decided."""
+        rules = self.plan.rules
+        if rules.races == "warning":
+            stage.status, stage.why = Status.PASSED, Why.NOTHING
+            stage.says += ", a warning"
+        else:
+            stage.cost = rules.race_cost
+            stage.says += f": {rules.race_cost:.0%} of the points"
 
     def _sanitized(self, number: int | None) -> Stage:
         """The sanitizer's stage, on the input of a test or on inputs that suit the sanitizer."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudalab.checker.cases import Plan
+    from cudalab.checker.rules import Language, Races, Rules
     from cudalab.checker.sandbox.sandbox import Limits
     from cudalab.checker.settings import Settings
     from cudalab.checker.submit.submission import Submission
@@ -37,6 +38,10 @@ class JudgingOptions:
     reference: str | None
     speed_points: float | None
     time_limit: float
+    require_kernel: bool | None
+    races: Races | None
+    race_cost: float | None
+    language: Language | None
 
     def limits(self) -> Limits:
         """The limits of each test."""
@@ -80,7 +85,15 @@ class JudgingOptions:
             speed = replace(speed, reference=self.reference)
         if self.speed_points is not None:
             speed = replace(speed, points=self.speed_points)
-        return replace(plan, speed=speed)
+        return replace(plan, speed=speed, rules=self.rules(plan.rules))
+
+    def rules(self, default: Rules) -> Rules:
+        """The rules, of which the options replace some."""
+        names = ("require_kernel", "races", "race_cost", "language")
+        chosen = {name: getattr(self, name) for name in names}
+        return replace(
+            default, **{name: value for name, value in chosen.items() if value is not None}
+        )
 
 
 def _gib(text: str) -> int:

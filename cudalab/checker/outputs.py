@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -145,7 +146,11 @@ def gradescope(report: Report) -> str:
         ]
     result: dict[str, object] = {
         "output": "\n".join(
-            [sandbox_line(report), *(f"{one.name}: skipped: {one.says}" for one in skipped)]
+            [
+                _points(report),
+                sandbox_line(report),
+                *(f"{one.name}: skipped: {one.says}" for one in skipped),
+            ]
         ),
         "execution_time": round(report.seconds, 3),
         "tests": tests,
@@ -204,10 +209,13 @@ def remarks(report: Report, file: str) -> list[Annotation]:
     """
     result = []
     for name, one in _cases(report):
-        if one.status not in (Status.FAILED, Status.BROKEN):
-            continue
         if isinstance(one, Stage) and one.findings:
-            result += of_findings(one.findings, file)
+            found = of_findings(one.findings, file)
+            if one.status is Status.PASSED:  # what the instructor calls a warning
+                found = [replace(r, level="warning") if r.level == "error" else r for r in found]
+            result += found
+            continue
+        if one.status not in (Status.FAILED, Status.BROKEN):
             continue
         at = _first_error(one.details) if name == "compile" else None
         result.append(
@@ -247,7 +255,15 @@ def sarif(report: Report, file: str) -> str:
 
 
 def _points(report: Report) -> str:
-    return f"{report.points:g} of {report.max_points:g} points"
+    return f"{report.points:g} of {report.max_points:g} points{_less(report)}"
+
+
+def _less(report: Report) -> str:
+    """A remark about points that failed stages cost."""
+    costly = max(report.stages, key=lambda stage: stage.cost, default=None)
+    if costly is None or not costly.cost:
+        return ""
+    return f", less {costly.cost:.0%} by the stage {costly.name}"
 
 
 def _cases(report: Report) -> list[tuple[str, Result | Stage]]:

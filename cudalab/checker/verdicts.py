@@ -48,6 +48,8 @@ class Why(StrEnum):
     FOREIGN = "no kernel: host code"
     LOST = "the run was ended from outside"
     SANITIZER = "sanitizer"
+    NO_KERNEL = "no kernel computes the answer"
+    LANGUAGE = "not CUDA source"
     GRADER = "grader error"
     NO_DEVICE = "no such device"
 
@@ -113,6 +115,7 @@ class Stage:
     why: Why = Why.NOTHING
     seconds: float = 0.0
     findings: list[FindingRow] = field(default_factory=list)  # the sanitizer's
+    cost: float = 0.0  # the share of the points that its failure costs
 
 
 @dataclass(kw_only=True)
@@ -179,8 +182,14 @@ class Report:
 
     @property
     def points(self) -> float:
-        """The points earned in the tests and for speed."""
-        return sum(test.points for test in self.tests) + (self.speed.points if self.speed else 0)
+        """The points earned in the tests and for speed, less what failed stages cost."""
+        earned = sum(test.points for test in self.tests) + (self.speed.points if self.speed else 0)
+        return earned * (1 - self.cost)
+
+    @property
+    def cost(self) -> float:
+        """The share of the points that failed stages cost."""
+        return max((stage.cost for stage in self.stages), default=0.0)
 
     @property
     def max_points(self) -> float:

@@ -17,6 +17,7 @@ import click
 
 from cudalab import labs
 from cudalab.checker.options import JudgingOptions
+from cudalab.checker.rules import LANGUAGES, RACES
 from cudalab.cli.options import (
     CASE_HELP,
     CASE_OF,
@@ -101,6 +102,28 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             metavar="SIZE",
             help="Memory limit of each test, in bytes.",
+        ),
+        click.option(
+            "--require-kernel/--no-require-kernel",
+            default=None,
+            help="Whether a program's own kernels must compute its answer. Default: they must.",
+        ),
+        click.option(
+            "--races",
+            type=Choice(RACES),
+            help="What the sanitizer finds in a right submission is free (not looked for), a "
+            "warning, or costs points. Default: points.",
+        ),
+        click.option(
+            "--race-cost",
+            type=FiniteRange(min=0, max=1),
+            metavar="SHARE",
+            help="Share of the points that --races points takes. Default: 0.5.",
+        ),
+        click.option(
+            "--language",
+            type=Choice(LANGUAGES),
+            help="cuda: kernel files and CUDA programs only; any: scripts and commands, too.",
         ),
         click.option("--no-sanitize", is_flag=True, help="Skip the stage `sanitize`."),
         click.option("--no-time", is_flag=True, help="Skip the stage `time`."),

@@ -24,7 +24,7 @@ import generate
 
 LABS = ("reduce", "histogram", "scan", "matmul", "transpose", "radixsort", "bitonic", "table")
 OPTIONS = ("--quick", "--device", "cpu", "--kill-after", "5", "--memory", "600M",
-           "--time-limit", "0.3")  # fmt: skip
+           "--time-limit", "0.3", "--language", "any")  # fmt: skip
 
 
 def command(folder: Path, lab: str, out: Path, *more: str) -> list[str]:

@@ -257,6 +257,8 @@ def test_a_right_program_with_a_race_does_not_pass(tmp_path):
     assert stages["sanitize"]["status"] == "failed"
     assert any("__syncthreads()" in line for line in stages["sanitize"]["details"])
     assert stages["time"]["status"] == "skipped"
+    assert stages["kernel"]["status"] == "passed"
+    assert report["points"] == 0.5 * report["max_points"] == 1.5
 
 
 def test_a_right_kernel_with_a_race_does_not_pass():

@@ -31,7 +31,7 @@ from cudalab.errors import CudalabError, ExitCode, UsageError
 ROOT = Path(store.__file__).parents[3]
 ATTACKS = ROOT / "tests" / "attacks" / "generate.py"
 OPTIONS = ("--quick", "--no-time", "--no-sanitize", "--device", "cpu", "--kill-after", "3",
-           "--memory", "600M")  # fmt: skip
+           "--memory", "600M", "--language", "any")  # fmt: skip
 SUM = """
 import struct, sys, time
 data = sys.stdin.buffer.read()

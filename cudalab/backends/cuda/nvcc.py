@@ -146,6 +146,13 @@ def _answer(compiler: Path, question: str) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
+def leave_out_kernels() -> list[str]:
+    """The options for a program whose launches can be left out: see without_kernels.cpp."""
+    path = Path(__file__).with_name("without_kernels.cpp")
+    names = re.findall(r"^WRAPPED\((\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [str(path), *(word for name in names for word in ("-Xlinker", f"--wrap={name}"))]
+
+
 def with_defines(text: str, defines: Mapping[str, str | int]) -> str:
     """Put `defines` in front of a source's text, behind the system headers it includes.
 

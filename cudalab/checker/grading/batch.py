@@ -108,6 +108,8 @@ def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Repor
             plan = _plan(lab, task, submission, folder)
         except (unpack.BadSubmissionError, HeaderError) as error:
             return refuse(task, error)
+        if plan.rules.language is None and task.kind != "command" and not task.command:
+            plan = replace(plan, rules=replace(plan.rules, language="cuda"))
         settings = task.judging.settings(jobs=1)
         if turns is not None:
             settings = replace(settings, together=turns.together, alone=turns.alone)

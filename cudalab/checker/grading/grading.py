@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cudalab import __version__
 from cudalab.checker import cases
 from cudalab.checker.grading import batch, store, summary, unpack
+from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.errors import ExitCode, UsageError
 from cudalab.formats import save
@@ -104,6 +105,7 @@ def _task(
             "quick": judging.quick,
             "strict": judging.strict,
             "device": judging.device,
+            "rules": asdict(judging.rules(Rules())),
             "seed": cases.fresh_seed() if judging.seed is None else judging.seed,
         }
     )

@@ -13,6 +13,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from cudalab.backends import emulated
+from cudalab.backends.cuda.nvcc import leave_out_kernels
 from cudalab.errors import CudalabError
 from cudalab.program.build import executable
 
@@ -23,7 +25,8 @@ def main() -> int:
     here = Path.cwd()
     os.chdir("source")  # so that messages name the files as their author does
     try:
-        shutil.copy2(executable(files, device), here / "program")
+        options = () if emulated(device) else leave_out_kernels()
+        shutil.copy2(executable(files, device, options), here / "program")
     except CudalabError as error:
         failed = {"error": type(error).__name__, "message": error.message, "hint": error.hint or ""}
         (here / "failed.json").write_text(json.dumps(failed), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from cudalab.checker.submit.submission import Attempt, Trial
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case
+
+WITHOUT_KERNELS = "CUDALAB_WITHOUT_KERNELS"  # an instruction to the runtime, or its stand-in
+_LEFT_OUT = re.compile(r"^cudalab: (\d{1,18}) launches left out$", re.MULTILINE)
 
 
 @dataclass(kw_only=True)
@@ -63,8 +67,17 @@ class Program(Compiled):
 
     def attempt(self, trial: Trial) -> Attempt:
         """Run with the input on stdin."""
+        return self._run(trial)
+
+    def without_kernels(self, trial: Trial) -> tuple[Attempt, int]:
+        """Run with every launch left out; the number of launches, if the program told it."""
+        attempt = self._run(trial, {WITHOUT_KERNELS: "1"})
+        counts = _LEFT_OUT.findall(attempt.outcome.stderr)
+        return attempt, int(counts[-1]) if counts else 0
+
+    def _run(self, trial: Trial, environment: dict[str, str] | None = None) -> Attempt:
         command = [str(self.built / "program")]
-        with self.box() as box, trial.opened() as stdin:
+        with self.box(extra_env=environment or {}) as box, trial.opened() as stdin:
             outcome, answer = self.sandbox.capture(command, box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 

@@ -155,8 +155,22 @@ void stop_kernel(const char* why) {
     __builtin_unreachable();
 }
 
+// A course's judge runs a program without its kernels, too: an answer that is right then was
+// computed elsewhere.
+static struct LeftOut {
+    const bool wanted = getenv("CUDALAB_WITHOUT_KERNELS");
+    unsigned long long launches = 0;
+    LeftOut() {
+        unsetenv("CUDALAB_WITHOUT_KERNELS");
+    }
+    ~LeftOut() {
+        if (wanted) fprintf(stderr, "cudalab: %llu launches left out\n", launches);
+    }
+} left_out;
+
 cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,
                     uint64_t resident) {
+    if (left_out.wanted) return ++left_out.launches, cudaSuccess;
     uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     if (!start_workers()) return call.fail(cudaErrorLaunchOutOfResources, "no OS threads");
     pool.taking_part = pool.always;

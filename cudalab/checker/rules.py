@@ -1,0 +1,24 @@
+"""The instructor's rules: what a submission must be, beside right. See docs/checking.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Races = Literal["free", "warning", "points"]
+Language = Literal["cuda", "any"]
+RACES: tuple[Races, ...] = get_args(Races)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The rules of a check."""
+
+    # Whether a program's own kernels must compute its answer.
+    require_kernel: bool = True
+    # What the sanitizer finds in a right submission: not looked for, told, or paid for with points.
+    races: Races = "points"
+    race_cost: float = 0.5  # the share of the points
+    # cuda: kernel files and CUDA programs; any: other programs, too. None: what the command says.
+    language: Language | None = None
