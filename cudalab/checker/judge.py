@@ -82,7 +82,7 @@ def check(
         version=__version__,
         speed_offered=plan.speed.points if settings.timing else 0.0,
     )
-    if submission.kind == "command" and plan.rules.language == "cuda":
+    if submission.kind == "command" and plan.rules.only_cuda:
         report.stages.append(not_cuda())
         return report
     try:

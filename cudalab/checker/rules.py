@@ -22,3 +22,8 @@ class Rules:
     race_cost: float = 0.5  # the share of the points
     # cuda: kernel files and CUDA programs; any: other programs, too. None: what the command says.
     language: Language | None = None
+
+    @property
+    def only_cuda(self) -> bool:
+        """Whether submissions that are not CUDA source are refused."""
+        return self.language not in (None, "any")

@@ -160,9 +160,7 @@ void stop_kernel(const char* why) {
 static struct LeftOut {
     const bool wanted = getenv("CUDALAB_WITHOUT_KERNELS");
     unsigned long long launches = 0;
-    LeftOut() {
-        unsetenv("CUDALAB_WITHOUT_KERNELS");
-    }
+    LeftOut() { unsetenv("CUDALAB_WITHOUT_KERNELS"); }
     ~LeftOut() {
         if (wanted) fprintf(stderr, "cudalab: %llu launches left out\n", launches);
     }
