@@ -135,6 +135,7 @@ def test_every_lab_has_a_program():
         "tensor_cores",
         "room",
         "waits",
+        "background",
         "graphs",
         "launches",
         "driver",
@@ -453,6 +454,7 @@ def test_grid_that_waits_in_vain(which, error, words):
         ("grid", "LaunchTimeout", ["32 blocks that run wait, and 8 more cannot start"]),
         ("one", "IllegalAddress", ["block (0,0,0): thread (0,0,0): ", "deadlocks.cu:24: access"]),
         ("host", None, []),
+        ("exit", None, ["LaunchTimeout: kernel reads_a_flag: deadlock: block (0,0,0), thread"]),
     ],
 )
 def test_kernel_that_waits_for_ever_ends(which, error, words):

@@ -49,6 +49,11 @@ int main(int, char* argv[]) {
             });
             reads_a_flag<<<1, 64>>>(flag);
             host.join();
+            break;
+        case 'e':  // the program ends, and never waits
+            reads_a_flag<<<1, 64>>>(flag);
+            printf("cudaSuccess\n");
+            return 0;
     }
     printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FIRST = "dynamic_shared"  # behind the static shared memory of the program
-ALWAYS = ("memory", "copies", "device", "streams", "children", "c_library", "functions", "random")
+ALWAYS = (
+    *("memory", "copies", "device", "streams", "background", "children", "functions"),
+    *("c_library", "random"),
+)
 # Linked into the program itself, though the others may be a library of their own. The last one ends
 # the section of the device's variables.
 OF_PROGRAM = ("trigonometry", "sections")

@@ -664,17 +664,23 @@ static void* worker_main(void* argument) {
     }
 }
 
-// Starts OS threads until there are `workers`, as far as the system allows. The caller has the
-// mutex.
-static void add_workers(int workers) {
-    sigset_t all, before;  // signals such as SIGINT belong to the thread that runs Python
+// For OS threads that are started: signals such as SIGINT belong to the thread that runs Python.
+static void keep_signals_for_others(sigset_t* before) {
+    sigset_t all;
     sigfillset(&all);
     for (int signal : CRASHES) sigdelset(&all, signal);
 #if defined(SIGRTMAX)
     sigdelset(&all, look_signal());
     sigdelset(&all, give_way_signal());
 #endif
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+// Starts OS threads until there are `workers`, as far as the system allows. The caller has the
+// mutex.
+static void add_workers(int workers) {
+    sigset_t before;
+    keep_signals_for_others(&before);
     for (; pool.workers < workers; ++pool.workers) {
         pthread_t thread;
         if (pthread_create(&thread, nullptr, worker_main, (void*)(intptr_t)pool.workers) != 0)

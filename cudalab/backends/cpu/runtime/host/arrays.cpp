@@ -259,6 +259,7 @@ cudaError_t cudaFreeArray(cudaArray_t array, const char* file, int line) {
     auto found = arrays.find((uintptr_t)array);
     if (found == arrays.end() || !array->owned)
         return call.fail(cudaErrorInvalidResourceHandle, "this is not an array, or it is freed");
+    wait_for_all_work();
     arrays.erase(found);
     cudaError_t error = release(call, array->owned, false);
     free(array);
@@ -322,6 +323,7 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array, const char* file,
     if (found == mipmapped.end())
         return call.fail(cudaErrorInvalidResourceHandle,
                          "this is not a mipmapped array, or it is freed");
+    wait_for_all_work();
     mipmapped.erase(found);
     for (unsigned i = 0; i < array->levels; ++i)
         arrays.erase(arrays.find((uintptr_t)&array->level[i]));

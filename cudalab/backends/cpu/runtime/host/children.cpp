@@ -5,7 +5,6 @@
 // choose, whatever the streams, for it promises none between blocks and between streams. Work for
 // cudaStreamTailLaunch comes when all the rest is complete, with the children's own children.
 
-#include "list.h"
 #include "work.h"
 
 namespace cudalab {
@@ -42,8 +41,8 @@ struct Child {
 };
 
 uint64_t grids_begun;
-static List<Child*>* children;  // of the running grid
-static unsigned depth;          // of the running grid: 0 if the host has launched it
+List<Child*>* children;
+static unsigned depth;  // of the running grid: 0 if the host has launched it
 
 cudaError_t add_child(Call& call, cudaStream_t stream, const Work& work) {
     if ((uintptr_t)stream > (uintptr_t)cudaStreamFireAndForget && (uintptr_t)stream < 4096)
@@ -85,12 +84,22 @@ static cudaError_t run_child(Child& child) {
     return perform(call, child.launch.call());
 }
 
-cudaError_t run_grid(Call& call, const KernelCall& launch) {
-    List<Child*> own, *const outer = children;
+Grid::Grid(Call& call, const KernelCall& launch) {
     children = &own;
     ++grids_begun;
-    cudaError_t error =
-        execute(call, *launch.config, *launch.kernel, launch.args, resident_blocks(launch));
+    error = check_arguments(call, launch);
+    if (!error)
+        error =
+            start_grid(call, *launch.config, *launch.kernel, launch.args, resident_blocks(launch));
+}
+Progress Grid::go_on(bool host_waits) {
+    if (error) return Progress::ENDED;
+    if (!is_device_thread()) return continue_grid(host_waits);
+    Unlocked unlocked;
+    return continue_grid(host_waits);
+}
+cudaError_t Grid::finish(Call& call) {
+    if (!error) error = end_grid(call);
     sort(own);
     ++depth;
     for (int tails = 0; tails < 2; ++tails)
@@ -103,6 +112,12 @@ cudaError_t run_grid(Call& call, const KernelCall& launch) {
     }
     children = outer;
     return error;
+}
+cudaError_t perform(Call& call, const KernelCall& launch) {
+    wait_for_all_work();
+    Grid grid(call, launch);
+    run_to_end(grid);
+    return grid.finish(call);
 }
 
 }  // namespace cudalab

@@ -43,7 +43,7 @@ cudaError_t check(Call& call, const Copy& copy) {
 cudaError_t perform(Call& call, const Copy& copy) {
     if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return cudaSuccess;
     if (cudaError_t error = check(call, copy)) return error;
-    Access access;
+    Access access(Access::COPY);
     for (size_t slice = 0; slice < copy.depth; ++slice)
         for (size_t row = 0; row < copy.height; ++row) {
             char* target = (char*)copy.target + slice * copy.target_slice + row * copy.target_pitch;
@@ -55,13 +55,18 @@ cudaError_t perform(Call& call, const Copy& copy) {
     return cudaSuccess;
 }
 
+cudaError_t check(Call& call, const Fill& fill) {
+    const size_t width = fill.width * fill.element_bytes;
+    char why[300];
+    if (width && !reaches(fill.target, extent(fill.pitch, width, fill.height), why, sizeof why))
+        return call.fail(cudaErrorInvalidValue, "the target %s", why);
+    return cudaSuccess;
+}
 cudaError_t perform(Call& call, const Fill& fill) {
     const size_t width = fill.width * fill.element_bytes;
     if (width == 0 || fill.height == 0) return cudaSuccess;
-    char why[300];
-    if (!reaches(fill.target, extent(fill.pitch, width, fill.height), why, sizeof why))
-        return call.fail(cudaErrorInvalidValue, "the target %s", why);
-    Access access;
+    if (cudaError_t error = check(call, fill)) return error;
+    Access access(Access::COPY);
     for (size_t row = 0; row < fill.height; ++row) {
         char* target = (char*)fill.target + row * fill.pitch;
         if (fill.element_bytes == 1)

@@ -16,6 +16,8 @@ namespace cudalab {
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
                        lock_of_kernels = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static thread_local unsigned times_locked;  // by this thread: the lock
+static bool kernels_share_lock;
 static thread_local cudaError_t last_error = cudaSuccess;
 static cudaError_t for_good = cudaSuccess;
 
@@ -27,6 +29,10 @@ static struct Unread {
 } unread;
 
 static void at_exit() {
+    {
+        Call call("exit", {});
+        wait_for_all_work();
+    }
     if (unread.error) {
         char text[700];
         snprintf(text, sizeof text,
@@ -73,15 +79,59 @@ Call::Call(const char* name_, Place place_, Where where_)
     : name(name_), place(place_), of_kernel(in_kernel()), where(where_) {
     if (of_kernel) {
         pthread_mutex_lock(&lock_of_kernels);
+        locks_both = kernels_share_lock;
+        if (locks_both) pthread_mutex_lock(&lock);
         return;
     }
     pthread_mutex_lock(&lock);
+    ++times_locked;
     is_used |= !of_driver;
     static const int registered = atexit(at_exit);
     (void)registered;
 }
 Call::~Call() {
-    pthread_mutex_unlock(of_kernel ? &lock_of_kernels : &lock);
+    unlock();
+}
+void Call::unlock() {
+    if (!of_kernel) --times_locked;
+    if (!of_kernel || locks_both) pthread_mutex_unlock(&lock);
+    if (of_kernel) pthread_mutex_unlock(&lock_of_kernels);
+}
+
+// ------------------------------------------------------------------ the lock
+
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+
+static unsigned release_lock(unsigned left) {
+    const unsigned times = times_locked - left;
+    for (; times_locked > left; --times_locked) pthread_mutex_unlock(&lock);
+    return times;
+}
+static void take_lock(unsigned times) {
+    for (; times; --times, ++times_locked) pthread_mutex_lock(&lock);
+}
+void wait_for_news() {
+    const unsigned times = release_lock(1);
+    pthread_cond_wait(&news, &lock);
+    take_lock(times);
+}
+void tell_news() {
+    pthread_cond_broadcast(&news);
+}
+void let_kernels_share_lock(bool on) {
+    pthread_mutex_lock(&lock_of_kernels);
+    kernels_share_lock = on;
+    pthread_mutex_unlock(&lock_of_kernels);
+}
+Unlocked::Unlocked() : times(release_lock(0)) {}
+Unlocked::~Unlocked() {
+    take_lock(times);
+}
+
+// ------------------------------------------------------------------ the errors of a call
+
+bool Call::is_asynchronous() const {
+    return is_launch() || strstr(name, "Async");
 }
 cudaError_t Call::pending() {
     if (of_kernel && where == ON_HOST) {
@@ -93,7 +143,7 @@ cudaError_t Call::pending() {
                      : " (kernels cannot wait since CUDA 12; a "
                        "launch into cudaStreamTailLaunch runs "
                        "when the grid and its children are done)");
-        pthread_mutex_unlock(&lock_of_kernels);
+        unlock();
         stop_kernel(why);
     }
     if (of_kernel) return cudaSuccess;
@@ -103,6 +153,11 @@ cudaError_t Call::pending() {
 cudaError_t Call::pending_or_unsafe() {
     if (cudaError_t error = pending()) return error;
     return captures ? captures->forbid_unsafe(*this) : cudaSuccess;
+}
+cudaError_t Call::pending_after_all_work() {
+    if (cudaError_t error = pending_or_unsafe()) return error;
+    if (!of_kernel) wait_for_all_work();
+    return pending();
 }
 cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
     char text[sizeof unread.why];
@@ -379,11 +434,13 @@ cudaError_t cudaDeviceSynchronize(const char* file, int line) {
     if (cudaError_t error = call.pending()) return error;
     if (captures)
         if (cudaError_t error = captures->forbid_device(call)) return error;
+    wait_for_all_work();
     keep_to_thresholds();
-    return cudaSuccess;
+    return call.pending();
 }
 cudaError_t cudaDeviceReset(const char* file, int line) {
     Call call("cudaDeviceReset", {file, line});
+    wait_for_all_work();
     for_good = last_error = cudaSuccess;
     free_all();
     return cudaSuccess;

@@ -310,7 +310,9 @@ cudaError_t check_launch(Call& call, const KernelCall& launch) {
     return cudaSuccess;
 }
 
-static cudaError_t check_pointers(Call& call, const Kernel& kernel, void* const* args) {
+cudaError_t check_arguments(Call& call, const KernelCall& launch) {
+    const Kernel& kernel = *launch.kernel;
+    void* const* args = launch.args;
     for (unsigned i = 0; i < kernel.num_params; ++i) {
         if (!(kernel.param_sizes[i] & 128)) continue;
         char why[400], text[600];
@@ -319,12 +321,6 @@ static cudaError_t check_pointers(Call& call, const Kernel& kernel, void* const*
         return call.fail_for_good(cudaErrorIllegalAddress, text);
     }
     return cudaSuccess;
-}
-
-cudaError_t perform(Call& call, const KernelCall& work) {
-    if (cudaError_t error = check_pointers(call, *work.kernel, work.args)) return error;
-    Access access(Access::KERNEL);
-    return run_grid(call, work);
 }
 
 static cudaError_t launch(const Config& config, const Kernel& kernel, const void* address,

@@ -303,6 +303,11 @@ static void set_defaults(cudaGraph_t graph) {
     }
 }
 
+static cudaError_t run(cudaGraphExec_t exec) {
+    set_defaults(exec->graph);
+    return run(exec->graph);
+}
+
 // ------------------------------------------------------------------ the API's parameters
 
 // The content of a kernel node.
@@ -453,6 +458,7 @@ static cudaError_t add(Call& call, cudaGraphNode_t* node, cudaGraph_t graph,
 // The node of an instance, or of a graph if there is no instance.
 static cudaGraphNode_t node_in(cudaGraphExec_t exec, cudaGraphNode_t node) {
     if (!exec) return node;
+    wait_for_all_work();  // an instance that runs does not change
     for (cudaGraphNode_t each : exec->graph->nodes)
         if (each->original == node) return each;
     return nullptr;
@@ -1021,6 +1027,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t gr
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec, const char* file, int line) {
     Call call("cudaGraphExecDestroy", {file, line});
     if (cudaError_t error = check(call, exec)) return error;
+    wait_for_all_work();
     --exec->graph->memory->instances;
     destroy(exec->graph);
     free(exec);
@@ -1035,16 +1042,13 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flag
     return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream, const char* file, int line) {
-    {
-        Call call("cudaGraphLaunch", {file, line});
-        if (cudaError_t error = check(call, exec)) return error;
-        Work work(exec);
-        cudaError_t result;
-        if (captures && captures->take(call, stream, work, &result)) return result;
-        if (cudaError_t error = check_memory(call, exec)) return error;
-        set_defaults(exec->graph);
-    }
-    return run(exec->graph);
+    Call call("cudaGraphLaunch", {file, line});
+    if (cudaError_t error = check(call, exec)) return error;
+    Work work(exec);
+    cudaError_t result;
+    if (captures && captures->take(call, stream, work, &result)) return result;
+    if (cudaError_t error = check_memory(call, exec)) return error;
+    return launch_graph(call, stream, exec, run);
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t, const char* file, int line) {
     Call call("cudaGraphUpload", {file, line});
@@ -1055,6 +1059,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
     Call call("cudaGraphExecUpdate", {file, line});
     if (cudaError_t error = check(call, exec)) return error;
     if (cudaError_t error = check(call, graph)) return error;
+    wait_for_all_work();
     cudaGraphNode_t at = nullptr;
     const cudaGraphExecUpdateResult result = update(exec->graph, graph, &at);
     if (info) *info = {result, at, nullptr};

@@ -19,7 +19,8 @@ const Callers* callers_in_library(Place place);
 Place first_of(const Callers& callers);
 
 // One call of the API: holds the lock, knows the caller's line, and records the returned error.
-// While a grid runs, the host thread that has launched it holds the lock; kernels have another one.
+// While a grid runs, the host thread that has launched it holds the lock; kernels have another one,
+// and need both once the device's own thread looks after the grid (background.cpp).
 class Call {
   public:
     enum Where { ON_HOST, ANYWHERE };  // most functions cannot be called in kernels
@@ -32,16 +33,34 @@ class Call {
     cudaError_t pending();
     // The same for calls that are not permitted while a stream is captured, such as cudaMalloc.
     cudaError_t pending_or_unsafe();
+    cudaError_t pending_after_all_work();  // for calls that free memory
     cudaError_t fail(cudaError_t error, const char* why, ...) __attribute__((format(printf, 3, 4)));
     // For errors that end the device's work: reported on stderr at once.
     cudaError_t fail_for_good(cudaError_t error, const char* why);
 
     bool is_launch() const { return name[0] == 'l'; }
-    const char* const name;  // "launch", or the function's
+    bool is_asynchronous() const;  // the host does not wait for the work: launches, cuda…Async
+    const char* const name;        // "launch", or the function's
     const Place place;
     const bool of_kernel;  // a kernel makes the call
   private:
+    void unlock();
     const Where where;
+    bool locks_both = false;
+};
+
+// For a thread that has the lock: releases it until another thread has news.
+void wait_for_news();
+void tell_news();
+void let_kernels_share_lock(bool on);
+// Releases the lock while it exists.
+class Unlocked {
+  public:
+    Unlocked();
+    ~Unlocked();
+
+  private:
+    const unsigned times;
 };
 
 // For the driver interface: its calls of the runtime leave the runtime's state as it is.
@@ -82,12 +101,18 @@ struct Allocation {
 };
 
 // While an object exists, device memory can be read and written; otherwise any access faults.
-// Kernels cannot write to constants.
+// Kernels cannot write to constants. ALL waits for all work that has been submitted; who opens
+// memory for COPY has seen to the order.
 class Access {
   public:
-    enum By { COPY, KERNEL };
-    explicit Access(By by = COPY);
+    enum By { ALL, COPY, KERNEL };
+    explicit Access(By by = ALL);
     ~Access();
+    Access(const Access&) = delete;
+    Access& operator=(const Access&) = delete;
+
+  private:
+    const By by;
 };
 
 size_t device_bytes();  // its size: CUDALAB_DEVICE_MEMORY, or half of the machine's memory
@@ -130,6 +155,10 @@ void keep_to_thresholds();                  // what synchronising does to the po
 void free_all();
 void tell_leaks();
 
+// ------------------------------------------------------------------ background.cpp
+
+void wait_for_all_work();  // of all streams
+
 // ------------------------------------------------------------------ functions.cpp
 
 size_t static_shared(const void*);  // bytes of the __shared__ variables of a kernel
@@ -145,9 +174,19 @@ void for_each_variable(Section section, Visitor visit);
 void watch_for_crashes();                        // the signal handlers
 extern __thread bool kernel_prints;              // stdout is locked by a kernel
 [[noreturn]] void stop_kernel(const char* why);  // that calls this
-// Runs a grid; the device claims to hold `resident` of its blocks at once.
-cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,
-                    uint64_t resident);
+// One grid runs at a time; the device claims to hold `resident` of its blocks at once.
+cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, void* const* args,
+                       uint64_t resident);
+enum class Progress {
+    RUNS,
+    WAITS,  // all its threads wait, perhaps for the host
+    ENDED,
+};
+// Looks after the grid for a moment. Where the host waits for it, too, a deadlock ends it.
+Progress continue_grid(bool host_waits);
+cudaError_t end_grid(Call& call);  // the result of a grid that has ended
+void leave_grid();                 // the host goes on, and the device's own thread looks after it
+bool start_os_thread(void* (*main)(void*));
 // Memory that kernels may use from now on, may no longer use, and that has been written.
 void watch_memory(const Allocation& memory, size_t guard);
 void unwatch_memory(const Allocation& memory);

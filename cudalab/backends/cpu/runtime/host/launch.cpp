@@ -1,7 +1,7 @@
 // Runs grids, and handles kernels that crash.
 //
-// A grid runs to its end before the launch returns. runtime.cpp runs it; it is part of this file's
-// translation unit, because an error in a program's kernel must end the block, not the process.
+// runtime.cpp runs a grid; it is part of this file's translation unit, because an error in a
+// program's kernel must end the block, not the process.
 
 // clang-format off
 #include "internal.h"
@@ -166,15 +166,17 @@ static struct LeftOut {
     }
 } left_out;
 
-cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void* const* args,
-                    uint64_t resident) {
+static Watch* watch;  // over the grid that runs; null if it is left out
+
+cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, void* const* args,
+                       uint64_t resident) {
     if (left_out.wanted) return ++left_out.launches, cudaSuccess;
-    uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
+    const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     if (!start_workers()) return call.fail(cudaErrorLaunchOutOfResources, "no OS threads");
     pool.taking_part = pool.always;
     if (config.cooperative && !widen(blocks))
         return call.fail(cudaErrorLaunchOutOfResources, "no OS threads for the blocks");
-    if (is_waiting_kernel(kernel)) widen(blocks < resident ? blocks : resident);
+    if (waiting_kernels.has(kernel)) widen(blocks < resident ? blocks : resident);
     grid_barrier.cooperative = config.cooperative;
     grid_barrier.blocks = blocks;
     grid_barrier.arrived = 0;
@@ -182,11 +184,32 @@ cudaError_t execute(Call& call, const Config& config, const Kernel& kernel, void
     crash_error = cudaErrorLaunchFailure;
     const unsigned grid[] = {config.grid.x, config.grid.y, config.grid.z};
     const unsigned block[] = {config.block.x, config.block.y, config.block.z};
-    int state;
-    Watch watch(config, kernel, resident);
+    alignas(Watch) static char memory[sizeof(Watch)];
+    watch = new (memory) Watch(config, kernel, resident);
     cudalab_launch(&kernel, grid, block, args);
-    while ((state = cudalab_wait(watch.interval_ms())) == 0) watch.look();
-    return state > 0 ? cudaSuccess : call.fail_for_good(crash_error, cudalab_error());
+    return cudaSuccess;
+}
+Progress continue_grid(bool host_waits) {
+    if (!watch || cudalab_wait(watch->interval_ms()) != 0) return Progress::ENDED;
+    return watch->look(host_waits) ? Progress::WAITS : Progress::RUNS;
+}
+void leave_grid() {
+    watch->leave();
+}
+cudaError_t end_grid(Call& call) {
+    return has_failed() ? call.fail_for_good(crash_error, cudalab_error()) : cudaSuccess;
+}
+
+bool start_os_thread(void* (*main)(void*)) {
+    sigset_t before;
+    keep_signals_for_others(&before);
+    pthread_t thread;
+    const bool started = pthread_create(&thread, nullptr, main, nullptr) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) return false;
+    pthread_detach(thread);
+    ++os_threads_of_device;
+    return true;
 }
 
 }  // namespace cudalab

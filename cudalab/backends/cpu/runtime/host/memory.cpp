@@ -28,7 +28,7 @@ static struct Memory {
     Allocations freed;                   // freed device memory, until it is reused
     SortedMap<size_t> free;              // ranges below high_water
     Section device, constants, managed;  // of the program's variables
-    unsigned access;                     // number of Access objects
+    unsigned opened, by_kernels;         // how often: by kernels, and in all
 } memory;                                // never destroyed: other exit handlers may still use it
 
 static size_t round_up(size_t n, size_t to) {
@@ -65,23 +65,28 @@ static void set_access(const Section& variables, int rights) {
     const size_t bytes = (size_t)(variables.end - variables.begin);
     if (bytes > PAGE) mprotect((void*)variables.begin, bytes, rights);  // else there is no variable
 }
-static void set_access(int rights, int rights_to_constants) {
-    if (memory.high_water) mprotect(memory.arena, round_up(memory.high_water, HUGE_PAGE), rights);
-    set_access(memory.device, rights);
-    set_access(memory.constants, rights_to_constants);
-}
-static void open_memory(Access::By by) {
+static void change_access(int opened, int by_kernels) {
+    const unsigned before = memory.opened, copies_before = before - memory.by_kernels;
+    memory.opened += (unsigned)opened;
+    memory.by_kernels += (unsigned)by_kernels;
+    const unsigned copies = memory.opened - memory.by_kernels;
     const int both = PROT_READ | PROT_WRITE;
-    if (memory.access++ == 0) set_access(both, by == Access::KERNEL ? PROT_READ : both);
+    if (!before != !memory.opened) {
+        const int rights = memory.opened ? both : PROT_NONE;
+        if (memory.high_water)
+            mprotect(memory.arena, round_up(memory.high_water, HUGE_PAGE), rights);
+        set_access(memory.device, rights);
+    } else if (!copies_before == !copies) {
+        return;
+    }
+    set_access(memory.constants, copies ? both : memory.opened ? PROT_READ : PROT_NONE);
 }
-static void close_memory() {
-    if (--memory.access == 0) set_access(PROT_NONE, PROT_NONE);
-}
-Access::Access(By by) {
-    open_memory(by);
+Access::Access(By by_) : by(by_) {
+    if (by == ALL) wait_for_all_work();
+    change_access(1, by == KERNEL);
 }
 Access::~Access() {
-    close_memory();
+    change_access(-1, by == KERNEL ? -1 : 0);
 }
 
 // ------------------------------------------------------------------ the meaning of an address
@@ -275,11 +280,9 @@ static uintptr_t take(size_t bytes) {
     if (new_high > memory.size) new_high = memory.size;
     if (begin_offset + bytes < new_high)
         memory.free[begin + bytes] = new_high - begin_offset - bytes;
-    if (memory.access)  // a library's: pages behind the last huge one have no rights yet
-        mprotect((void*)memory.arena, round_up(new_high, HUGE_PAGE), PROT_READ | PROT_WRITE);
+    if (memory.opened)  // a library or a kernel allocates: pages behind the last huge one have no
+        mprotect(memory.arena, round_up(new_high, HUGE_PAGE), PROT_READ | PROT_WRITE);  // rights
     memory.high_water = new_high;
-    if (memory.access)  // a kernel allocates
-        mprotect(memory.arena, round_up(new_high, HUGE_PAGE), PROT_READ | PROT_WRITE);
     return begin;
 }
 
@@ -489,7 +492,8 @@ static void set_grid(unsigned threads) {
 cudaError_t open_for_library() {
     if (in_kernel()) return cudaSuccess;
     Call call("a library", {});
-    open_memory(Access::COPY);
+    wait_for_all_work();
+    change_access(1, 0);
     library_writes(true);
     set_grid(1);
     return call.pending();
@@ -498,7 +502,7 @@ void close_for_library() {
     if (in_kernel()) return;
     Call call("a library", {});
     library_writes(false);
-    close_memory();
+    change_access(-1, 0);
     set_grid(0);
 }
 void name_variable(const void* address, size_t bytes, Place place) {
@@ -519,7 +523,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes, const char* file, int line)
 
 cudaError_t cudaFree(void* pointer, const char* file, int line) {
     Call call("cudaFree", {file, line}, Call::ANYWHERE);
-    if (cudaError_t error = call.pending_or_unsafe()) return error;
+    if (cudaError_t error = call.pending_after_all_work()) return error;
     return release(call, pointer, false);
 }
 
@@ -551,7 +555,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags, const ch
 
 cudaError_t cudaFreeHost(void* pointer, const char* file, int line) {
     Call call("cudaFreeHost", {file, line});
-    if (cudaError_t error = call.pending_or_unsafe()) return error;
+    if (cudaError_t error = call.pending_after_all_work()) return error;
     return release(call, pointer, true);
 }
 
@@ -578,7 +582,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags, const 
 
 cudaError_t cudaHostUnregister(void* pointer, const char* file, int line) {
     Call call("cudaHostUnregister", {file, line});
-    if (cudaError_t error = call.pending_or_unsafe()) return error;
+    if (cudaError_t error = call.pending_after_all_work()) return error;
     auto found = memory.live.find((uintptr_t)pointer);
     if (found == memory.live.end() || found->value.kind != Kind::REGISTERED)
         return call.fail(cudaErrorHostMemoryNotRegistered, "%p is not registered", pointer);

@@ -1,7 +1,6 @@
 // The inside of CUDA graphs, for graphs.cpp and captures.cpp.
 #pragma once
 
-#include "list.h"
 #include "work.h"
 
 namespace cudalab {

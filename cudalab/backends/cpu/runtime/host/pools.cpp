@@ -86,7 +86,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, const char* file, 
     cudaError_t result;
     if (captures && captures->take(call, stream, work, &result)) return result;
     if (cudaError_t error = call.pending_or_unsafe()) return error;
-    return release(call, pointer, false);
+    return do_in_order(call, stream, work);
 }
 
 // ------------------------------------------------------------------ pools

@@ -32,7 +32,7 @@ cudaError_t submit(Call& call, cudaStream_t stream, Work& work) {
     if (call.of_kernel) return add_child(call, stream, work);
     cudaError_t result;
     if (captures && captures->take(call, stream, work, &result)) return result;
-    return perform(call, work);
+    return do_in_order(call, stream, work);
 }
 cudaError_t perform(Call& call, const Work& work) {
     switch (work.type) {
@@ -42,6 +42,8 @@ cudaError_t perform(Call& call, const Work& work) {
             return perform(call, work.fill);
         case cudaGraphNodeTypeKernel:
             return perform(call, work.kernel);
+        case cudaGraphNodeTypeMemFree:
+            return release(call, work.memory.address, false);
         default:
             return cudaSuccess;
     }
@@ -55,11 +57,18 @@ cudaError_t record_event(Call& call, cudaEvent_t event, cudaStream_t stream, uns
     if (captures && captures->record(call, event, stream, flags, &result)) return result;
     if (flags & cudaEventRecordExternal)
         return call.fail(cudaErrorIllegalState, "the stream is not captured");
+    if (has_work(stream))
+        record_later(event, stream);
+    else
+        record_now(event);
+    return cudaSuccess;
+}
+void record_now(cudaEvent_t event) {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     event->ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
     event->recorded = true;
-    return cudaSuccess;
+    event->task = 0;
 }
 cudaError_t check_uncaptured(const char* name, cudaStream_t stream, const char* file, int line) {
     Call call(name, {file, line});
@@ -67,13 +76,13 @@ cudaError_t check_uncaptured(const char* name, cudaStream_t stream, const char* 
                ? call.fail(cudaErrorNotSupported, "graphs do not have copies of boxes and arrays")
                : cudaSuccess;
 }
-// Work that has been submitted is done, so there is nothing to wait for.
 cudaError_t wait_for_event(Call& call, cudaStream_t stream, cudaEvent_t event, unsigned flags) {
     if (call.of_kernel) return cudaSuccess;
     cudaError_t result;
     if (captures && captures->wait(call, stream, event, flags, &result)) return result;
     if (flags & cudaEventWaitExternal)
         return call.fail(cudaErrorIllegalState, "the stream is not captured");
+    if (!is_done(event)) wait_later(stream, event);
     return cudaSuccess;
 }
 
@@ -111,13 +120,16 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream, const char* file, int lin
     if (cudaError_t error = call.pending()) return error;
     if (captures)
         if (cudaError_t error = captures->forbid_stream(call, stream)) return error;
+    wait_for_work(stream);
     keep_to_thresholds();
-    return cudaSuccess;
+    return call.pending();
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream, const char* file, int line) {
     Call call("cudaStreamQuery", {file, line});
     if (cudaError_t error = call.pending()) return error;
-    return captures ? captures->forbid_stream(call, stream) : cudaSuccess;
+    if (captures)
+        if (cudaError_t error = captures->forbid_stream(call, stream)) return error;
+    return is_busy(stream) ? cudaErrorNotReady : cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags,
                                 const char* file, int line) {
@@ -128,6 +140,18 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
         return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
     return wait_for_event(call, stream, event, flags);
 }
+namespace {
+struct Callback {
+    cudaStream_t stream;
+    cudaStreamCallback_t function;
+    void* data;
+};
+void call_back(void* callback) {
+    const Callback own = *(Callback*)callback;
+    free(callback);
+    own.function(own.stream, cudaSuccess, own.data);
+}
+}  // namespace
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
                                   unsigned, const char* file, int line) {
     {
@@ -135,6 +159,15 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
         if (cudaError_t error = call.pending()) return error;
         if (captures)
             if (cudaError_t error = captures->forbid_stream(call, stream)) return error;
+    }
+    {
+        Call call("cudaStreamAddCallback", {file, line});
+        if (has_work(stream)) {
+            Callback* later = (Callback*)malloc(sizeof *later);
+            if (!later) return call.fail(cudaErrorMemoryAllocation, "no memory for a callback");
+            *later = {stream, callback, data};
+            return do_in_order(call, stream, HostCall{call_back, later});
+        }
     }
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
@@ -148,6 +181,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
         Work work(HostCall{function, data});
         cudaError_t result;
         if (captures && captures->take(call, stream, work, &result)) return result;
+        if (has_work(stream)) return do_in_order(call, stream, work);
     }
     function(data);  // it may wait for another thread that calls the API
     return cudaSuccess;
@@ -245,7 +279,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags, const c
         return call.fail(cudaErrorInvalidValue, "events of kernels have no time");
     *event = (cudaEvent_t)malloc(sizeof **event);
     if (!*event) return call.fail(cudaErrorMemoryAllocation, "no memory for an event");
-    **event = {flags, false, 0, nullptr};
+    **event = {flags, false, 0, nullptr, 0};
     return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event, const char* file, int line) {
@@ -253,6 +287,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event, const char* file, int line) {
     if (cudaError_t error = call.pending()) return error;
     if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
     if (event->captured) captures->forget(event);
+    forget_in_background(event);
     free(event);
     return cudaSuccess;
 }
@@ -265,20 +300,26 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
         return call.fail(cudaErrorInvalidValue, "flags %#x are not known", flags);
     return record_event(call, event, stream, flags);
 }
-static cudaError_t check_event(const char* name, Place place, cudaEvent_t event) {
-    Call call(name, place);
+static cudaError_t check_event(Call& call, cudaEvent_t event) {
     if (cudaError_t error = call.pending()) return error;
     if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
     if (captures)
         if (cudaError_t error = captures->forbid_event(call, event)) return error;
-    keep_to_thresholds();
     return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event, const char* file, int line) {
-    return check_event("cudaEventSynchronize", {file, line}, event);
+    Call call("cudaEventSynchronize", {file, line});
+    if (cudaError_t error = check_event(call, event)) return error;
+    wait_for_event_of_work(event);
+    keep_to_thresholds();
+    return call.pending();
 }
 cudaError_t cudaEventQuery(cudaEvent_t event, const char* file, int line) {
-    return check_event("cudaEventQuery", {file, line}, event);
+    Call call("cudaEventQuery", {file, line});
+    if (cudaError_t error = check_event(call, event)) return error;
+    if (!is_done(event)) return cudaErrorNotReady;
+    keep_to_thresholds();
+    return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop, const char* file,
                                  int line) {
@@ -289,6 +330,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop,
         return call.fail(cudaErrorInvalidResourceHandle, "an event was created without timing");
     if (!start->recorded || !stop->recorded)
         return call.fail(cudaErrorInvalidResourceHandle, "an event was never recorded");
+    if (!is_done(start) || !is_done(stop)) return cudaErrorNotReady;
     *ms = (float)(stop->ms - start->ms);
     return cudaSuccess;
 }

@@ -1,9 +1,10 @@
 // Looks after a grid that takes longer than a moment. Part of launch.cpp.
 //
 // * Where all blocks that run wait, those that have not started are needed: OS threads are added,
-// up
-//   to the number of blocks that the device claims to hold at once.
-// * Where every thread waits for another one, the launch ends with an error that names them.
+//   up to the number of blocks that the device claims to hold at once.
+// * Where all threads wait, the host may be what they wait for, and goes on.
+// * Where every thread waits for another one, and the host for the grid, it ends with an error that
+//   names them.
 // * Where it only takes long, a line on stderr says how far it is.
 #pragma once
 
@@ -15,17 +16,19 @@ namespace cudalab {
 
 // ------------------------------------------------------------------ kernels with many waits
 
-// The kernels in which blocks have waited for later ones.
-static BlockFn waiting_kernels[64];
-static void remember_waiting(const Kernel& kernel) {
-    static unsigned next;
-    waiting_kernels[next++ % 64] = kernel.block;
-}
-static bool is_waiting_kernel(const Kernel& kernel) {
-    for (BlockFn each : waiting_kernels)
-        if (each == kernel.block) return true;
-    return false;
-}
+static struct Kernels {
+    BlockFn known[64];
+    unsigned next;
+    bool has(const Kernel& kernel) const {
+        for (BlockFn each : known)
+            if (each == kernel.block) return true;
+        return false;
+    }
+    void add(const Kernel& kernel) {
+        if (!has(kernel)) known[next++ % 64] = kernel.block;
+    }
+} waiting_kernels,        // blocks have waited for later ones
+    kernels_left_behind;  // the host has gone on while all their threads waited
 
 // Lets as many workers take part, in the launch in progress or else in the next one.
 static bool widen(uint64_t workers) {
@@ -86,13 +89,17 @@ class Watch {
   public:
     Watch(const Config& config_, const Kernel& kernel_, uint64_t resident_)
         : config(config_), kernel(kernel_), resident(resident_), began(now_ns()) {}
-    int interval_ms() const { return eager ? 1 + running / 128 : 20; }
-    void look();
+    int interval_ms() const { return eager || expects_wait ? 1 + running / 128 : 20; }
+    bool look(bool host_waits);  // whether all threads wait
+    void leave() {
+        kernels_left_behind.add(kernel);
+        is_left = true;
+    }
 
   private:
     void look_at(Worker& w, uint64_t now);
     bool waits_for(const Worker& w, uint64_t ns, uint64_t now) const;
-    bool waits_for_good(const Worker& w, uint64_t now) const;
+    bool only_waits(const Worker& w, uint64_t ns, uint64_t now) const;
     bool any_known_wait() const;
     void describe_waits(Text& text) const;
     void end_deadlock();
@@ -103,7 +110,8 @@ class Watch {
     const uint64_t resident, began;
     int eager = 0;    // signals that still come quickly
     int running = 0;  // blocks
-    bool told_of_waits = false;
+    bool told_of_waits = false, is_left = false;
+    const bool expects_wait = kernels_left_behind.has(kernel);
     uint64_t others_seen = began;  // when the program had other OS threads
     uint64_t tell_after_s = isatty(2) ? 5 : 60;
 };
@@ -124,7 +132,7 @@ void Watch::look_at(Worker& w, uint64_t now) {
         stay.seen_gave_way = stay.gave_way;
         eager = 50;
     }
-    w.stuck = now - stay.step_ns > 1000 * MS;
+    w.stuck = is_left || now - stay.step_ns > 1000 * MS;
     if (!w.crashes || !stay.crash_ns) stay.crash_ns = now;
     if (now - stay.crash_ns > 10000 * MS) {  // the stack that is searched for a line is damaged
         stay.crash_ns = now;
@@ -140,10 +148,10 @@ bool Watch::waits_for(const Worker& w, uint64_t ns, uint64_t now) const {
     return now - w.stay->step_ns >= ns && (w.at_grid_barrier || w.spins >= 2 * PATIENCE);
 }
 
-// Whether every thread of the block waits, and none has been in a new state for some seconds.
-bool Watch::waits_for_good(const Worker& w, uint64_t now) const {
+// Whether every thread of the block waits, and none has been in a new state for so long.
+bool Watch::only_waits(const Worker& w, uint64_t ns, uint64_t now) const {
     const Stay& stay = *w.stay;
-    if (now - stay.news_ns < 3000 * MS) return false;
+    if (now - stay.news_ns < ns) return false;
     if (w.at_grid_barrier) return true;
     if (!w.fibers || stay.wait_block != w.block || stay.wait_steps != w.steps) return false;
     for (unsigned t = 0; t < w.threads; ++t)
@@ -223,9 +231,12 @@ static int count_os_threads() {
 }
 static const int os_threads_at_start = count_os_threads();  // one, or an emulator's own
 
-// Whether nobody else can change memory: the program has no OS threads of its own but this one.
+static int os_threads_of_device;
+
+// Whether nobody else can change memory: the program has no OS threads of its own but one, which
+// waits.
 static bool is_alone() {
-    return count_os_threads() <= pool.workers + os_threads_at_start;
+    return count_os_threads() <= pool.workers + os_threads_of_device + os_threads_at_start;
 }
 
 void Watch::tell_how_far(uint64_t now) {
@@ -263,11 +274,12 @@ void Watch::tell_how_far(uint64_t now) {
     if (write(2, text.text, text.used) < 0) return;
 }
 
-void Watch::look() {
+bool Watch::look(bool host_waits) {
     static const bool watching = (watch_for_waits(), true);
     (void)watching;
     const uint64_t now = now_ns();
-    bool any_loop = false, all_wait = true, for_long = true, for_very_long = true, for_good = true;
+    bool any_loop = false, all_wait = true, for_long = true, for_very_long = true, for_good = true,
+         for_now = true;
     running = 0;
     if (eager) --eager;
     for (Worker* w = pool.first; w; w = w->next) {
@@ -279,16 +291,17 @@ void Watch::look() {
         all_wait &= waits_for(*w, 40 * MS, now);
         for_long &= waits_for(*w, 1000 * MS, now);
         for_very_long &= waits_for(*w, 10000 * MS, now);
-        for_good &= waits_for_good(*w, now);
+        for_good &= only_waits(*w, 3000 * MS, now);
+        for_now &= only_waits(*w, 20 * MS, now);
     }
-    if (!running || has_failed()) return;
+    if (!running || has_failed()) return false;
     const Launch& launch = pool.launch;
     if (all_wait && launch.next < launch.blocks && (uint64_t)running < resident) {
-        remember_waiting(kernel);
+        waiting_kernels.add(kernel);
         const uint64_t able = resident < launch.blocks ? resident : launch.blocks;
-        if (widen(able) || pool.taking_part > running) return;
+        if (widen(able) || pool.taking_part > running) return false;
     }
-    if (for_long && !is_alone()) others_seen = now;
+    if (!host_waits || (for_long && !is_alone())) others_seen = now;
     if (for_good && any_loop && now - others_seen > 1000 * MS) {
         end_deadlock();
     } else if (for_very_long && !told_of_waits && any_known_wait()) {
@@ -298,11 +311,12 @@ void Watch::look() {
                  config.file, config.line);
         describe_waits(text);
         text.add("\n");
-        if (write(2, text.text, text.used) < 0) return;
-    } else if (now - began >= tell_after_s * 1000 * MS) {
+        if (write(2, text.text, text.used) < 0) return false;
+    } else if (host_waits && now - began >= tell_after_s * 1000 * MS) {
         tell_how_far(now);
         tell_after_s *= 2;
     }
+    return expects_wait || (for_now && any_loop);
 }
 
 }  // namespace cudalab

@@ -2,11 +2,13 @@
 //
 // All of it comes through `submit`, and streams depend on each other only through `record_event`
 // and `wait_for_event` (streams.cpp): these three are where the order of work is known. Work is
-// done before `submit` returns, unless its stream is captured (then it becomes a node of a graph)
-// or a kernel submits it (then it is done when the kernel's grid has ended).
+// done before `submit` returns, unless its stream is captured (then it becomes a node of a graph),
+// a kernel submits it (then it is done when the kernel's grid has ended), or it comes after a grid
+// that waits for the host (then the device's own thread does it, background.cpp).
 #pragma once
 
 #include "internal.h"
+#include "list.h"
 
 namespace cudalab {
 struct Capture;
@@ -25,6 +27,7 @@ struct CUevent_st {
     bool recorded;
     double ms;
     cudalab::CapturedPoint* captured;  // graphs.cpp: where a captured stream recorded it
+    uint64_t task = 0;                 // background.cpp: that will record it, or has
 };
 
 namespace cudalab {
@@ -87,8 +90,29 @@ CUstream_st& object_of(cudaStream_t stream);  // the default streams have one, t
 cudaError_t submit(Call& call, cudaStream_t stream, Work& work);
 cudaError_t record_event(Call& call, cudaEvent_t event, cudaStream_t stream, unsigned flags);
 cudaError_t wait_for_event(Call& call, cudaStream_t stream, cudaEvent_t event, unsigned flags);
+void record_now(cudaEvent_t event);
 // Does the work at once. Host functions are not called: their caller releases the lock before.
 cudaError_t perform(Call& call, const Work& work);
+
+// ------------------------------------------------------------------ background.cpp
+
+// Does the work at once if its order allows it; else the device's own thread does it.
+cudaError_t do_in_order(Call& call, cudaStream_t stream, const Work& work);
+typedef cudaError_t RunGraph(cudaGraphExec_t graph);
+cudaError_t launch_graph(Call& call, cudaStream_t stream, cudaGraphExec_t graph, RunGraph run);
+bool is_busy(cudaStream_t stream);  // it has work that is not done
+// Whether new work of the stream comes after work that is not done; and what else comes after that.
+bool has_work(cudaStream_t stream);
+void record_later(cudaEvent_t event, cudaStream_t stream);
+void wait_later(cudaStream_t stream, cudaEvent_t event);
+bool is_done(cudaEvent_t event);
+void forget_in_background(cudaEvent_t event);
+void wait_for_work(cudaStream_t stream);
+void wait_for_event_of_work(cudaEvent_t event);
+bool is_device_thread();
+// Runs a grid; the device's thread does other work, too, while the grid waits.
+class Grid;
+void run_to_end(Grid& grid);
 
 // The functions of graphs.cpp while streams are captured. A function that has dealt with the call
 // returns true and its result.
@@ -122,8 +146,20 @@ struct OwnLaunch {
 };
 // The work of a running kernel: it is done when the grid has ended.
 cudaError_t add_child(Call& call, cudaStream_t stream, const Work& work);
-// Runs a grid, and then its children.
-cudaError_t run_grid(Call& call, const KernelCall& launch);
+// A grid that runs, and the work that its kernel submits.
+struct Child;
+extern List<Child*>* children;  // of the running grid
+class Grid {
+  public:
+    Grid(Call& call, const KernelCall& launch);
+    Progress go_on(bool host_waits);  // for a moment
+    cudaError_t finish(Call& call);   // does the children's work; the result
+
+  private:
+    Access access{Access::KERNEL};
+    List<Child*> own, *const outer = children;
+    cudaError_t error;
+};
 extern uint64_t grids_begun;
 size_t max_depth();  // of launches in launches
 
@@ -132,7 +168,10 @@ size_t max_depth();  // of launches in launches
 cudaError_t check(Call& call, const Copy& copy);  // whether it is possible now
 cudaError_t perform(Call& call, const Copy& copy);
 cudaError_t perform(Call& call, const Fill& fill);
-cudaError_t perform(Call& call, const KernelCall& kernel);
+cudaError_t check(Call& call, const Fill& fill);
+cudaError_t perform(Call& call, const KernelCall& kernel);  // in children.cpp
+// Whether a kernel may dereference the pointers that it is given.
+cudaError_t check_arguments(Call& call, const KernelCall& kernel);
 // Whether the limits of the device allow the launch, before it is submitted.
 cudaError_t check_launch(Call& call, const KernelCall& kernel);
 uint64_t resident_blocks(const KernelCall& launch);  // so many fit on the device at once
