@@ -43,6 +43,7 @@ from cudalab.errors import (
 from cudalab.formats import InputStream
 from cudalab.labs.evidence import SANITIZE
 from cudalab.labs.sizes import in_words
+from cudalab.language import source
 from cudalab.program.build import has_gpu
 from cudalab.system import exclusive
 
@@ -198,7 +199,8 @@ class _Check:
             summary = self.submission.compile(self.cases)
             stage = Stage("compile", Status.PASSED, says=summary)
         except CompileFailure as error:
-            details = [*error.message.splitlines(), *error.hint.splitlines()]
+            hint = error.hint.replace(str(source.kernels_dir()), "cudalab's kernels")
+            details = [*error.message.splitlines(), *hint.splitlines()]
             status = Status.BROKEN if error.why is Why.GRADER else Status.FAILED
             stage = Stage("compile", status, says="", details=details, why=error.why)
         except KernelCompileError as error:
@@ -302,7 +304,9 @@ class _Check:
             return
         if attempt.outcome.survivors:
             result.notes.append(
-                f"it left {attempt.outcome.survivors} processes running: they were killed"
+                "it left a process running, which was killed"
+                if attempt.outcome.survivors == 1
+                else f"it left {attempt.outcome.survivors} processes running: they were killed"
             )
         result.notes += attempt.notes
         if attempt.why:

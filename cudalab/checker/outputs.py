@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STDERR_SHOWN = 8  # lines
+LONGEST = 500  # letters of a line
 _COMPILE_ERROR = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+):.*\berror\b")
 # testlib's codes: ok, wrong answer, presentation error, failure of the checker itself.
 OK, WRONG, PRESENTATION, FAIL = 0, 1, 2, 3
@@ -91,7 +92,8 @@ def junit(report: Report) -> str:
             headline = headline_of(one).translate(_NO_XML)
             ET.SubElement(case, tag, message=headline, type=str(one.why or one.status)).text = text
         if isinstance(one, Result) and one.stderr:
-            ET.SubElement(case, "system-err").text = one.stderr.translate(_NO_XML)
+            lines = "\n".join(map(plain, one.stderr.splitlines()))
+            ET.SubElement(case, "system-err").text = lines.translate(_NO_XML)
     for name, count in counts.items():
         suite.set(name, str(count))
     suite.set("time", f"{report.seconds:.3f}")
@@ -178,7 +180,7 @@ def check50(report: Report) -> str:
                 "name": name,
                 "description": name,
                 "passed": passed,
-                "log": one.details,
+                "log": [plain(line) for line in one.details],
                 "cause": cause,
                 "data": {},
                 "dependency": "compile" if name != "compile" else None,
@@ -281,15 +283,27 @@ def headline_of(one: Result | Stage) -> str:
     """The verdict in one line."""
     counted = isinstance(one, Stage) and one.name == "correct"  # its tests have their own reasons
     words = ["" if counted or one.status is Status.PASSED else str(one.why), one.says]
-    return ": ".join(word for word in words if word) or str(one.status)
+    return plain(": ".join(word for word in words if word) or str(one.status))
+
+
+def plain(text: str) -> str:
+    """A line of text that comes from a submission, fit for any terminal and any log.
+
+    It is cut where it is too long, control characters are left out, and it gives no command to
+    GitHub Actions, which takes one from every line that begins with two colons.
+    """
+    text = " ".join(text.expandtabs(4).splitlines())
+    text = "".join(letter for letter in text if letter.isprintable())
+    text = re.sub(r"^(\s*):(?=:)", r"\1: ", text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
 def explained(one: Result | Stage) -> list[str]:
     """The explanation of a verdict, line by line."""
-    lines = list(one.details)
+    lines = [plain(line) for line in one.details]
     if isinstance(one, Result):
         for clue in one.clues:
-            lines.append(f"{clue.pattern}: {clue.says}")
+            lines.append(plain(f"{clue.pattern}: {clue.says}"))
             if clue.cause:
                 lines.append(f"  {clue.cause}")
             if clue.look:
@@ -302,11 +316,8 @@ def explained(one: Result | Stage) -> list[str]:
 
 def _stderr(test: Result) -> list[str]:
     """The last lines of a failed run's stderr, unless the verdict quotes them already."""
-    lines = [
-        "".join(letter for letter in line if letter.isprintable())
-        for line in test.stderr.splitlines()[-STDERR_SHOWN:]
-    ]
-    quoted = " ".join([test.says, *test.details])
+    lines = [plain(line) for line in test.stderr.splitlines()[-STDERR_SHOWN:]]
+    quoted = " ".join(map(plain, [test.says, *test.details]))
     if not any(line and line not in quoted for line in lines):
         return []
     return ["stderr:", *(f"  {line}" for line in lines)]

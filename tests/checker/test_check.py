@@ -752,6 +752,29 @@ def test_gradescope():
     assert "score" not in broken
 
 
+def test_what_a_submission_prints_is_plain_and_short_in_every_form():
+    odd = "\x1b]0;title\x07\x1b[2J \ud800 <b>"
+    stage = Stage(
+        "sanitize", Status.FAILED, why=Why.SANITIZER, says=f"{odd}{'x' * 90_000}",
+        details=[f"::error::{odd}", "  ::stop-commands::x", "y" * 90_000, "std::vector"],
+    )  # fmt: skip
+    test = failed(stderr=f"::add-mask::{odd}\n" + "z" * 90_000)
+    test.details, test.says = stage.details, stage.says
+    report = a_report(test, stages=[stage])
+    forms = (outputs.junit, outputs.gradescope, outputs.check50)
+    texts = [form(report) for form in forms] + [outputs.github(report, "my.cu")]
+    for text in texts:
+        assert len(text) < 12_000
+        assert "\x1b" not in text
+        assert "\\u001b" not in text
+        text.encode()
+    lines = [line for one in (stage, test) for line in outputs.explained(one)]
+    assert not any(line.lstrip().startswith("::") for line in lines)
+    assert not any(line.startswith("::") for line in texts[-1].splitlines() if "title=" not in line)
+    assert ": :error::]0;title[2J  <b>" in lines
+    assert "std::vector" in lines
+
+
 def test_check50():
     value = json.loads(outputs.check50(a_report(passed(), failed())))
     assert [result["passed"] for result in value["results"]] == [True, True, False]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudalab.checker.submit.submission import PIPE_BYTES
+from cudalab.checker.submit.submission import PIPE_BYTES, Command
 from cudalab.labs.sizes import in_words
 
 if TYPE_CHECKING:
@@ -104,7 +105,10 @@ def _input(test: Test, gen: str) -> tuple[str, tuple[str, ...]]:
 def _run(submission: Submission, lab_words: str) -> str:
     """The command that reads the input on stdin."""
     if submission.kind == "command":
-        return shlex.join(submission.words)
+        first, *rest = submission.words
+        if isinstance(submission, Command) and submission.folder and first == sys.executable:
+            first = "python3"  # the grader's own is elsewhere
+        return shlex.join([first, *rest])
     device = f"--device {submission.device}"
     if submission.kind == "program":
         return f"cudalab run {device} {shlex.join(submission.words)}"
