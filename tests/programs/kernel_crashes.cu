@@ -29,20 +29,15 @@ __global__ void overflows(int *data) {
     data[0] = depth(data[0] + 100000);
 }
 __global__ void diverges(int *data) {
-    if (threadIdx.x < 16) __syncthreads();
+    if (threadIdx.x < 32) __syncthreads();
     else {
         data[threadIdx.x] = 0;
-        __syncthreads();
+        __syncthreads_count(1);
     }
 }
 __constant__ int table[4];
 __global__ void writes_constant() {
     const_cast<int *>(table)[threadIdx.x] = 1;
-}
-#define EITHER(condition) if (condition) __syncthreads(); else __syncthreads()  // two barriers
-__global__ void diverges_in_a_line(int *) {
-    EITHER(threadIdx.x < 64);
-    EITHER(threadIdx.x < 16);
 }
 __device__ __noinline__ void fill(int *first, int n) {
     for (int i = 0; i < n; ++i) first[i] = 0x41414141;
@@ -78,9 +73,6 @@ int main(int, char *argv[]) {
             break;
         case 'd':
             diverges<<<1, 64>>>(d);
-            break;
-        case 'm':
-            diverges_in_a_line<<<1, 64>>>(d);
             break;
         case 'u':
             cudaFree(d);

@@ -122,6 +122,9 @@ static struct Pool {
     Launch launch;
     // Called for a thread that gives way because it waits in a loop, if set.
     void (*on_wait)(Worker& w, const void* at);
+    // Called where threads of a block wait at different barriers, if set: whether the block goes
+    // on.
+    bool (*on_parting)(Worker& w, unsigned thread, const Site& here, bool same_kind);
     int crash_fd = 2;
 } pool;
 
@@ -402,25 +405,33 @@ extern "C" void cudalab_block_main() {
 
 // ------------------------------------------------------------------ called by kernels
 
-static __attribute__((noinline)) void check_site(Worker& w, unsigned thread, const char* file,
-                                                 int place) {
+static const char* describe_parting(const Worker& w, unsigned thread, const Site& here, char* text,
+                                    size_t size) {
+    const Site& site = w.block_site;
+    const bool same_line = site.line() == here.line() && strcmp(site.file, here.file) == 0;
+    const uint3 &a = w.index[w.block_first], &b = w.index[thread];
+    snprintf(text, size,
+             "thread (%u,%u,%u) waits at __syncthreads in %s:%d, thread (%u,%u,%u) at %s in %s:%d",
+             a.x, a.y, a.z, site.file, site.line(), b.x, b.y, b.z,
+             same_line ? "another" : "the one", here.file, here.line());
+    return text;
+}
+
+static __attribute__((noinline)) void check_site(Worker& w, unsigned thread, BlockOp op,
+                                                 const char* file, int place) {
     const Site& site = w.block_site;
     if (site.place == place && strcmp(site.file, file) == 0) return;
     const Site here{file, place};
-    bool same_line = site.line() == here.line() && strcmp(site.file, file) == 0;
-    const uint3 &a = w.index[w.block_first], &b = w.index[thread];
-    fail(w,
-         "divergent barrier: thread (%u,%u,%u) waits at __syncthreads in %s:%d, "
-         "thread (%u,%u,%u) at %s in %s:%d",
-         a.x, a.y, a.z, site.file, site.line(), b.x, b.y, b.z, same_line ? "another" : "the one",
-         here.file, here.line());
+    if (pool.on_parting && pool.on_parting(w, thread, here, op == w.block_op)) return;
+    char text[600];
+    fail(w, "divergent barrier: %s", describe_parting(w, thread, here, text, sizeof text));
 }
 
-static inline void arrive(Worker& w, unsigned thread, const char* file, int place) {
+static inline void arrive(Worker& w, unsigned thread, BlockOp op, const char* file, int place) {
     w.spins = 0;
     w.at_barrier[thread >> 5] |= bit(thread);
     if (__builtin_expect(w.block_site.file == file && w.block_site.place == place, 1)) return;
-    if (w.block_site.file) return check_site(w, thread, file, place);
+    if (w.block_site.file) return check_site(w, thread, op, file, place);
     w.block_site = {file, place};
     w.block_first = thread;
 }
@@ -429,7 +440,7 @@ extern "C" void cudalab_block_barrier(const char* file, int place) {
     Worker& w = *worker;
     if (__builtin_expect(!w.fibers, 0)) promote(w);
     unsigned thread = current.thread;
-    arrive(w, thread, file, place);
+    arrive(w, thread, NONE, file, place);
     run_next(w, thread, next_thread(w, thread));
 }
 
@@ -437,7 +448,7 @@ extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char* file, 
     Worker& w = *worker;
     if (__builtin_expect(!w.fibers, 0)) promote(w);
     unsigned thread = current.thread;
-    arrive(w, thread, file, place);
+    arrive(w, thread, op, file, place);
     w.block_op = op;
     w.predicates += predicate != 0;
     ++w.voters;

@@ -83,6 +83,22 @@ static void tell(Worker& w, const char* place, const char* what) {
             w.kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, what);
 }
 
+// Threads of a block wait at different barriers, which CUDA does not define. An H200 counts who has
+// arrived, wherever, and stops a kernel where only some of them vote.
+static bool goes_on_parted(Worker& w, unsigned thread, const Site& here, bool same_kind) {
+    if (!same_kind) {
+        crash_error = cudaErrorIllegalInstruction;
+        return false;
+    }
+    if (!is_news((uintptr_t)here.file * 31 + (uintptr_t)here.place)) return true;
+    char text[600];
+    fprintf(stderr,
+            "cudalab: kernel %s: %s: CUDA does not define this; they pass as at one barrier, "
+            "as they mostly do on an H200\n",
+            w.kernel->name, describe_parting(w, thread, here, text, sizeof text));
+    return true;
+}
+
 // Whether the kernel can go on behind a division that the processor has refused.
 static bool divide(Worker& w, void* context) {
     Division division;

@@ -27,6 +27,7 @@ static bool start_workers() {
     static bool started = [] {
         if (cudalab_start((int)os_threads(), 2) != 0) return false;
         watch_for_crashes();  // replaces the handlers of cudalab_start
+        pool.on_parting = goes_on_parted;
         return true;
     }();
     return started;
