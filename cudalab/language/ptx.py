@@ -687,8 +687,9 @@ def _store(instruction: _Instruction, block: _Block) -> str | None:
     write = "save"
     if {"volatile", "relaxed", "release", "mmio"} & set(words):
         write = "save_now"
+    call = f"::cudalab::ptx::{write}<{_TYPES[kind]}>"
     stores = [
-        f"::cudalab::ptx::{write}<{_TYPES[kind]}>({address}, {i}, {_source(part, kind, block)})"
+        _ordered(f"{call}({address}, {i}, {_source(part, kind, block)})", words)
         for i, part in enumerate(parts)
     ]
     return "; ".join(stores)
@@ -705,11 +706,23 @@ def _atomic(instruction: _Instruction, block: _Block) -> str | None:
         return None
     cpp = _TYPES["u" + kind[1:] if kind[0] == "b" else kind]
     values = ", ".join(f"({cpp}){_source(each, kind, block)}" for each in rest[1:])
-    return _assigned(target, f"::atomic{function}(({cpp}*){address}, {values})", block)
+    scope = "_block" if "cta" in words else ""
+    call = f"::atomic{function}{scope}(({cpp}*){address}, {values})"
+    return _assigned(target, _ordered(call, words), block)
 
 
-def _fence(_: _Instruction, __: _Block) -> str:
-    return "::__threadfence()"
+def _ordered(call: str, words: Sequence[str]) -> str:
+    """An atomic operation with the fences that its order stands for, which check mode observes."""
+    to_grid = str("cta" not in words).lower()
+    if {"acquire", "acq_rel"} & set(words):
+        call = f"::cudalab::ptx::acquired({call}, {to_grid})"
+    if {"release", "acq_rel"} & set(words):
+        call = f"(CUDALAB_FENCED({to_grid}), {call})"
+    return call
+
+
+def _fence(instruction: _Instruction, _: _Block) -> str:
+    return f"::__threadfence{'_block' if 'cta' in instruction.modifiers else ''}()"
 
 
 def _vote(instruction: _Instruction, block: _Block) -> str | None:

@@ -131,6 +131,13 @@ KINDS = {
         "winner will do, as for tags that the lanes read back.",
         "Nothing, if any winner will do.",
     ),
+    "same_value": _About(
+        "threads that write the same value",
+        "Nothing orders them, but whoever comes last leaves the same. GPUs do what is expected; by "
+        "the letter of CUDA's memory model it is a data race.",
+        "Nothing, if the values are always the same; otherwise atomicExch(&x, value), which may "
+        "meet others.",
+    ),
     "infinite_loop": _About(
         "loop that does not end",
         "Its condition never becomes false, or it waits for a value that nobody writes.",
@@ -196,6 +203,7 @@ def explain(finding: Finding) -> Explanation:
         "not_arrived": _not_arrived,
         "barrier_divergence": _barrier,
         "same_word": _same_word,
+        "same_value": _same_value,
         "infinite_loop": _endless,
     }.get(finding.kind, _otherwise)(finding)
     why, cure = about.why, about.cure
@@ -242,6 +250,14 @@ def _race(finding: Finding) -> str:
         text += f", {other} {_VERBS[finding.other_access or 'load']} it at "
         same = finding.other_place == finding.place
         text += "the same line" if same else where(finding.other_place)
+    if finding.missing == "__threadfence" and finding.detail == "lock":
+        return f"{text}: no __threadfence() follows the lock under which it does so."
+    if finding.missing == "__threadfence" and finding.detail == "scope":
+        return f"{text}: what orders the two has block scope, and they are in different blocks."
+    if finding.missing == "__threadfence":
+        return f"{text}, then sets a flag: there is no __threadfence() between the two."
+    if finding.detail == "scope":
+        return f"{text}: one of the two is atomic in its own block only."
     between = f"no {finding.missing}()" if finding.missing else "nothing that orders them"
     return f"{text}: there is {between} between the two."
 
@@ -264,6 +280,8 @@ def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
     """Advice on a race, which depends on how far apart the threads are."""
     if finding.missing == "__syncwarp" or finding.detail == "volatile":
         why = f"{why} {INDEPENDENT_THREADS}"
+    if finding.missing == "__threadfence" or finding.detail == "scope":
+        return _fence_advice(finding, why)
     if finding.missing == "__syncwarp":
         if finding.kind == "race":
             cure = (
@@ -287,6 +305,34 @@ def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
             "kernel in two: a launch waits for all blocks of the launch before."
         )
     return why, cure
+
+
+def _fence_advice(finding: Finding, why: str) -> tuple[str, str]:
+    """Advice on a race that a fence, or a wider scope, would cure."""
+    if finding.detail == "scope" and finding.missing is None:
+        return (
+            f"{why} The suffix _block promises the GPU that no other block uses the word.",
+            "Leave out the suffix _block: atomicAdd instead of atomicAdd_block.",
+        )
+    if finding.detail == "scope":
+        return (
+            f"{why} __threadfence_block(), and atomic operations with the suffix _block, order "
+            "what the threads of one block see.",
+            "Use __threadfence() and atomic operations without a suffix between blocks.",
+        )
+    if finding.detail == "lock":
+        return (
+            f"{why} An atomic operation alone keeps nothing in order: what stands behind the lock "
+            "may be done before the lock is taken.",
+            "Put __threadfence() behind the loop that takes the lock, and another one before the "
+            "lock is given back.",
+        )
+    return (
+        f"{why} An atomic operation or a volatile store alone keeps nothing in order: the flag may "
+        "be seen before what it announces.",
+        "Put __threadfence() between the write and the flag, and another one between the loop that "
+        "waits for the flag and the read.",
+    )
 
 
 def _out_of_bounds(finding: Finding) -> str:
@@ -344,6 +390,15 @@ def _same_word(finding: Finding) -> str:
     if finding.other_thread:
         text += f" and {_other_name(finding)}"
     return f"{text} write {_memory(finding)} at {where(finding.place)} in one instruction."
+
+
+def _same_value(finding: Finding) -> str:
+    text = f"{name_of(finding.thread)} writes {_memory(finding)} at {where(finding.place)}"
+    if finding.other_thread and finding.other_place:
+        same = finding.other_place == finding.place
+        at = "the same line" if same else where(finding.other_place)
+        text += f", as {_other_name(finding)} does at {at}"
+    return f"{text}, and the value does not change."
 
 
 def _endless(finding: Finding) -> str:

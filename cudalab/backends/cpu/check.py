@@ -21,6 +21,7 @@ race                two threads, nothing orders them, at least one writes. other
                     both accesses are: the warp-synchronous code of older GPUs
 lost_update         a race between loads and stores of the same line: x = x + 1 without an atomic
 same_word           (a note) lanes of a warp store to one word in one instruction: one of them wins
+same_value          (a note) threads store a value that the word has from another one already
 out_of_bounds       buffer, index, beyond, bytes, access, space; buffer is None near no buffer
 misaligned          the address is no multiple of `bytes`: buffer, index, access, space
 uninitialised       buffer, index, space: nobody has written there

@@ -46,9 +46,10 @@ _FINDINGS = (
     "crash",
     "barrier_divergence",  # by an early return, which CUDA allows
     "not_arrived",
+    "same_value",
 )
 _EARLY_RETURN = 11
-_MISSING = (None, "__syncthreads", "__syncwarp")
+_MISSING = (None, "__syncthreads", "__syncwarp", "__threadfence")
 
 
 def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
@@ -345,7 +346,7 @@ def finding(row: Any, names: Names) -> Finding:
         missing=_MISSING[row.missing],
         detail=row.detail.decode(errors="replace"),
         count=row.count,
-        note=kind == "same_word" or row.kind == _EARLY_RETURN,
+        note=kind in ("same_word", "same_value") or row.kind == _EARLY_RETURN,
     )
 
 
@@ -374,6 +375,10 @@ def _follows(finding: Finding, known: list[Finding]) -> bool:
     same = [k for k in known if k.kernel == f.kernel and k.buffer == f.buffer and not k.note]
     if f.kind in ("race", "same_word") and f.other_place in (None, f.place):
         return any(k.kind == "lost_update" and k.place == f.place for k in same)
+    if f.kind == "same_value":  # elsewhere, or with other threads, the values differ
+        return any(
+            k.kind in ("race", "lost_update") and f.place in (k.place, k.other_place) for k in same
+        )
     if f.kind == "uninitialised":  # the thread that was to write is late
         return any(k.kind == "race" and f.place in (k.place, k.other_place) for k in same)
     if f.kind == "barrier_divergence" and f.note:

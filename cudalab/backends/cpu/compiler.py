@@ -168,7 +168,8 @@ def check_library(
             partial(_link, folder, libraries=(*libraries, runtime)),
         )
 
-    depends = (runtime, *libraries, _text("../assembly.py"), *_headers(text))
+    tables = map(_text, ("../assembly.py", "../control_flow.py"))
+    depends = (runtime, *libraries, *tables, *_headers(text))
     with stage(f"compiling {label}, instrumented"):
         return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
 

@@ -1,5 +1,5 @@
 // The atomic operations beyond those of cudalab_cpu.h: more types, more scopes, and nvcc's own
-// built-ins. The scope makes no difference: all threads see one memory.
+// built-ins. All threads see one memory: scopes make a difference in check mode only.
 #pragma once
 
 #include "cudalab_cpu.h"
@@ -10,7 +10,7 @@ inline unsigned short atomicCAS(unsigned short* p, unsigned short expected, unsi
     CUDALAB_UPDATES(p);
     const bool done =
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    return cudalab_atomic_old(expected, done);
+    return cudalab_swapped_old(p, expected, done);
 }
 // Each component is added atomically, not the vector as a whole.
 inline float2 atomicAdd(float2* p, float2 v) {
@@ -41,8 +41,12 @@ CUDALAB_ATOMIC_SCOPES(atomicDec)
 
 namespace cudalab {
 // An order but the relaxed one makes what was written before visible to who reads the value.
-inline void ordered(int order) {
-    if (order != __NV_ATOMIC_RELAXED) CUDALAB_FENCED();
+inline void ordered(int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    (void)scope;
+    if (order != __NV_ATOMIC_RELAXED) CUDALAB_FENCED(scope > __NV_THREAD_SCOPE_BLOCK);
+}
+inline void scoped(int scope) {
+    if (scope <= __NV_THREAD_SCOPE_BLOCK) CUDALAB_IN_BLOCK_ONLY();
 }
 template <class T>
 using Plain = typename std::remove_volatile<T>::type;
@@ -57,69 +61,82 @@ using AtomicOf = typename std::conditional<
 }  // namespace cudalab
 
 template <class T>
-inline T __nv_atomic_load_n(const T* p, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+inline T __nv_atomic_load_n(const T* p, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
     ::cudalab::cudalab_spinning();
-    CUDALAB_UPDATES((T*)p);
+    ::cudalab::scoped(scope);
+    CUDALAB_LOADS_ATOMICALLY((T*)p);
     T value;
     __atomic_load((T*)p, &value, __ATOMIC_SEQ_CST);
-    ::cudalab::ordered(order);
+    ::cudalab::ordered(order, scope);
     return value;
 }
 template <class T>
-inline void __nv_atomic_load(const T* p, T* result, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
-    *result = __nv_atomic_load_n(p, order);
+inline void __nv_atomic_load(const T* p, T* result, int order,
+                             int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    *result = __nv_atomic_load_n(p, order, scope);
 }
 template <class T>
 inline void __nv_atomic_store_n(T* p, ::cudalab::Plain<T> value, int order,
-                                int = __NV_THREAD_SCOPE_SYSTEM) {
-    ::cudalab::ordered(order);
-    CUDALAB_UPDATES(p);
+                                int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    ::cudalab::ordered(order, scope);
+    ::cudalab::scoped(scope);
+    CUDALAB_STORES_ATOMICALLY(p);
     __atomic_store(p, &value, __ATOMIC_SEQ_CST);
 }
 template <class T>
-inline void __nv_atomic_store(T* p, T* value, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
-    __nv_atomic_store_n(p, *value, order);
+inline void __nv_atomic_store(T* p, T* value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    __nv_atomic_store_n(p, *value, order, scope);
 }
 template <class T>
 inline T __nv_atomic_exchange_n(T* p, ::cudalab::Plain<T> value, int order,
-                                int = __NV_THREAD_SCOPE_SYSTEM) {
+                                int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    ::cudalab::ordered(order, scope);
+    ::cudalab::scoped(scope);
     CUDALAB_UPDATES(p);
     T old;
     __atomic_exchange(p, &value, &old, __ATOMIC_SEQ_CST);
-    ::cudalab::ordered(order);
+    ::cudalab::ordered(order, scope);
     return old;
 }
 template <class T>
 inline void __nv_atomic_exchange(T* p, T* value, T* result, int order,
-                                 int = __NV_THREAD_SCOPE_SYSTEM) {
-    *result = __nv_atomic_exchange_n(p, *value, order);
+                                 int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    *result = __nv_atomic_exchange_n(p, *value, order, scope);
 }
 template <class T>
 inline bool __nv_atomic_compare_exchange(T* p, T* expected, T* value, bool, int order, int,
-                                         int = __NV_THREAD_SCOPE_SYSTEM) {
+                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    ::cudalab::ordered(order, scope);
+    ::cudalab::scoped(scope);
     CUDALAB_UPDATES(p);
     const bool done =
         __atomic_compare_exchange(p, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    ::cudalab::ordered(order);
-    return cudalab_atomic_old(done, done);
+    CUDALAB_SWAPPED(p, done);
+    ::cudalab::ordered(order, scope);
+    if (!done) ::cudalab::cudalab_spinning();
+    return done;
 }
 template <class T>
 inline bool __nv_atomic_compare_exchange_n(T* p, T* expected, ::cudalab::Plain<T> value, bool weak,
                                            int success, int failure,
-                                           int = __NV_THREAD_SCOPE_SYSTEM) {
-    return __nv_atomic_compare_exchange(p, expected, &value, weak, success, failure);
+                                           int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    return __nv_atomic_compare_exchange(p, expected, &value, weak, success, failure, scope);
 }
 #define CUDALAB_NV_ATOMIC(op, function)                                         \
     template <class T>                                                          \
     inline T __nv_atomic_fetch_##op(T* p, ::cudalab::Plain<T> value, int order, \
-                                    int = __NV_THREAD_SCOPE_SYSTEM) {           \
+                                    int scope = __NV_THREAD_SCOPE_SYSTEM) {     \
         typedef ::cudalab::AtomicOf<T> As;                                      \
-        return (T)function((As*)p, (As)value);                                  \
+        ::cudalab::ordered(order, scope);                                       \
+        ::cudalab::scoped(scope);                                               \
+        const T old = (T)function((As*)p, (As)value);                           \
+        ::cudalab::ordered(order, scope);                                       \
+        return old;                                                             \
     }                                                                           \
     template <class T>                                                          \
     inline void __nv_atomic_##op(T* p, ::cudalab::Plain<T> value, int order,    \
-                                 int = __NV_THREAD_SCOPE_SYSTEM) {              \
-        __nv_atomic_fetch_##op(p, value, order);                                \
+                                 int scope = __NV_THREAD_SCOPE_SYSTEM) {        \
+        __nv_atomic_fetch_##op(p, value, order, scope);                         \
     }
 CUDALAB_NV_ATOMIC(add, atomicAdd)
 CUDALAB_NV_ATOMIC(sub, atomicSub)
@@ -129,6 +146,9 @@ CUDALAB_NV_ATOMIC(xor, atomicXor)
 CUDALAB_NV_ATOMIC(min, atomicMin)
 CUDALAB_NV_ATOMIC(max, atomicMax)
 #undef CUDALAB_NV_ATOMIC
-inline void __nv_atomic_thread_fence(int, int = __NV_THREAD_SCOPE_SYSTEM) {
-    __threadfence();
+inline void __nv_atomic_thread_fence(int, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    if (scope <= __NV_THREAD_SCOPE_BLOCK)
+        __threadfence_block();
+    else
+        __threadfence();
 }

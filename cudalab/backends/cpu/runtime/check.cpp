@@ -116,6 +116,7 @@ static void run_block(uint64_t block) {
         run.at_barrier[warp] = run.at_warp_op[warp] = run.yielded[warp] = 0;
     }
     memset((void*)run.event, 0, run.threads * sizeof *run.event);
+    memset(run.behind, 0, run.threads * sizeof *run.behind);
     memset(run.polls, 0, run.threads * sizeof *run.polls);
     for (unsigned t = 0; t < run.threads; ++t) run.copies[t].forget();
     run.block_op = NONE;
@@ -279,9 +280,7 @@ EXPORT int cudalab_check_start() {
 EXPORT Module* cudalab_check_module(const Site* sites, size_t count, const SharedArray* arrays,
                                     size_t num_arrays) {
     Module* m = (Module*)calloc(1, sizeof(Module));
-    m->sites.rows = sites, m->sites.count = count;
-    for (size_t i = 0; i < count; ++i)
-        m->sites.by_address.put(sites[i].return_address, (unsigned)i + 1);
+    m->sites.index(sites, count);
     m->inside = (uintptr_t)sites;
     m->arrays = arrays, m->num_arrays = num_arrays;
     return m;
@@ -303,6 +302,7 @@ EXPORT unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigne
 
 EXPORT void cudalab_check_remove(unsigned number) {
     Region& r = run.regions[number];
+    detector.forget_flags();
     delete_shadow(r.shadow);
     r.used = false;
 }
@@ -355,7 +355,7 @@ EXPORT void cudalab_check_launch(const Options* o) {
         run.with_steps = true;
         counts.banks = o->banks;
         counts.begin(run.module->sites.count);
-        detector.begin_launch();
+        detector.ordering.begin_launch();
     }
     running = 1;
     pthread_cond_broadcast(&work);
@@ -411,10 +411,9 @@ EXPORT void cudalab_check_operations(uint64_t* floats, uint64_t* doubles) {
     *floats = counts.floats, *doubles = counts.doubles;
 }
 EXPORT const FindingRow* cudalab_check_findings(size_t* count) {
-    *count = detector.findings.count;
-    return detector.findings.items;
+    *count = findings.rows.count;
+    return findings.rows.items;
 }
 EXPORT void cudalab_check_forget() {
-    detector.findings.clear();
-    detector.finding_of.clear();
+    findings.forget();
 }

@@ -1,15 +1,14 @@
-// Check mode: races and other findings, and the order of accesses.
+// Check mode: races and other findings. check_order.h says which accesses are ordered.
 //
-// Two accesses of one block are ordered by a block barrier between them (its number is the epoch),
-// or by a warp barrier that both lanes take part in. Everything else, other blocks too, needs a
-// release and an acquire: a fence and then an atomic (or volatile) store by the first thread, and
-// an atomic or volatile load of that word before the access by the second.
+// Two accesses to a word that nothing orders are a race if one of them writes, unless both are
+// atomic operations whose scopes include each other, or one is a volatile load: of a word that is
+// updated by atomic operations, or in a loop that waits for a volatile store.
 #pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "check_count.h"
+#include "check_order.h"
 
 namespace cudalab {
 
@@ -27,8 +26,9 @@ enum FindingKind : unsigned {
     CRASH,
     EARLY_RETURN,
     NOT_ARRIVED,
+    SAME_VALUE,
 };
-enum Missing : unsigned { NOTHING, SYNCTHREADS, SYNCWARP };
+enum Missing : unsigned { NOTHING, SYNCTHREADS, SYNCWARP, FENCE };
 const unsigned NO_THREAD = ~0u;
 
 // Python reads these structs.
@@ -44,268 +44,230 @@ struct FindingRow {
     char detail[200];
 };
 
-struct Who {  // the thread that accesses memory now
-    unsigned block, thread, epoch, request;
+// What a thread is about to do to a piece of memory.
+struct Doing {
+    unsigned kind, space, region, bytes;
+    unsigned block, thread, request;
     Place place;
+    unsigned char flags;  // of MarkFlags
+    int64_t offset;       // from the start of the region
+    uintptr_t address;
+
+    bool writes() const { return kind == STORE || (kind == ATOMIC && !(flags & CHANGED_NOTHING)); }
 };
 
-// The order that a fence of a thread gives to those who acquire the word that it stores to next.
-struct Release {
-    unsigned block, epoch, thread;
-    unsigned short fences;
-    unsigned acquired;  // how many acquires the releasing block had made: their releases pass on
-    unsigned seen[32];  // of the thread's warp
-};
-struct Acquire {
-    unsigned variable, releases;  // as many as there were
-    unsigned thread, epoch, clock;
-};
-
-struct Detector {
-    List<FindingRow> findings;
-    Map finding_of;
-
-    unsigned launch_epoch = 1, epoch = 1, block = 0;
-    unsigned clock[1024];     // of each thread, counts its warp barriers
-    unsigned seen[1024][32];  // of each thread: what clocks of its warp it is ordered after
-    unsigned short fences[1024];
-    Release fenced[1024];  // as of each thread's last fence
-    struct {
-        uintptr_t address;
-        Place place;
-    } recent[1024][4];  // loads of each thread
-    unsigned char next_recent[1024];
-
-    Map variable_of;
-    List<List<Release>> variables;
-    Map acquires_of;  // block -> its list
-    List<List<Acquire>> acquires;
-
-    void begin_launch() {
-        launch_epoch = ++epoch;
-        for (auto& list : variables) free(list.items);
-        for (auto& list : acquires) free(list.items);
-        variables.clear(), variable_of.clear(), acquires.clear(), acquires_of.clear();
-    }
-    void begin_block(unsigned index, unsigned threads) {
-        block = index;
-        ++epoch;
-        memset(fences, 0, threads * sizeof *fences);
-        memset((void*)recent, 0, threads * sizeof *recent);
-        for (unsigned t = 0; t < threads; ++t) clock[t] = clock[t] ? clock[t] : 1;
-    }
-
-    // ---------------------------------------------------------------- findings
+// The findings of a launch; those at the same places are one, which is counted.
+struct Findings {
+    List<FindingRow> rows;
 
     // The finding's row; `fresh` if it is the first of its kind at these places.
     FindingRow& report(FindingKind kind, Place place, Place other, unsigned region, bool& fresh) {
         uint64_t key = ((uint64_t)place * 0x9e3779b1u ^ other) * 0x85ebca77c2b2ae63ull ^
                        (uint64_t)region << 8 ^ (uint64_t)kind << 1;
-        unsigned index = finding_of.put(key | 1, (unsigned)findings.count);
-        fresh = index == findings.count;
+        unsigned index = number_of.put(key | 1, (unsigned)rows.count);
+        fresh = index == rows.count;
         if (fresh) {
             FindingRow row;
             memset((void*)&row, 0, sizeof row);
             row.kind = kind, row.place = place, row.other_place = other, row.region = region;
             row.thread = row.other_thread = NO_THREAD;
-            findings.add(row);
+            rows.add(row);
         }
-        ++findings[index].count;
-        return findings[index];
+        ++rows[index].count;
+        return rows[index];
     }
+    void forget() { rows.clear(), number_of.clear(); }
 
-    // ---------------------------------------------------------------- order
+  private:
+    Map number_of;
+};
+static Findings findings;
 
-    // All lanes of `group` are at a __syncwarp, which orders them after each other's accesses.
-    void sync_warp(unsigned warp, unsigned group) {
-        unsigned base = warp * 32, newest[32] = {};
-        for (unsigned left = group; left; left &= left - 1) {
-            unsigned lane = __builtin_ctz(left);
-            unsigned* mine = seen[base + lane];
-            for (unsigned i = 0; i < 32; ++i) newest[i] = mine[i] > newest[i] ? mine[i] : newest[i];
-            if (clock[base + lane] > newest[lane]) newest[lane] = clock[base + lane];
-        }
-        for (unsigned left = group; left; left &= left - 1) {
-            unsigned lane = __builtin_ctz(left);
-            memcpy(seen[base + lane], newest, sizeof newest);
-            ++clock[base + lane];
-        }
-    }
+struct Detector {
+    Ordering ordering;
 
-    void fence(unsigned thread) {
-        if (fences[thread] < 0xffff) ++fences[thread];
-        Release& r = fenced[thread];
-        r = {block, epoch, thread, fences[thread], 0, {}};
-        memcpy(r.seen, seen[thread], sizeof r.seen);
+    void begin_block(unsigned index, unsigned threads) {
+        ordering.begin_block(index, threads);
+        memset((void*)recent, 0, threads * sizeof *recent);
+        forget_flags();
+        num_stores = 0;
     }
-
-    // Records that `thread` stores to (or updates) a word that others may wait for.
-    void release(uintptr_t address, unsigned thread) {
-        if (!fences[thread]) return;
-        unsigned index = variable_of.put((uint64_t)address, (unsigned)variables.count);
-        if (index == variables.count) variables.add({});
-        Release r = fenced[thread];
-        Map::Slot* mine = acquires_of.find(block + 1ull);
-        r.acquired = mine ? (unsigned)acquires[mine->value].count : 0;
-        variables[index].add(r);
-    }
-
-    void acquire(uintptr_t address, unsigned thread) {
-        Map::Slot* found = variable_of.find((uint64_t)address);
-        if (!found) return;
-        unsigned releases = (unsigned)variables[found->value].count;
-        unsigned index = acquires_of.put(block + 1ull, (unsigned)acquires.count);
-        if (index == acquires.count) acquires.add({});
-        List<Acquire>& mine = acquires[index];
-        if (mine.count) {  // a thread that polls
-            Acquire& last = mine[mine.count - 1];
-            if (last.variable == found->value && last.thread == thread && last.epoch == epoch &&
-                last.releases == releases)
-                return;
-        }
-        mine.add({found->value, releases, thread, epoch, clock[thread]});
-    }
-
-    // Whether `thread` is ordered after the access `mark` in this block.
-    bool ordered_in_block(const Mark& mark, unsigned thread) {
-        if (mark.thread == thread || mark.epoch < epoch) return true;
-        return mark.thread / 32 == thread / 32 && seen[thread][mark.thread & 31] >= mark.clock;
-    }
-    static bool covers(const Release& r, const Mark& mark) {
-        if (r.block != mark.block) return false;
-        if (r.thread == mark.thread) return mark.fences < r.fences;
-        if (mark.epoch < r.epoch) return true;
-        return r.thread / 32 == mark.thread / 32 && r.seen[mark.thread & 31] >= mark.clock;
-    }
-    // Whether one of the first `releases` of a word, or what they had acquired, covers `mark`.
-    bool reaches(unsigned variable, unsigned releases, const Mark& mark, unsigned depth) {
-        List<Release>& list = variables[variable];
-        for (unsigned i = releases; i-- > 0;)
-            if (covers(list[i], mark)) return true;
-        if (depth == 0) return false;
-        for (unsigned i = releases; i-- > 0;) {
-            Map::Slot* slot = acquires_of.find(list[i].block + 1ull);
-            for (unsigned k = 0; slot && k < list[i].acquired; ++k) {
-                Acquire a = acquires[slot->value][k];
-                if (a.variable == variable && a.releases <= i) continue;
-                if (reaches(a.variable, a.releases, mark, depth - 1)) return true;
-            }
-        }
-        return false;
-    }
-    bool synchronized(const Mark& mark, unsigned thread) {
-        Map::Slot* slot = acquires_of.find(block + 1ull);
-        if (!slot) return false;
-        List<Acquire>& mine = acquires[slot->value];
-        for (size_t i = mine.count; i-- > 0;) {
-            Acquire a = mine[i];
-            bool before = a.thread == thread || a.epoch < epoch ||
-                          (a.thread / 32 == thread / 32 && seen[thread][a.thread & 31] >= a.clock);
-            if (before && reaches(a.variable, a.releases, mark, 3)) return true;
-        }
-        return false;
-    }
-
-    // ---------------------------------------------------------------- accesses
 
     // One lane's access to at most 4 bytes of a word.
-    void touch(Cell& cell, unsigned char& written, unsigned region, unsigned space, int64_t offset,
-               unsigned kind, unsigned char mask, unsigned char flags, const Who& who,
-               unsigned bytes) {
-        const bool stores = kind != LOAD;
-        conflict(cell.store, kind, mask, flags, space, region, offset, who, STORE, bytes);
-        if (stores) {
-            conflict(cell.load, kind, mask, flags, space, region, offset, who, LOAD, bytes);
-            conflict(cell.other_load, kind, mask, flags, space, region, offset, who, LOAD, bytes);
+    void touch(Cell& cell, unsigned char& written, unsigned char mask, const Doing& now) {
+        meet(cell.store, STORE, mask, now);
+        meet(cell.atomic, ATOMIC, mask, now);
+        if (now.writes()) {
+            meet(cell.load, LOAD, mask, now);
+            meet(cell.other_load, LOAD, mask, now);
         }
-        if (kind != STORE && (written & mask) != mask) {
+        if (now.kind != STORE && (written & mask) != mask && !(now.flags & IS_UNUSED)) {
             bool fresh;
             FindingKind what = written & UNDER_WAY ? NOT_ARRIVED : UNINITIALISED;
-            FindingRow& row = report(what, who.place, 0, region, fresh);
-            if (fresh) describe(row, kind, space, offset, bytes, who);
+            FindingRow& row = findings.report(what, now.place, 0, now.region, fresh);
+            if (fresh) describe(row, now);
         }
-        Mark mark = {who.place,
-                     who.epoch,
-                     who.block,
-                     who.request,
-                     clock[who.thread],
-                     (unsigned short)who.thread,
-                     fences[who.thread],
-                     mask,
-                     flags};
-        if (stores) {
-            cell.store = mark;
+        Mark mark = {now.place,  ordering.epoch, now.block, now.request, ordering.clock[now.thread],
+                     now.thread, mask,           now.flags};
+        if (now.kind != LOAD) {
+            (now.flags & IS_ATOMIC ? cell.atomic : cell.store) = mark;
             written = (unsigned char)((written | mask) & ~UNDER_WAY);
-        } else {
-            if (cell.load.thread != mark.thread || cell.load.block != mark.block)
-                cell.other_load = cell.load;
-            else if (cell.load.epoch == mark.epoch && cell.load.clock == mark.clock)
-                mark.bytes |= cell.load.bytes;
-            cell.load = mark;
+            return;
         }
+        if (cell.load.thread != mark.thread || cell.load.block != mark.block)
+            cell.other_load = cell.load;
+        else if (cell.load.epoch == mark.epoch && cell.load.clock == mark.clock)
+            mark.bytes |= cell.load.bytes;
+        cell.load = mark;
+    }
+
+    // The releases and acquires of an atomic or volatile access to a word that may be a flag.
+    void synchronize(Cell& cell, const Doing& now) {
+        const bool grid = !(now.flags & IN_BLOCK_ONLY);
+        if (now.kind != STORE) {
+            ordering.acquire(now.address, now.thread, grid);
+            flags_read[now.thread] = flags_read[MAX_THREAD] = {&cell, now.address};
+        }
+        if (now.kind != LOAD) ordering.release(now.address, now.thread, grid);
     }
 
     // Whether this store ends an x = x + 1 of its thread; loads are remembered.
     bool updates(unsigned thread, uintptr_t address, Place place, unsigned kind) {
-        auto& loads = recent[thread];
+        Recent& mine = recent[thread];
         if (kind == LOAD) {
-            unsigned char& next = next_recent[thread];
-            loads[next & 3] = {address, place};
-            ++next;
+            mine.loads[mine.next++ & 3] = {address, place};
             return false;
         }
-        for (auto& load : loads)
+        for (auto& load : mine.loads)
             if (load.address == address && load.place == place) return true;
         return false;
     }
 
+    // The stores that the thread has just carried out: a race, or the value was there already.
+    void settle(unsigned thread) {
+        for (unsigned i = 0; i < num_stores; ++i) {
+            if (stores[i].now.thread != thread) continue;
+            const Store store = stores[i];
+            stores[i--] = stores[--num_stores];
+            const bool same = !memcmp((void*)store.now.address, store.before, store.now.bytes);
+            accuse(same ? SAME_VALUE : RACE, store.now, store.mark, STORE, store.order);
+        }
+    }
+    bool has_stores() const { return num_stores > 0; }
+
+    // Memory is gone, and with it its cells.
+    void forget_flags() { memset((void*)flags_read, 0, sizeof flags_read); }
+
   private:
-    void describe(FindingRow& row, unsigned kind, unsigned space, int64_t offset, unsigned bytes,
-                  const Who& who) {
-        row.thread = who.thread, row.block = who.block;
-        row.access = kind, row.space = space, row.bytes = bytes;
-        row.offset = offset, row.has_index = 1;
+    static const unsigned MAX_THREAD = 1024, MAX_STORES = 64;
+    struct Recent {  // loads of a thread
+        struct {
+            uintptr_t address;
+            Place place;
+        } loads[4];
+        unsigned char next;
+    } recent[1024];
+    struct Flag {
+        const Cell* cell;
+        uintptr_t address;
+    } flags_read[MAX_THREAD + 1];  // the last one that each thread, or any of them, has read
+
+    struct Store {  // that met another one, and may write the same value
+        Doing now;
+        Mark mark;
+        Order order;
+        unsigned char before[16];
+    } stores[MAX_STORES];
+    unsigned num_stores = 0;
+
+    static void describe(FindingRow& row, const Doing& now) {
+        row.thread = now.thread, row.block = now.block;
+        row.access = now.kind, row.space = now.space, row.bytes = now.bytes;
+        row.offset = now.offset, row.has_index = 1;
     }
 
-    void conflict(const Mark& mark, unsigned kind, unsigned char mask, unsigned char flags,
-                  unsigned space, unsigned region, int64_t offset, const Who& who,
-                  unsigned mark_kind, unsigned bytes) {
-        if (mark.epoch < launch_epoch || !(mark.bytes & mask)) return;
-        const bool same_block = mark.block == who.block;
-        if (same_block ? mark.thread == who.thread : space == SHARED) return;
-        if (flags & mark.flags & IS_ATOMIC) return;
+    // Whether two accesses may come in any order; one of them writes.
+    static bool may_meet(const Mark& mark, const Doing& now) {
+        const unsigned both = now.flags & mark.flags, either = now.flags | mark.flags;
+        if (both & IS_ATOMIC) return mark.block == now.block || !(either & IN_BLOCK_ONLY);
         const unsigned strong = IS_ATOMIC | IS_VOLATILE;
-        if ((flags & strong) && (mark.flags & strong) &&
-            (space == GLOBAL || ((flags | mark.flags) & IS_ATOMIC)))
-            return;
-        const bool both_store = kind == STORE && mark_kind == STORE;
-        const bool lost = both_store && (flags & mark.flags & IS_UPDATE) && mark.place == who.place;
-        if (both_store && same_block && mark.request == who.request) {
+        if (!(now.flags & strong) || !(mark.flags & strong)) return false;
+        const bool both_volatile = both & IS_VOLATILE;
+        if (both_volatile) return either & IS_WAITING && !(either & IS_UPDATE);
+        return either & (CHANGED_NOTHING | IS_READ);
+    }
+
+    void meet(const Mark& mark, unsigned mark_kind, unsigned char mask, const Doing& now) {
+        if (mark.epoch < ordering.launch_epoch || !(mark.bytes & mask)) return;
+        const bool same_block = mark.block == now.block;
+        if (same_block ? mark.thread == now.thread : now.space == SHARED) return;
+        const bool mark_writes = mark_kind != LOAD && !(mark.flags & CHANGED_NOTHING);
+        if (!mark_writes && !now.writes()) return;
+        if (may_meet(mark, now)) return;
+        const bool both_store = now.kind == STORE && mark_kind == STORE;
+        const bool lost =
+            both_store && (now.flags & mark.flags & IS_UPDATE) && mark.place == now.place;
+        if (both_store && same_block && mark.request == now.request) {
             bool fresh;
             FindingKind what = lost ? LOST_UPDATE : SAME_WORD;
-            FindingRow& row = report(what, who.place, lost ? who.place : 0, region, fresh);
-            if (fresh) {
-                describe(row, kind, space, offset, bytes, who);
-                accuse(row, mark, mark_kind, SYNCWARP);
-            }
+            FindingRow& row =
+                findings.report(what, now.place, lost ? now.place : 0, now.region, fresh);
+            if (fresh) describe(row, now), name_other(row, mark, mark_kind, SYNCWARP);
             return;
         }
-        if (same_block && ordered_in_block(mark, who.thread)) return;
-        if (synchronized(mark, who.thread)) return;
+        const Order order = ordering.order(mark, now.thread);
+        if (order == ORDERED) return;
+        if (both_store && !lost && num_stores < MAX_STORES) return keep(now, mark, order);
+        accuse(lost ? LOST_UPDATE : RACE, now, mark, mark_kind, order);
+    }
+
+    // A store of a thread to several words is kept once.
+    void keep(const Doing& now, const Mark& mark, Order order) {
+        for (unsigned i = 0; i < num_stores; ++i)
+            if (stores[i].now.thread == now.thread) return;
+        Store& store = stores[num_stores++];
+        store.now = now, store.mark = mark, store.order = order;
+        memcpy(store.before, (void*)now.address, now.bytes);
+    }
+
+    void accuse(FindingKind kind, const Doing& now, const Mark& mark, unsigned mark_kind,
+                Order order) {
         bool fresh;
-        unsigned missing = !same_block                           ? NOTHING
-                           : mark.thread / 32 == who.thread / 32 ? SYNCWARP
-                                                                 : SYNCTHREADS;
-        FindingRow& row = report(lost ? LOST_UPDATE : RACE, who.place, mark.place, region, fresh);
+        FindingRow& row = findings.report(kind, now.place, mark.place, now.region, fresh);
+        const bool same_block = mark.block == now.block;
+        const bool same_warp = same_block && mark.thread / 32 == now.thread / 32;
+        unsigned missing = same_warp ? SYNCWARP : same_block ? SYNCTHREADS : NOTHING;
+        if (order != UNORDERED || flag_was_set(mark, now)) missing = FENCE;
         // If several pairs of threads race here, the barrier that a pair in different warps needs
         // fixes all of them.
         if (!fresh && !(row.missing == SYNCWARP && missing == SYNCTHREADS)) return;
-        describe(row, kind, space, offset, bytes, who);
-        accuse(row, mark, mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : mark_kind, missing);
-        if (flags & mark.flags & IS_VOLATILE) snprintf(row.detail, sizeof row.detail, "volatile");
+        describe(row, now);
+        name_other(row, mark, mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : mark_kind, missing);
+        const char* detail = order == UNFENCED_LOCK                 ? "lock"
+                             : order == NARROW_SCOPE                ? "scope"
+                             : now.flags & mark.flags & IS_ATOMIC   ? "scope"
+                             : now.flags & mark.flags & IS_VOLATILE ? "volatile"
+                                                                    : "";
+        if (now.flags & mark.flags & IS_ATOMIC) row.missing = NOTHING;
+        snprintf(row.detail, sizeof row.detail, "%s", detail);
     }
 
-    static void accuse(FindingRow& row, const Mark& mark, unsigned kind, unsigned missing) {
+    // Whether the thread has read a flag that the other one has set behind its access.
+    bool flag_was_set(const Mark& mark, const Doing& now) const {
+        const Flag flags[] = {flags_read[now.thread], flags_read[MAX_THREAD]};
+        for (const Flag& flag : flags)
+            if (flag.cell && flag.address != now.address &&
+                (is_set(flag.cell->atomic, mark) || is_set(flag.cell->store, mark)))
+                return true;
+        return false;
+    }
+    bool is_set(const Mark& flag, const Mark& mark) const {
+        return flag.epoch >= ordering.launch_epoch && flag.block == mark.block &&
+               flag.thread == mark.thread && flag.request > mark.request &&
+               flag.flags & (IS_ATOMIC | IS_VOLATILE);
+    }
+
+    static void name_other(FindingRow& row, const Mark& mark, unsigned kind, unsigned missing) {
         row.other_thread = mark.thread, row.other_block = mark.block;
         row.other_access = kind, row.missing = missing;
         row.other_place = mark.place;

@@ -24,6 +24,7 @@ static void visit_block(Visit visit) {
     visit(run.order, sizeof run.order);
     visit(&run.interval, sizeof run.interval);
     visit((void*)run.event, run.threads * sizeof *run.event);
+    visit(run.behind, run.threads * sizeof *run.behind);
     visit((void*)run.context, run.threads * sizeof *run.context);
     for (unsigned t = 0; t < run.threads; ++t)
         if (run.live[t >> 5] & bit(t))
@@ -77,7 +78,7 @@ static void put_back(Parked& parked) {
 // Every block has reached the grid's barrier, or its end. In all blocks, accesses before the
 // barrier are ordered before those after it. False if the waiting blocks would wait forever.
 static bool pass_grid_barrier(List<Parked>& waiting) {
-    detector.begin_launch();
+    detector.ordering.begin_launch();
     if (waiting.count == run.num_blocks) return true;
     put_back(waiting[0]);
     unsigned warp = 0;

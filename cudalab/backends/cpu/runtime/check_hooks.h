@@ -16,28 +16,55 @@ static size_t width_of(const char* address, size_t bytes) {
 }
 
 static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes, unsigned kind,
-                     bool is_volatile) {
+                     unsigned flags) {
     unsigned thread = current.thread;
     size_t width = width_of(address, bytes);
+    run.behind[thread] = how_far(depth, site);
     while (bytes > 0) {
-        run.event[thread] = {site, depth, kind, (unsigned)width, address, is_volatile};
-        if (is_volatile && kind == LOAD && ++run.polls[thread] >= PATIENCE) let_others_run(thread);
+        run.event[thread] = {site, depth, kind, (unsigned)width, address, (unsigned char)flags};
+        if (flags & (IS_VOLATILE | IS_ATOMIC) && kind == LOAD && ++run.polls[thread] >= PATIENCE)
+            let_others_run(thread);
         stop(thread);
         address += width, bytes -= width;
     }
 }
 
+// Whether the load at `site` is part of a loop that only waits, perhaps in a function that calls
+// the one with the load; `frame` is that of the load's function.
+static bool is_waiting(unsigned site, void** frame) {
+    const Sites& sites = run.module->sites;
+    const char* end = run.stack_top[current.thread];
+    for (int level = 0; level < 8 && site; ++level) {
+        if (sites[site].flags & IS_IN_WAIT) return true;
+        if (!(sites[site].flags & IS_READER) || (char*)frame[0] <= (char*)frame) return false;
+        site = sites.at((uintptr_t)frame[1]);
+        frame = (void**)frame[0];
+        if ((char*)frame >= end) return false;
+    }
+    return false;
+}
+
+static __thread bool narrow;  // the next atomic operation has block scope
+
 // CUDA's own loads, stores and atomics, and copies of its vectors, which cudalab_cpu.h carries out
 // when this returns.
-static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
+static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, unsigned flags,
                              void** frame) {
+    if (narrow) flags |= IN_BLOCK_ONLY, narrow = false;
     if (!run.observing) return;
     char* address = (char*)p;
     unsigned thread = current.thread, depth;
     if ((size_t)(address - (char*)&current) < sizeof current) return;
     if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
     unsigned site = site_of_frame(frame, thread, depth);
-    if (site) stop_for(site, depth, address, bytes, kind, is_volatile);
+    if (!site) return;
+    if (run.module->sites[site].flags & RESULT_UNUSED) flags |= IS_UNUSED;
+    if (kind == ATOMIC) flags |= IS_ATOMIC;
+    if (flags & IS_VOLATILE && kind == LOAD) {
+        void** own = (void**)(run.stack_top[thread] - depth);
+        if (is_waiting(site, (void**)own[0])) flags |= IS_WAITING;
+    }
+    stop_for(site, depth, address, bytes, kind, flags);
 }
 // Host code of a library, such as Thrust, is under way: it may write to the device's memory.
 static bool library_access;
@@ -55,6 +82,7 @@ static void written_by_library(const char* address, size_t bytes) {
 
 static inline void access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
                           void* return_address, void* frame) {
+    unsigned how = is_volatile ? IS_VOLATILE : 0;
     if (!run.observing) {
         if (kind == STORE && library_access) written_by_library((char*)p, bytes);
         return;
@@ -66,10 +94,10 @@ static inline void access(const volatile void* p, size_t bytes, unsigned kind, b
     unsigned site = run.module->sites.at((uintptr_t)return_address);
     if (!site) return;
     const unsigned flags = run.module->sites[site].flags;
-    if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, is_volatile, (void**)frame);
+    if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, (void**)frame);
     if (flags & IS_HEADER) return;
-    stop_for(site, (unsigned)(run.stack_top[thread] - (char*)frame), address, bytes, kind,
-             is_volatile);
+    if (is_volatile && kind == LOAD && is_waiting(site, *(void***)frame)) how |= IS_WAITING;
+    stop_for(site, (unsigned)(run.stack_top[thread] - (char*)frame), address, bytes, kind, how);
 }
 
 static inline void enter_block(void* return_address, void* frame) {
@@ -78,41 +106,57 @@ static inline void enter_block(void* return_address, void* frame) {
     check_time();
     if (!run.observing) return;
     unsigned site = run.module->sites.at((uintptr_t)return_address);
-    if (!site || run.module->sites[site].flags & IS_HEADER) return;
-    run.event[thread] = {
-        site, (unsigned)(run.stack_top[thread] - (char*)frame), BLOCK_START, 0, nullptr, false};
+    if (!site) return;
+    const unsigned flags = run.module->sites[site].flags;
+    if (flags & IS_HEADER) return;
+    if (run.detects) paths.enter(thread, site);
+    if (!run.counts && !(flags & IS_JOIN)) return;
+    const unsigned depth = (unsigned)(run.stack_top[thread] - (char*)frame);
+    run.event[thread] = {site, depth, BLOCK_START, 0, nullptr, 0};
+    run.behind[thread] = how_far(depth, site);
     stop(thread);
 }
 
 extern "C" void cudalab_access(const volatile void* p, size_t bytes, unsigned kind,
-                               bool is_volatile) {
-    access_by_header(p, bytes, kind, is_volatile, HERE);
+                               unsigned flags) {
+    access_by_header(p, bytes, kind, flags, HERE);
+}
+extern "C" void cudalab_in_block_only() {
+    narrow = true;
+}
+extern "C" void cudalab_swapped(void* p, size_t bytes, bool done) {
+    if (!run.observing || !run.detects) return;
+    if (!done) return changed_nothing((char*)p, (unsigned)bytes);
+    detector.ordering.take_lock((uintptr_t)p, current.thread, request_number);
+}
+extern "C" void cudalab_changed_nothing(void* p, size_t bytes) {
+    if (run.observing && run.detects) changed_nothing((char*)p, (unsigned)bytes);
 }
 
 // memset, memcpy and memmove of the C library, in programs.
 EXPORT void cudalab_set(void* p, int value, size_t bytes) {
     if (!run.observing && library_access) written_by_library((char*)p, bytes);
-    access_by_header(p, bytes, STORE, false, HERE);
+    access_by_header(p, bytes, STORE, 0, HERE);
     memset(p, value, bytes);
 }
 EXPORT void cudalab_moved(void* to, const void* from, size_t bytes) {
     if (!run.observing && library_access) written_by_library((char*)to, bytes);
-    access_by_header(from, bytes, LOAD, false, HERE);
-    access_by_header(to, bytes, STORE, false, HERE);
+    access_by_header(from, bytes, LOAD, 0, HERE);
+    access_by_header(to, bytes, STORE, 0, HERE);
     memmove(to, from, bytes);
 }
 
 EXPORT void cudalab_copied(void* to, const void* from, size_t bytes) {
     if (!run.observing && library_access) written_by_library((char*)to, bytes);
-    access_by_header(from, bytes, LOAD, false, HERE);
-    access_by_header(to, bytes, STORE, false, HERE);
+    access_by_header(from, bytes, LOAD, 0, HERE);
+    access_by_header(to, bytes, STORE, 0, HERE);
     memcpy(to, from, bytes);
 }
 
 // Both accesses are recorded when the copy starts; its target has no value until it arrives.
 extern "C" void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros) {
-    if (bytes > zeros) access_by_header(from, bytes - zeros, LOAD, false, HERE);
-    access_by_header(to, bytes, STORE, false, HERE);
+    if (bytes > zeros) access_by_header(from, bytes - zeros, LOAD, 0, HERE);
+    access_by_header(to, bytes, STORE, 0, HERE);
     set_under_way((char*)to, bytes, true);
     run.copies[current.thread].add(to, from, bytes, zeros);
 }

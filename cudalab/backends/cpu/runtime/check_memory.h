@@ -9,23 +9,32 @@ namespace cudalab {
 
 enum Space : unsigned { GLOBAL, SHARED, CONSTANT };
 enum AccessKind : unsigned { NO_ACCESS, BLOCK_START, LOAD, STORE, ATOMIC };
-enum MarkFlags : unsigned char { IS_ATOMIC = 1, IS_VOLATILE = 2, IS_UPDATE = 4 };
+enum MarkFlags : unsigned char {
+    IS_ATOMIC = 1,
+    IS_VOLATILE = 2,
+    IN_BLOCK_ONLY = 4,  // an atomic operation of block scope
+    IS_UPDATE = 8,      // a store of a thread that has loaded the word on the same line: x = x + 1
+    IS_WAITING = 16,    // a load in a loop that waits for others
+    CHANGED_NOTHING = 32,  // an atomic operation that turned out to be a load
+    IS_READ = 64,
+    IS_UNUSED = 128,  // the old value that it returns
+};
 
-// One access to a word: the last store, or one of two loads. An update is a store of a thread that
-// has loaded the same word on the same line: x = x + 1.
+// An access to a word.
 struct Mark {
     Place place;
     unsigned epoch;    // counts block barriers, over all blocks and launches; 0: no access
     unsigned block;    // linear
     unsigned request;  // lanes of one instruction have the same
-    unsigned clock;    // of the thread, counts its warp barriers
-    unsigned short thread, fences;
-    unsigned char bytes;  // bytes of the word, one bit each
-    unsigned char flags;
+    unsigned clock;    // of the thread, counts its warp barriers and fences
+    unsigned thread : 10;
+    unsigned bytes : 4;  // of the word, one bit each
+    unsigned flags : 8;
 };
 
-struct Cell {                      // 4 bytes of memory
-    Mark store, load, other_load;  // the loads are by different threads
+// 4 bytes of memory: the last store, the last atomic operation, and the last loads of two threads.
+struct Cell {
+    Mark store, atomic, load, other_load;
 };
 
 // The state of a piece of memory. Its pages exist once they are touched.

@@ -77,7 +77,7 @@ static bool is_mapped(const char* address) {
 // Reports an access outside all regions. Returns if it can be carried out nevertheless.
 static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     bool fresh;
-    FindingRow& row = detector.report(OUT_OF_BOUNDS, place_of_event(thread), 0, nearest, fresh);
+    FindingRow& row = findings.report(OUT_OF_BOUNDS, place_of_event(thread), 0, nearest, fresh);
     bool in_zone = false;
     if (nearest != NO_REGION) {
         Region& r = region(nearest);
@@ -105,7 +105,7 @@ static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
 
 static void misaligned(unsigned thread, const Event& e, unsigned number) {
     bool fresh;
-    FindingRow& row = detector.report(MISALIGNED, place_of_event(thread), 0, number, fresh);
+    FindingRow& row = findings.report(MISALIGNED, place_of_event(thread), 0, number, fresh);
     if (fresh) {
         row.thread = thread, row.block = run.block, row.access = e.kind, row.bytes = e.bytes;
         row.offset = e.address - region(number).low, row.has_index = 1;
@@ -116,29 +116,46 @@ static void misaligned(unsigned thread, const Event& e, unsigned number) {
     give_up("thread (%u,%u,%u): misaligned address", t.x, t.y, t.z);
 }
 
-static void detect(unsigned thread, const Event& e, unsigned number, unsigned request) {
+static unsigned request_number;  // of the last one
+
+static void detect(unsigned thread, const Event& e, unsigned number) {
     Region& r = region(number);
     if (!r.shadow.cells) return;
-    uintptr_t address = (uintptr_t)e.address;
-    int64_t offset = e.address - r.low;
-    Who who = {(unsigned)run.block, thread, detector.epoch, request, place_of_event(thread)};
-    unsigned char flags =
-        (unsigned char)((e.kind == ATOMIC ? IS_ATOMIC : 0) | (e.is_volatile ? IS_VOLATILE : 0));
-    bool update = detector.updates(thread, address, who.place, e.kind);
-    if (update && e.kind == STORE) flags |= IS_UPDATE;
-    if (flags & (IS_ATOMIC | IS_VOLATILE)) {
-        if (e.kind != STORE) detector.acquire(address, thread);
-        if (e.kind != LOAD) detector.release(address, thread);
-    }
+    const uintptr_t address = (uintptr_t)e.address;
+    Doing now = {e.kind,
+                 r.space,
+                 number,
+                 e.bytes,
+                 (unsigned)run.block,
+                 thread,
+                 request_number,
+                 place_of_event(thread),
+                 e.flags,
+                 e.address - r.low,
+                 address};
+    if (e.kind == LOAD) now.flags |= IS_READ;
+    if (detector.updates(thread, address, now.place, e.kind) && e.kind == STORE)
+        now.flags |= IS_UPDATE;
+    if (now.flags & (IS_ATOMIC | IS_VOLATILE))
+        detector.synchronize(r.shadow.cells[now.offset / 4], now);
     for (unsigned done = 0; done < e.bytes;) {
-        unsigned in_word = (unsigned)((offset + done) & 3);
-        unsigned here = 4 - in_word < e.bytes - done ? 4 - in_word : e.bytes - done;
-        unsigned char mask = (unsigned char)(((1u << here) - 1) << in_word);
-        size_t word = (size_t)(offset + done) / 4;
-        detector.touch(r.shadow.cells[word], r.shadow.written[word], number, r.space, offset,
-                       e.kind, mask, flags, who, e.bytes);
+        const unsigned in_word = (unsigned)((now.offset + done) & 3);
+        const unsigned here = 4 - in_word < e.bytes - done ? 4 - in_word : e.bytes - done;
+        const unsigned char mask = (unsigned char)(((1u << here) - 1) << in_word);
+        const size_t word = (size_t)(now.offset + done) / 4;
+        detector.touch(r.shadow.cells[word], r.shadow.written[word], mask, now);
         done += here;
     }
+}
+
+// The atomic operation that `thread` has just carried out has changed nothing.
+static void changed_nothing(char* address, unsigned bytes) {
+    bool inside;
+    const unsigned thread = current.thread;
+    const unsigned number = find_region(address, bytes, run.event[thread].site, inside);
+    if (!inside || !region(number).shadow.cells) return;
+    Mark& mark = region(number).shadow.cells[(address - region(number).low) / 4].atomic;
+    if (mark.thread == thread && mark.block == (unsigned)run.block) mark.flags |= CHANGED_NOTHING;
 }
 
 // An asynchronous copy to these bytes has started, or has arrived.
@@ -155,8 +172,7 @@ static void set_under_way(char* to, size_t bytes, bool under_way) {
 
 // The lanes in `group` are about to do the same access.
 static void request(unsigned warp, unsigned group) {
-    static unsigned number;
-    ++number;
+    ++request_number;
     unsigned base = warp * 32, sites = 0, regions[32];
     Request r;
     for (unsigned left = group; left; left &= left - 1) {
@@ -179,7 +195,7 @@ static void request(unsigned warp, unsigned group) {
         }
         if (run.detects && e.bytes > 1 && (uintptr_t)e.address % e.bytes)
             misaligned(thread, e, regions[lane]);
-        if (run.detects) detect(thread, e, regions[lane], number);
+        if (run.detects) detect(thread, e, regions[lane]);
     }
     if (!run.counts) return;
     Place place = run.module->sites.place(sites);
@@ -256,7 +272,7 @@ struct Paths {
     }
     void accuse(const Suspect& s, FindingKind kind) {
         bool fresh;
-        FindingRow& row = detector.report(kind, s.barrier, last_place[s.thread], NO_REGION, fresh);
+        FindingRow& row = findings.report(kind, s.barrier, last_place[s.thread], NO_REGION, fresh);
         if (!fresh) return;
         row.thread = s.waits, row.other_thread = s.thread;
         row.block = row.other_block = run.block;
@@ -269,9 +285,6 @@ static void observe(unsigned warp, unsigned group) {
     const Event& first = run.event[warp * 32 + __builtin_ctz(group)];
     if (first.kind >= LOAD) return request(warp, group);
     if (first.kind != BLOCK_START) return;
-    if (run.detects)
-        for (unsigned left = group; left; left &= left - 1)
-            paths.enter(warp * 32 + __builtin_ctz(left), first.site);
     if (!run.counts) return;
     const Site& site = run.module->sites[first.site];
     unsigned lanes = (unsigned)__builtin_popcount(group);

@@ -32,16 +32,15 @@ static unsigned choose_group(unsigned warp, unsigned lanes) {
             lanes &= lanes - 1;
         return lanes & -lanes;
     }
-    uint64_t least = ~0ull;
-    unsigned group = 0;
-    for (unsigned left = lanes; left; left &= left - 1) {
-        unsigned lane = __builtin_ctz(left);
-        const Event& e = run.event[warp * 32 + lane];
-        uint64_t key = (uint64_t)~e.depth << 32 | e.site;
-        if (key < least) least = key, group = 0;
-        if (key == least) group |= 1u << lane;
+    const uint64_t* behind = run.behind + warp * 32;
+    uint64_t least = behind[__builtin_ctz(lanes)];
+    for (unsigned left = lanes & (lanes - 1); left; left &= left - 1) {
+        const uint64_t other = behind[__builtin_ctz(left)];
+        least = other < least ? other : least;
     }
-    return group;
+    unsigned group = 0;
+    for (unsigned lane = 0; lane < 32; ++lane) group |= (unsigned)(behind[lane] == least) << lane;
+    return group & lanes;
 }
 
 static bool wake();
@@ -81,6 +80,7 @@ static unsigned next_thread() {
 
 // The running thread has stopped: resume the next one.
 static inline void stop(unsigned thread) {
+    if (detector.has_stores()) detector.settle(thread);
     unsigned next = next_thread();
     if (next == thread) return;
     if (next != NOBODY) set_thread(run.index[next], next);
@@ -89,6 +89,7 @@ static inline void stop(unsigned thread) {
 
 static void thread_finished() {
     unsigned thread = current.thread, warp = thread >> 5;
+    if (detector.has_stores()) detector.settle(thread);
     run.live[warp] &= ~bit(thread);
     run.ready[warp] &= ~bit(thread);
     if (run.observing && run.counts) forks.leave(thread, 0, 0, counts.branches);
@@ -124,7 +125,7 @@ static bool open_tile(unsigned thread) {
         run.ready[warp] |= run.at_warp_op[warp];
         run.at_warp_op[warp] = 0;
     }
-    ++detector.epoch;
+    detector.ordering.pass_barrier();
     if (run.counts && run.observing) ++counts.warp_ops[run.event[thread].site];
     return true;
 }
@@ -154,7 +155,7 @@ static bool try_complete(unsigned thread) {
     complete(op, group, run.value + base, run.source + base, run.result + base);
     run.at_warp_op[warp] &= ~group;
     run.ready[warp] |= group;
-    if (op == SYNC) detector.sync_warp(warp, group);
+    if (op == SYNC) detector.ordering.sync_warp(warp, group);
     if (run.counts && run.observing) ++counts.warp_ops[run.event[thread].site];
     return true;
 }
@@ -285,7 +286,7 @@ static bool wake() {
         run.at_barrier[warp] = 0;
     }
     ++run.interval;
-    ++detector.epoch;
+    detector.ordering.pass_barrier();
     run.warp = 0;
     shuffle_warps();
     return true;
@@ -312,6 +313,7 @@ static void arrive(unsigned thread, void** frame) {
     Event& e = run.event[thread];
     e.kind = NO_ACCESS;
     e.site = site_of_frame(frame, thread, e.depth);
+    run.behind[thread] = how_far(e.depth, e.site);
     run.polls[thread] = 0;
     run.ready[thread >> 5] &= ~bit(thread);
 }
@@ -394,6 +396,7 @@ extern "C" void cudalab_yield() {
     Event& e = run.event[thread];
     e.kind = NO_ACCESS;
     e.site = site_of_frame(HERE, thread, e.depth);
+    run.behind[thread] = how_far(e.depth, e.site);
     let_others_run(thread);
     stop(thread);
 }
@@ -405,8 +408,9 @@ extern "C" void cudalab_spinning() {
     if (++run.polls[current.thread] >= PATIENCE) cudalab_yield();
 }
 
-extern "C" void cudalab_fence() {
-    if (run.observing && run.detects) detector.fence(current.thread);
+extern "C" void cudalab_fence(bool to_grid) {
+    if (run.observing && run.detects)
+        detector.ordering.fence(current.thread, to_grid ? TO_GRID : TO_BLOCK);
 }
 
 extern "C" long long cudalab_clock() {

@@ -11,13 +11,18 @@
 namespace cudalab {
 
 // IS_END: a block that only leaves the function. IS_LIBRARY: a header whose accesses are observed,
-// as those of the line that called it.
+// as those of the line that called it. IS_JOIN: a block where lanes may meet again. IS_IN_WAIT: a
+// call in a loop that only waits; IS_READER: one in a function that such a loop may call.
 enum SiteFlags : unsigned {
     IS_BLOCK = 1,
     IS_HEADER = 2,
     IS_BRANCH = 4,
     IS_END = 8,
     IS_LIBRARY = 16,
+    IS_JOIN = 32,
+    IS_IN_WAIT = 64,
+    IS_READER = 128,
+    RESULT_UNUSED = 256,
 };
 
 struct Site {
@@ -104,15 +109,32 @@ struct Map {
     }
 };
 
-// The sites of one library. Number 0 means no site.
+// The sites of one library. Number 0 means no site. No two return addresses share 4 bytes.
 struct Sites {
     const Site* rows;  // the first has number 1
     size_t count;
-    Map by_address;
+    uintptr_t first;
+    size_t num_places;
+    unsigned* by_place;
 
-    unsigned at(uintptr_t return_address) {
-        Map::Slot* slot = by_address.find(return_address);
-        return slot ? slot->value : 0;
+    void index(const Site* sites, size_t num_sites) {
+        rows = sites, count = num_sites;
+        uintptr_t last = first = count ? rows[0].return_address : 0;
+        for (size_t i = 0; i < count; ++i) {
+            const uintptr_t address = rows[i].return_address;
+            first = address < first ? address : first;
+            last = address > last ? address : last;
+        }
+        num_places = count ? ((last - first) >> 2) + 1 : 0;
+        by_place = (unsigned*)calloc(num_places + 1, sizeof *by_place);
+        if (!by_place) abort();
+        for (size_t i = 0; i < count; ++i)
+            by_place[(rows[i].return_address - first) >> 2] = (unsigned)i + 1;
+    }
+    unsigned at(uintptr_t return_address) const {
+        const size_t place = (return_address - first) >> 2;
+        const unsigned site = place < num_places ? by_place[place] : 0;
+        return site && rows[site - 1].return_address == return_address ? site : 0;
     }
     const Site& operator[](unsigned number) const { return rows[number - 1]; }
     Place place(unsigned number) const {

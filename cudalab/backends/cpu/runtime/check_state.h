@@ -32,7 +32,7 @@ struct Event {
     unsigned kind;         // AccessKind
     unsigned bytes;
     char* address;
-    bool is_volatile;
+    unsigned char flags;  // of MarkFlags
 };
 
 struct SharedArray {
@@ -72,6 +72,7 @@ static struct {
     unsigned warp, group, active;  // lanes of the warp that still have to be resumed; all of them
     unsigned order[32];            // of warps
     Event event[MAX_THREADS];
+    uint64_t behind[MAX_THREADS];  // a thread that is further behind has a smaller number
     unsigned polls[MAX_THREADS];
     int barrier[MAX_THREADS];  // the place of the one where a thread waits
     unsigned mask[MAX_THREADS], source[MAX_THREADS];
@@ -102,6 +103,9 @@ static Detector detector;
 
 const unsigned FIRST_SHARED_REGION = 1u << 20;
 
+static inline uint64_t how_far(unsigned depth, unsigned site) {
+    return (uint64_t)~depth << 32 | site;
+}
 static inline unsigned bit(unsigned thread) {
     return 1u << (thread & 31);
 }
@@ -150,7 +154,7 @@ static void give_up(const char* format, ...) {
 }
 
 static FindingRow& report_here(FindingKind kind, unsigned thread, Place other, bool& fresh) {
-    FindingRow& row = detector.report(kind, place_of_event(thread), other, NO_REGION, fresh);
+    FindingRow& row = findings.report(kind, place_of_event(thread), other, NO_REGION, fresh);
     if (fresh) row.thread = thread, row.block = run.block;
     return row;
 }

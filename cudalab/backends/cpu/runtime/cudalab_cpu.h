@@ -165,9 +165,12 @@ void cudalab_close_copies();
 void cudalab_wait_for_copies(unsigned under_way);
 long long cudalab_clock();
 #ifdef CUDALAB_CHECK
-void cudalab_fence();
+void cudalab_fence(bool to_grid);
 unsigned cudalab_active_lanes();
-void cudalab_access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile);
+void cudalab_access(const volatile void* p, size_t bytes, unsigned kind, unsigned flags);
+void cudalab_in_block_only();  // the scope of the next access, which is atomic
+void cudalab_swapped(void* p, size_t bytes, bool done);
+void cudalab_changed_nothing(void* p, size_t bytes);
 #endif
 }
 }  // namespace cudalab
@@ -175,16 +178,25 @@ void cudalab_access(const volatile void* p, size_t bytes, unsigned kind, bool is
 
 // Check mode must know the accesses that the functions below make for a kernel.
 #ifdef CUDALAB_CHECK
-#define CUDALAB_FENCED() ::cudalab::cudalab_fence()
-#define CUDALAB_ACCESS(p, kind, is_volatile) \
-    ::cudalab::cudalab_access(p, sizeof *(p), kind, is_volatile)
+#define CUDALAB_FENCED(to_grid) ::cudalab::cudalab_fence(to_grid)
+#define CUDALAB_ACCESS(p, kind, flags) ::cudalab::cudalab_access(p, sizeof *(p), kind, flags)
+#define CUDALAB_IN_BLOCK_ONLY() ::cudalab::cudalab_in_block_only()
+#define CUDALAB_SWAPPED(p, done) ::cudalab::cudalab_swapped((void*)(p), sizeof *(p), done)
+#define CUDALAB_CHANGED_NOTHING(p) ::cudalab::cudalab_changed_nothing((void*)(p), sizeof *(p))
 #else
-#define CUDALAB_FENCED() ((void)0)
-#define CUDALAB_ACCESS(p, kind, is_volatile) ((void)0)
+#define CUDALAB_FENCED(to_grid) ((void)0)
+#define CUDALAB_ACCESS(p, kind, flags) ((void)0)
+#define CUDALAB_IN_BLOCK_ONLY() ((void)0)
+#define CUDALAB_SWAPPED(p, done) ((void)0)
+#define CUDALAB_CHANGED_NOTHING(p) ((void)0)
 #endif
-#define CUDALAB_LOADS(p) CUDALAB_ACCESS(p, 2, false)
-#define CUDALAB_STORES(p) CUDALAB_ACCESS(p, 3, false)
-#define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, false)
+#define CUDALAB_LOADS(p) CUDALAB_ACCESS(p, 2, 0)
+#define CUDALAB_STORES(p) CUDALAB_ACCESS(p, 3, 0)
+#define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, 1)
+// Atomic loads and stores, and those that are volatile.
+#define CUDALAB_LOADS_ATOMICALLY(p) CUDALAB_ACCESS(p, 2, 1)
+#define CUDALAB_STORES_ATOMICALLY(p) CUDALAB_ACCESS(p, 3, 1)
+#define CUDALAB_LOADS_VOLATILE(p) CUDALAB_ACCESS(p, 2, 2)
 
 namespace cudalab {
 
@@ -319,11 +331,13 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, CUDALAB_HERE) {
 }
 inline void __threadfence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    CUDALAB_FENCED();
+    CUDALAB_FENCED(true);
     ::cudalab::cudalab_spinning();
 }
 inline void __threadfence_block() {
-    __threadfence();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    CUDALAB_FENCED(false);
+    ::cudalab::cudalab_spinning();
 }
 inline void __threadfence_system() {
     __threadfence();
@@ -427,8 +441,17 @@ inline unsigned __lane_id() {
 
 // Kernels poll by operations that change nothing, so these may let other threads run.
 template <class T>
-inline T cudalab_atomic_old(T old, bool changed) {
-    if (!changed) ::cudalab::cudalab_spinning();
+inline T cudalab_atomic_old(const void* p, T old, bool changed) {
+    if (!changed) {
+        CUDALAB_CHANGED_NOTHING((const T*)p);
+        ::cudalab::cudalab_spinning();
+    }
+    return old;
+}
+template <class T>
+inline T cudalab_swapped_old(T* p, T old, bool done) {
+    CUDALAB_SWAPPED(p, done);
+    if (!done) ::cudalab::cudalab_spinning();
     return old;
 }
 template <class T, class F>
@@ -442,49 +465,49 @@ inline T cudalab_atomic(T* address, F update) {
     do {
         T updated = update(::cudalab::from_bits<T>(old));
         __builtin_memcpy(&next, &updated, sizeof(T));
-        if (next == old) return cudalab_atomic_old(::cudalab::from_bits<T>(old), false);
+        if (next == old) return cudalab_atomic_old(address, ::cudalab::from_bits<T>(old), false);
     } while (
         !__atomic_compare_exchange_n(bits, &old, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return ::cudalab::from_bits<T>(old);
 }
 
-#define CUDALAB_ATOMIC_INTEGER(T)                                                            \
-    inline T atomicAdd(T* p, T v) {                                                          \
-        CUDALAB_UPDATES(p);                                                                  \
-        return cudalab_atomic_old(__atomic_fetch_add(p, v, __ATOMIC_RELAXED), v != 0);       \
-    }                                                                                        \
-    inline T atomicSub(T* p, T v) {                                                          \
-        CUDALAB_UPDATES(p);                                                                  \
-        return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED);                                   \
-    }                                                                                        \
-    inline T atomicAnd(T* p, T v) {                                                          \
-        CUDALAB_UPDATES(p);                                                                  \
-        return cudalab_atomic_old(__atomic_fetch_and(p, v, __ATOMIC_RELAXED), v != (T) - 1); \
-    }                                                                                        \
-    inline T atomicOr(T* p, T v) {                                                           \
-        CUDALAB_UPDATES(p);                                                                  \
-        return cudalab_atomic_old(__atomic_fetch_or(p, v, __ATOMIC_RELAXED), v != 0);        \
-    }                                                                                        \
-    inline T atomicXor(T* p, T v) {                                                          \
-        CUDALAB_UPDATES(p);                                                                  \
-        return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);                                   \
-    }                                                                                        \
-    inline T atomicMin(T* p, T v) {                                                          \
-        return cudalab_atomic(p, [v](T old) { return v < old ? v : old; });                  \
-    }                                                                                        \
-    inline T atomicMax(T* p, T v) {                                                          \
-        return cudalab_atomic(p, [v](T old) { return v > old ? v : old; });                  \
-    }                                                                                        \
-    inline T atomicExch(T* p, T v) {                                                         \
-        CUDALAB_UPDATES(p);                                                                  \
-        T old = __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);                                 \
-        return cudalab_atomic_old(old, old != v);                                            \
-    }                                                                                        \
-    inline T atomicCAS(T* p, T expected, T v) {                                              \
-        CUDALAB_UPDATES(p);                                                                  \
-        bool done = __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL,    \
-                                                __ATOMIC_ACQUIRE);                           \
-        return cudalab_atomic_old(expected, done);                                           \
+#define CUDALAB_ATOMIC_INTEGER(T)                                                               \
+    inline T atomicAdd(T* p, T v) {                                                             \
+        CUDALAB_UPDATES(p);                                                                     \
+        return cudalab_atomic_old(p, __atomic_fetch_add(p, v, __ATOMIC_RELAXED), v != 0);       \
+    }                                                                                           \
+    inline T atomicSub(T* p, T v) {                                                             \
+        CUDALAB_UPDATES(p);                                                                     \
+        return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED);                                      \
+    }                                                                                           \
+    inline T atomicAnd(T* p, T v) {                                                             \
+        CUDALAB_UPDATES(p);                                                                     \
+        return cudalab_atomic_old(p, __atomic_fetch_and(p, v, __ATOMIC_RELAXED), v != (T) - 1); \
+    }                                                                                           \
+    inline T atomicOr(T* p, T v) {                                                              \
+        CUDALAB_UPDATES(p);                                                                     \
+        return cudalab_atomic_old(p, __atomic_fetch_or(p, v, __ATOMIC_RELAXED), v != 0);        \
+    }                                                                                           \
+    inline T atomicXor(T* p, T v) {                                                             \
+        CUDALAB_UPDATES(p);                                                                     \
+        return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);                                      \
+    }                                                                                           \
+    inline T atomicMin(T* p, T v) {                                                             \
+        return cudalab_atomic(p, [v](T old) { return v < old ? v : old; });                     \
+    }                                                                                           \
+    inline T atomicMax(T* p, T v) {                                                             \
+        return cudalab_atomic(p, [v](T old) { return v > old ? v : old; });                     \
+    }                                                                                           \
+    inline T atomicExch(T* p, T v) {                                                            \
+        CUDALAB_UPDATES(p);                                                                     \
+        T old = __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);                                    \
+        return cudalab_atomic_old(p, old, old != v);                                            \
+    }                                                                                           \
+    inline T atomicCAS(T* p, T expected, T v) {                                                 \
+        CUDALAB_UPDATES(p);                                                                     \
+        bool done = __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL,       \
+                                                __ATOMIC_ACQUIRE);                              \
+        return cudalab_swapped_old(p, expected, done);                                          \
     }
 CUDALAB_ATOMIC_INTEGER(int)
 CUDALAB_ATOMIC_INTEGER(unsigned)
@@ -510,6 +533,7 @@ inline unsigned atomicDec(unsigned* p, unsigned limit) {
 #define CUDALAB_ATOMIC_SCOPES(op)        \
     template <class T, class... V>       \
     inline T op##_block(T* p, V... v) {  \
+        CUDALAB_IN_BLOCK_ONLY();         \
         return op(p, (T)v...);           \
     }                                    \
     template <class T, class... V>       \
@@ -545,7 +569,7 @@ CUDALAB_LOAD(__ldlu)
 template <class T>
 inline T __ldcv(const T* p) {
     ::cudalab::cudalab_spinning();
-    CUDALAB_ACCESS(p, 2, true);
+    CUDALAB_LOADS_VOLATILE(p);
     return *(const volatile T*)p;
 }
 #define CUDALAB_STORE(name)                        \

@@ -199,8 +199,17 @@ inline T load(const char* address, int i) {
 }
 template <class T>
 inline T load_now(const char* address, int i) {
-    const T value = __ldcv((const T*)address + i);
+    ::cudalab::cudalab_spinning();
+    CUDALAB_LOADS_ATOMICALLY((const T*)address + i);
+    const T value = *((const volatile T*)address + i);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return value;
+}
+// A value that was read in this order: what follows comes behind it.
+template <class T>
+inline T acquired(T value, bool to_grid) {
+    (void)to_grid;
+    CUDALAB_FENCED(to_grid);
     return value;
 }
 template <class T>
@@ -210,7 +219,7 @@ inline void save(char* address, int i, T value) {
 template <class T>
 inline void save_now(char* address, int i, T value) {
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    CUDALAB_ACCESS((T*)address + i, 3, true);
+    CUDALAB_STORES_ATOMICALLY((T*)address + i);
     *((volatile T*)address + i) = value;
 }
 

@@ -321,7 +321,7 @@ inline T read_texel(const TextureRead& at) {
 #ifdef CUDALAB_CHECK
     const void* addresses[16];
     unsigned bytes, count = texels(at, addresses, &bytes);
-    for (unsigned i = 0; i < count; ++i) cudalab_access(addresses[i], bytes, 2, false);
+    for (unsigned i = 0; i < count; ++i) cudalab_access(addresses[i], bytes, 2, 0);
 #endif
     read_texture(at, bits);
     return texel_from<T>(bits);
@@ -331,7 +331,7 @@ inline T read_texel(cudaTextureObject_t texture, int x) {
     unsigned bits[4];
 #ifdef CUDALAB_CHECK
     const void* address;
-    if (unsigned bytes = texel(texture, x, &address)) cudalab_access(address, bytes, 2, false);
+    if (unsigned bytes = texel(texture, x, &address)) cudalab_access(address, bytes, 2, 0);
 #endif
     fetch(texture, x, bits);
     return texel_from<T>(bits);

@@ -10,9 +10,14 @@ inline void atomic_begins(T* p, int order) {
     CUDALAB_UPDATES(p);
 }
 template <class T>
+inline void atomic_load_begins(T* p, int order) {
+    ordered(order);
+    CUDALAB_LOADS_ATOMICALLY(p);
+}
+template <class T>
 inline void atomic_store_begins(T* p, int order) {
     ordered(order);
-    CUDALAB_ACCESS(p, 3, true);  // as of a volatile: no matter what was there
+    CUDALAB_STORES_ATOMICALLY(p);
 }
 inline bool atomic_ends(int order, bool done) {
     ordered(order);
@@ -24,8 +29,8 @@ inline bool atomic_ends(int order, bool done) {
 // A macro is not expanded within itself, so these call the functions of the same name.
 #define __atomic_store(p, value, order) \
     (::cudalab::atomic_store_begins(p, order), __atomic_store(p, value, order))
-#define __atomic_load(p, result, order)                                   \
-    (::cudalab::atomic_begins(p, order), __atomic_load(p, result, order), \
+#define __atomic_load(p, result, order)                                        \
+    (::cudalab::atomic_load_begins(p, order), __atomic_load(p, result, order), \
      ::cudalab::atomic_ends(order, true))
 #define __atomic_exchange(p, value, result, order)                                   \
     (::cudalab::atomic_begins(p, order), __atomic_exchange(p, value, result, order), \

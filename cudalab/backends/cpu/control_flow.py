@@ -1,0 +1,251 @@
+"""The control flow of a compiled kernel: its basic blocks, branches, joins and waiting loops."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import KW_ONLY, dataclass, field
+
+# Flags of a site; check_sites.h has the same.
+IS_BLOCK, IS_HEADER, IS_BRANCH, IS_END, IS_LIBRARY = 1, 2, 4, 8, 16
+IS_JOIN, IS_IN_WAIT, IS_READER, RESULT_UNUSED = 32, 64, 128, 256
+
+BLOCK_HOOK, LEAVE_HOOK = "__sanitizer_cov_trace_pc", "__tsan_func_exit"
+BOUNDS_HOOK = "__ubsan_handle_out_of_bounds"
+# Calls that look at a word again, and calls that no loop makes which only waits for one.
+LOOKS = re.compile(r"__tsan_(?:unaligned_)?volatile_read|\w*__ldcv")
+_WORKS = re.compile(r"__tsan_(?:unaligned_)?volatile_write|\w*__syncthreads_|cudalab_grid_barrier")
+
+# The label is empty where the jump goes to one of several places.
+_JUMP_IF = re.compile(
+    r"\s+(?:(?:j(?!mp)[a-z]+|b\.[a-z]+|cbn?z|tbn?z)\s+(?:[^,]+,\s*)*(\.?\w+)|jmpq?\s+\*|br\s+x)"
+)
+_JUMP = re.compile(r"\s+(?:jmpq?|b)\s+(\.?\w+)")
+_RETURN = re.compile(r"\s+(?:rep\s+)?(?:retq?|ud2|brk)\b")
+_FLOAT = re.compile(
+    r"\s+(?:v?(?P<x86>add|sub|mul|div|sqrt|fn?m(?:add|sub)[123]+)s(?P<x86_width>[sd])\s"
+    r"|f(?P<arm>add|sub|mul|div|sqrt|madd|msub|nmadd|nmsub)\s+(?P<arm_width>[sd])\d)"
+)
+_FUSED = re.compile(r"f?n?m(?!ul)")  # a multiplication and an addition
+# Operations on float and double for which some compilers have an instruction and others a call.
+_MATH = {"sqrtf": (1, 0), "sqrt": (0, 1), "fmaf": (2, 0), "fma": (0, 2)}
+
+
+@dataclass
+class Site:
+    """A call, identified by the label after it."""
+
+    number: int  # from 1
+    file: int
+    line: int
+    function: int
+    _: KW_ONLY
+    flags: int = 0
+    branch: tuple[int, int] = (0, 0)  # file and line of the last conditional jump of the block
+    floats: int = 0
+    doubles: int = 0
+    head: int = 0  # site of the block whose condition this block goes on with
+    looks: str = ""  # how a call that looks at a word computes its address
+
+
+@dataclass
+class Block:
+    """A basic block: from one call of its hook to the next."""
+
+    site: Site
+    position: int  # in the order of the listing
+    _: KW_ONLY
+    calls: int = 0
+    sites: list[Site] = field(default_factory=list)  # of its calls
+    works: bool = False  # it does more than waiting for a word to change
+    only_checks: bool = False  # it reports an index that is out of bounds, and nothing else
+    jumps_if: set[str] = field(default_factory=set)  # where its conditional jumps go
+    jumps: str | None = None  # where its end goes
+    ends: bool = False  # no way leads from its end to the next block
+    returns: bool = False  # it leaves the function
+
+    def take(self, row: str, called: str | None, place: tuple[int, int]) -> None:
+        """Record the facts about an instruction of the block; `called` is what it calls."""
+        if match := _FLOAT.match(row):
+            count = 2 if _FUSED.match(match["x86"] or match["arm"]) else 1
+            single = "s" in (match["x86_width"], match["arm_width"])
+            self._add_operations(count if single else 0, 0 if single else count)
+        elif called and (counts := _MATH.get(called.partition("@")[0])):
+            self._add_operations(*counts)
+        elif self.ends:
+            return  # unreachable code
+        elif jump := _JUMP_IF.match(row):
+            self.site.branch = place
+            self.jumps_if.add(jump[1] or "")
+        elif jump := _JUMP.match(row):
+            self.jumps, self.ends = jump[1], True
+        elif _RETURN.match(row):
+            self.ends = self.returns = True
+        elif called and called.startswith(BOUNDS_HOOK):
+            self.only_checks = not self.calls
+        elif called and not called.startswith(LEAVE_HOOK):
+            self.calls, self.only_checks = self.calls + 1, False
+            self.works |= _WORKS.match(called) is not None
+
+    def rejoin(self, labels: set[str]) -> None:
+        """Forget jumps inside the block, as for checks and for converting unsigned to float."""
+        if self.jumps in labels:
+            self.jumps, self.ends = None, False
+        self.jumps_if -= labels
+        self.only_checks &= not labels
+
+    def _add_operations(self, floats: int, doubles: int) -> None:
+        self.site.floats += floats
+        self.site.doubles += doubles
+
+
+class Flow:
+    """The ways from block to block; `starts` has the position of the block behind each label."""
+
+    def __init__(self, blocks: list[Block], starts: dict[str, int]) -> None:
+        self.blocks, self.starts = blocks, starts
+
+    def classify(self) -> None:
+        """Set the flags of all sites, and the heads of conditions."""
+        leaving: set[int] = set()
+        stands_for: dict[int, int] = {}  # blocks that only choose a value -> the one that branches
+        for block in reversed(self.blocks):  # from the ends backwards
+            chosen = self._choices(block) if block.jumps_if else None
+            if chosen is not None:
+                stands_for.update(dict.fromkeys(chosen, block.position))
+            elif block.jumps_if and len(self._ways(block)) != 1:
+                block.site.flags |= IS_BRANCH
+            if not block.calls and (block.returns or self._ways(block) <= leaving):
+                leaving.add(block.position)
+                block.site.flags |= IS_END
+        for block in self.blocks:
+            if block.site.flags & IS_BRANCH and not block.site.head:
+                for part in self._parts(block):
+                    part.site.head = block.site.number
+        self._mark_joins(stands_for)
+        if any(site.looks for block in self.blocks for site in block.sites):
+            self._mark_waits()
+
+    def _ways(self, block: Block) -> set[int]:
+        """The positions of the blocks that follow; -1: unknown."""
+        ways = {self.starts.get(label, -1) for label in block.jumps_if}
+        if block.jumps:
+            ways.add(self.starts.get(block.jumps, -1))
+        elif not block.ends:
+            ways.add(block.position + 1)
+        known = {way if way < len(self.blocks) else -1 for way in ways}
+        return {way for way in known if way < 0 or not self.blocks[way].only_checks} or {-1}
+
+    def _choices(self, block: Block) -> set[int] | None:
+        """The blocks between a jump and the place where its ways meet again, if they do no work.
+
+        Such a jump only chooses between values, with no memory access and no call on either path.
+        It is no branch in a GPU's sense, which computes both values and selects one. Some compilers
+        do so too, others jump.
+        """
+        ways, between = self._ways(block), set[int]()
+        while len(ways) > 1:
+            if min(ways) <= block.position:
+                return None  # a loop, or unknown
+            block = self.blocks[min(ways)]  # compilers lay out blocks before those they lead to
+            if block.calls:
+                return None
+            between.add(block.position)
+            ways = ways - {block.position} | self._ways(block)
+        return between if between and -1 not in ways else None
+
+    def _parts(self, head: Block) -> list[Block]:
+        """The blocks that evaluate the rest of a condition, such as `b` of `a && b`.
+
+        They do nothing else, belong to the same line, and have two ways out between them.
+        """
+        tested: list[Block] = []
+        ways = self._ways(head)
+        whole = 0  # how many of those make up the condition
+        while True:
+            if len(ways) == 2:  # true and false
+                whole = len(tested)
+            ahead = [w for w in ways if w > head.position and self.blocks[w] not in tested]
+            parts = [way for way in ahead if _evaluates(self.blocks[way], head)]
+            if not parts:
+                return tested[:whole]
+            block = self.blocks[min(parts)]
+            tested.append(block)
+            ways = ways - {block.position} | self._ways(block)
+
+    def _mark_joins(self, stands_for: dict[int, int]) -> None:
+        """Mark the blocks where lanes that a branch has separated may meet again."""
+        before: dict[int, set[int]] = defaultdict(set)
+        unclear: set[int] = set()  # functions with jumps to unknown places
+        for block in self.blocks:
+            if block.only_checks:
+                continue
+            origin = block.position
+            while origin in stands_for:
+                origin = stands_for[origin]
+            for way in self._ways(block):
+                before[way].add(origin)
+            if "" in block.jumps_if:
+                unclear.add(block.site.function)
+        for block in self.blocks:
+            if len(before[block.position]) > 1 or block.site.function in unclear:
+                block.site.flags |= IS_JOIN
+
+    def _mark_waits(self) -> None:
+        """Mark calls in loops that only wait, and functions that might be called by such loops."""
+        working = {block.site.function for block in self.blocks if block.works}
+        cyclic = self._in_cycles()
+        looks: set[tuple[int, str]] = set()  # of a function, in such a loop
+        for block in self.blocks:
+            for site in block.sites:
+                if site.function not in working:
+                    site.flags |= IS_READER
+                if block.position in cyclic:
+                    site.flags |= IS_IN_WAIT
+                    looks.add((site.function, site.looks))
+        for block in self.blocks:  # value = *p; while (value == 0) value = *p;
+            for site in block.sites:
+                if site.looks and (site.function, site.looks) in looks:
+                    site.flags |= IS_IN_WAIT
+
+    def _in_cycles(self) -> set[int]:
+        """The positions of blocks from which a way without work leads back to them (Tarjan)."""
+        ways = [
+            () if block.works else tuple(way for way in self._ways(block) if way >= 0)
+            for block in self.blocks
+        ]
+        number: dict[int, int] = {}
+        lowest: dict[int, int] = {}
+        stack: list[int] = []
+        waiting: set[int] = set()  # those on the stack
+        result: set[int] = set()
+        for root in range(len(ways)):
+            todo = [] if root in number else [(root, iter(ways[root]))]
+            while todo:
+                at, rest = todo[-1]
+                if at not in number:
+                    number[at] = lowest[at] = len(number)
+                    stack.append(at)
+                    waiting.add(at)
+                way = next((w for w in rest if not self.blocks[w].works), None)
+                if way is None:
+                    todo.pop()
+                    if todo:
+                        lowest[todo[-1][0]] = min(lowest[todo[-1][0]], lowest[at])
+                    if lowest[at] == number[at]:
+                        component = stack[stack.index(at) :]
+                        del stack[-len(component) :]
+                        waiting.difference_update(component)
+                        if len(component) > 1 or at in ways[at]:
+                            result.update(component)
+                elif way not in number:
+                    todo.append((way, iter(ways[way])))
+                elif way in waiting:
+                    lowest[at] = min(lowest[at], number[way])
+        return result
+
+
+def _evaluates(block: Block, head: Block) -> bool:
+    """Whether a block may be a part of the condition that begins in `head`."""
+    place = block.site.branch if block.jumps_if else (block.site.file, block.site.line)
+    return block.calls == 0 and place == head.site.branch
