@@ -72,7 +72,7 @@ def test_lines():
 # Launches ----------------------------------------------------------------------------------------
 
 KERNEL = "__global__ void k(int *a, int n);\n"
-CALL = '::cudalab::launch(k, [=](auto&... cudalab_a) { k(cudalab_a...); }, "k", ::cudalab::Config('
+CALL = '::cudalab::launch(k, [=](auto&... cudalab_a) CUDALAB_CALL { k(cudalab_a...); }, "k", ::cudalab::Config('
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,9 @@ def test_launch(launch, configuration):
 def test_expression_that_is_launched(kernel, prefix):
     typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({kernel}))"
     typed += f" {{ return cudalab_t({kernel}); }}"
-    call = f'{typed}, [=](auto&... cudalab_a) {{ {kernel}(cudalab_a...); }}, "{kernel}"'
+    call = (
+        f'{typed}, [=](auto&... cudalab_a) CUDALAB_CALL {{ {kernel}(cudalab_a...); }}, "{kernel}"'
+    )
     assert rewritten(f"{prefix}{kernel}<<<1, 2>>>(x)") == (
         f"{prefix}::cudalab::launch_any({call}, ::cudalab::Config(1, 2))(x)"
     )

@@ -40,6 +40,8 @@ _SPACE = re.compile(r"\s*\.(?:zero|skip|space)\s")
 _LABEL = re.compile(r"(\.?\w+):")
 _INSTRUCTION = re.compile(r"\s+[a-z]")
 _CALL = re.compile(r"\s+(?:rex64\s+)?(?:callq?|blr?)\s+\*?([\w.%()]+)")
+# Where a block begins that g++ has added later than the hooks: the end of a function.
+_JUMPED_TO = re.compile(r"\.L\d+")
 # The register that holds a call's result.
 _RESULT = re.compile(r"%[re]?ax\b|%[ad]l\b|%xmm0\b|\b[wx]0\b|\b[sd]0\b")
 _READERS = ("st", "cmp", "tst", "cbz", "cbnz", "tbz", "tbnz")  # on ARM; others write the first
@@ -92,6 +94,8 @@ class _Listing:
         starts_block = called is not None and called.startswith(BLOCK_HOOK)
         if self._in_block and not starts_block:
             self.blocks[-1].rejoin(self._pending)
+            if any(map(_JUMPED_TO.fullmatch, self._pending - self.blocks[-1].rejoined)):
+                self.blocks.append(Block(Site(0, *self._place, self._function), len(self.blocks)))
             self.blocks[-1].take(row, called, self._place)
         self._pending.clear()
         if self._exchange and (used := _uses_result(row, called)) is not None:

@@ -61,6 +61,7 @@ class Block:
     only_checks: bool = False  # it reports an index that is out of bounds, and nothing else
     jumps_if: set[str] = field(default_factory=set)  # where its conditional jumps go
     jumps: str | None = None  # where its end goes
+    rejoined: set[str] = field(default_factory=set)  # where jumps have gone within the block
     ends: bool = False  # no way leads from its end to the next block
     returns: bool = False  # it leaves the function
 
@@ -89,6 +90,7 @@ class Block:
 
     def rejoin(self, labels: set[str]) -> None:
         """Forget jumps inside the block, as for checks and for converting unsigned to float."""
+        self.rejoined |= labels & {self.jumps, *self.jumps_if}
         if self.jumps in labels:
             self.jumps, self.ends = None, False
         self.jumps_if -= labels
