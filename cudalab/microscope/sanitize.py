@@ -180,6 +180,42 @@ INDEPENDENT_THREADS = (
     "(independent thread scheduling), and lanes meet only where a __syncwarp() makes them. "
     "`volatile` makes the compiler read and write each time, but orders nothing."
 )
+
+
+@dataclass(frozen=True)
+class _Advice:
+    """What is particular about a race, and its cure."""
+
+    why: str
+    cure: str
+
+
+_FLAGS = _Advice(
+    "An atomic operation or a volatile store alone keeps nothing in order: the flag may be seen "
+    "before what it announces.",
+    "Put __threadfence() between the write and the flag, and another one between the loop that "
+    "waits for the flag and the read.",
+)
+# By what is missing and the detail.
+_FENCES = {
+    (None, "scope"): _Advice(
+        "The suffix _block promises the GPU that no other block uses the word.",
+        "Leave out the suffix _block: atomicAdd instead of atomicAdd_block.",
+    ),
+    ("__threadfence", ""): _FLAGS,
+    ("__threadfence", "volatile"): _FLAGS,
+    ("__threadfence", "scope"): _Advice(
+        "__threadfence_block(), and atomic operations with the suffix _block, order what the "
+        "threads of one block see.",
+        "Use __threadfence() and atomic operations without a suffix between blocks.",
+    ),
+    ("__threadfence", "lock"): _Advice(
+        "An atomic operation alone keeps nothing in order: what stands behind the lock may be done "
+        "before the lock is taken.",
+        "Put __threadfence() behind the loop that takes the lock, and another one before the lock "
+        "is given back.",
+    ),
+}
 EARLY_RETURN = _About(
     "threads that returned before a barrier",
     "Since compute capability 7.0 a __syncthreads() waits for the threads that are still there. On "
@@ -281,7 +317,8 @@ def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
     if finding.missing == "__syncwarp" or finding.detail == "volatile":
         why = f"{why} {INDEPENDENT_THREADS}"
     if finding.missing == "__threadfence" or finding.detail == "scope":
-        return _fence_advice(finding, why)
+        advice = _FENCES[finding.missing, finding.detail]
+        return f"{why} {advice.why}", advice.cure
     if finding.missing == "__syncwarp":
         if finding.kind == "race":
             cure = (
@@ -305,34 +342,6 @@ def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
             "kernel in two: a launch waits for all blocks of the launch before."
         )
     return why, cure
-
-
-def _fence_advice(finding: Finding, why: str) -> tuple[str, str]:
-    """Advice on a race that a fence, or a wider scope, would cure."""
-    if finding.detail == "scope" and finding.missing is None:
-        return (
-            f"{why} The suffix _block promises the GPU that no other block uses the word.",
-            "Leave out the suffix _block: atomicAdd instead of atomicAdd_block.",
-        )
-    if finding.detail == "scope":
-        return (
-            f"{why} __threadfence_block(), and atomic operations with the suffix _block, order "
-            "what the threads of one block see.",
-            "Use __threadfence() and atomic operations without a suffix between blocks.",
-        )
-    if finding.detail == "lock":
-        return (
-            f"{why} An atomic operation alone keeps nothing in order: what stands behind the lock "
-            "may be done before the lock is taken.",
-            "Put __threadfence() behind the loop that takes the lock, and another one before the "
-            "lock is given back.",
-        )
-    return (
-        f"{why} An atomic operation or a volatile store alone keeps nothing in order: the flag may "
-        "be seen before what it announces.",
-        "Put __threadfence() between the write and the flag, and another one between the loop that "
-        "waits for the flag and the read.",
-    )
 
 
 def _out_of_bounds(finding: Finding) -> str:

@@ -72,7 +72,8 @@ def test_lines():
 # Launches ----------------------------------------------------------------------------------------
 
 KERNEL = "__global__ void k(int *a, int n);\n"
-CALL = '::cudalab::launch(k, [=](auto&... cudalab_a) CUDALAB_CALL { k(cudalab_a...); }, "k", ::cudalab::Config('
+CLOSURE = "[=](auto&... cudalab_a) CUDALAB_CALL { k(cudalab_a...); }"
+CALL = f'::cudalab::launch(k, {CLOSURE}, "k", ::cudalab::Config('
 
 
 @pytest.mark.parametrize(

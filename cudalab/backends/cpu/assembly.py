@@ -93,10 +93,7 @@ class _Listing:
         called = call[1] if call else None
         starts_block = called is not None and called.startswith(BLOCK_HOOK)
         if self._in_block and not starts_block:
-            self.blocks[-1].rejoin(self._pending)
-            if any(map(_JUMPED_TO.fullmatch, self._pending - self.blocks[-1].rejoined)):
-                self.blocks.append(Block(Site(0, *self._place, self._function), len(self.blocks)))
-            self.blocks[-1].take(row, called, self._place)
+            self._continue_block(row, called)
         self._pending.clear()
         if self._exchange and (used := _uses_result(row, called)) is not None:
             self._exchange.flags |= 0 if used else RESULT_UNUSED
@@ -123,6 +120,14 @@ class _Listing:
         self._address = ""
         self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
+
+    def _continue_block(self, row: str, called: str | None) -> None:
+        block = self.blocks[-1]
+        block.rejoin(self._pending)
+        if any(map(_JUMPED_TO.fullmatch, self._pending - block.rejoined)):
+            block = Block(Site(0, *self._place, self._function), len(self.blocks))
+            self.blocks.append(block)
+        block.take(row, called, self._place)
 
     def _file_name(self, first: str, second: str | None) -> str:
         """The name as a #line directive gave it; compilers may have split off its folder."""
