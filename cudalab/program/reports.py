@@ -9,7 +9,7 @@ from cudalab.microscope.annotate import number, share
 from cudalab.microscope.findings import errors, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
-from cudalab.microscope.sanitize import KINDS, add_rows, finding_row
+from cudalab.microscope.sanitize import add_rows, explain, finding_row
 from cudalab.microscope.show import show
 from cudalab.output import terminal
 from cudalab.output.annotations import Annotation
@@ -79,7 +79,7 @@ def _by_launch(seen: Observed, reported: Collection[str]) -> None:
     """Print a line for each launch with findings of the reported kinds; those alike share one."""
     alike: dict[str, list[int]] = {}
     for i, launch in enumerate(seen.launches, 1):
-        titles = {KINDS[one.kind].title for one in launch.findings if one.kind in reported}
+        titles = {explain(one).title for one in launch.findings if one.kind in reported}
         if titles:
             kinds = ", ".join(sorted(titles))
             size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"

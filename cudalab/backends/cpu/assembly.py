@@ -40,6 +40,7 @@ _SPACE = re.compile(r"\s*\.(?:zero|skip|space)\s")
 _LABEL = re.compile(r"(\.?\w+):")
 _INSTRUCTION = re.compile(r"\s+[a-z]")
 _CALL = re.compile(r"\s+(?:rex64\s+)?(?:callq?|blr?)\s+\*?([\w.%()]+)")
+_SPILLS = (" Spill", " Folded Spill")  # to any place
 # Where a block begins that g++ has added later than the hooks: the end of a function.
 _JUMPED_TO = re.compile(r"\.L\d+")
 # The register that holds a call's result.
@@ -99,7 +100,7 @@ class _Listing:
             self._exchange.flags |= 0 if used else RESULT_UNUSED
             self._exchange = None
         if called is None:
-            self._address += row
+            self._address += "" if row.endswith(_SPILLS) else row
             return
         site = Site(len(self.sites) + 1, *self._place, self._function)
         file = self.files.get(site.file, "")

@@ -302,7 +302,6 @@ EXPORT unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigne
 
 EXPORT void cudalab_check_remove(unsigned number) {
     Region& r = run.regions[number];
-    detector.forget_flags();
     delete_shadow(r.shadow);
     r.used = false;
 }

@@ -89,7 +89,7 @@ struct Detector {
     void begin_block(unsigned index, unsigned threads) {
         ordering.begin_block(index, threads);
         memset((void*)recent, 0, threads * sizeof *recent);
-        forget_flags();
+        memset((void*)flags_read, 0, sizeof flags_read);
         num_stores = 0;
     }
 
@@ -122,11 +122,12 @@ struct Detector {
     }
 
     // The releases and acquires of an atomic or volatile access to a word that may be a flag.
-    void synchronize(Cell& cell, const Doing& now) {
+    void synchronize(const Cell& cell, const Doing& now) {
         const bool grid = !(now.flags & IN_BLOCK_ONLY);
         if (now.kind != STORE) {
             ordering.acquire(now.address, now.thread, grid);
-            flags_read[now.thread] = flags_read[MAX_THREAD] = {&cell, now.address};
+            flags_read[now.thread] = {now.address, cell.atomic, cell.store};
+            flags_read[MAX_THREAD] = flags_read[now.thread];
         }
         if (now.kind != LOAD) ordering.release(now.address, now.thread, grid);
     }
@@ -155,9 +156,6 @@ struct Detector {
     }
     bool has_stores() const { return num_stores > 0; }
 
-    // Memory is gone, and with it its cells.
-    void forget_flags() { memset((void*)flags_read, 0, sizeof flags_read); }
-
   private:
     static const unsigned MAX_THREAD = 1024, MAX_STORES = 64;
     struct Recent {  // loads of a thread
@@ -168,8 +166,8 @@ struct Detector {
         unsigned char next;
     } recent[1024];
     struct Flag {
-        const Cell* cell;
         uintptr_t address;
+        Mark atomic, store;        // who has set it
     } flags_read[MAX_THREAD + 1];  // the last one that each thread, or any of them, has read
 
     struct Store {  // that met another one, and may write the same value
@@ -238,9 +236,8 @@ struct Detector {
         const bool same_warp = same_block && mark.thread / 32 == now.thread / 32;
         unsigned missing = same_warp ? SYNCWARP : same_block ? SYNCTHREADS : NOTHING;
         if (order != UNORDERED || flag_was_set(mark, now)) missing = FENCE;
-        // If several pairs of threads race here, the barrier that a pair in different warps needs
-        // fixes all of them.
-        if (!fresh && !(row.missing == SYNCWARP && missing == SYNCTHREADS)) return;
+        // If several pairs of threads race here, what the most distant ones need cures all of them.
+        if (!fresh && !needs_more(missing, row.missing)) return;
         describe(row, now);
         name_other(row, mark, mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : mark_kind, missing);
         const char* detail = order == UNFENCED_LOCK                 ? "lock"
@@ -252,16 +249,21 @@ struct Detector {
         snprintf(row.detail, sizeof row.detail, "%s", detail);
     }
 
+    static bool needs_more(unsigned missing, unsigned known) {
+        if (known == SYNCWARP) return missing == SYNCTHREADS || missing == NOTHING;
+        return known == SYNCTHREADS && missing == NOTHING;
+    }
+
     // Whether the thread has read a flag that the other one has set behind its access.
     bool flag_was_set(const Mark& mark, const Doing& now) const {
         const Flag flags[] = {flags_read[now.thread], flags_read[MAX_THREAD]};
         for (const Flag& flag : flags)
-            if (flag.cell && flag.address != now.address &&
-                (is_set(flag.cell->atomic, mark) || is_set(flag.cell->store, mark)))
+            if (flag.address && flag.address != now.address &&
+                (has_set(flag.atomic, mark) || has_set(flag.store, mark)))
                 return true;
         return false;
     }
-    bool is_set(const Mark& flag, const Mark& mark) const {
+    bool has_set(const Mark& flag, const Mark& mark) const {
         return flag.epoch >= ordering.launch_epoch && flag.block == mark.block &&
                flag.thread == mark.thread && flag.request > mark.request &&
                flag.flags & (IS_ATOMIC | IS_VOLATILE);
