@@ -45,7 +45,7 @@ NVCC_FLAGS = (
     "--extended-lambda",
     "--expt-relaxed-constexpr",
 )
-_REWRITERS = ("rewrite.py", "arithmetic.py", "lockstep.py")
+_REWRITERS = ("rewrite.py", "arithmetic.py", "lockstep.py", "fragments.py", "tiles.py")
 PLAIN = (
     "conversions out of range and shifts by all bits keep the host's values here: "
     "the program does not compile with a GPU's"
@@ -174,7 +174,7 @@ def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], t
         texts: list[str] = []
         failed = ""
         for exact in (True, False):  # without, if what it adds does not compile
-            before, texts = texts, rewrite(files, names, exact=exact)
+            before, texts = texts, rewrite(files, names, exact=exact, whole_tiles=exact)
             if texts == before:
                 break
             for name, text in zip(names, texts, strict=True):

@@ -25,7 +25,7 @@ from cudalab.language.tokens import (
     tokenize,
 )
 from cudalab.output.notes import note
-from cudalab.program import arithmetic, lockstep
+from cudalab.program import arithmetic, fragments, lockstep, tiles
 from cudalab.program.refusals import (
     Lacking,
     headers_of,
@@ -100,10 +100,13 @@ def parse(file: File) -> Parsed:
     )
 
 
-def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) -> list[str]:
+def rewrite(
+    files: Sequence[File], names: Sequence[str], *, exact: bool = True, whole_tiles: bool = False
+) -> list[str]:
     """The texts to compile in place of `files`, to be stored under `names`.
 
-    If `exact` is set, conversions and shifts have a GPU's value where C++ defines none.
+    If `exact` is set, conversions and shifts have a GPU's value where C++ defines none. With
+    `whole_tiles`, one lane runs for its warp what only multiplies fragments.
 
     NoDeviceError for features that the CPU device lacks, if they can be recognised here.
     """
@@ -153,11 +156,10 @@ def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) 
     if lacking:
         raise refusal(lacking, parsed)
     if exact:
-        for each in parsed:
-            for edit in lockstep.edits(
-                each.file.text, each.tokens, each.structure.device_functions
-            ):
-                each.replace(*edit)
+        _rewrite_steps(parsed)
+    if whole_tiles:
+        _rewrite_tiles(parsed)
+    if exact:
         _rewrite_arithmetic(parsed)
     return [_apply(each) for each in parsed]
 
@@ -328,6 +330,24 @@ def _rewrite_arithmetic(parsed: Sequence[Parsed]) -> None:
             if not any(_is_inside(start, edited) for start, _, _ in group):
                 for edit in group:
                     each.replace(*edit)
+
+
+def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
+    """Let the lanes of warps move in step where a kernel counts on it."""
+    for each in parsed:
+        for edit in lockstep.edits(each.file.text, each.tokens, each.structure.device_functions):
+            each.replace(*edit)
+
+
+def _rewrite_tiles(parsed: Sequence[Parsed]) -> None:
+    """Let one lane run for its warp what only loads and multiplies fragments."""
+    names = fragments.names([(each.tokens, each.directives) for each in parsed])
+    if names is None:
+        return
+    for each in parsed:
+        functions = each.structure.device_functions
+        for edit in tiles.edits(each.tokens, each.directives, functions, names):
+            each.replace(*edit)
 
 
 def _is_inside(position: int, ranges: Sequence[tuple[int, int]]) -> bool:

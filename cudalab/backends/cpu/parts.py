@@ -20,10 +20,11 @@ ALWAYS = (
 OF_PROGRAM = ("trigonometry", "sections")
 OF_OBSERVED = ("heap",)  # linked into a program in check mode
 # The parts that run kernels, or that kernels call: only their own speed matters.
-_QUICK = ("launch", "sampling", "trigonometry", "tensor_cores")
+_QUICK = ("launch", "sampling", "trigonometry", "tensor_cores", "tiles")
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"
 _BLAS = r'#\s*include\s*[<"]cublas'
 _GENERATORS = r'#\s*include\s*[<"]curand\.h'
+_FRAGMENTS = r'#\s*include\s*[<"](crt/)?mma\.h'
 _TEXTURES = (
     r"\b(?:tex(?:ture|[123]D|Cubemap)|surf(?:ace|[123]D|Cubemap)"
     r"|cuda\w*(?:Array|Texture|Surface|3D))"
@@ -38,7 +39,8 @@ _OPTIONAL = {
     "blas_batches": _BLAS,
     "blas_lt": r'#\s*include\s*[<"]cublasLt',
     "generators": _GENERATORS,
-    "tensor_cores": r'#\s*include\s*[<"](crt/)?mma\.h',
+    "tensor_cores": _FRAGMENTS,
+    "tiles": _FRAGMENTS,
     "arrays": _TEXTURES,
     "textures": _TEXTURES,
     "sampling": _TEXTURES,

@@ -6,24 +6,7 @@
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
-
-namespace cudalab {
-
-enum class Number { HALF, BFLOAT16, TF32, DOUBLE, INT8, UINT8 };
-
-// One lane's part in d = a * b + c.
-struct TileProduct {
-    Number number;
-    unsigned m, n, k;
-    bool c_is_half, d_is_half, saturates;
-    const void *a, *b, *c;
-    void* d;
-    bool done;
-};
-// The last lane to arrive multiplies for all. The others wait for it at a warp operation.
-void multiply_tiles(TileProduct& mine);  // tensor_cores.cpp
-
-}  // namespace cudalab
+#include "cudalab/tiles.h"
 
 namespace nvcuda {
 namespace wmma {
@@ -56,26 +39,38 @@ struct NumberOf;
 CUDALAB_NUMBER(__half, HALF)
 CUDALAB_NUMBER(__nv_bfloat16, BFLOAT16)
 CUDALAB_NUMBER(precision::tf32, TF32)
+CUDALAB_NUMBER(float, FLOAT)
 CUDALAB_NUMBER(double, DOUBLE)
 CUDALAB_NUMBER(signed char, INT8)
 CUDALAB_NUMBER(unsigned char, UINT8)
+CUDALAB_NUMBER(int, INT32)
 #undef CUDALAB_NUMBER
 
 template <class T, unsigned ROWS, unsigned COLUMNS>
 struct Share {
     static constexpr unsigned rows = ROWS, columns = COLUMNS;
     static constexpr int num_elements = ROWS * COLUMNS / 32, num_storage_elements = num_elements;
+    static constexpr ::cudalab::Number number = NumberOf<T>::value;
     typedef typename Stored<T>::type element_type, storage_element_type;
     element_type x[num_elements];
 };
 template <class Use, int m, int n, int k, class T, class Layout = void>
 class fragment;
 template <int m, int n, int k, class T, class Layout>
-class fragment<matrix_a, m, n, k, T, Layout> : public Share<T, m, k> {};
+class fragment<matrix_a, m, n, k, T, Layout> : public Share<T, m, k> {
+  public:
+    typedef ::cudalab::Factor Tile;
+};
 template <int m, int n, int k, class T, class Layout>
-class fragment<matrix_b, m, n, k, T, Layout> : public Share<T, k, n> {};
+class fragment<matrix_b, m, n, k, T, Layout> : public Share<T, k, n> {
+  public:
+    typedef ::cudalab::Factor Tile;
+};
 template <int m, int n, int k, class T>
-class fragment<accumulator, m, n, k, T, void> : public Share<T, m, n> {};
+class fragment<accumulator, m, n, k, T, void> : public Share<T, m, n> {
+  public:
+    typedef ::cudalab::Sums Tile;
+};
 
 inline float __float_to_tf32(float x) {
     const unsigned bits = __float_as_uint(x);
@@ -119,32 +114,27 @@ inline void store_matrix_sync(T* to, const fragment<accumulator, m, n, k, T>& ti
         __stwb(place(tile, to, stride, layout == mem_row_major, i), tile.x[i]);
 }
 
+template <int m, int n, int k, class D, class T, class C>
+constexpr ::cudalab::Product product_of(bool saturates) {
+    static_assert(NumberOf<T>::value == ::cudalab::Number::DOUBLE
+                      ? m == 8 && n == 8 && k == 4
+                      : m * n == 256 && (k == 16 || (k == 8 && m == n)),
+                  "no tensor core multiplies tiles of this shape");
+    return {NumberOf<T>::value, NumberOf<C>::value, NumberOf<D>::value, m, n, k, saturates};
+}
 template <int m, int n, int k, class D, class T, class LayoutA, class LayoutB, class C>
 inline void mma_sync(fragment<accumulator, m, n, k, D>& d,
                      const fragment<matrix_a, m, n, k, T, LayoutA>& a,
                      const fragment<matrix_b, m, n, k, T, LayoutB>& b,
                      const fragment<accumulator, m, n, k, C>& c, bool saturates = false,
                      CUDALAB_HERE) {
-    static_assert(NumberOf<T>::value == ::cudalab::Number::DOUBLE
-                      ? m == 8 && n == 8 && k == 4
-                      : m * n == 256 && (k == 16 || (k == 8 && m == n)),
-                  "no tensor core multiplies tiles of this shape");
-    ::cudalab::TileProduct mine = {NumberOf<T>::value,
-                                   m,
-                                   n,
-                                   k,
-                                   std::is_same<C, __half>::value,
-                                   std::is_same<D, __half>::value,
-                                   saturates,
-                                   a.x,
-                                   b.x,
-                                   c.x,
-                                   d.x,
-                                   false};
-    ::cudalab::multiply_tiles(mine);
-    ::cudalab::cudalab_warp_op(::cudalab::SYNC, ~0u, 0, 0, file, line);
-    if (!mine.done) __trap();  // lanes are missing
+    void* const shares[] = {(void*)a.x, (void*)b.x, (void*)c.x, d.x};
+    ::cudalab::Meeting meeting(shares);
+    while (meeting.begins(file, line))
+        multiply_shares(meeting, product_of<m, n, k, D, T, C>(saturates));
 }
 
 }  // namespace wmma
 }  // namespace nvcuda
+
+#include "cudalab/whole_tiles.h"
