@@ -44,8 +44,10 @@ def together(body, head=KERNEL, fragments=FRAGMENTS):
         f"while (n == 3) {{ {STEP} }}",
         STEP,
         f"if constexpr (sizeof(int) == 4) {{ {STEP} }} else {{ wmma::fill_fragment(c, 0.0f); }}",
-        "for (int i = 0; i < 8; i++) { wmma::load_matrix_sync(a, (half*)(out) + i, 16); "
-        "wmma::mma_sync(sums[i % 2][i / 2], a, b, sums[i % 2][i / 2]); }",
+        (
+            "for (int i = 0; i < 8; i++) { wmma::load_matrix_sync(a, (half*)(out) + i, 16); "
+            "wmma::mma_sync(sums[i % 2][i / 2], a, b, sums[i % 2][i / 2]); }"
+        ),
     ],
 )
 def test_statements_without_another_effect(statements):
