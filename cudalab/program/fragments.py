@@ -97,7 +97,7 @@ def _begin_of_name(tokens: list[Token], i: int) -> int:
     return i
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Stretch:
     """What the statements of a stretch contain."""
 
