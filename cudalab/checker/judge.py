@@ -21,8 +21,9 @@ from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import Verdict, examine, without_text
 from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
 from cudalab.checker.submit import commands, necessity, sanitizing, speed
+from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.submission import CompileFailure, Kernel, Trial
+from cudalab.checker.submit.submission import CompileFailure, Trial
 from cudalab.checker.verdicts import (
     ANY_DEVICE,
     Clue,

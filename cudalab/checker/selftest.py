@@ -21,7 +21,8 @@ from cudalab.checker import cases, judge
 from cudalab.checker.cases import Speed
 from cudalab.checker.sandbox.sandbox import Limits, MiB
 from cudalab.checker.settings import Settings
-from cudalab.checker.submit.submission import Command, Kernel, own_kernel
+from cudalab.checker.submit.kernel import Kernel, own_kernel
+from cudalab.checker.submit.submission import Command
 from cudalab.checker.verdicts import Status
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry

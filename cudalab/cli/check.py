@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cudalab.checker.sandbox.sandbox import Sandbox
+    from cudalab.checker.submit.kernel import Kernel
     from cudalab.checker.submit.program import Program
-    from cudalab.checker.submit.submission import Command, Kernel
+    from cudalab.checker.submit.submission import Command
     from cudalab.checker.verdicts import Report
     from cudalab.cli.options import Decorator
     from cudalab.labs.base import Lab
@@ -327,8 +328,9 @@ def make_submission(
 ) -> Kernel | Program | Command:
     """Make the submission; `box` is the sandbox, which only our own variants do without."""
     from cudalab.backends import choose_device
+    from cudalab.checker.submit.kernel import Kernel, own_kernel
     from cudalab.checker.submit.program import Program
-    from cudalab.checker.submit.submission import Command, Kernel, own_kernel
+    from cudalab.checker.submit.submission import Command
     from cudalab.checker.verdicts import ANY_DEVICE
     from cudalab.labs import registry
     from cudalab.program.build import device_for

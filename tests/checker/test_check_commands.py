@@ -14,9 +14,10 @@ from cudalab import labs
 from cudalab.checker.cases import Test
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.submit import commands
-from cudalab.checker.submit.guard import LAUNCHING
+from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.submission import Command, Kernel
+from cudalab.checker.submit.reports import Reply
+from cudalab.checker.submit.submission import Command, Trial
 from cudalab.checker.verdicts import Why
 from cudalab.errors import ExitCode
 
@@ -224,6 +225,7 @@ def test_memory_wrecked_by_a_kernel_is_a_crash_and_not_the_graders(tmp_path):
     path = kernel(tmp_path, "reduce", "sequential")
     mine = Kernel(lab=labs.get("reduce"), path=path, sandbox=WALLS, device="cpu", label="my.cu")
     outcome = sandbox.Outcome(1, stderr="Traceback (most recent call last):\nMemoryError\n")
-    assert mine._attempt_of(tmp_path, outcome, None, sandbox.Limits()).why is Why.GRADER
-    (tmp_path / LAUNCHING).touch()
-    assert mine._attempt_of(tmp_path, outcome, None, sandbox.Limits()).why is Why.CRASH
+    for loaded, why in ((False, Why.GRADER), (True, Why.CRASH)):
+        reply = Reply(status=1, loaded=loaded, peak_bytes=0)
+        trial = Trial({}, tmp_path / "in.bin", sandbox.Limits())
+        assert mine._attempt_of(tmp_path, outcome, reply, trial).why is why

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.checker.sandbox import sandbox, watch
+from cudalab.checker.sandbox import reading, sandbox, watch
 from cudalab.checker.sandbox.sandbox import Limits, MiB
 from cudalab.errors import CudalabError, NoDeviceError
 
@@ -381,10 +381,10 @@ def test_what_a_submission_leaves_is_read_carefully(tmp_path):
     (tmp_path / "folder").mkdir()
     for name in ("link", "pipe", "folder", "absent"):
         with pytest.raises(CudalabError):
-            sandbox.read_regular(tmp_path / name, 100)
-    assert sandbox.read_regular(tmp_path / "secret", 100) == b"42"
+            reading.read_regular(tmp_path / name, 100)
+    assert reading.read_regular(tmp_path / "secret", 100) == b"42"
     with pytest.raises(CudalabError):
-        sandbox.read_regular(tmp_path / "secret", 1)
+        reading.read_regular(tmp_path / "secret", 1)
 
 
 def test_a_box_is_gone_whatever_was_done_to_it(chosen):

@@ -21,7 +21,8 @@ from cudalab.checker import cases, judge
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.sandbox import Outcome
 from cudalab.checker.settings import Settings
-from cudalab.checker.submit.submission import CompileFailure, Kernel
+from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.submit.submission import CompileFailure
 from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import ExitCode, ToolchainError
 from cudalab.language import source

@@ -119,15 +119,17 @@ class CpuDevice:
         """Compile, or load from the cache. `arch` is for GPUs."""
         del arch
         self._load_runtime()
+        return CpuModule(source, load_library(lambda: self.build(source, defines)))
+
+    def build(self, source: Source, defines: Mapping[str, str | int]) -> Path:
+        """Compile, or find in the cache, but do not load: no code of the source runs."""
 
         def check(library: Path) -> None:
             from cudalab.language import nvcc_rules  # noqa: PLC0415 - for new kernels only
 
             nvcc_rules.check(source, defines, library)
 
-        text = prepare(source, defines)
-        library = load_library(lambda: compiler.kernel_library(text, source.label, check))
-        return CpuModule(source, library)
+        return compiler.kernel_library(prepare(source, defines), source.label, check)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:
         """Uninitialised memory, aligned to 256 bytes."""

@@ -18,8 +18,9 @@ from cudalab.backends import choose_device
 from cudalab.checker import cases, judge
 from cudalab.checker.grading import similar, unpack
 from cudalab.checker.sandbox import sandbox as sandboxes
+from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.submission import Command, Kernel
+from cudalab.checker.submit.submission import Command
 from cudalab.checker.verdicts import ANY_DEVICE, Status
 from cudalab.errors import CudalabError, HeaderError, UsageError
 from cudalab.labs import registry

@@ -34,7 +34,7 @@ from typing import IO, TYPE_CHECKING, Any
 from cudalab.checker.sandbox import packages
 from cudalab.checker.sandbox.packages import Imports, open_to_all
 from cudalab.checker.sandbox.watch import Group, signal_all
-from cudalab.errors import CudalabError, NoDeviceError
+from cudalab.errors import NoDeviceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,8 +63,6 @@ _ETC = (
     "nvidia",
     "OpenCL",
 )
-# Bubblewrap's message if the sandbox fails. (A missing program is the submission's fault.)
-_SETUP_FAILED = re.compile(r"bwrap: (?!execvp )")
 _BOX = re.compile(r"/[^\s:'\"]*/cudalab-box-\w+/(source/)?")  # contains a submission's files
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX")
 
@@ -105,6 +103,7 @@ class Outcome:
     peak_bytes: int = 0
     processes: int = 1
     survivors: int = 0  # processes that it left running, killed by the watcher
+    started: bool = True  # bubblewrap says so, on a descriptor that the run does not have
     stdout_bytes: int = 0
     stderr: str = ""
 
@@ -148,32 +147,67 @@ class Running:
         self._group, self._user = group, user
         self._outcome: Outcome | None = None
         self._closing = threading.Lock()  # the descriptor of a closed pipe may be reused
+        self._reported = bytearray()
         _under_way.add(self)
 
     def cancel(self) -> None:
         """Tell the watcher to end it."""
+        self._tell({"stop": True})
+
+    def begin(self, limits: dict[str, float]) -> None:
+        """Tell the watcher that another piece of work begins, which has its own limits."""
+        self._tell({"limits": limits})
+
+    def used(self, seconds: float) -> Outcome:
+        """The figures of the piece of work that has just ended, or why all of it has ended."""
+        self._tell({"figures": True})
+        reported = self._next(seconds)
+        if "status" in reported or not reported:
+            return self._ended(reported)
+        return Outcome(0, **reported)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its outcome is known."""
+        return self._outcome is not None
+
+    def _tell(self, what: dict[str, Any]) -> None:
         with self._closing, suppress(OSError):
             if self._control >= 0:
-                os.write(self._control, b"x")
+                os.write(self._control, json.dumps(what).encode() + b"\n")
+
+    def _next(self, seconds: float) -> dict[str, Any]:
+        """The watcher's next line; empty if it was killed, which happens after `seconds`."""
+        timer = threading.Timer(seconds, self._watcher.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            while b"\n" not in self._reported and (piece := os.read(self._report, 4096)):
+                self._reported += piece
+        finally:
+            timer.cancel()
+        line, _, self._reported = self._reported.partition(b"\n")
+        with suppress(ValueError):
+            parsed: dict[str, Any] = json.loads(line)
+            return parsed
+        return {}
 
     def wait(self, seconds: float) -> Outcome:
         """Wait for the outcome; a watcher that does not report within `seconds` is killed."""
-        if self._outcome is None:
-            timer = threading.Timer(seconds, self._watcher.kill)
-            timer.daemon = True
-            timer.start()
-            try:
-                data = bytearray()
-                while piece := os.read(self._report, 4096):
-                    data += piece
-                self._watcher.wait()
-            finally:
-                timer.cancel()
-                self.close()
-            try:
-                self._outcome = Outcome(**json.loads(data))
-            except (ValueError, TypeError):  # the watcher was killed, so the run has failed
-                self._outcome = Outcome(None, reason="lost")
+        while self._outcome is None:
+            reported = self._next(seconds)
+            if "status" in reported or not reported:
+                self._ended(reported)
+        return self._outcome
+
+    def _ended(self, reported: dict[str, Any]) -> Outcome:
+        """Keep the outcome, and clean up."""
+        lost = Outcome(None, reason="lost")  # the watcher was killed, so the run has failed
+        self._outcome = Outcome(**reported) if reported else lost
+        try:
+            self._watcher.wait()
+        finally:
+            self.close()
         return self._outcome
 
     def close(self) -> None:
@@ -281,23 +315,26 @@ class Sandbox:
         control_read, control = os.pipe()
         report, report_write = os.pipe()
         group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", limits.threads)
-        shared_fds = [control_read, report_write] + ([user.lock] if user is not None else [])
+        watchers_fds = [control_read, report_write] + ([user.lock] if user is not None else [])
+        status, wrappers_fds = None, []
+        if self.bwrap:
+            status, status_write = os.pipe()
+            watchers_fds.append(status)
+            wrappers_fds.append(status_write)
         spec = {
             "group": group.path if group is not None else "",
-            "command": self._wrapped(command, box),
+            "command": self._wrapped(command, box, wrappers_fds),
             "env": box.environment(),
             "cwd": str(box.path),
             "box": str(box.path),
             "uid": user.uid if user is not None else None,
             "rlimits": limits.rlimits(),
-            "limits": {
-                name: getattr(limits, name)
-                for name in ("seconds", "cpu_seconds", "memory_bytes", "disk_bytes", "threads")
-            }
-            | {"processes": limits.processes + (2 if self.bwrap else 0)},
+            "limits": self.watched(limits),
             "control_fd": control_read,
             "report_fd": report_write,
-            "own_fds": shared_fds,
+            "own_fds": watchers_fds,
+            "status_fd": status,
+            "wrappers_fds": wrappers_fds,
         }
         try:
             if user is not None:
@@ -307,7 +344,7 @@ class Sandbox:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                pass_fds=shared_fds,
+                pass_fds=[*watchers_fds, *wrappers_fds],
                 start_new_session=True,
                 env={"PATH": os.environ.get("PATH", "")},
             )
@@ -320,9 +357,15 @@ class Sandbox:
                 user.release()
             raise
         finally:
-            os.close(control_read)
-            os.close(report_write)
+            for fd in (*watchers_fds[:2], *wrappers_fds, *([] if status is None else [status])):
+                os.close(fd)
         return Running(watcher, control, report, group, user)
+
+    def watched(self, limits: Limits) -> dict[str, float]:
+        """The limits that the watcher enforces."""
+        names = ("seconds", "cpu_seconds", "memory_bytes", "disk_bytes", "threads")
+        processes = limits.processes + (2 if self.bwrap else 0)  # bubblewrap's own
+        return {name: getattr(limits, name) for name in names} | {"processes": processes}
 
     def run(
         self,
@@ -341,8 +384,7 @@ class Sandbox:
             finally:
                 running.close()
             errors = tail(messages)
-        if self.bwrap and outcome.status == 1 and _SETUP_FAILED.match(errors):
-            raise OSError(f"the sandbox could not be built: {errors.strip()}")
+        self.check_started(outcome, errors)
         written = stdout.stat().st_size
         if written >= limits.output_bytes and outcome.reason in ("", "disk"):
             outcome = replace(outcome, reason="output")
@@ -374,10 +416,16 @@ class Sandbox:
         finally:
             out.unlink(missing_ok=True)
 
-    def _wrapped(self, command: Sequence[str], box: Box) -> list[str]:
+    def check_started(self, outcome: Outcome, errors: str) -> None:
+        """Raise OSError if the sandbox could not be built. (A missing program is no such case.)"""
+        if not outcome.started and not outcome.reason and not errors.startswith("bwrap: execvp "):
+            raise OSError(f"the sandbox could not be built: {errors.strip()}")
+
+    def _wrapped(self, command: Sequence[str], box: Box, status_fds: Sequence[int]) -> list[str]:
         if not self.bwrap:
             return list(command)
-        return [self.bwrap, *_bwrap_arguments(box, self.imports), "--", *command]
+        status = [word for fd in status_fds for word in ("--json-status-fd", str(fd))]
+        return [self.bwrap, *status, *_bwrap_arguments(box, self.imports), "--", *command]
 
 
 def without_boxes(text: str) -> str:
@@ -549,22 +597,6 @@ def remove(folder: Path) -> None:
             function(path)
 
     shutil.rmtree(folder, onerror=allow)
-
-
-def read_regular(path: Path, max_bytes: int) -> bytes:
-    """The bytes of a file that untrusted code wrote: a regular file that is not too large."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise CudalabError(f"{path.name}: cannot be read: {error.strerror}") from None
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
-            raise CudalabError(f"{path.name}: not a file of at most {max_bytes:,} bytes")
-        with os.fdopen(fd, "rb", closefd=False) as file:
-            return file.read(max_bytes)
-    finally:
-        os.close(fd)
 
 
 _numbers = itertools.count(1)

@@ -5,6 +5,9 @@ imports little, so it starts in a hundredth of a second. Its argument is the JSO
 writes. The standard streams belong to the command. The outcome is written to a pipe that the
 command never gets; another pipe closes when the grader ends.
 
+A command may do one piece of work after another. The grader then says when one begins, with limits
+of its own, and asks at its end what it has used; in between there is no limit on time.
+
 An address-space limit would break CUDA and threaded NumPy, which reserve far more than they use.
 So the memory that the tree really uses is measured every few milliseconds. A control group lists
 its members; without one, each look goes through all processes of the machine, and there are fewer.
@@ -54,6 +57,8 @@ def main() -> None:
     group = Group(spec["group"]) if spec["group"] else None
     began = time.monotonic()
     child = start(spec, libc, group)
+    for fd in spec["wrappers_fds"]:
+        os.close(fd)
     watched = Watched(child, spec, began, group)
     try:
         watched.until_the_end(control)
@@ -61,17 +66,14 @@ def main() -> None:
         survivors = end_all(child, spec.get("uid"), group)
         if group is not None:
             group.remove()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    verdict = {
-        "reason": watched.reason,
-        "status": watched.status,
-        "seconds": watched.seconds,
-        "cpu_s": max(used.ru_utime + used.ru_stime, watched.max_cpu_s),
-        "peak_bytes": max(watched.peak_bytes, used.ru_maxrss * 1024),
-        "processes": watched.max_processes,
-        "survivors": survivors,
-    }
-    os.write(report, json.dumps(verdict).encode())
+    if not watched.worked_before:  # else this is more than the last piece of work has used
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        watched.max_cpu_s = max(used.ru_utime + used.ru_stime, watched.max_cpu_s)
+        watched.peak_bytes = max(watched.peak_bytes, used.ru_maxrss * 1024)
+    ended = {"reason": watched.reason, "status": watched.status, "survivors": survivors}
+    if spec["status_fd"] is not None:
+        ended["started"] = b"exit-code" in os.read(spec["status_fd"], 65536)
+    os.write(report, json.dumps(watched.figures() | ended).encode() + b"\n")
 
 
 def stay_first() -> None:
@@ -184,6 +186,18 @@ class Watched:
         self.max_processes = 1
         self._thorough_at = began
         self.max_cpu_s = 0.0
+        self.report = spec["report_fd"]
+        self.worked_before = self.idle = False
+        self._cpu_before = 0.0
+
+    def figures(self) -> dict[str, Any]:
+        """What the present piece of work has used so far."""
+        return {
+            "seconds": self.seconds,
+            "cpu_s": self.max_cpu_s,
+            "peak_bytes": self.peak_bytes,
+            "processes": self.max_processes,
+        }
 
     def until_the_end(self, control: int) -> None:
         """Return when the command has ended or exceeded a limit, or the grader has ended."""
@@ -200,10 +214,31 @@ class Watched:
             took = time.monotonic() - self.began - self.seconds
             pause = max(pause, min(PAUSES * took, LONGEST_PAUSE_S))
             readable, _, _ = select.select(waited_for, [], [], pause)
-            if control in readable:  # a byte, or the end of the pipe: stop
+            if control in readable and not self._told(control):
                 self.reason = "cancelled"
                 return
-            pause = min(2 * pause, MAX_PAUSE_S)
+            pause = MIN_PAUSE_S if control in readable else min(2 * pause, MAX_PAUSE_S)
+
+    def _told(self, control: int) -> bool:
+        """Do what the grader says; False if that is to stop, or nothing because it has ended."""
+        line = b""
+        while not line.endswith(b"\n"):
+            piece = os.read(control, 1)
+            if not piece:
+                return False
+            line += piece
+        told = json.loads(line)
+        if "limits" in told:
+            self.limits = told["limits"]
+            self.began, self.idle, self.worked_before = time.monotonic(), False, True
+            self._cpu_before += self.max_cpu_s
+            self.max_cpu_s, self.peak_bytes, self.max_processes = 0.0, 0, 1
+        elif "figures" in told:
+            self.seconds = time.monotonic() - self.began
+            self._use(self._tree(thorough=False))
+            self.idle = True
+            os.write(self.report, json.dumps(self.figures()).encode() + b"\n")
+        return "stop" not in told
 
     def _reap(self) -> None:
         with suppress(ChildProcessError):
@@ -216,17 +251,15 @@ class Watched:
 
     def _exceeded_limit(self) -> str:
         limits = self.limits
-        if self.seconds > limits["seconds"]:
+        if self.seconds > limits["seconds"] and not self.idle:
             return "time"
         now = time.monotonic()
         thorough = now > self._thorough_at + THOROUGH_EVERY_S
-        tree = self.group.processes() if self.group and not thorough else descendants()
+        tree = self._tree(thorough=thorough)
         self.max_processes = max(self.max_processes, len(tree))
         if len(tree) > limits["processes"] or sum(one.threads for one in tree) > limits["threads"]:
             return "processes"
-        done = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = done.ru_utime + done.ru_stime + sum(one.cpu_s for one in tree)
-        self.max_cpu_s = max(cpu, self.max_cpu_s)
+        self._use(tree)
         if self.max_cpu_s > limits["cpu_seconds"]:
             return "cpu"
         memory = sum(resident(one.pid) for one in tree)
@@ -240,6 +273,15 @@ class Watched:
             if disk_bytes(self.box) > limits["disk_bytes"]:
                 return "disk"
         return ""
+
+    def _tree(self, *, thorough: bool) -> list[Process]:
+        return self.group.processes() if self.group and not thorough else descendants()
+
+    def _use(self, tree: list[Process]) -> None:
+        """Add up the processor time of those that run and of those that have ended."""
+        done = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = done.ru_utime + done.ru_stime + sum(one.cpu_s for one in tree)
+        self.max_cpu_s = max(cpu - self._cpu_before, self.max_cpu_s)
 
 
 def exit_of(child: int) -> list[int]:
@@ -257,7 +299,7 @@ class Process:
     def __init__(self, pid: int, fields: list[bytes]) -> None:
         """Read the fields after the name, which may contain anything."""
         self.pid, self.parent = pid, int(fields[1])
-        self.cpu_s = (int(fields[11]) + int(fields[12])) / TICKS
+        self.cpu_s = sum(map(int, fields[11:15])) / TICKS  # with that of children that have ended
         self.threads = int(fields[17])
 
     @staticmethod

@@ -23,7 +23,6 @@ ZONE = 1024  # bytes on each side: enough for the words of a block that is off b
 POISON, NAN = 0xA5, 0xFF  # fill integers, and floats: a NaN cannot vanish in a sum
 HUGE = 0xFE  # fills floats in every second run: a NaN in such a run was computed
 MAX_LAUNCHES = 200
-LAUNCHING = "launching"  # a file that exists once a kernel may have written anywhere
 
 
 @dataclass(kw_only=True)

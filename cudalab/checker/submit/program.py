@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudalab.backends import emulated
+from cudalab.checker.sandbox.reading import UnreadableError
+from cudalab.checker.submit.reports import BUILT
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
     Compiled,
     copy_runtime,
     copy_sources,
     failure,
+    private_copy,
     raise_reported,
-    read_json,
     unfinished,
 )
 
@@ -58,9 +60,10 @@ class Program(Compiled):
             _copy_objects(build.runtime_objects(), box)
         command = ["cudalab.checker.submit.builder", self.device, *sources]
         outcome, _ = self.sandbox.capture(self._python(box, command), box, COMPILE_LIMITS)
-        if read_json(box.path, "compiled.json") is None:
-            raise_reported(box.path)
-            raise unfinished(outcome, "is there an endless template, or a huge array?")
+        try:
+            raise_reported(box.path / BUILT, box.path)
+        except UnreadableError:
+            raise unfinished(outcome, "is there an endless template, or a huge array?") from None
         summary = self.finish()
         (box.path / "program").chmod(0o755)
         return summary
@@ -88,7 +91,7 @@ class Program(Compiled):
 
         sources = [str(self.built / "source" / one.name) for one in self.files]
         command = ["cudalab", "run", "--device", "cpu", "--sanitize", *sources]
-        with self.box() as box, path.open("rb") as file:
+        with self.box() as box, private_copy(path) as file:
             copy_runtime(box.path / "cache", check=True)
             _copy_objects(observe.host_library(), box)
             box.readable += (compiler.check_runtime_library(),)  # that library names its path

@@ -17,8 +17,8 @@ from cudalab.errors import ExitCode, InputError
 from cudalab.microscope.findings import from_json, grouped
 
 if TYPE_CHECKING:
+    from cudalab.checker.submit.kernel import Kernel
     from cudalab.checker.submit.program import Program
-    from cudalab.checker.submit.submission import Kernel
     from cudalab.labs.inputs import Case
     from cudalab.microscope.findings import Findings
 

@@ -8,9 +8,7 @@ end, and so is the reference.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import select
 import subprocess
 import sys
 import tempfile
@@ -24,8 +22,10 @@ from cudalab.backends import DEVICES, choose_device, emulated
 from cudalab.bench import stats
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine
-from cudalab.checker.sandbox.sandbox import Limits, read_regular, tail
-from cudalab.checker.submit.submission import OURS, Command, Kernel, Trial, own_kernel
+from cudalab.checker.sandbox.reading import UnreadableError, read_regular
+from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel, copy_input, own_kernel
+from cudalab.checker.submit.reports import ANSWER, OUT
+from cudalab.checker.submit.submission import OURS, Command, Trial, failure, last_line
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
@@ -33,22 +33,19 @@ from cudalab.labs.sizes import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Self
+    from typing import Self
 
     from cudalab.checker.cases import Plan
     from cudalab.checker.settings import Settings
+    from cudalab.checker.submit.reports import Times
     from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, Size
 
-    Times = tuple[dict[int, float], dict[int, float]]  # of both, in milliseconds by round
+    RoundTimes = tuple[dict[int, float], dict[int, float]]  # of both, in milliseconds by round
 
-INPUTS = 3  # different inputs, used in turn
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
 START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have finished a command
-LIMITS = Limits(  # inputs that keep a GPU busy have 256 MiB, and are files
-    seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
-)
 
 
 class _Failed(Exception):  # noqa: N818 - a verdict
@@ -109,64 +106,67 @@ def measure(
 
 def _from_outside(
     lab: Lab, submission: Kernel, reference: Kernel, case: Case, size: Size, settings: Settings
-) -> Times:
+) -> RoundTimes:
     """Time two workers that compute on command, by the clock of this process."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-time-")))
-        inputs = _inputs(lab, case, size, settings.seed, folder)
-        workers = [
-            stack.enter_context(_Worker(kernel, case, inputs, lab))
-            for kernel in (submission, reference)
-        ]
-        for worker in workers:
-            worker.sample(0)  # the first run is slow: page faults, new threads
-        ours, theirs = (worker.sample for worker in workers)
-        return _in_turn(ours, theirs, settings.time_limit_s)
+        inputs = _Inputs(lab, case, size, settings.seed, folder)
+        ours, theirs = (
+            stack.enter_context(_Worker(kernel, case, lab)) for kernel in (submission, reference)
+        )
+        for worker in (ours, theirs):
+            worker.sample(inputs.number(0))  # slow: page faults, new threads
+        return _in_turn(ours.sample, theirs.sample, inputs, settings.time_limit_s)
 
 
-def _in_turn(ours: Callable[[int], float], theirs: Callable[[int], float], seconds: float) -> Times:
-    """Sample both alternately, each time with the next input."""
-    times: Times = ({}, {})
+def _in_turn(
+    ours: Callable[[Path], float], theirs: Callable[[Path], float], inputs: _Inputs, seconds: float
+) -> RoundTimes:
+    """Sample both alternately, each time with an input that neither has seen before."""
+    times: RoundTimes = ({}, {})
     deadline = time.monotonic() + seconds
     for number in range(MAX_ROUNDS):
         if number >= MIN_ROUNDS and time.monotonic() > deadline:
             break
+        path = inputs.number(number + 1)
         for sample, into in zip((ours, theirs), times, strict=True):
-            into[number] = sample(number % INPUTS)
+            into[number] = sample(path)
     return times
+
+
+class _Inputs:
+    """Different inputs of one size, drawn one by one: it is no use to remember an answer."""
+
+    def __init__(self, lab: Lab, case: Case, size: Size, seed: int, folder: Path) -> None:
+        self.lab, self.case, self.size, self.seed = lab, case, size, seed
+        self._path = folder / "input.bin"
+        self._number = -1
+
+    def number(self, number: int) -> Path:
+        """The file of an input; it replaces the one before."""
+        if number != self._number:
+            dist = self.lab.teaching.timed_dist or self.lab.distributions[0]
+            test = cases.Test(f"timing {number}", self.size, dist)
+            (drawn,) = cases.seeds([test], self.seed)
+            self.lab.write_file(self._path, self.case, self.size, dist, drawn)
+            self._number = number
+        return self._path
 
 
 class _Worker:
     """A process with a loaded kernel, controlled through pipes."""
 
-    def __init__(self, kernel: Kernel, case: Case, inputs: list[Path], lab: Lab) -> None:
-        self.kernel, self.case, self.inputs, self.lab = kernel, case, inputs, lab
-        self._right: set[bytes] = set()
-        self._answers = 0
+    def __init__(self, kernel: Kernel, case: Case, lab: Lab) -> None:
+        self.kernel, self.case, self.lab = kernel, case, lab
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self.box = self._stack.enter_context(self.kernel.box())
-        for number, path in enumerate(self.inputs):
-            (self.box.path / f"input-{number}.bin").write_bytes(path.read_bytes())
-        copies = [self.box.path / f"input-{number}.bin" for number in range(len(self.inputs))]
-        self._messages = self._stack.enter_context(tempfile.TemporaryFile())
-        their_in, self._to_worker = os.pipe()
-        self._from_worker, their_out = os.pipe()
         try:
-            self._running = self.kernel.start_timing(
-                self.case,
-                copies,
-                self.box,
-                LIMITS,
-                stdin=their_in,
-                stdout=their_out,
-                stderr=self._messages,
-            )
-        finally:
-            os.close(their_in)
-            os.close(their_out)
+            self._session = self._stack.enter_context(self.kernel.timing(self.case))
+        except OSError as error:
+            raise self._failed(Why.CRASH, str(error)) from None
         self._stack.callback(self._end)
+        self._copy = self._session.box.path / "timed.bin"
         try:
             self._expect("ready", START_S)
         except BaseException:
@@ -177,43 +177,36 @@ class _Worker:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def sample(self, number: int) -> float:
-        """The milliseconds of one run, whose answer is judged."""
-        self._command(f"poison {number}")
+    def sample(self, path: Path) -> float:
+        """The milliseconds of one run on an input; the answer is judged."""
+        copy_input(path, self._copy)
+        self._command(f"input {self._copy}")
+        self._command("poison")
         began = time.perf_counter()
-        self._command(f"run {number}")
+        self._command("run")
         ms = 1e3 * (time.perf_counter() - began)
-        name = f"answer-{self._answers}.bin"
-        self._answers += 1
-        self._command(f"answer {number} {name}")
-        path = self.box.path / name
+        self._command("answer")
         try:
-            answer = read_regular(path, LIMITS.output_bytes)
-            path.unlink()
-        except (CudalabError, OSError) as error:
-            raise _Failed(Why.WRONG, f"there was no answer during timing: {error}") from None
-        key = bytes([number]) + hashlib.blake2b(answer).digest()
-        if key not in self._right:
-            verdict = examine(self.lab, self.case, self.inputs[number], answer)
-            if not verdict.right:
-                raise _Failed(Why.WRONG, f"wrong during timing: {'; '.join(verdict.lines[:2])}")
-            self._right.add(key)
+            answer = read_regular(self._session.box.path / OUT / ANSWER, TIMING_LIMITS.output_bytes)
+        except UnreadableError as error:
+            raise self._failed(Why.WRONG, f"there was no answer: {error}") from None
+        verdict = examine(self.lab, self.case, path, answer)
+        if not verdict.right:
+            raise self._failed(Why.WRONG, "; ".join(verdict.lines[:2]))
         return ms
 
     def _command(self, line: str) -> None:
-        try:
-            os.write(self._to_worker, f"{line}\n".encode())
-        except OSError:
-            raise self._failed(Why.CRASH, f"it ended{self._last_message()}") from None
+        self._session.send(line)
         self._expect("ok", STEP_S)
 
     def _expect(self, word: str, seconds: float) -> None:
-        readable, _, _ = select.select([self._from_worker], [], [], seconds)
-        if not readable:
-            raise self._failed(Why.TIME, f"no answer within {seconds:g} s")
-        reply = os.read(self._from_worker, 64).decode(errors="replace").strip()
+        reply = self._session.reply(seconds)
         if reply != word:
-            raise self._failed(Why.CRASH, f"it crashed{self._last_message()}")
+            outcome, _ = self._session.end(reply, TIMING_LIMITS)
+            broken = failure(outcome)
+            last = last_line(outcome)
+            says = f"it crashed: {last}" if broken.why in (Why.EXIT, Why.CRASH) else broken.says
+            raise self._failed(broken.why or Why.CRASH, says)
 
     def _failed(self, why: Why, says: str) -> Exception:
         """The submission's failure; that of the reference is nobody's."""
@@ -221,28 +214,18 @@ class _Worker:
             return CudalabError(f"the reference {self.kernel.name} could not be measured: {says}")
         return _Failed(why, f"during timing: {says}")
 
-    def _last_message(self) -> str:
-        """End the worker; the last line of its stderr."""
-        self._running.cancel()
-        self._running.wait(STEP_S)
-        lines = tail(self._messages).strip().splitlines()
-        return f": {lines[-1]}" if lines else ""
-
     def _end(self) -> None:
-        os.close(self._to_worker)
-        self._running.cancel()
-        self._running.wait(LIMITS.seconds)
-        os.close(self._from_worker)
+        if not self._session.ended:
+            self._session.send("end")
+            self._session.end(self._session.reply(STEP_S), TIMING_LIMITS)
+        self._copy.unlink(missing_ok=True)
 
 
 def _by_bench(
     lab: Lab, submission: Kernel, reference: Kernel, case: Case, size: Size, settings: Settings
-) -> Times:
+) -> RoundTimes:
     """Measure both in one process, as `cudalab bench` does: the submission runs no host code."""
-    result, why = submission.work(
-        "bench",
-        LIMITS,
-        "rows.json",
+    result, why = submission.bench(
         cases=[case],
         reference=str(submission.sandbox.imports.seen(reference.path)),
         reference_label=reference.label,
@@ -251,21 +234,21 @@ def _by_bench(
         seed=settings.seed,
         seconds=settings.time_limit_s,
     )
-    if result is None:
+    if result is None or len(result.rows) != 2:
         raise _Failed(Why.CRASH, f"it ended during timing: {why}")
-    ours, theirs = result["rows"]
+    ours, theirs = result.rows
     # A failure in the submission can make both fail; then the submission is to blame.
-    if theirs["status"] != "ok" and ours["status"] in ("ok", "skipped"):
+    if theirs.status != "ok" and ours.status in ("ok", "skipped"):
         raise CudalabError(
-            f"the reference {reference.label} could not be measured: {theirs['reason']}"
+            f"the reference {reference.label} could not be measured: {theirs.reason}"
         )
-    if ours["status"] != "ok":
-        raise _Failed(Why.WRONG, f"{ours['status']}: {ours['reason']}")
+    if ours.status != "ok":
+        raise _Failed(Why.WRONG, f"{ours.status}: {ours.reason}")
     return _times(ours), _times(theirs)
 
 
-def _times(row: dict[str, Any]) -> dict[int, float]:
-    return {int(number): float(ms) for number, ms in row["ms"].items()}
+def _times(row: Times) -> dict[int, float]:
+    return {int(number): ms for number, ms in row.ms.items()}
 
 
 def _whole_programs(
@@ -276,7 +259,7 @@ def _whole_programs(
     size: Size,
     device: str,
     settings: Settings,
-) -> Times:
+) -> RoundTimes:
     """Time the submission and `cudalab LAB --variant`, each from start to end."""
     command = [sys.executable, "-m", "cudalab", lab.name, *lab.words(case)]
     command += ["--variant", reference, "--device", device]
@@ -284,39 +267,28 @@ def _whole_programs(
         name: os.environ[name] for name in ("XDG_CACHE_HOME", "HOME") if name in os.environ
     }
     reference_command = Command(command, OURS, device=device, extra_env=env)
-    limits = replace(settings.limits, output_bytes=1 << 30, memory_bytes=LIMITS.memory_bytes)
+    limits = replace(settings.limits, output_bytes=1 << 30, memory_bytes=TIMING_LIMITS.memory_bytes)
     with tempfile.TemporaryDirectory(prefix="cudalab-time-") as folder:
-        inputs = _inputs(lab, case, size, settings.seed, Path(folder))
-        if not reference_command.attempt(Trial(case, inputs[0], LIMITS)).outcome.ok:
+        inputs = _Inputs(lab, case, size, settings.seed, Path(folder))
+        first = Trial(case, inputs.number(0), TIMING_LIMITS)
+        if not reference_command.attempt(first).outcome.ok:
             raise CudalabError(f"the reference {reference} could not be run on the {device} device")
 
-        def ours(number: int) -> float:
-            attempt = submission.attempt(Trial(case, inputs[number], limits))
+        def ours(path: Path) -> float:
+            attempt = submission.attempt(Trial(case, path, limits))
             if attempt.why:
                 raise _Failed(attempt.why, f"during timing: {attempt.says}")
             for answer in attempt.answers:
-                verdict = examine(lab, case, inputs[number], answer)
+                verdict = examine(lab, case, path, answer)
                 if not verdict.right:
                     raise _Failed(Why.WRONG, f"wrong during timing: {verdict.lines[0]}")
             return 1e3 * attempt.outcome.seconds
 
-        def theirs(number: int) -> float:
-            attempt = reference_command.attempt(Trial(case, inputs[number], limits))
+        def theirs(path: Path) -> float:
+            attempt = reference_command.attempt(Trial(case, path, limits))
             return 1e3 * attempt.outcome.seconds
 
-        return _in_turn(ours, theirs, settings.time_limit_s)
-
-
-def _inputs(lab: Lab, case: Case, size: Size, seed: int, folder: Path) -> list[Path]:
-    """Different inputs of one size, so that it is no use to remember an answer."""
-    dist = lab.teaching.timed_dist or lab.distributions[0]
-    paths = []
-    for number in range(INPUTS):
-        drawn = cases.seeds([cases.Test(f"timing {number}", size, dist)], seed)[0]
-        path = folder / f"input-{number}.bin"
-        lab.write_file(path, case, size, dist, drawn)
-        paths.append(path)
-    return paths
+        return _in_turn(ours, theirs, inputs, settings.time_limit_s)
 
 
 def _features(device: str) -> frozenset[str]:

@@ -6,52 +6,39 @@ ended. Whether the bytes are right is for judge.py to decide; nothing here knows
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import shlex
 import shutil
 import signal
 import sys
+import tempfile
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from cudalab.backends import emulated
-from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, Sandbox, read_regular
-from cudalab.checker.submit import host_code
-from cudalab.checker.submit.guard import LAUNCHING
+from cudalab.checker.sandbox.reading import read_record
+from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, Sandbox
+from cudalab.checker.submit.reports import NO_DEVICE, OUT, TOOLCHAIN, Failure
 from cudalab.checker.verdicts import ANY_DEVICE, Why
-from cudalab.errors import CudalabError, HeaderError, NoDeviceError, UsageError
-from cudalab.labs import registry
+from cudalab.errors import CudalabError, NoDeviceError, UsageError
 from cudalab.labs.evidence import Launches
-from cudalab.language import source
-from cudalab.program.files import is_kernel_file, is_program
-from cudalab.system import elf
-from cudalab.system.cache import READ_ONLY, cache_dir
+from cudalab.program.files import is_kernel_file
+from cudalab.system.cache import cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from cudalab.checker.sandbox.sandbox import Running
-    from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Array, Case
+    from cudalab.labs.inputs import Case
 
 COMPILE_LIMITS = Limits(seconds=120, cpu_seconds=240, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MAX_SOURCE_BYTES = 4 << 20
-RUNS = 3  # times each kernel runs on each input, to compare the bytes
 PIPE_BYTES = 7  # delivered at a time by a slow pipe
-TOOLCHAIN, NO_DEVICE = "ToolchainError", "NoDeviceError"  # the names in a worker's report
 OURS = Sandbox("none", "cudalab's own code needs no sandbox")
 PYTHON_RAISED = 1  # Python's exit status after an uncaught exception
-WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
-_TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
 HEADERS = (".cuh", ".h", ".hpp", ".inl")
 CRASHES = {
     signal.SIGSEGV: "segmentation fault: access to memory that is not its own",
@@ -96,7 +83,7 @@ class Trial:
 
     def opened(self) -> AbstractContextManager[int | IO[bytes]]:
         """The input as the stdin of a program."""
-        return slow_pipe(self.path) if self.pipe else self.path.open("rb")
+        return slow_pipe(self.path) if self.pipe else private_copy(self.path)
 
 
 @dataclass
@@ -222,6 +209,17 @@ def absolute(word: str) -> str:
     return str(path.absolute()) if looks_like_path and path.exists() else word
 
 
+@contextmanager
+def private_copy(path: Path) -> Iterator[IO[bytes]]:
+    """A copy of a file for one run, which may open it again and change it; it has no name."""
+    with tempfile.NamedTemporaryFile(prefix="cudalab-input-") as named:
+        shutil.copyfile(path, named.name)
+        os.fchmod(named.fileno(), 0o444)  # the run's user may open /dev/stdin
+        copy = open(named.name, "rb")  # noqa: PTH123, SIM115 - closed below, without its name
+    with copy:
+        yield copy
+
+
 class slow_pipe:  # noqa: N801 - used like a function
     """A pipe that delivers a file's bytes a few at a time."""
 
@@ -281,290 +279,27 @@ class Compiled:
         self._stack.close()
 
 
-@dataclass(kw_only=True)
-class Kernel(Compiled):
-    """A kernel file, launched by the lab's own host side."""
+def raise_reported(path: Path, folder: Path) -> None:
+    """Raise the failure that compiling in a folder has reported in a file, if any.
 
-    lab: Lab
-    path: Path
-    label: str
-    trusted: bool = False  # whether it is one of cudalab's own
-    threads: int | None = None
-    runs: int = RUNS
-    kind: str = "kernel"
-    kernels_dir: Path | None = None
-
-    def __post_init__(self) -> None:
-        """Read the header, which is only text."""
-        self.name = self.label
-        self.words: Sequence[str] = (self.label,)
-        self.files: Sequence[Path] = (self.path,)
-        if not self.trusted and self.path.stat().st_size > MAX_SOURCE_BYTES:
-            raise HeaderError(
-                f"{self.label}: a kernel file has {MAX_SOURCE_BYTES >> 20} MiB at most"
-            )
-        if is_program(self.path.read_text(encoding="utf-8", errors="replace")):
-            raise HeaderError(
-                f"{self.label}: a whole program, not a kernel file: it has a main function and no "
-                "header",
-                hint=shlex.join(["cudalab", "check", self.lab.name, "--program", self.label]),
-            )
-        try:
-            header = registry.read_header(self.path, self.lab, self.label)
-        except RecursionError:
-            raise HeaderError(f"{self.label}: the header is nested too deeply") from None
-        self.variant: Variant | None = header
-
-    def compile(self, cases: Sequence[Case]) -> str:
-        """Compile inside the sandbox; then inspect what the libraries import."""
-        for case in cases:
-            try:
-                registry.check_applies(self._variant, self.lab, case)
-            except UsageError as error:  # the caller's mistake, or that of a student's header
-                if self.trusted:
-                    raise
-                raise CompileFailure(Why.COMPILE, error.message, error.hint or "") from None
-        box = self.begin()
-        self._fill(box)
-        spec = self._spec("compile", cases=_without_repeats(cases))
-        outcome = self._work(box, spec, COMPILE_LIMITS)
-        report = read_json(box.path, "compiled.json")
-        if report is None:
-            self._compile_failed(box.path, outcome)
-        assert report is not None
-        if emulated(self.device) and not self.trusted:
-            for library in report.get("libraries", []):
-                _inspect(Path(library), box.path)
-        return self.finish()
-
-    def attempt(self, trial: Trial) -> Attempt:
-        """Run a few times on the input and once on the second one, in a process of its own."""
-        with self.box() as box:
-            inputs = [shutil.copyfile(trial.path, box.path / "input-0.bin")]
-            if trial.second is not None:
-                inputs.append(shutil.copyfile(trial.second, box.path / "input-1.bin"))
-            spec = self._spec(
-                "cases",
-                cases=[trial.case] * len(inputs),
-                inputs=[str(one) for one in inputs],
-                runs=[self.runs, 1],
-            )
-            outcome = self._work(box, spec, trial.limits)
-            report = read_json(box.path, "report-0.json") or read_json(box.path, "failed.json")
-            attempt = self._attempt_of(box.path, outcome, report, trial.limits)
-            if attempt.why is not Why.GRADER:
-                attempt.outcome = replace(outcome, stderr=_TRACEBACK.sub("", outcome.stderr))
-            if trial.second is not None and not attempt.why:
-                with suppress(CudalabError):
-                    attempt.second_answer = read_regular(
-                        box.path / "answer-1-0.bin", trial.limits.output_bytes
-                    )
-                attempt.second_answer = attempt.second_answer or b""
-            return attempt
-
-    def start_timing(
-        self,
-        case: Case,
-        inputs: Sequence[Path],
-        box: Box,
-        limits: Limits,
-        *,
-        stdin: int,
-        stdout: int,
-        stderr: IO[bytes],
-    ) -> Running:
-        """Start a worker that computes on command."""
-        spec = self._spec("time", cases=[case] * len(inputs), inputs=[str(p) for p in inputs])
-        (box.path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        return self.sandbox.start(
-            self._command(), box, limits, stdin=stdin, stdout=stdout, stderr=stderr
-        )
-
-    def box(self, **options: Any) -> AbstractContextManager[Box]:
-        """A box for one run, which finds cudalab and the compiled kernels."""
-        return super().box(extra_env=self._environment(), **options)
-
-    def work(
-        self, mode: str, limits: Limits, result: str, **rest: Any
-    ) -> tuple[dict[str, Any] | None, str]:
-        """Run the worker in another mode, with its own cache: the JSON of `result`, or why not."""
-        with self.box() as box:
-            if not self.trusted:
-                shutil.copytree(self.built / "cache", _own_cache(box))
-            outcome = self._work(box, self._spec(mode, **rest), limits)
-            return read_json(box.path, result), failure(outcome).says
-
-    def run_on_source(
-        self, command: Sequence[str], limits: Limits, result: str, source: Path | None = None
-    ) -> tuple[bytes | None, str]:
-        """Run a cudalab command on the kernel file, with the input `source` if there is one.
-
-        Return the bytes of `result`, or the reason why there are none.
-        """
-        with self.box() as box:
-            data = (
-                ["--data", shutil.copyfile(source, box.path / "input.bin").name] if source else []
-            )
-            if not self.trusted:
-                copy_runtime(_own_cache(box), check=True)
-            words = [*command, *data, "--kernel", str(self.source)]
-            outcome, _ = self.sandbox.capture(words, box, limits)
-            with suppress(CudalabError):
-                return read_regular(box.path / result, 1 << 24), ""
-        lines = outcome.stderr.strip().splitlines()
-        errors = [line for line in lines if line.startswith("Error")] or lines[-1:]
-        return None, failure(outcome).says if outcome.reason else " ".join(errors[:1])
-
-    @property
-    def source(self) -> Path:
-        """The kernel file, at a place where runs can read it."""
-        return self.path if self.trusted else self.built / "source" / self.path.name
-
-    @property
-    def _variant(self) -> Variant:
-        assert self.variant is not None
-        return self.variant
-
-    def _fill(self, box: Box) -> None:
-        """Copy the file, the headers beside it and the runtime that the grader has built."""
-        if not self.trusted:
-            copy_sources([self.path], box.path / "source")
-        if emulated(self.device) and not self.trusted:
-            copy_runtime(box.path / "cache", check=False)
-        box.extra_env.update(self._environment())
-        box.extra_env.pop(READ_ONLY, None)
-
-    def _environment(self) -> dict[str, str]:
-        """Our own variants use the user's cache; a submission has one that its runs only read."""
-        base = {"PYTHONPATH": self.sandbox.imports.path()}
-        if self.trusted:
-            return base | {"XDG_CACHE_HOME": str(cache_dir(self.device).parent.parent)}
-        return base | {"XDG_CACHE_HOME": str(self.built / "cache"), READ_ONLY: "1"}
-
-    def _spec(self, mode: str, **rest: Any) -> dict[str, Any]:
-        return {
-            "mode": mode,
-            "lab": self.lab.name,
-            "kernel": str(self.source),
-            "label": self.label,
-            "device": self.device,
-            "threads": self.threads,
-            "kernels_dir": str(self.sandbox.imports.seen(source.kernels_dir())),
-            **rest,
-        }
-
-    def _command(self) -> list[str]:
-        return [self.sandbox.imports.python, "-m", "cudalab.checker.submit.worker", "spec.json"]
-
-    def _work(self, box: Box, spec: dict[str, Any], limits: Limits) -> Outcome:
-        (box.path / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        return self.sandbox.capture(self._command(), box, limits)[0]
-
-    def _compile_failed(self, folder: Path, outcome: Outcome) -> None:
-        raise_reported(folder)
-        for library in (folder / "cache" / "cudalab" / "cpu").glob("*.so"):
-            if not library.name.startswith("runtime-"):  # loading it ended the process
-                _inspect(library, folder)
-        raise unfinished(
-            outcome, "the compiler was stopped: is there an endless template, or a huge array?"
-        )
-
-    def _attempt_of(
-        self, folder: Path, outcome: Outcome, report: dict[str, Any] | None, limits: Limits
-    ) -> Attempt:
-        broken = failure(outcome) if report is not None else worker_failure(outcome)
-        if broken.why is Why.GRADER and emulated(self.device) and (folder / LAUNCHING).exists():
-            return replace(broken, why=Why.CRASH, says=WRECKED)
-        if broken.why and (report is None or "error" not in report):
-            return broken
-        if report is None:
-            return replace(broken, why=Why.EXIT, says="the run ended without a report")
-        if "error" in report:
-            kind = str(report["error"])
-            why = {"KernelError": Why.CRASH, TOOLCHAIN: Why.GRADER}.get(kind, Why.EXIT)
-            return replace(
-                broken, why=why, says=str(report.get("message")), hint=str(report.get("hint") or "")
-            )
-        return self._finished(folder, outcome, report, limits)
-
-    def _finished(
-        self, folder: Path, outcome: Outcome, report: dict[str, Any], limits: Limits
-    ) -> Attempt:
-        """The attempt of a run that finished: its answers, and what its guard zones showed."""
-        made = Attempt(outcome)
-        try:
-            launched = tuple((str(k), tuple(g), tuple(b)) for k, g, b in report["launches"])
-            unwritten = _bits(folder / "unwritten-0.bin", limits)
-            header = self._variant
-            made.launches = Launches(header.dispatch, header.defines, launched, unwritten)
-            made.notes = [str(note) for note in report["notes"]]
-            made.runs = int(report["runs"])
-            made.answers = [
-                read_regular(folder / f"answer-0-{k}.bin", limits.output_bytes)
-                for k in range(min(int(report["answers"]), self.runs))
-            ]
-        except (CudalabError, KeyError, ValueError, TypeError) as error:
-            return replace(made, why=Why.WRONG, says=f"there is no answer: {error}")
-        if not made.answers:
-            return replace(made, why=Why.WRONG, says="there is no answer")
-        if report.get("overruns"):
-            made.why, made.says = Why.OVERRUN, "; ".join(map(str, report["overruns"][:3]))
-        elif report.get("changed_inputs"):
-            names = ", ".join(map(str, report["changed_inputs"]))
-            made.why, made.says = Why.INPUT_CHANGED, f"the input {names} was changed"
-        return made
-
-
-def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = None) -> Kernel:
-    """One of cudalab's own variants."""
-    own = Kernel(
-        lab=lab,
-        path=variant.path,
-        sandbox=OURS,
-        device=device,
-        label=variant.label,
-        trusted=True,
-        threads=threads,
-        kind="variant",
-    )
-    own.name, own.words = variant.name, (variant.name,)
-    return own
-
-
-def read_json(folder: Path, name: str) -> dict[str, Any] | None:
-    """The object in a JSON file that a worker wrote; None if there is none."""
-    with suppress(CudalabError, ValueError):
-        value = json.loads(read_regular(folder / name, 1 << 22))
-        return value if isinstance(value, dict) else None
-    return None
-
-
-def _bits(path: Path, limits: Limits) -> Array | None:
-    """Bits that a worker has packed into a file; None if there is none."""
-    with suppress(CudalabError):
-        packed = np.frombuffer(read_regular(path, limits.output_bytes), np.uint8)
-        return np.unpackbits(packed).astype(bool)
-    return None
-
-
-def raise_reported(folder: Path) -> None:
-    """Raise the failure that a process which compiled in the folder has reported, if any."""
-    failed = read_json(folder, "failed.json")
-    if failed is None:
-        return
-    message, hint = str(failed.get("message")), str(failed.get("hint") or "")
-    if failed.get("error") == NO_DEVICE:
+    UnreadableError if there is no report. It is believed: nothing of the submission has run yet.
+    """
+    failure = read_record(Failure, path)
+    message, hint = failure.message.replace(f"{folder}/", ""), failure.hint
+    if failure.error == NO_DEVICE:
         raise NoDeviceError(message, hint or None)
-    why = Why.GRADER if failed.get("error") == TOOLCHAIN else Why.COMPILE
-    raise CompileFailure(why, message.replace(f"{folder}/", ""), hint)
+    if failure.error:
+        why = Why.GRADER if failure.error == TOOLCHAIN else Why.COMPILE
+        raise CompileFailure(why, message, hint)
 
 
 def unfinished(outcome: Outcome, hint: str) -> CompileFailure:
     """The failure of compiling that ended without a result and without a message."""
-    broken = worker_failure(outcome)
-    known = outcome.reason or broken.why is Why.GRADER
+    broken = failure(outcome)
+    if outcome.status == PYTHON_RAISED:  # in cudalab: nothing of the submission has run yet
+        return CompileFailure(Why.GRADER, f"cudalab itself failed: {last_line(outcome)}")
     return CompileFailure(
-        broken.why if known else Why.COMPILE,
+        broken.why if outcome.reason else Why.COMPILE,
         f"compiling did not finish: {broken.says or 'nothing was compiled'}",
         hint,
     )
@@ -573,6 +308,8 @@ def unfinished(outcome: Outcome, hint: str) -> CompileFailure:
 def protect(folder: Path) -> None:
     """Make the compiled and inspected files read-only for the runs."""
     for path, folders, files in os.walk(folder):
+        if OUT in folders and Path(path) == folder:
+            folders.remove(OUT)
         for name in (*folders, *files):
             one = Path(path, name)
             if os.getuid() == 0:
@@ -604,49 +341,9 @@ def copy_runtime(cache: Path, *, check: bool) -> None:
         shutil.copyfile(path, target)
 
 
-def _own_cache(box: Box) -> Path:
-    """Give a run a cache of its own, in its box, instead of one that it only reads."""
-    del box.extra_env[READ_ONLY]
-    box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
-    return box.path / "cache"
-
-
-def _without_repeats(cases: Sequence[Case]) -> list[Case]:
-    result: list[Case] = []
-    for case in cases:
-        if case not in result:
-            result.append(case)
-    return result
-
-
-def _inspect(library: Path, box: Path) -> None:
-    """Raise CompileFailure if a library holds more than kernels."""
-    inside = library.resolve().is_relative_to(box.resolve())
-    try:
-        demands = elf.demands(read_regular(library, 64 << 20)) if inside else None
-    except (CudalabError, ValueError):
-        demands = None
-    if demands is None:
-        raise CompileFailure(Why.FOREIGN, "the compiled library cannot be inspected")
-    foreign = host_code.foreign(demands)
-    if foreign:
-        raise CompileFailure(
-            Why.FOREIGN,
-            f"it uses functions that no kernel can call on a GPU: {', '.join(foreign[:5])}",
-            "a kernel file holds __global__ and __device__ functions and constants, nothing else",
-        )
-    if max(demands.constructors, demands.destructors) > host_code.COMPILERS_OWN:
-        raise CompileFailure(
-            Why.FOREIGN,
-            "it has code that runs when the file is loaded or the process ends: a constructor or "
-            "destructor",
-            "a global variable needs a constant as its initial value, on a GPU as well",
-        )
-
-
 def failure(outcome: Outcome) -> Attempt:
     """The attempt of a run, with the reason if it failed."""
-    last = _last_line(outcome)
+    last = last_line(outcome)
     if outcome.reason:
         says = _LIMIT_MESSAGES[outcome.reason].format(outcome, mib=outcome.peak_bytes / 2**20)
         return Attempt(outcome, why=LIMITS_BROKEN[outcome.reason], says=says)
@@ -663,15 +360,8 @@ def failure(outcome: Outcome) -> Attempt:
     return Attempt(outcome)
 
 
-def worker_failure(outcome: Outcome) -> Attempt:
-    """The attempt of a worker without a report; a Python exception is the grader's fault."""
-    broken = failure(outcome)
-    if outcome.status != PYTHON_RAISED:
-        return broken
-    return replace(broken, why=Why.GRADER, says=f"cudalab itself failed: {_last_line(outcome)}")
-
-
-def _last_line(outcome: Outcome) -> str:
+def last_line(outcome: Outcome) -> str:
+    """The last line of a run's messages."""
     return (outcome.stderr.strip().splitlines() or [""])[-1]
 
 

@@ -1,19 +1,20 @@
-"""The part of the checker that loads a submitted kernel. It runs inside the sandbox.
+"""The part of the checker that runs a submitted kernel. It runs inside the sandbox.
 
 No report of this process can make an answer right: the grader compares the bytes, and it alone
 knows the right answer. The reports only explain: the launches, the guard zones that were overrun,
 the errors of the compiler.
 
-    python -m cudalab.checker.submit.worker SPEC.json
+    python -m cudalab.checker.submit.worker
 
-writes into the working directory, depending on the mode:
+reads specifications from stdin, as lines of JSON, and forks a child for each one: with all modules
+imported, and without any code of the submission. It replies with how the child has ended. A child
+that loads the submission confines itself before (confine.py), so none can reach the next one.
 
-    compile  compiled.json, with the libraries; or failed.json
-    cases    for each input i: answer-i-k.bin for each different answer k, unwritten-i.bin with a
-             bit for each element that no run has written, then report-i.json; `launching` before
-             the first kernel runs
-    time     replies "ready" on stdout, then to each line of stdin; see `serve`
-    bench    rows.json: the submission and the reference, measured in turn by cudalab.bench.measure
+    compile  compiles for each case and loads nothing
+    cases    for each input: a report, a file for each different answer, and one with a bit for
+             each element that no run has written
+    time     computes on command; see `serve`
+    bench    measures the submission and the reference in turn, by cudalab.bench.measure
 """
 
 from __future__ import annotations
@@ -21,28 +22,47 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import sys
 import tempfile
-from contextlib import ExitStack
+import traceback
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudalab import labs, runner
-from cudalab.backends import open_device
+from cudalab.backends import emulated, open_device
 from cudalab.backends.base import WrappedDevice, overwrite
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
-from cudalab.checker.submit.guard import LAUNCHING, GuardedDevice, untouched
-from cudalab.errors import CudalabError
+from cudalab.checker.submit import confine, reports
+from cudalab.checker.submit.guard import GuardedDevice, untouched
+from cudalab.checker.submit.reports import (
+    ANSWER,
+    BUILT,
+    CONFINES,
+    CONFINES_NOT,
+    OUT,
+    ROWS,
+    CaseReport,
+    Failure,
+    Launched,
+    Reply,
+    Rows,
+    Times,
+)
+from cudalab.errors import CudalabError, KernelError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
-from cudalab.labs.inputs import HostInputs
 from cudalab.language import source
+from cudalab.system.cache import READ_ONLY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import IO
 
     from cudalab.backends.base import Device, Module
     from cudalab.labs.base import Lab, Step
@@ -52,104 +72,259 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 TIMED_INPUTS = 3
+RAISED = 1  # Python's exit status after an uncaught exception
+
+
+class Channel:
+    """The pipes to the grader and from it, which are not the standard streams any more."""
+
+    def __init__(self) -> None:
+        self._commands, self._replies = os.dup(0), os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        os.dup2(nothing, 1)  # nothing that a kernel prints can pass for a reply
+        os.close(nothing)
+
+    def read(self) -> str:
+        """The next line; empty at the end."""
+        line = b""
+        while not line.endswith(b"\n"):
+            read = os.read(self._commands, 1)
+            if not read:
+                return ""
+            line += read
+        return line.decode()
+
+    def reply(self, text: str) -> None:
+        """Write a line."""
+        os.write(self._replies, f"{text}\n".encode())
+
+    def close(self) -> None:
+        """Close both pipes."""
+        os.close(self._commands)
+        os.close(self._replies)
 
 
 def main() -> int:
-    """Do the work that the specification describes."""
-    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    """Fork a child for each specification."""
+    channel = Channel()
+    confine.hide()
+    probe = forked(lambda _: 0 if confine.confine() else 1)
+    channel.reply(CONFINES if probe.status == 0 else CONFINES_NOT)
+    while line := channel.read():
+        spec = json.loads(line)
+
+        def child(load: Callable[[], None], spec: Json = spec) -> int:
+            if spec["mode"] != "time":
+                channel.close()
+            return work(spec, channel, load)
+
+        channel.reply(json.dumps(asdict(forked(child))))
+    return 0
+
+
+def forked(child: Callable[[Callable[[], None]], int]) -> Reply:
+    """How a child ended. It calls its argument right before it loads code of the submission."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = RAISED
+        try:
+            os.close(reading)
+
+            def load() -> None:
+                os.write(writing, b"L")
+                os.close(writing)
+
+            status = child(load)
+        except BaseException:  # noqa: BLE001 - nothing may unwind into the parent's frames
+            traceback.print_exc()
+        finally:
+            with suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(status)
+    os.close(writing)
+    loaded = os.read(reading, 1) == b"L"
+    os.close(reading)
+    _, status, usage = os.wait4(pid, 0)
+    ended = os.waitstatus_to_exitcode(status)
+    return Reply(status=ended, loaded=loaded, peak_bytes=usage.ru_maxrss * 1024)
+
+
+def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
+    """Do in a child what the specification describes."""
+    for name, value in spec["rlimits"].items():
+        resource.setrlimit(getattr(resource, name), (value, value))
+    if spec["read_only"]:
+        os.environ[READ_ONLY] = "1"
     if spec.get("kernels_dir"):
         source.use_kernels_dir(Path(spec["kernels_dir"]))
-    lab = labs.get(spec["lab"])
-    modes = {"compile": compile_cases, "cases": run_cases, "time": serve, "bench": measure}
+    lab, mode = labs.get(spec["lab"]), spec["mode"]
+    outputs = Outputs(spec)
     with ExitStack() as stack:
         try:
             device = stack.enter_context(open_device(spec["device"], spec.get("threads")))
             variant = registry.read_header(Path(spec["kernel"]), lab, spec["label"])
             registry.check_features(variant, device.name, device.features)
-            device = LoadsOnce(device).as_device()
         except CudalabError as error:
-            write("failed.json", described(error))
+            outputs.fail(error)
             return int(error.exit_code)
-        modes[spec["mode"]](lab, variant, device, spec)
+        if mode == "compile":
+            compile_cases(lab, variant, device, spec, outputs)
+            return 0
+        device = LoadsOnce(device, load, confined=spec["confine"]).as_device()
+        if mode == "cases":
+            run_cases(lab, variant, device, spec, outputs)
+        elif mode == "time":
+            serve(lab, variant, device, spec, channel, outputs)
+        else:
+            measure(lab, variant, device, spec, outputs)
     return 0
+
+
+class Outputs:
+    """The files for answers and reports, opened before the submission's code is loaded."""
+
+    def __init__(self, spec: Json) -> None:
+        """Open those of the specification's mode."""
+        first = {"compile": BUILT, "time": ANSWER, "bench": ROWS}
+        names = [first.get(spec["mode"], reports.report_name(0))]
+        if spec["mode"] == "cases":
+            for number, runs in enumerate(spec["runs"]):
+                names += [reports.report_name(number), reports.unwritten_name(number)]
+                names += [reports.answer_name(number, k) for k in range(runs)]
+        self._first = names[0]
+        self._files: dict[str, IO[bytes]] = {}
+        for name in names:
+            self._files[name] = Path(OUT, name).open("wb")  # noqa: SIM115 - until it ends
+
+    def write(self, name: str, data: Any) -> None:
+        """Replace the content of a file."""
+        file = self._files[name]
+        file.seek(0)
+        file.truncate()
+        file.write(data)
+        file.flush()
+
+    def record(self, name: str, record: Any) -> None:
+        """Write a record."""
+        self.write(name, json.dumps(asdict(record)).encode())
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in self._files.values():
+            file.close()
+
+    def fail(self, error: CudalabError) -> None:
+        """Report an error before the first input."""
+        self.record(self._first, Failure(**reports.failure_of(error)))
 
 
 class LoadsOnce(WrappedDevice):
     """A device that loads each kernel only once, so its variables survive until the next input.
 
     With fresh variables for each input, as on a GPU, a kernel that remembers an answer would pass.
+    Before the first one is loaded, the process confines itself.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(
+        self, device: Device, load: Callable[[], None] = lambda: None, *, confined: bool = False
+    ) -> None:
         super().__init__(device)
+        self._load, self._confined = load, confined
         self._modules: dict[tuple[object, ...], Module] = {}
 
     def compile(self, kernel: Source, defines: Mapping[str, str | int], **options: Any) -> Module:
         """Compile and load, unless the same kernel has been loaded before."""
         key = (kernel.label, kernel.text, tuple(defines.items()), tuple(options.items()))
         if key not in self._modules:
-            self._modules[key] = self._device.compile(kernel, defines, **options)
+            if not self._modules:
+                self._prepare(kernel, defines)
+            try:
+                self._modules[key] = self._device.compile(kernel, defines, **options)
+            except OSError as error:
+                raise KernelError(f"the compiled kernel cannot be loaded: {error}") from None
         return self._modules[key]
 
+    def _prepare(self, kernel: Source, defines: Mapping[str, str | int]) -> None:
+        """Do what the filter forbids, then install it."""
+        if hasattr(self._device, "build"):
+            self.build(kernel, defines)
+        self._load()
+        if self._confined and not confine.confine():
+            raise CudalabError("the process could not be confined")
 
-def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
-    """Compile for each case, and write which libraries were loaded."""
-    libraries = []
+
+def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
+    """Compile for each case. On the CPU device nothing is loaded: that would run code."""
+
+    class OnlyBuilds(WrappedDevice):
+        def compile(self, kernel: Source, defines: Mapping[str, str | int], **_: Any) -> None:
+            self.build(kernel, defines)
+
+    builder = OnlyBuilds(device).as_device() if emulated(spec["device"]) else device
+    failure = Failure()
     try:
         for case in spec["cases"]:
-            module = lab.compiled(variant, device, case)
-            library = getattr(module, "library", None)
-            libraries.append(library._name if library else "")  # noqa: SLF001 - ctypes' only way
+            lab.compiled(variant, builder, case)
     except CudalabError as error:
-        write("failed.json", described(error))
-        return
-    write("compiled.json", {"libraries": libraries})
+        failure = Failure(**reports.failure_of(error))
+    outputs.record(BUILT, failure)
 
 
-def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
+def run_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
     """Run each input in turn; each report is written before the next run begins."""
-    for number, (case, path) in enumerate(zip(spec["cases"], spec["inputs"], strict=True)):
+    case = spec["cases"][0]
+    for number, (path, runs) in enumerate(zip(spec["inputs"], spec["runs"], strict=True)):
         try:
             with runner.contract_as_hint(lab, variant):
-                runs = spec["runs"][number]
-                report = run_case(lab, variant, device, case, Path(path), runs, number)
+                report = run_case(lab, variant, device, case, Path(path), runs, number, outputs)
         except CudalabError as error:
-            report = described(error)
-        write(f"report-{number}.json", report)
+            report = CaseReport(**reports.failure_of(error))
+        outputs.record(reports.report_name(number), report)
 
 
 def run_case(
-    lab: Lab, variant: Variant, device: Device, case: Case, path: Path, runs: int, number: int
-) -> Json:
+    lab: Lab,
+    variant: Variant,
+    device: Device,
+    case: Case,
+    path: Path,
+    runs: int,
+    number: int,
+    outputs: Outputs,
+) -> CaseReport:
     """Run several times on garbage, and write each different answer to a file."""
     guarded = GuardedDevice(device)
     inputs = lab.read_file(path, case).copy()
     empty = lab.empty_answer(inputs, case)
     if empty is not None:  # the lab's host side answers, as it does for users
-        Path(f"answer-{number}-0.bin").write_bytes(as_bytes(empty))
-        return {"answers": 1, "runs": 1, "launches": [], "notes": []}
+        outputs.write(reports.answer_name(number, 0), as_bytes(empty))
+        return CaseReport(answers=1, runs=1)
     step = prepare(lab, variant, guarded, inputs, case)
-    Path(LAUNCHING).touch()
     answers, unwritten = compute(guarded, step, runs)
     if unwritten.any():
-        Path(f"unwritten-{number}.bin").write_bytes(np.packbits(unwritten).tobytes())
+        outputs.write(reports.unwritten_name(number), np.packbits(unwritten).tobytes())
     for k, answer in enumerate(answers):
         encoded = lab.encode(lambda answer=answer: answer, case)  # type: ignore[misc]
         data = as_bytes(answer) if encoded is None else encoded
-        Path(f"answer-{number}-{k}.bin").write_bytes(data)
+        outputs.write(reports.answer_name(number, k), data)
     changed = [
         name
         for name, buffer in zip(inputs.arrays, guarded.buffers, strict=False)
         if device.to_host(buffer.buffer).tobytes() != np.asarray(inputs.arrays[name]).tobytes()
     ]
-    return {
-        "answers": len(answers),
-        "runs": runs,
-        "overruns": guarded.overruns(),
-        "changed_inputs": changed,
-        "launches": guarded.launches,
-        "notes": step.notes,
-    }
+    return CaseReport(
+        answers=len(answers),
+        runs=runs,
+        overruns=guarded.overruns(),
+        changed_inputs=changed,
+        launches=[
+            Launched(kernel=kernel, grid=list(grid), block=list(block))
+            for kernel, grid, block in guarded.launches
+        ],
+        notes=step.notes,
+    )
 
 
 def compute(device: GuardedDevice, step: Step, runs: int) -> tuple[list[Array], Array]:
@@ -190,34 +365,31 @@ def prepare(
     return step
 
 
-def serve(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
+def serve(
+    lab: Lab, variant: Variant, device: Device, spec: Json, channel: Channel, outputs: Outputs
+) -> None:
     """Compute on command, timed by the grader's own clock.
 
-    The commands are lines of stdin: "poison I", "run I" and "answer I FILE" for input I. The reply
-    to each is "ok" on stdout when it is done.
+    The commands are lines: "input FILE", "poison", "run", "answer" and, at last, "end". The reply
+    to each is "ok" when it is done; the answer is then in answer.bin.
     """
-    channel = os.dup(1)
-    os.dup2(2, 1)  # so that no output of a kernel can pass for a reply
-
-    def reply(word: str) -> None:
-        os.write(channel, f"{word}\n".encode())
-
-    steps = []
-    for case, path in zip(spec["cases"], spec["inputs"], strict=True):
-        inputs = lab.read_file(Path(path), case).copy()
-        steps.append(runner.prepare(lab, variant, device, inputs, case))
-    reply("ready")
-    for line in sys.stdin:
-        word, number, *rest = line.split()
-        step = steps[int(number)]
-        if word == "poison":
+    case = spec["cases"][0]
+    channel.reply("ready")
+    while line := channel.read():
+        word, _, path = line.strip().partition(" ")
+        if word == "input":
+            inputs = lab.read_file(Path(path), case).copy()
+            step = runner.prepare(lab, variant, device, inputs, case)
+        elif word == "poison":
             overwrite(device, step.out, bench.POISON)
         elif word == "run":
             step()
             device.synchronize()
+        elif word == "answer":
+            outputs.write(ANSWER, as_bytes(np.ascontiguousarray(device.to_host(step.out))))
         else:
-            Path(rest[0]).write_bytes(as_bytes(np.ascontiguousarray(device.to_host(step.out))))
-        reply("ok")
+            return
+        channel.reply("ok")
 
 
 class JudgeOfEach(bench.Judge):
@@ -240,7 +412,7 @@ class JudgeOfEach(bench.Judge):
         return next(filter(None, changed), None)
 
 
-def measure(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
+def measure(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
     """Measure submission and reference in one loop, where a kernel file runs no host code.
 
     The inputs take turns, so a kernel that repeats an earlier answer gives a wrong one.
@@ -268,10 +440,10 @@ def measure(lab: Lab, variant: Variant, device: Device, spec: Json) -> None:
                 pair.append(entry)
             entries.append((pair[0], pair[1]))
         bench.measure([one for pair in entries for one in pair], sampler, judges, plan)
-    write("rows.json", {"rows": [in_one(rows) for rows in zip(*entries, strict=True)]})
+    outputs.record(ROWS, Rows(rows=[in_one(rows) for rows in zip(*entries, strict=True)]))
 
 
-def in_one(entries: tuple[bench.Entry, ...]) -> Json:
+def in_one(entries: tuple[bench.Entry, ...]) -> Times:
     """One entry with the times on all inputs, or with the first failure."""
     refused = (entry.row for entry in entries if entry.row.status is not bench.Status.OK)
     row = next(refused, entries[0].row)
@@ -280,24 +452,7 @@ def in_one(entries: tuple[bench.Entry, ...]) -> Json:
         for i, entry in enumerate(entries)
         for number, ms in entry.row.valid_samples().items()
     }
-    return {"status": str(row.status), "reason": row.reason, "ms": times}
-
-
-def described(error: CudalabError) -> Json:
-    """An expected failure as JSON, for the grader."""
-    return {
-        "error": type(error).__name__,
-        "message": error.message,
-        "hint": error.hint or "",
-        "exit_code": int(error.exit_code),
-    }
-
-
-def write(name: str, value: Json) -> None:
-    """Write a JSON file that is complete as soon as it has its name."""
-    partial = Path(f".{name}.partial")
-    partial.write_text(json.dumps(value), encoding="utf-8")
-    partial.rename(name)
+    return Times(status=str(row.status), reason=row.reason, ms=times)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,416 @@
+"""A kernel file as a submission: compiled once, then launched by the lab's own host side.
+
+One worker in one sandbox compiles it and makes all attempts: each in a child of its own, which is
+forked before any code of the submission is loaded and confined to what it may do (confine.py).
+Where nothing confines a kernel, each attempt has a sandbox of its own instead.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import signal
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudalab.backends import emulated
+from cudalab.checker.sandbox.reading import UnreadableError, read_record, read_regular
+from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, remove
+from cudalab.checker.submit import host_code, reports
+from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply, Rows
+from cudalab.checker.submit.session import Session
+from cudalab.checker.submit.submission import (
+    COMPILE_LIMITS,
+    MAX_SOURCE_BYTES,
+    OURS,
+    PYTHON_RAISED,
+    Attempt,
+    Compiled,
+    CompileFailure,
+    copy_runtime,
+    copy_sources,
+    failure,
+    last_line,
+    raise_reported,
+    unfinished,
+)
+from cudalab.checker.verdicts import Why
+from cudalab.errors import CudalabError, HeaderError, UsageError
+from cudalab.labs import registry
+from cudalab.labs.evidence import Launches
+from cudalab.language import source
+from cudalab.program.files import is_program
+from cudalab.system import elf
+from cudalab.system.cache import READ_ONLY, cache_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from cudalab.checker.submit.submission import Trial
+    from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Array, Case
+
+RUNS = 3  # times each kernel runs on each input, to compare the bytes
+# No task of a worker has larger ones. Inputs that keep a GPU busy have 256 MiB, and are files.
+TIMING_LIMITS = Limits(
+    seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
+)
+MAX_LIBRARY_BYTES = 64 << 20
+_TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
+REACHED_OUT = "it tried to start a program or to reach another process, which no kernel can"
+WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
+
+
+@dataclass(kw_only=True)
+class Kernel(Compiled):
+    """A kernel file, launched by the lab's own host side."""
+
+    lab: Lab
+    path: Path
+    label: str
+    trusted: bool = False  # whether it is one of cudalab's own
+    threads: int | None = None
+    runs: int = RUNS
+    kind: str = "kernel"
+    kernels_dir: Path | None = None
+    _session: Session | None = field(default=None, init=False, repr=False)
+    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Read the header, which is only text."""
+        self.name = self.label
+        self.words: Sequence[str] = (self.label,)
+        self.files: Sequence[Path] = (self.path,)
+        if not self.trusted and self.path.stat().st_size > MAX_SOURCE_BYTES:
+            raise HeaderError(
+                f"{self.label}: a kernel file has {MAX_SOURCE_BYTES >> 20} MiB at most"
+            )
+        if is_program(self.path.read_text(encoding="utf-8", errors="replace")):
+            raise HeaderError(
+                f"{self.label}: a whole program, not a kernel file: it has a main function and no "
+                "header",
+                hint=shlex.join(["cudalab", "check", self.lab.name, "--program", self.label]),
+            )
+        try:
+            header = registry.read_header(self.path, self.lab, self.label)
+        except RecursionError:
+            raise HeaderError(f"{self.label}: the header is nested too deeply") from None
+        self.variant: Variant | None = header
+
+    def compile(self, cases: Sequence[Case]) -> str:
+        """Compile inside the sandbox; then inspect the libraries."""
+        for case in cases:
+            try:
+                registry.check_applies(self._variant, self.lab, case)
+            except UsageError as error:  # the caller's mistake, or that of a student's header
+                if self.trusted:
+                    raise
+                raise CompileFailure(Why.COMPILE, error.message, error.hint or "") from None
+        box = self.begin()
+        if not self.trusted:
+            copy_sources([self.path], box.path / "source")
+            if emulated(self.device):
+                copy_runtime(box.path / "cache", check=False)
+        session = self._session = self._start(box)
+        spec = self._spec("compile", cases=_without_repeats(cases))
+        outcome, _ = session.work(spec, COMPILE_LIMITS)
+        try:
+            raise_reported(box.path / OUT / BUILT, box.path)
+        except UnreadableError:
+            raise unfinished(
+                outcome, "the compiler was stopped: is there an endless template, or a huge array?"
+            ) from None
+        if emulated(self.device) and not self.trusted:
+            for library in sorted((box.path / "cache" / "cudalab" / "cpu").glob("*.so")):
+                if not library.name.startswith("runtime-"):
+                    _inspect(library)
+        return self.finish()
+
+    def attempt(self, trial: Trial) -> Attempt:
+        """Run a few times on the input and once on the second one, in a process of its own."""
+        with self._turn, self._worker() as session:
+            paths = [path for path in (trial.path, trial.second) if path is not None]
+            runs = [self.runs, 1][: len(paths)]
+            with _inputs(session.box, paths) as inputs:
+                spec = self._spec("cases", cases=[trial.case], inputs=inputs, runs=runs)
+                outcome, reply = session.work(spec, trial.limits)
+            attempt = self._attempt_of(session.box.path / OUT, outcome, reply, trial)
+            _empty(session.box.path / OUT)
+            if attempt.why is not Why.GRADER:
+                attempt.outcome = replace(outcome, stderr=_TRACEBACK.sub("", outcome.stderr))
+            return attempt
+
+    @contextmanager
+    def timing(self, case: Case) -> Iterator[Session]:
+        """A worker that computes on command."""
+        with self._turn, self._worker() as session:
+            session.begin(self._spec("time", cases=[case]), TIMING_LIMITS)
+            yield session
+
+    def box(self, **options: Any) -> AbstractContextManager[Box]:
+        """A box for one run, which finds cudalab and the compiled kernels."""
+        return super().box(extra_env=self._environment(), **options)
+
+    def bench(self, **rest: Any) -> tuple[Rows | None, str]:
+        """Measure beside a reference by the loop of `cudalab bench`: the times, or why not."""
+        with self.box() as box:
+            if not self.trusted:
+                shutil.copytree(self.built / "cache", _own_cache(box))
+            session = self._start(box)
+            try:
+                spec = self._spec("bench", **rest) | {"read_only": False, "confine": False}
+                outcome, _ = session.work(spec, TIMING_LIMITS)
+            finally:
+                session.close()
+            with suppress(UnreadableError):
+                return read_record(Rows, box.path / OUT / reports.ROWS), ""
+            return None, failure(outcome).says or last_line(outcome)
+
+    def run_on_source(
+        self, command: Sequence[str], limits: Limits, result: str, source: Path | None = None
+    ) -> tuple[bytes | None, str]:
+        """Run a cudalab command on the kernel file, with the input `source` if there is one.
+
+        Return the bytes of `result`, or the reason why there are none.
+        """
+        with self.box() as box:
+            data = (
+                ["--data", shutil.copyfile(source, box.path / "input.bin").name] if source else []
+            )
+            if not self.trusted:
+                copy_runtime(_own_cache(box), check=True)
+            words = [*command, *data, "--kernel", str(self.source)]
+            outcome, _ = self.sandbox.capture(words, box, limits)
+            with suppress(CudalabError):
+                return read_regular(box.path / result, 1 << 24), ""
+        lines = outcome.stderr.strip().splitlines()
+        errors = [line for line in lines if line.startswith("Error")] or lines[-1:]
+        return None, failure(outcome).says if outcome.reason else " ".join(errors[:1])
+
+    @property
+    def source(self) -> Path:
+        """The kernel file, at a place where runs can read it."""
+        return self.path if self.trusted else self.built / "source" / self.path.name
+
+    @property
+    def _variant(self) -> Variant:
+        assert self.variant is not None
+        return self.variant
+
+    def close(self) -> None:
+        """End the worker, and remove the folder."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+        super().close()
+
+    def _environment(self) -> dict[str, str]:
+        """Our own variants use the user's cache; a submission has one that its runs only read."""
+        base = {"PYTHONPATH": self.sandbox.imports.path(), "OPENBLAS_NUM_THREADS": "1"}
+        if self.trusted:
+            return base | {"XDG_CACHE_HOME": str(cache_dir(self.device).parent.parent)}
+        return base | {"XDG_CACHE_HOME": str(self.built / "cache"), READ_ONLY: "1"}
+
+    def _spec(self, mode: str, **rest: Any) -> dict[str, Any]:
+        return {
+            "mode": mode,
+            "lab": self.lab.name,
+            "kernel": str(self.source),
+            "label": self.label,
+            "device": self.device,
+            "threads": self.threads,
+            "kernels_dir": str(self.sandbox.imports.seen(source.kernels_dir())),
+            "read_only": mode != "compile" and not self.trusted,
+            "confine": emulated(self.device) and self._confines,
+            **rest,
+        }
+
+    @property
+    def _confines(self) -> bool:
+        return self._session is not None and self._session.confines
+
+    def _start(self, box: Box) -> Session:
+        """Start a worker in a box."""
+        (box.path / OUT).mkdir()
+        box.extra_env.update(self._environment())
+        box.extra_env.pop(READ_ONLY, None)  # each task says whether it may write there
+        command = [self.sandbox.imports.python, "-m", "cudalab.checker.submit.worker"]
+        return Session(self.sandbox, box, command, TIMING_LIMITS)
+
+    @contextmanager
+    def _worker(self) -> Iterator[Session]:
+        """The worker that compiled; another one if it has ended, or if it may not do this, too."""
+        one = self._session
+        if one is not None and not one.ended and (one.confines or not emulated(self.device)):
+            yield one
+            return
+        with self.box() as box:
+            session = self._start(box)
+            try:
+                yield session
+            finally:
+                session.close()
+
+    def _attempt_of(  # noqa: PLR0911 - one way to end after the other
+        self, folder: Path, outcome: Outcome, reply: Reply | None, trial: Trial
+    ) -> Attempt:
+        broken = failure(outcome)
+        on_host = emulated(self.device)
+        ours = reply is not None and not (reply.loaded and on_host)  # none of its code has run
+        if outcome.status == PYTHON_RAISED and reply is not None:
+            if ours:
+                says = f"cudalab itself failed: {last_line(outcome)}"
+                return replace(broken, why=Why.GRADER, says=says)
+            return replace(broken, why=Why.CRASH, says=WRECKED)
+        if outcome.status == -signal.SIGSYS and not outcome.reason and not ours:
+            return replace(broken, why=Why.FOREIGN, says=REACHED_OUT)
+        if outcome.reason or (outcome.status or 0) < 0:
+            return broken
+        try:
+            report = read_record(CaseReport, folder / reports.report_name(0))
+        except UnreadableError:
+            says = broken.says or "the run ended without a report"
+            return replace(broken, why=broken.why or Why.EXIT, says=says)
+        if report.error:
+            failed = {
+                reports.KERNEL: Why.CRASH,
+                reports.TOOLCHAIN: Why.GRADER if ours else Why.EXIT,
+            }
+            why = failed.get(report.error, Why.EXIT)
+            return replace(broken, why=why, says=report.message, hint=report.hint)
+        if broken.why:
+            return broken
+        return self._finished(folder, outcome, report, trial)
+
+    def _finished(
+        self, folder: Path, outcome: Outcome, report: CaseReport, trial: Trial
+    ) -> Attempt:
+        """The attempt of a run that finished: its answers, and what its guard zones showed."""
+        max_bytes = trial.limits.output_bytes
+        made = Attempt(outcome, notes=report.notes, runs=max(1, min(report.runs, self.runs)))
+        names = [reports.answer_name(0, k) for k in range(max(0, min(report.answers, self.runs)))]
+        try:
+            made.answers = [read_regular(folder / name, max_bytes) for name in names]
+        except UnreadableError as error:
+            return replace(made, why=Why.WRONG, says=f"there is no answer: {error}")
+        if not made.answers:
+            return replace(made, why=Why.WRONG, says="there is no answer")
+        launched = tuple(
+            (one.kernel, _three(one.grid), _three(one.block)) for one in report.launches
+        )
+        header = self._variant
+        unwritten = _bits(folder / reports.unwritten_name(0), max_bytes)
+        made.launches = Launches(header.dispatch, header.defines, launched, unwritten)
+        if report.overruns:
+            made.why, made.says = Why.OVERRUN, "; ".join(report.overruns[:3])
+        elif report.changed_inputs:
+            changed = ", ".join(report.changed_inputs)
+            made.why, made.says = Why.INPUT_CHANGED, f"the input {changed} was changed"
+        elif trial.second is not None:
+            made.second_answer = b""
+            with suppress(UnreadableError):
+                made.second_answer = read_regular(folder / reports.answer_name(1, 0), max_bytes)
+        return made
+
+
+def own_kernel(lab: Lab, variant: Variant, device: str, threads: int | None = None) -> Kernel:
+    """One of cudalab's own variants."""
+    own = Kernel(
+        lab=lab,
+        path=variant.path,
+        sandbox=OURS,
+        device=device,
+        label=variant.label,
+        trusted=True,
+        threads=threads,
+        kind="variant",
+    )
+    own.name, own.words = variant.name, (variant.name,)
+    return own
+
+
+@contextmanager
+def _inputs(box: Box, paths: Sequence[Path]) -> Iterator[list[str]]:
+    """Copies of inputs in a box, which all users can read."""
+    copies = [box.path / f"input-{number}.bin" for number in range(len(paths))]
+    try:
+        for path, copy in zip(paths, copies, strict=True):
+            copy_input(path, copy)
+        yield [str(copy) for copy in copies]
+    finally:
+        for copy in copies:
+            copy.unlink(missing_ok=True)
+
+
+def copy_input(path: Path, copy: Path) -> None:
+    """Copy an input so that all users can read it."""
+    shutil.copyfile(path, copy)
+    copy.chmod(0o644)
+
+
+def _empty(folder: Path) -> None:
+    """Remove what is in a folder that untrusted code may have filled."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            remove(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
+    """Three sizes of a launch, if they are such: they are only shown."""
+    x, y, z = (*sizes, 1, 1, 1)[:3]
+    return x, y, z
+
+
+def _bits(path: Path, max_bytes: int) -> Array | None:
+    """Bits that a worker has packed into a file; None if there are none."""
+    with suppress(UnreadableError):
+        packed = np.frombuffer(read_regular(path, max_bytes), np.uint8)
+        return np.unpackbits(packed).astype(bool) if len(packed) else None
+    return None
+
+
+def _own_cache(box: Box) -> Path:
+    """Give a run a cache of its own, in its box, instead of one that it only reads."""
+    del box.extra_env[READ_ONLY]
+    box.extra_env["XDG_CACHE_HOME"] = str(box.path / "cache")
+    return box.path / "cache"
+
+
+def _without_repeats(cases: Sequence[Case]) -> list[Case]:
+    result: list[Case] = []
+    for case in cases:
+        if case not in result:
+            result.append(case)
+    return result
+
+
+def _inspect(library: Path) -> None:
+    """Raise CompileFailure if a library holds more than kernels."""
+    try:
+        demands = elf.demands(read_regular(library, MAX_LIBRARY_BYTES))
+    except (UnreadableError, ValueError):
+        raise CompileFailure(Why.FOREIGN, "the compiled library cannot be inspected") from None
+    foreign = host_code.foreign(demands)
+    if foreign:
+        raise CompileFailure(
+            Why.FOREIGN,
+            f"it uses functions that no kernel can call on a GPU: {', '.join(foreign[:5])}",
+            "a kernel file holds __global__ and __device__ functions and constants, nothing else",
+        )
+    if max(demands.constructors, demands.destructors) > host_code.COMPILERS_OWN:
+        raise CompileFailure(
+            Why.FOREIGN,
+            "it has code that runs when the file is loaded or the process ends: a constructor or "
+            "destructor",
+            "a global variable needs a constant as its initial value, on a GPU as well",
+        )
