@@ -26,6 +26,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE, _THREAD_LOCAL = 2, 6
 _DYNAMIC, _LOAD = 2, 1  # kinds of segments
 _PLTRELSZ, _HASH, _STRTAB, _SYMTAB, _RELA, _RELASZ, _JMPREL = 2, 4, 5, 6, 7, 8, 23  # tags
+_INIT, _FINI = 12, 13
 _INIT_ARRAYSZ, _FINI_ARRAYSZ, _PREINIT_ARRAYSZ, _GNU_HASH = 27, 28, 33, 0x6FFFFEF5
 _RESOLVERS = (37, 1032)  # relocations that run code while loading, on x86-64 and on 64-bit ARM
 # The end of the mangled name of a variable in a function: length, name, and a number if several
@@ -61,6 +62,7 @@ class Demands:
     imports: tuple[str, ...]
     constructors: int  # functions that run when it is loaded
     destructors: int  # functions that run when it is unloaded or the process ends
+    frame_bytes: int  # of the code that a linker puts around these functions
 
 
 def shared_arrays(library: Path) -> list[SharedArray]:
@@ -103,8 +105,12 @@ def demands(data: bytes) -> Demands:
     """The demands of the library with these bytes. ValueError if they are not a library."""
     try:
         tables = _Tables(data)
-        destructors = tables.dynamic.get(_FINI_ARRAYSZ, 0) // 8
-        return Demands(tuple(sorted(set(tables.imports()))), tables.constructors(), destructors)
+        return Demands(
+            tuple(sorted(set(tables.imports()))),
+            tables.constructors(),
+            tables.dynamic.get(_FINI_ARRAYSZ, 0) // 8,
+            tables.frame_bytes(),
+        )
     except (struct.error, IndexError, KeyError, UnicodeDecodeError) as error:
         raise ValueError(f"not a library that can be read: {error}") from None
 
@@ -128,17 +134,18 @@ class _Tables:
         self.data = data
         self.header = _HEADER.unpack_from(data)
 
+    @cached_property
+    def sections(self) -> list[tuple[int, ...]]:
+        """The linker's table of sections."""
+        start, count = self.header[5], self.header[11]
+        return [_SECTION.unpack_from(self.data, start + i * _SECTION.size) for i in range(count)]
+
     def symbols(self) -> Iterator[Symbol]:
         """The symbols that the library defines, from the linker's table."""
-        sections_at, num_sections = self.header[5], self.header[11]
-        sections = [
-            _SECTION.unpack_from(self.data, sections_at + i * _SECTION.size)
-            for i in range(num_sections)
-        ]
-        for _, kind, _, _, start, size, link, _, _, _ in sections:
+        for _, kind, _, _, start, size, link, _, _, _ in self.sections:
             if kind != _SYMBOL_TABLE:
                 continue
-            names = sections[link][4]
+            names = self.sections[link][4]
             for at in range(start, start + size, _SYMBOL.size):
                 name, info, _, section, value, num_bytes = _SYMBOL.unpack_from(self.data, at)
                 if section and num_bytes:
@@ -159,7 +166,9 @@ class _Tables:
             if segment[0] == _DYNAMIC:
                 for at in range(segment[2], segment[2] + segment[5], 16):
                     tag, value = struct.unpack_from("<qQ", self.data, at)
-                    values.setdefault(tag, value)
+                    if tag == 0:  # the end; of two equal tags the loader takes the second
+                        break
+                    values[tag] = value
         return values
 
     def imports(self) -> Iterator[str]:
@@ -184,6 +193,16 @@ class _Tables:
                     (info,) = struct.unpack_from("<Q", self.data, at + 8)
                     count += (info & 0xFFFFFFFF) in _RESOLVERS
         return count
+
+    def frame_bytes(self) -> int:
+        """The size of the sections with the functions that the loader calls first and last."""
+        total = 0
+        for address in (self.dynamic[tag] for tag in (_INIT, _FINI) if tag in self.dynamic):
+            sizes = [one[5] for one in self.sections if one[3] <= address < one[3] + one[5]]
+            if not sizes:
+                raise ValueError("code in no section")
+            total += sizes[0]
+        return total
 
     def _place(self, tag: int) -> int:
         """The offset in the file of the table that `tag` names."""

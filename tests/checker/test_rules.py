@@ -17,7 +17,8 @@ from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.settings import Settings
 from cudalab.checker.submit import necessity
-from cudalab.checker.submit.submission import Attempt, own_kernel
+from cudalab.checker.submit.kernel import own_kernel
+from cudalab.checker.submit.submission import Attempt
 from cudalab.checker.verdicts import Stage, Status, Why
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry

@@ -129,9 +129,11 @@ class Kernel(Compiled):
                 outcome, "the compiler was stopped: is there an endless template, or a huge array?"
             ) from None
         if emulated(self.device) and not self.trusted:
-            for library in sorted((box.path / "cache" / "cudalab" / "cpu").glob("*.so")):
-                if not library.name.startswith("runtime-"):
-                    _inspect(library)
+            libraries = sorted((box.path / "cache" / "cudalab" / "cpu").glob("*.so"))
+            own = [path for path in libraries if path.name.startswith("runtime-")]
+            for library in libraries:
+                if library not in own:
+                    _inspect(library, own[0])
         return self.finish()
 
     def attempt(self, trial: Trial) -> Attempt:
@@ -394,10 +396,11 @@ def _without_repeats(cases: Sequence[Case]) -> list[Case]:
     return result
 
 
-def _inspect(library: Path) -> None:
-    """Raise CompileFailure if a library holds more than kernels."""
+def _inspect(library: Path, own: Path) -> None:
+    """Raise CompileFailure if a library holds more than kernels; `own` is one of cudalab's."""
     try:
         demands = elf.demands(read_regular(library, MAX_LIBRARY_BYTES))
+        usual = elf.demands(own.read_bytes())
     except (UnreadableError, ValueError):
         raise CompileFailure(Why.FOREIGN, "the compiled library cannot be inspected") from None
     foreign = host_code.foreign(demands)
@@ -407,7 +410,8 @@ def _inspect(library: Path) -> None:
             f"it uses functions that no kernel can call on a GPU: {', '.join(foreign[:5])}",
             "a kernel file holds __global__ and __device__ functions and constants, nothing else",
         )
-    if max(demands.constructors, demands.destructors) > host_code.COMPILERS_OWN:
+    many = max(demands.constructors, demands.destructors) > host_code.COMPILERS_OWN
+    if many or demands.frame_bytes != usual.frame_bytes:
         raise CompileFailure(
             Why.FOREIGN,
             "it has code that runs when the file is loaded or the process ends: a constructor or "
