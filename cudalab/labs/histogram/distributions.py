@@ -8,6 +8,7 @@ is defined to the last digit, so that all platforms have the same table.
 from __future__ import annotations
 
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +57,17 @@ def cumulative(weights: list[Decimal]) -> Array:
 
 
 _EXACT = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
+
+
+def thresholds(dist: str, values: int, chosen: int) -> Array:
+    """The thresholds of a distribution; `chosen` as for `weights`."""
+    depends = dist.partition(":")[0] in ("equal", "one-hot")
+    return _thresholds(dist, values, chosen if depends else 0)
+
+
+@lru_cache(maxsize=64)  # exact arithmetic takes longer than drawing a short array
+def _thresholds(dist: str, values: int, chosen: int) -> Array:
+    return cumulative(weights(dist, values, chosen))
 
 
 def weights(dist: str, values: int, chosen: int) -> list[Decimal]:

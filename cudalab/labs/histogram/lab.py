@@ -12,7 +12,7 @@ from cudalab.formats import as_bytes, why_unwritable
 from cudalab.labs.base import Lab, Option
 from cudalab.labs.compare import Mismatches, compare_exact
 from cudalab.labs.histogram import plans
-from cudalab.labs.histogram.distributions import Sampler, cumulative, weights
+from cudalab.labs.histogram.distributions import Sampler, thresholds
 from cudalab.labs.histogram.plans import bad_element
 from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs
 from cudalab.output import plots
@@ -115,7 +115,7 @@ class Histogram(Lab):
             raise UsageError(f"histogram has no data of shape {n}", hint="give one size")
         raw = np.random.PCG64(seed)
         values = BYTE_VALUES if case["dtype"] == "uint8" else case["bins"]
-        bounds = cumulative(weights(dist, values, raw.random_raw() % values))
+        bounds = thresholds(dist, values, raw.random_raw() % values)
         return self._pieces(raw, bounds, np.dtype(case["dtype"]), n)
 
     def _pieces(
@@ -124,8 +124,9 @@ class Histogram(Lab):
         yield np.array([n], "<i4").tobytes()
         draw = Sampler(bounds, dtype)
         for start in range(0, n, CHUNK):
-            bits = raw.random_raw(CHUNK // 2).astype("<u8").view("<u4")
-            yield as_bytes(draw(bits[: n - start]))
+            count = min(CHUNK, n - start)
+            bits = raw.random_raw(-(-count // 2)).astype("<u8").view("<u4")
+            yield as_bytes(draw(bits[:count]))
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """Count with NumPy's bincount, piece by piece. InputError for an invalid class."""
