@@ -12,6 +12,7 @@ import subprocess
 from collections import defaultdict
 
 import pytest
+from together import one_file
 
 from cudalab import labs
 from cudalab.backends.cuda import nvcc
@@ -22,7 +23,6 @@ from cudalab.language import source
 ARCHITECTURE = "sm_90"
 ALSO = ("sm_75", "sm_89")
 LINES = 6_000  # of a file: nvcc reads CUDA's headers once for many variants
-_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
 def compilations():
@@ -104,25 +104,3 @@ def test_variants_compile_without_warnings(compiler, flags, tmp_path, pieces, ar
     )
     assert done.returncode == 0, nvcc.readable(done.stdout + done.stderr)
     assert done.stderr == ""
-
-
-def one_file(pieces):
-    """The variants with their defines, one behind the other.
-
-    Each has a namespace and kernels of its own, and a label that names the case in messages.
-    """
-    texts = []
-    for number, (variant, case_id, defines) in enumerate(pieces):
-        loaded = source.load(variant.path, f"{variant.label}, {case_id}")
-        text = nvcc.with_defines(loaded.text, {})
-        system_includes = text.removesuffix(loaded.text)
-        own = {**defines, **variant.defines, **{k: f"{k}_{number}" for k in loaded.kernels}}
-        texts += [
-            system_includes,
-            *(f"#define {name} {value}" for name, value in own.items()),
-            f"namespace case_{number} {{",
-            loaded.text,
-            "}",
-            *(f"#undef {name}" for name in [*own, *_DEFINED.findall(text)]),
-        ]
-    return "\n".join(texts)

@@ -2,9 +2,10 @@
 
 Sizes are those at which tiles, warps and blocks end; each stands with the data that break most.
 The inputs must come back unmodified, the output is poisoned before each run, and two runs must
-give the same bytes unless the variant says that they do not. (An emulated device is slow: there, a
-second run is for each distribution, not for each size, and the largest size is for the first case
-that a variant computes.)
+give the same bytes unless the variant says that they do not. (An emulated device is slow: there,
+the cases of a variant are compiled together, each distribution stands with a few blocks, not with
+many, a second run is for these alone, and the largest size is for the first case that a variant
+computes.)
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import product
 import numpy as np
 import pytest
 from lab_inputs import POISON, drawn
+from together import compile_together
 
 from cudalab import labs
 from cudalab.backends import emulated
@@ -46,7 +48,9 @@ def cases():
                 if case is not None and case not in seen and variant.computes(case):
                     seen.append(case)
                     axes = [str(case[axis]) for axis in lab.axes]
-                    yield pytest.param(lab, variant, case, id="-".join([name, variant.name, *axes]))
+                    id_ = "-".join([name, variant.name, *axes])
+                    group = pytest.mark.xdist_group(f"{name}-{variant.name}")
+                    yield pytest.param(lab, variant, case, id=id_, marks=group)
 
 
 def accepted(lab, given):
@@ -57,8 +61,29 @@ def accepted(lab, given):
         return None
 
 
-@pytest.mark.parametrize(("lab", "variant", "case"), list(cases()))
-def test_a_variant_computes_its_lab(device, lab, variant, case):
+CASES = list(cases())
+
+
+@pytest.fixture(scope="session")
+def kernels_of(device):
+    """A function that returns the kernels of a variant for a case."""
+    together = {}  # on an emulated device, all cases of a variant
+
+    def kernels(lab, variant, case):
+        if not emulated(device.name):
+            loaded = source.load(variant.path, variant.label)
+            defines = lab.kernel_defines(case) | variant.defines
+            return device.compile(loaded, defines, arch=variant.architecture)
+        computed = [param.values[2] for param in CASES if param.values[1].path == variant.path]
+        if variant.path not in together:
+            together[variant.path] = compile_together(device, lab, variant, computed)
+        return together[variant.path][computed.index(case)]
+
+    return kernels
+
+
+@pytest.mark.parametrize(("lab", "variant", "case"), CASES)
+def test_a_variant_computes_its_lab(device, kernels_of, lab, variant, case):
     lacks = variant.missing(device.features)
     if lacks:
         pytest.skip(f"requires {', '.join(lacks)}, which this {device.name} device lacks")
@@ -68,19 +93,19 @@ def test_a_variant_computes_its_lab(device, lab, variant, case):
     slow = emulated(device.name)
     if slow and variant.name in SMALLER:
         variant = replace(variant, defines=variant.defines | SMALLER[variant.name])
-    loaded = source.load(variant.path, variant.label)
-    defines = lab.kernel_defines(case) | variant.defines
-    kernels = device.compile(loaded, defines, arch=variant.architecture)
+    kernels = kernels_of(lab, variant, case)
     dists = lab.distributions
     default = case["dtype"] == lab.complete({})["dtype"]
     edges = [(n, dists[number % len(dists)]) for number, n in enumerate(sizes)]
-    whole = [(sizes[-1 if default else -2], dist) for dist in dists]
+    several = sizes[-1 if default and not slow else -2]
+    whole = [(several, dist) for dist in dists]
     largest = [(n, dists[0]) for n in large[device.name] if default]
     if slow and case != next(each for each in lab.cases() if variant.computes(each)):
         largest = []
+    repeated = whole if sizes is LENGTHS else whole[:1]
     drawings = dict.fromkeys([*edges, *whole, *largest])
     for n, dist in drawings:
-        times = 2 if not slow or (n, dist) in whole else 1
+        times = 2 if not slow or (n, dist) in repeated else 1
         check(device, kernels, lab, variant, case, n, dist, times=times)
 
 
@@ -156,7 +181,7 @@ REFUSED = [
 def test_a_block_that_a_kernel_cannot_take_does_not_compile(device, lab, name, defines, says):
     lab = labs.get(lab)
     variant = registry.find(lab, name)
-    case = next(param.values[2] for param in cases() if param.values[1] == variant)
+    case = next(param.values[2] for param in CASES if param.values[1] == variant)
     with pytest.raises(KernelCompileError, match=says):
         device.compile(
             source.load(variant.path, variant.label),

@@ -1,0 +1,64 @@
+"""Several kernel files as one: a compiler that starts once reads its own headers once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from cudalab.backends.cuda import nvcc
+from cudalab.language import source
+
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+
+
+def one_file(pieces):
+    """Variants with their defines, one behind the other; a piece is a variant, an id and defines.
+
+    Each has a namespace and kernels of its own, and a label that names the case in messages.
+    """
+    texts = []
+    for number, (variant, case_id, defines) in enumerate(pieces):
+        loaded = source.load(variant.path, f"{variant.label}, {case_id}")
+        text = nvcc.with_defines(loaded.text, {})
+        system_includes = text.removesuffix(loaded.text)
+        own = {**defines, **variant.defines, **{k: f"{k}_{number}" for k in loaded.kernels}}
+        texts += [
+            system_includes,
+            *(f"#define {name} {value}" for name, value in own.items()),
+            f"namespace case_{number} {{",
+            loaded.text,
+            "}",
+            *(f"#undef {name}" for name in [*own, *_DEFINED.findall(text)]),
+        ]
+    return "\n".join(texts)
+
+
+def compile_together(device, lab, variant, cases):
+    """The kernels of a variant for each of its cases, in one library.
+
+    A variable in constant memory is looked up by its name alone, so a file that has one is
+    compiled for each case.
+    """
+    loaded = source.load(variant.path, variant.label)
+    defines = [lab.kernel_defines(case) for case in cases]
+    if "__constant__" in loaded.text:
+        return [device.compile(loaded, each | variant.defines) for each in defines]
+    numbers = range(len(cases))
+    pieces = [(variant, number, defines[number]) for number in numbers]
+    visible = [f"using namespace case_{number};" for number in numbers]
+    text = "\n".join([f'#line 1 "{loaded.label}"', one_file(pieces), *visible])
+    kernels = {
+        f"{k}_{number}": params for k, params in loaded.kernels.items() for number in numbers
+    }
+    module = device.compile(replace(loaded, text=text, kernels=kernels), {})
+    return [_Case(module, number) for number in numbers]
+
+
+class _Case:
+    """The kernels of one case, by the names that they have in the file."""
+
+    def __init__(self, module, number):
+        self._module, self._number = module, number
+
+    def __getitem__(self, name):
+        return self._module[f"{name}_{self._number}"]
