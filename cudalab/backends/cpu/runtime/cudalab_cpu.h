@@ -164,6 +164,7 @@ void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void cudalab_close_copies();
 void cudalab_wait_for_copies(unsigned under_way);
 long long cudalab_clock();
+long long cudalab_read_clock(const void* at);  // by a kernel; null: at the place of this call
 #ifdef CUDALAB_CHECK
 void cudalab_fence(bool to_grid);
 unsigned cudalab_active_lanes();
@@ -836,8 +837,7 @@ inline double __hiloint2double(int high, int low) {
 // Nanoseconds of the machine's clock, the same in all blocks: cycles at 1 GHz, which the device
 // reports. A thread that waits by the clock lets the others of its block run.
 inline long long clock64() {
-    ::cudalab::cudalab_spinning();
-    return ::cudalab::cudalab_clock();
+    return ::cudalab::cudalab_read_clock(nullptr);
 }
 inline long clock() {
     return (long)clock64();

@@ -47,6 +47,8 @@ const size_t FIBER_STACK = LOCAL_MEMORY + GUARD + (PAGE < GUARD ? 5 : 1) * PAGE;
 const size_t SIGNAL_STACK = 64 << 10;
 const size_t DYNAMIC_SHARED = 227 << 10;  // what a block may have on the largest devices
 const unsigned PATIENCE = 64;             // polls by a block before its other threads get a turn
+const unsigned CLOCK_READS = 8;           // in succession: a wait
+const long long WORK_NS = 200;            // between two reads of the clock: no wait
 const uint64_t NO_BLOCK = ~0ull;
 const int MAX_GUARDED_WORKERS = 16;  // guard pages count against the kernel's limit of mappings
 
@@ -60,15 +62,22 @@ struct Site {  // where a thread waits
 
 struct Stay;  // what is known about threads that wait in loops (host/waits.h)
 
+struct ClockReads {             // by one thread at one place, with nothing much between them
+    const void *at, *waits_at;  // waits_at: a place where threads wait by the clock
+    unsigned thread, count;
+    long long last;
+};
+
 struct Worker {  // an OS thread and the block it runs
     pthread_t os_thread;
     Worker* next;    // in the pool
     uint64_t block;  // its linear index, or NO_BLOCK
     unsigned threads, warps;
-    bool fibers;         // the block's threads have stacks of their own
-    unsigned promoted;   // the thread that runs on the block's stack
-    uint64_t spins;      // polls since a thread arrived at a barrier or at a warp operation
-    uint64_t steps;      // of the block: threads that ended, barriers and warp operations
+    bool fibers;        // the block's threads have stacks of their own
+    unsigned promoted;  // the thread that runs on the block's stack
+    uint64_t spins;     // polls since a thread arrived at a barrier or at a warp operation
+    uint64_t steps;     // of the block: threads that ended, barriers and warp operations
+    ClockReads clock;
     char* own_stack;     // of the OS thread
     char* signal_stack;  // a crashed fiber may have no stack left
     int crashes;
@@ -542,6 +551,30 @@ extern "C" long long cudalab_clock() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+// A thread that does nothing but read the clock, some times in succession, waits until it is late
+// enough. It gives way, so that all threads of a block wait at once.
+extern "C" long long cudalab_read_clock(const void* at) {
+    if (!at) at = __builtin_return_address(0);
+    Worker* const w = worker;
+    if (!w) return cudalab_clock();
+    ClockReads& reads = w->clock;
+    if (at != reads.waits_at) {
+        const long long now = cudalab_clock();
+        const bool again = reads.at == at && reads.thread == current.thread;
+        reads.count = again && now - reads.last < WORK_NS ? reads.count + 1 : 0;
+        reads.at = at;
+        reads.thread = current.thread;
+        reads.last = now;
+        if (reads.count == CLOCK_READS)
+            reads.waits_at = at;
+        else if (++w->spins % PATIENCE != 0)
+            return now;
+    }
+    w->spins += PATIENCE - w->spins % PATIENCE;
+    give_way(*w, at);
+    return cudalab_clock();
 }
 
 // ------------------------------------------------------------------ the pool of OS threads

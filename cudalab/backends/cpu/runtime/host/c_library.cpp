@@ -8,7 +8,7 @@ using namespace cudalab;
 
 // In a kernel the low part of clock64(), in cycles; else the processor time of the process.
 extern "C" clock_t cudalab_clock_here() __THROW {
-    if (in_kernel()) return (clock_t)clock64();
+    if (in_kernel()) return (clock_t)cudalab_read_clock(__builtin_return_address(0));
     timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     return used.tv_sec * CLOCKS_PER_SEC + used.tv_nsec / (1000000000 / CLOCKS_PER_SEC);
