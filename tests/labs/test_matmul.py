@@ -396,10 +396,12 @@ def test_special_values_stay_where_they_belong(device, variant, which):
     assert found is None, found
 
 
-@pytest.mark.parametrize(("variant", "which"), IN_FLOAT32, ids=lambda v: getattr(v, "name", v))
+# The first product of each variant: their grids are alike. One with its own transpose is not tall.
+TALL = {pair[0].name: pair for pair in reversed(IN_FLOAT32) if pair[1] != "aat"}
+
+
+@pytest.mark.parametrize(("variant", "which"), TALL.values(), ids=TALL)
 def test_more_rows_than_a_grid_has_blocks_in_y(device, variant, which):
-    if which == "aat":
-        pytest.skip("the answer has as many columns as rows")
     m = 16 * 65_535 + 5
     a = (np.arange(m, dtype=np.float32) % 1021).reshape(m, 1)
     b = np.array([[3]], np.float32)

@@ -301,7 +301,8 @@ def test_the_reference():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DIRECT)
 def test_direct_methods_solve_everything(device, name, dtype):
-    for n in (1, 2, 3, 31, 32, 33, 65, 100):
+    """Orders at which tiles end; test_variants.py has larger ones."""
+    for n in (1, 2, 3, 31, 32, 33, 65):
         for dist in SOLVABLE:
             inputs = make(n, dist, dtype, seed=n)
             x, notes = compute(device, name, inputs, case(dtype))
