@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 from contextlib import suppress
 
@@ -12,6 +13,8 @@ import pytest
 # Before NumPy is imported, here and in each command that a test runs: the threads of its linear
 # algebra spin while they wait, on cores that other tests need.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Python keeps what it has compiled: each of a thousand processes would compile it again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from cudalab import backends
 from cudalab.backends.cpu.compiler import runtime_library
@@ -32,6 +35,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a script's background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Zig compiles its C++ library for a minute if a program needs it: tests share that.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import defaultdict
+from functools import cache
 
 import pytest
 from together import one_file
@@ -50,12 +51,17 @@ def batches(pieces):
     batch, lines = [], 0
     for piece in pieces:
         batch.append(piece)
-        lines += source.load(piece[0].path, piece[0].label).text.count("\n")
+        lines += lines_of(piece[0].path, piece[0].label)
         if lines >= LINES:
             yield batch
             batch, lines = [], 0
     if batch:
         yield batch
+
+
+@cache
+def lines_of(path, label):
+    return source.load(path, label).text.count("\n")
 
 
 def capability(architecture):
