@@ -44,6 +44,7 @@ class Test:
     refuse: bool = False  # invalid input: an error and an empty stdout are right
     cut_bytes: int = 0  # removed from the end of the input
     pipe: bool = False  # stdin is a pipe that delivers a few bytes at a time
+    large: bool = False  # a kernel runs once on it, and on no second input
 
     __test__ = False  # for pytest: not a test class
 
@@ -87,9 +88,9 @@ def public(lab: Lab, options: Case, variant: Variant | None, *, quick: bool) -> 
         PublicTest(f"{size} elements", size, lab.distributions[0]) for size in UNKNOWN_LAB_SIZES
     ]
     tests = [
-        Test(name, size, dist, options=options)
-        for name, size, dist in rows
-        if variant is None or size not in (0, (0, 0))
+        Test(row.name, row.size, row.dist, options=options, large=row.large)
+        for row in rows
+        if (variant is None or row.size not in (0, (0, 0))) and not (quick and row.large)
     ]
     if quick:
         tests = tests[::-1][: len(tests) // 3 * 3 : 3][::-1] or tests

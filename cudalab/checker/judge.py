@@ -272,7 +272,7 @@ class _Check:
             return result
         limits = self._limits(test, path)
         second = self._second_input(test, case, seed, number)
-        trial = Trial(case, path, limits, pipe=test.pipe, second=second)
+        trial = Trial(case, path, limits, pipe=test.pipe, once=test.large, second=second)
         try:
             attempt = self.submission.attempt(trial)
             if number == len(self.plan.tests) - 1 and not isinstance(self.submission, Kernel):
@@ -341,6 +341,8 @@ class _Check:
     def _second_input(self, test: Test, case: Case, seed: int, number: int) -> Path | None:
         """A second input for a kernel: one that remembers its first answer gets this one wrong."""
         if not isinstance(self.submission, Kernel) or test.file is not None or test.refuse:
+            return None
+        if test.large:
             return None
         path = self.folder / f"second-{number}.bin"
         make_input(self.lab, case, test, seed + 1, path)

@@ -45,6 +45,7 @@ class PublicTest(NamedTuple):
     name: str
     size: Size
     dist: str
+    large: bool = False  # run once only, and not at all by --quick
 
 
 class Mutant(NamedTuple):

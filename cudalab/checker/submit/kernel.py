@@ -140,7 +140,7 @@ class Kernel(Compiled):
         """Run a few times on the input and once on the second one, in a process of its own."""
         with self._turn, self._worker() as session:
             paths = [path for path in (trial.path, trial.second) if path is not None]
-            runs = [self.runs, 1][: len(paths)]
+            runs = [1 if trial.once else self.runs, 1][: len(paths)]
             with _inputs(session.box, paths) as inputs:
                 spec = self._spec("cases", cases=[trial.case], inputs=inputs, runs=runs)
                 outcome, reply = session.work(spec, trial.limits)

@@ -79,6 +79,7 @@ class Trial:
     limits: Limits
     _: KW_ONLY
     pipe: bool = False  # a program gets a few bytes at a time; the host side reads for a kernel
+    once: bool = False  # a kernel runs once instead of several times
     second: Path | None = None  # for a kernel, another input
 
     def opened(self) -> AbstractContextManager[int | IO[bytes]]:

@@ -17,7 +17,7 @@ class Teaching(SortTeaching):
     tests = (
         *TESTS,
         PublicTest("a bitonic sequence", 4097, "bitonic"),
-        PublicTest("many blocks", 20_000, "few"),
+        PublicTest("many blocks", 70_003, "few"),
     )
     mutants = (
         Mutant("global", "half_cleaner(t, stride)", "half_cleaner(t, 1)", "one stride only"),

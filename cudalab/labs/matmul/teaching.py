@@ -63,7 +63,7 @@ class Teaching(Base):
         PublicTest("a tile and one", 17, "integers"),
         PublicTest("two warps and one", 65, "positive"),
         PublicTest("several tiles", 100, "cancelling"),
-        PublicTest("many tiles", 150, "uniform"),
+        PublicTest("many tiles", 260, "uniform"),
     )
     mutants = (
         Mutant("naive", "row >= m ||", "row + 1 >= m ||", "the last row is left out"),

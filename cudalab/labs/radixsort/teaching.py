@@ -18,6 +18,7 @@ class Teaching(SortTeaching):
         *TESTS,
         PublicTest("only the top byte differs", 5000, "top-byte"),
         PublicTest("many blocks", 65_537, "uniform"),
+        PublicTest("more than 20 bits count", (1 << 20) + 4099, "uniform", large=True),
     )
     mutants = (
         Mutant("split_1bit", "const bool one = ", "const bool one = !", "ones first"),

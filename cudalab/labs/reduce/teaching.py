@@ -102,6 +102,7 @@ class Teaching(Base):
         PublicTest("sums that cancel", 1000, "cancelling"),
         PublicTest("a wide range", 5000, "wide-range"),
         PublicTest("many blocks", 100_003, "uniform"),
+        PublicTest("more than 24 bits count", (1 << 24) + 4099, "uniform", large=True),
     )
     matrix_tests = (
         PublicTest("one element", (1, 1), "uniform"),

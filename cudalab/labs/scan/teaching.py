@@ -85,6 +85,7 @@ class Teaching(Base):
         PublicTest("sums that cancel", 1025, "cancelling"),
         PublicTest("a wide range", 3000, "wide-range"),
         PublicTest("blocks of blocks", 70_001, "uniform"),
+        PublicTest("more than 24 bits count", (1 << 24) + 4099, "uniform", large=True),
     )
     mutants = (
         Mutant(

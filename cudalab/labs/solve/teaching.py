@@ -88,7 +88,7 @@ class Teaching(Base):
         PublicTest("a warp and one", 33, "unsymmetric"),
         PublicTest("zeros on the diagonal", 40, "pivot"),
         PublicTest("symmetric", 64, "spd"),
-        PublicTest("several blocks", 130, "random"),
+        PublicTest("several blocks", 260, "random"),
     )
     mutants = (Mutant("jacobi", "x0[row] + (f", "x0[row] - (f", "the wrong sign"),)
     showcases = (Showcase("richardson", "richardson_coalesced", "lanes that read far apart"),)

@@ -61,12 +61,13 @@ class Teaching(Base):
     tests = (
         PublicTest("nothing at all", (0, 0), "uniform"),
         PublicTest("one element", (1, 1), "uniform"),
-        PublicTest("a single row", (1, 100), "uniform"),
-        PublicTest("a single column", (100, 1), "uniform"),
+        PublicTest("a single row", (1, 70_001), "uniform"),
+        PublicTest("a single column", (70_001, 1), "uniform"),
         PublicTest("a whole tile", (32, 32), "uniform"),
         PublicTest("a tile and one", (33, 31), "uniform"),
         PublicTest("wide", (70, 200), "uniform"),
-        PublicTest("tall", (300, 65), "uniform"),
+        PublicTest("tall", (1030, 65), "uniform"),
+        PublicTest("more than 24 bits count", ((1 << 24) + 3, 1), "uniform", large=True),
     )
     mutants = (
         Mutant(

@@ -1,1 +1,0 @@
-"""What courses' platforms need to judge by: Gradescope, GitHub Classroom, check50."""
