@@ -59,6 +59,31 @@ __global__ void tiles(float* out, int style) {
         __syncwarp();
     }
 }
+// Numbers so large and so small that sums overflow, are subnormal, or hardly overlap.
+__device__ float far_number(unsigned i, int reach, int sparse) {
+    const unsigned h = hash(i);
+    if (sparse && hash(i + 5555555) % 4) return 0;
+    const float x = 1 + (h & 1023) / 1024.0f;
+    const int exponent = (int)(hash(i + 999999) % (2 * reach + 1)) - reach;
+    return ldexpf(h & 0x10000 ? -x : x, exponent);
+}
+template <class Number, class T, int K>
+__global__ void far_apart(float* out, int sparse) {
+    __shared__ alignas(32) T a[16 * K], b[K * 16];
+    __shared__ alignas(32) float c[256];
+    for (int t = 0; t < 4; ++t) {
+        const unsigned seed = 1200000 + 2000 * t + sparse * 7;
+        for (int i = threadIdx.x; i < 16 * K; i += 32) {
+            a[i] = T(far_number(seed + i, 120, sparse));
+            b[i] = T(far_number(seed + 500 + i, 120, sparse));
+        }
+        for (int i = threadIdx.x; i < 256; i += 32)
+            c[i] = t % 2 ? far_number(seed + 1000 + i, 126, 0) : 0;
+        multiply<Number, T, float, 16, 16, K>(a, b, c);
+        for (int i = threadIdx.x; i < 256; i += 32) out[t * 256 + i] = c[i];
+        __syncwarp();
+    }
+}
 // Subnormal factors in the first rounds, any bits at the end.
 __global__ void special(float* out) {
     __shared__ alignas(32) __half a[256], b[256];
@@ -89,6 +114,51 @@ __global__ void doubles(double* out) {
         for (int i = threadIdx.x; i < 64; i += 32) out[t * 64 + i] = c[i];
         __syncwarp();
     }
+}
+// Several tiles a warp, from shared memory, along many steps: what one lane may run for its warp.
+template <class Number, class T, class Sum, int K, bool rounds>
+__global__ void sums(float* out, int style) {
+    const int STEPS = 4, WIDTH = STEPS * K;
+    __shared__ alignas(32) T a[64][WIDTH + 16], b[32][WIDTH + 16];
+    __shared__ alignas(32) Sum c[64][32];
+    const int warp = threadIdx.x / 32;
+    wmma::fragment<wmma::accumulator, 16, 16, K, Sum> sum[2][2];
+    for (auto& row : sum)
+        for (auto& each : row) wmma::fill_fragment(each, Sum(0.25f));
+    for (int t = 0; t < TRIALS; ++t) {
+        for (int i = threadIdx.x; i < 64 * WIDTH; i += blockDim.x) {
+            a[i / WIDTH][i % WIDTH] = T(number(700000 * t + i, style));
+            if (i < 32 * WIDTH) b[i / WIDTH][i % WIDTH] = T(number(700000 * t + 300000 + i, style));
+        }
+        __syncthreads();
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step) {
+            wmma::fragment<wmma::matrix_a, 16, 16, K, Number, wmma::row_major> left[2];
+            wmma::fragment<wmma::matrix_b, 16, 16, K, Number, wmma::col_major> right[2];
+            for (int i = 0; i < 2; ++i) {
+                const T* row = &a[32 * warp + 16 * i][step * K];
+                wmma::load_matrix_sync(left[i], row, WIDTH + 16);
+                wmma::load_matrix_sync(right[i], &b[16 * i][step * K], WIDTH + 16);
+                if constexpr (rounds) {
+#pragma unroll
+                    for (int e = 0; e < left[i].num_elements; e++)
+                        left[i].x[e] = wmma::__float_to_tf32(left[i].x[e]);
+                    for (int e = 0; e < right[i].num_elements; ++e) {
+                        right[i].x[e] = wmma::__float_to_tf32(right[i].x[e]);
+                    }
+                }
+            }
+            for (int i = 0; i < 2; ++i)
+                for (int j = 0; j < 2; ++j) wmma::mma_sync(sum[i][j], left[i], right[j], sum[i][j]);
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j)
+            wmma::store_matrix_sync(&c[32 * warp + 16 * i][16 * j], sum[i][j], 32,
+                                    wmma::mem_row_major);
+    __syncthreads();
+    for (int i = threadIdx.x; i < 64 * 32; i += blockDim.x) out[i] = (float)c[i / 32][i % 32];
 }
 // Integers are exact, by columns too, and fragments may be changed element by element.
 template <class T>
@@ -129,13 +199,13 @@ int main() {
     float* out;
     double* wide;
     int* wrong;
-    cudaMallocManaged(&out, TRIALS * 256 * sizeof *out);
+    cudaMallocManaged(&out, 64 * 32 * sizeof *out);
     cudaMallocManaged(&wide, 512 * sizeof *wide);
     cudaMallocManaged(&wrong, sizeof *wrong);
-    const auto print = [&](const char* name) {
+    const auto print = [&](const char* name, int count = TRIALS * 256) {
         const cudaError_t error = cudaDeviceSynchronize();
         if (error != cudaSuccess) printf("%s\n", cudaGetErrorString(error));
-        printf("%08x %s\n", checksum(out, TRIALS * 256), name);
+        printf("%08x %s\n", checksum(out, count), name);
     };
     for (int style = 0; style < 5; ++style) {
         tiles<__half, __half, float, 16, 16, 16><<<1, 32>>>(out, style), print("half");
@@ -144,8 +214,21 @@ int main() {
         print("bfloat16");
         tiles<wmma::precision::tf32, float, float, 16, 16, 8><<<1, 32>>>(out, style), print("tf32");
         tiles<__half, __half, float, 32, 8, 16><<<1, 32>>>(out, style), print("half, 32 x 8");
+        sums<__half, __half, float, 16, false><<<1, 64>>>(out, style), print("sums of half", 2048);
+        sums<__half, __half, __half, 16, false><<<1, 64>>>(out, style);
+        print("sums of half to half", 2048);
+        sums<__nv_bfloat16, __nv_bfloat16, float, 16, false><<<1, 64>>>(out, style);
+        print("sums of bfloat16", 2048);
+        sums<wmma::precision::tf32, float, float, 8, true><<<1, 64>>>(out, style);
+        print("sums of tf32", 2048);
     }
     special<<<1, 32>>>(out), print("special");
+    for (int sparse = 0; sparse < 2; ++sparse) {
+        far_apart<__nv_bfloat16, __nv_bfloat16, 16><<<1, 32>>>(out, sparse);
+        print("far apart, bfloat16", 1024);
+        far_apart<wmma::precision::tf32, float, 8><<<1, 32>>>(out, sparse);
+        print("far apart, tf32", 1024);
+    }
     doubles<<<1, 32>>>(wide);
     integers<signed char><<<1, 32>>>(wrong);
     integers<unsigned char><<<1, 32>>>(wrong);

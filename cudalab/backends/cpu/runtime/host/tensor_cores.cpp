@@ -3,7 +3,7 @@
 // A tensor core adds the products of a block, 16 of half or bfloat16 and 4 of tf32, to the
 // accumulator in one go: all of them are cut to 25 bits behind the binary point of the largest
 // (the sum of its factors' exponents counts, not its own), added exactly, and the sum is cut to a
-// float. That order and this rounding were compared with an H200's.
+// float, or rounded to a half. That order and this rounding were compared with an H200's.
 
 #include "mma.h"
 
@@ -130,19 +130,20 @@ static void read(Factor& factor, Number number, unsigned elements) {
 
 // ------------------------------------------------------------------ floats
 
-// The sum, cut to a float.
+// The sum, cut to a float. If `odd` is set, its last bit tells whether anything is cut off: halves
+// are rounded from the exact sum.
 template <class Floats, class Ints>
-static inline Floats add_and_cut(Floats a, Floats b) {
+static inline Floats add_and_cut(Floats a, Floats b, bool odd) {
 #ifdef __AVX512F__
     if constexpr (sizeof(Floats) == 64) {
         Floats sum;
         asm("vaddps %{rz-sae%}, %1, %2, %0" : "=v"(sum) : "v"(a), "v"(b));
-        return sum;
+        if (!odd) return sum;
     }
 #endif
     const Floats sum = a + b, part = sum - a, error = (a - (sum - part)) + (b - part);
     const Ints too_large = (error < 0 & sum > 0) | (error > 0 & sum < 0);  // -1 where it is
-    return as<Floats>(as<Ints>(sum) + too_large);
+    return as<Floats>((as<Ints>(sum) + too_large) | (error != 0 & (odd ? 1 : 0)));
 }
 
 static inline float power(int e) {
@@ -157,6 +158,7 @@ static bool multiply_exactly(const Product& product, const Factor& a, const Fact
     typedef Vector<float, W> Floats;
     typedef Vector<int, W> Ints;
     const unsigned m = product.m, n = product.n, k = product.k;
+    const bool odd = product.of_d == Number::HALF;
     // All products are multiples of 2^bottom, less than 2^(top + 2), and 16 of them fit in a float.
     const int top = a.top + b.top, bottom = a.bottom + b.bottom;
     if (top + 6 > bottom + 24) return false;
@@ -176,7 +178,7 @@ static bool multiply_exactly(const Product& product, const Factor& a, const Fact
                 Floats sums = {};
                 for (unsigned q = p; q < p + COUNT; ++q)
                     sums += a.floats[i * k + q] * load<Floats>(b.floats + q * n + j);
-                row = add_and_cut<Floats, Ints>(row, sums);
+                row = add_and_cut<Floats, Ints>(row, sums, odd);
             }
             store(d + i * n + j, row);
         }
@@ -187,7 +189,7 @@ static bool multiply_exactly(const Product& product, const Factor& a, const Fact
 // and the scale are exact.
 template <unsigned COUNT, unsigned W>
 static inline Vector<float, W> add_block(const float* a, const float* b, const short* exponents_a,
-                                         const short* exponents_b, unsigned n,
+                                         const short* exponents_b, unsigned n, bool odd,
                                          Vector<float, W> row) {
     typedef Vector<short, W> Shorts;
     typedef Vector<int, W> Ints;
@@ -207,7 +209,7 @@ static inline Vector<float, W> add_block(const float* a, const float* b, const s
     }
     const Ints above = (low >> 12) + (high >> 12), below = (low & 0xfff) + (high & 0xfff);
     const Floats sum = add_and_cut<Floats, Ints>(__builtin_convertvector(above, Floats) * 0x1p12f,
-                                                 __builtin_convertvector(below, Floats));
+                                                 __builtin_convertvector(below, Floats), odd);
     return sum * as<Floats>((top - 25 + 127) << 23);
 }
 
@@ -215,19 +217,31 @@ template <unsigned COUNT, unsigned W>
 static void add_blocks(const Product& product, const Factor& a, const Factor& b, const float* c,
                        float* d) {
     const unsigned n = product.n, k = product.k;
+    const bool odd = product.of_d == Number::HALF;
     for (unsigned i = 0; i < product.m; ++i)
         for (unsigned j = 0; j < n; j += W) {
             auto row = load<Vector<float, W>>(c + i * n + j);
             for (unsigned p = 0; p < k; p += COUNT)
                 row = add_block<COUNT, W>(a.floats + i * k + p, b.floats + p * n + j,
-                                          a.exponents + i * k + p, b.exponents + p * n + j, n, row);
+                                          a.exponents + i * k + p, b.exponents + p * n + j, n, odd,
+                                          row);
             store(d + i * n + j, row);
         }
 }
 
+// To a float, towards 0, or so that its last bit tells whether anything is cut off.
+static float cut(double x, bool odd) {
+    const uint64_t bits = to_bits(x), below = bits & 0x1fffffff;
+    const float nearest = (float)from_bits<double>((bits - below) | (odd && below ? 1 << 29 : 0));
+    const bool too_large = fabs((double)nearest) > fabs(x) && nearest - nearest == 0;  // subnormal
+    const float result = __uint_as_float(__float_as_uint(nearest) - too_large);
+    return result == 0 ? 0 : result;
+}
+
 // The same in doubles, for numbers whose products or scale would not be exact in a float.
 static float add_far_block(unsigned count, const float* a, const float* b, const short* exponents_a,
-                           const short* exponents_b, unsigned n, float c) {
+                           const short* exponents_b, unsigned n, bool odd, float c) {
+    if (c - c != 0) return c;
     int top = exponents_of(Vector<int, 4>{} + __float_as_int(c))[0];
     for (unsigned k = 0; k < count; ++k) {
         const int exponent = exponents_a[k] + exponents_b[k * n];
@@ -235,22 +249,21 @@ static float add_far_block(unsigned count, const float* a, const float* b, const
     }
     if (top < OF_ZERO + 200) return 0;  // a sum of zeros
     const double scale = from_bits<double>((uint64_t)(25 - top + 1023) << 52);
-    int sums[] = {(int)(c * scale), 0};
-    for (unsigned k = 0; k < count; ++k)
-        sums[k >= count / 2] += (int)((double)a[k] * b[k * n] * scale);
-    const uint64_t bits = to_bits(((double)sums[0] + sums[1]) / scale);
-    return (float)from_bits<double>(bits & ~0x1fffffffull);
+    long long sum = (int)(c * scale);
+    for (unsigned k = 0; k < count; ++k) sum += (int)((double)a[k] * b[k * n] * scale);
+    return cut((double)sum / scale, odd);
 }
 static void add_far_blocks(const Product& product, const Factor& a, const Factor& b, const float* c,
                            float* d) {
     const unsigned n = product.n, k = product.k, count = k == 8 ? 4 : 16;
+    const bool odd = product.of_d == Number::HALF;
     for (unsigned i = 0; i < product.m; ++i)
         for (unsigned j = 0; j < n; ++j) {
             float element = c[i * n + j];
             for (unsigned p = 0; p < k; p += count)
-                element =
-                    add_far_block(count, a.floats + i * k + p, b.floats + p * n + j,
-                                  a.exponents + i * k + p, b.exponents + p * n + j, n, element);
+                element = add_far_block(count, a.floats + i * k + p, b.floats + p * n + j,
+                                        a.exponents + i * k + p, b.exponents + p * n + j, n, odd,
+                                        element);
             d[i * n + j] = element;
         }
 }
@@ -265,13 +278,16 @@ static void multiply_floats(const Product& product, const Factor& a, const Facto
     for (unsigned i = 0; i < m * n; i += W)
         of_c |= extremes_of(exponents_of(load<Vector<int, W>>(c + i)), 90);
     found |= either(of_c);
-    float plain[256];  // what is infinite or no number in these sums is so in any order
+    float special[256];  // what is infinite or no number in these sums is so in any order
     if (found >= 2) {
-        for (unsigned i = 0; i < m * n; ++i) plain[i] = c[i];
+        const auto sign = [](float x) { return x - x == 0 ? (float)((x > 0) - (x < 0)) : x; };
         for (unsigned i = 0; i < m; ++i)
-            for (unsigned p = 0; p < k; ++p)
-                for (unsigned j = 0; j < n; ++j)
-                    plain[i * n + j] += a.floats[i * k + p] * b.floats[p * n + j];
+            for (unsigned j = 0; j < n; ++j) {
+                float sum = sign(c[i * n + j]);
+                for (unsigned p = 0; p < k; ++p)
+                    sum += sign(a.floats[i * k + p]) * sign(b.floats[p * n + j]);
+                special[i * n + j] = sum;
+            }
     }
     if (found)
         add_far_blocks(product, a, b, c, d);
@@ -279,7 +295,7 @@ static void multiply_floats(const Product& product, const Factor& a, const Facto
         add_blocks<COUNT, W>(product, a, b, c, d);
     if (found >= 2)
         for (unsigned i = 0; i < m * n; ++i)
-            if (plain[i] - plain[i] != 0) d[i] = plain[i];
+            if (special[i] - special[i] != 0) d[i] = special[i];
 }
 
 // ------------------------------------------------------------------ integers and doubles
