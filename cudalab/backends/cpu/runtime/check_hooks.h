@@ -91,30 +91,29 @@ static inline void access(const volatile void* p, size_t bytes, unsigned kind, b
     unsigned thread = current.thread;
     if ((size_t)(address - (char*)&current) < sizeof current) return;
     if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
-    unsigned site = run.module->sites.at((uintptr_t)return_address);
+    const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
-    const unsigned flags = run.module->sites[site].flags;
     if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, (void**)frame);
     if (flags & IS_HEADER) return;
     if (is_volatile && kind == LOAD && is_waiting(site, *(void***)frame)) how |= IS_WAITING;
     stop_for(site, (unsigned)(run.stack_top[thread] - (char*)frame), address, bytes, kind, how);
 }
 
-static inline void enter_block(void* return_address, void* frame) {
-    if (!run.kernel) return;
-    unsigned thread = current.thread;
-    check_time();
-    if (!run.observing) return;
-    unsigned site = run.module->sites.at((uintptr_t)return_address);
-    if (!site) return;
-    const unsigned flags = run.module->sites[site].flags;
-    if (flags & IS_HEADER) return;
-    if (run.detects) paths.enter(thread, site);
-    if (!run.counts && !(flags & IS_JOIN)) return;
+static __attribute__((noinline)) void stop_at_block(unsigned site, void* frame) {
+    const unsigned thread = current.thread;
     const unsigned depth = (unsigned)(run.stack_top[thread] - (char*)frame);
     run.event[thread] = {site, depth, BLOCK_START, 0, nullptr, 0};
     run.behind[thread] = how_far(depth, site);
     stop(thread);
+}
+static inline void enter_block(void* return_address, void* frame) {
+    if (!run.kernel) return;
+    check_time();
+    if (!run.observing) return;
+    const Sites::Call here = run.module->sites.call((uintptr_t)return_address);
+    if (!here.site || here.flags & IS_HEADER) return;
+    if (run.detects) paths.enter(current.thread, here);
+    if (run.counts || here.flags & IS_JOIN) stop_at_block(here.site, frame);
 }
 
 extern "C" void cudalab_access(const volatile void* p, size_t bytes, unsigned kind,

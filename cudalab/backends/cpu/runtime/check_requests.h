@@ -217,38 +217,39 @@ static void request(unsigned warp, unsigned group) {
 
 // The basic blocks that each thread has entered since the last barrier, and threads that left the
 // kernel while others reached a barrier. Returning early is allowed. Going past the barrier is not:
-// entering a basic block that the waiting threads enter once the barrier has released them.
+// entering a basic block that the waiting threads enter once the barrier has released them. Blocks
+// that only leave a function do not count.
 struct Paths {
     static const unsigned LONGEST = 512;
-    unsigned site[MAX_THREADS][LONGEST], count[MAX_THREADS];
+    unsigned short blocks[MAX_THREADS][LONGEST];  // the low half of each block's site
+    unsigned count[MAX_THREADS], last[MAX_THREADS];
     Place last_place[MAX_THREADS];  // where a thread was seen last
     unsigned left[MAX_THREADS], num_left;
 
     struct Suspect {
-        unsigned site, thread, waits;
+        unsigned short block;
+        unsigned thread, waits;
         Place barrier;
     };
     List<Suspect> suspects;
 
     void begin_block(unsigned threads) {
         memset(count, 0, threads * sizeof *count);
+        memset(last, 0, threads * sizeof *last);
         num_left = 0;
         suspects.clear();
     }
-    void enter(unsigned thread, unsigned block_site) {
-        if (count[thread] < LONGEST) site[thread][count[thread]++] = block_site;
-        for (Suspect& s : suspects)
-            if (s.site == block_site && thread != s.thread) {
-                accuse(s, BARRIER_DIVERGENCE);
-                return suspects.clear();
-            }
+    void enter(unsigned thread, const Sites::Call& block) {
+        if (block.flags & IS_END) return;
+        last[thread] = block.site;
+        unsigned& n = count[thread];
+        if (n < LONGEST) blocks[thread][n++] = (unsigned short)block.site;
+        if (suspects.count) look_for_suspect(thread, (unsigned short)block.site);
     }
     void leave(unsigned thread) {
         left[num_left++] = thread;
-        unsigned last = count[thread];
-        while (last > 1 && run.module->sites[site[thread][last - 1]].flags & IS_END) --last;
-        if (!last) return;
-        const Site& s = run.module->sites[site[thread][last - 1]];
+        if (!last[thread]) return;
+        const Site& s = run.module->sites[last[thread]];
         last_place[thread] =
             s.branch_line ? place_of(s.branch_file, s.branch_line) : place_of(s.file, s.line);
     }
@@ -260,15 +261,22 @@ struct Paths {
     }
 
   private:
+    __attribute__((noinline)) void look_for_suspect(unsigned thread, unsigned short block) {
+        for (const Suspect& s : suspects)
+            if (s.block == block && thread != s.thread) {
+                accuse(s, BARRIER_DIVERGENCE);
+                return suspects.clear();
+            }
+    }
     void compare(unsigned gone, unsigned waits) {
         accuse({0, gone, waits, place_of_event(waits)}, EARLY_RETURN);
         if (count[gone] == LONGEST || count[waits] == LONGEST) return;
         unsigned same = 0;
-        while (same < count[gone] && same < count[waits] && site[gone][same] == site[waits][same])
+        while (same < count[gone] && same < count[waits] &&
+               blocks[gone][same] == blocks[waits][same])
             ++same;
         for (unsigned i = same; i < count[gone] && suspects.count < 64; ++i)
-            if (!(run.module->sites[site[gone][i]].flags & IS_END))
-                suspects.add({site[gone][i], gone, waits, place_of_event(waits)});
+            suspects.add({blocks[gone][i], gone, waits, place_of_event(waits)});
     }
     void accuse(const Suspect& s, FindingKind kind) {
         bool fresh;

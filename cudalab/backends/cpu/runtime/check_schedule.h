@@ -24,18 +24,21 @@ static void shuffle_warps() {
     }
 }
 
+// One of the lanes, as a mask.
+static unsigned any_of(unsigned lanes) {
+    const unsigned first = (unsigned)random_number() & 31;
+    const unsigned from_there = lanes >> first << first;
+    lanes = from_there ? from_there : lanes;
+    return lanes & -lanes;
+}
+
 // The lanes of `lanes` that are furthest behind, at the same place.
 static unsigned choose_group(unsigned warp, unsigned lanes) {
-    if (!run.in_step) {  // any single lane
-        for (unsigned skipped = (unsigned)(random_number() % __builtin_popcount(lanes)); skipped;
-             --skipped)
-            lanes &= lanes - 1;
-        return lanes & -lanes;
-    }
+    if (!run.in_step) return any_of(lanes);
     const uint64_t* behind = run.behind + warp * 32;
-    uint64_t least = behind[__builtin_ctz(lanes)];
-    for (unsigned left = lanes & (lanes - 1); left; left &= left - 1) {
-        const uint64_t other = behind[__builtin_ctz(left)];
+    uint64_t least = ~0ull;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const uint64_t other = lanes >> lane & 1 ? behind[lane] : ~0ull;
         least = other < least ? other : least;
     }
     unsigned group = 0;
@@ -69,13 +72,9 @@ static bool form_group() {
 
 static unsigned next_thread() {
     if (!run.group && !form_group()) return NOBODY;
-    unsigned lanes = run.group;
-    if (run.shuffles)
-        for (unsigned skipped = (unsigned)(random_number() % __builtin_popcount(lanes)); skipped;
-             --skipped)
-            lanes &= lanes - 1;
-    run.group &= ~(lanes & -lanes);
-    return run.order[run.warp] * 32 + __builtin_ctz(lanes);
+    const unsigned lane = run.shuffles ? any_of(run.group) : run.group & -run.group;
+    run.group &= ~lane;
+    return run.order[run.warp] * 32 + __builtin_ctz(lane);
 }
 
 // The running thread has stopped: resume the next one.

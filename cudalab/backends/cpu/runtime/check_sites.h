@@ -109,13 +109,20 @@ struct Map {
     }
 };
 
-// The sites of one library. Number 0 means no site. No two return addresses share 4 bytes.
+// The sites of one library. Number 0 means no site. No two return addresses share 4 bytes, so what
+// hooks need of a site lies in a table by address.
 struct Sites {
+    struct Call {
+        unsigned site;
+        unsigned short flags;
+        unsigned short offset;  // of the return address in its 4 bytes
+    };
+
     const Site* rows;  // the first has number 1
     size_t count;
     uintptr_t first;
     size_t num_places;
-    unsigned* by_place;
+    Call* by_place;
 
     void index(const Site* sites, size_t num_sites) {
         rows = sites, count = num_sites;
@@ -126,16 +133,21 @@ struct Sites {
             last = address > last ? address : last;
         }
         num_places = count ? ((last - first) >> 2) + 1 : 0;
-        by_place = (unsigned*)calloc(num_places + 1, sizeof *by_place);
+        by_place = (Call*)calloc(num_places + 1, sizeof *by_place);
         if (!by_place) abort();
-        for (size_t i = 0; i < count; ++i)
-            by_place[(rows[i].return_address - first) >> 2] = (unsigned)i + 1;
+        for (size_t i = 0; i < count; ++i) {
+            const uintptr_t offset = rows[i].return_address - first;
+            by_place[offset >> 2] = {(unsigned)i + 1, (unsigned short)rows[i].flags,
+                                     (unsigned short)(offset & 3)};
+        }
     }
-    unsigned at(uintptr_t return_address) const {
-        const size_t place = (return_address - first) >> 2;
-        const unsigned site = place < num_places ? by_place[place] : 0;
-        return site && rows[site - 1].return_address == return_address ? site : 0;
+    Call call(uintptr_t return_address) const {
+        const uintptr_t offset = return_address - first;
+        if (offset >> 2 >= num_places) return {};
+        const Call found = by_place[offset >> 2];
+        return found.offset == (offset & 3) ? found : Call{};
     }
+    unsigned at(uintptr_t return_address) const { return call(return_address).site; }
     const Site& operator[](unsigned number) const { return rows[number - 1]; }
     Place place(unsigned number) const {
         return number ? place_of(rows[number - 1].file, rows[number - 1].line) : 0;

@@ -185,11 +185,13 @@ static void crash(const char* what, uintptr_t address = 0) {
     give_up("thread (%u,%u,%u): %s", t.x, t.y, t.z, what);
 }
 
-static void check_time() {
-    if (__builtin_expect(!run.stopping, 1)) return;
+static __attribute__((noinline)) void time_is_over() {
     bool fresh;
     report_here(INFINITE_LOOP, run.order[run.warp] * 32 + __builtin_ctz(run.active), 0, fresh);
     give_up("did not end in time");
+}
+static inline void check_time() {
+    if (__builtin_expect(run.stopping, 0)) time_is_over();
 }
 
 }  // namespace cudalab
