@@ -47,7 +47,7 @@ struct FindingRow {
 // What a thread is about to do to a piece of memory.
 struct Doing {
     unsigned kind, space, region, bytes;
-    unsigned block, thread, request;
+    unsigned block, thread;
     Place place;
     unsigned char flags;  // of MarkFlags
     int64_t offset;       // from the start of the region
@@ -107,16 +107,16 @@ struct Detector {
             FindingRow& row = findings.report(what, now.place, 0, now.region, fresh);
             if (fresh) describe(row, now);
         }
-        Mark mark = {now.place,  ordering.epoch, now.block, now.request, ordering.clock[now.thread],
-                     now.thread, mask,           now.flags};
+        Mark mark = {ordering.request, now.thread, mask,
+                     now.flags,        now.place,  ordering.clock[now.thread]};
         if (now.kind != LOAD) {
             (now.flags & IS_ATOMIC ? cell.atomic : cell.store) = mark;
             written = (unsigned char)((written | mask) & ~UNDER_WAY);
             return;
         }
-        if (cell.load.thread != mark.thread || cell.load.block != mark.block)
+        if (cell.load.thread != mark.thread || !ordering.is_here(cell.load))
             cell.other_load = cell.load;
-        else if (cell.load.epoch == mark.epoch && cell.load.clock == mark.clock)
+        else if (cell.load.clock == mark.clock && !ordering.precedes_barrier(cell.load))
             mark.bytes |= cell.load.bytes;
         cell.load = mark;
     }
@@ -185,9 +185,9 @@ struct Detector {
     }
 
     // Whether two accesses may come in any order; one of them writes.
-    static bool may_meet(const Mark& mark, const Doing& now) {
+    static bool may_meet(const Mark& mark, const Doing& now, bool same_block) {
         const unsigned both = now.flags & mark.flags, either = now.flags | mark.flags;
-        if (both & IS_ATOMIC) return mark.block == now.block || !(either & IN_BLOCK_ONLY);
+        if (both & IS_ATOMIC) return same_block || !(either & IN_BLOCK_ONLY);
         const unsigned strong = IS_ATOMIC | IS_VOLATILE;
         if (!(now.flags & strong) || !(mark.flags & strong)) return false;
         const bool both_volatile = both & IS_VOLATILE;
@@ -196,16 +196,16 @@ struct Detector {
     }
 
     void meet(const Mark& mark, unsigned mark_kind, unsigned char mask, const Doing& now) {
-        if (mark.epoch < ordering.launch_epoch || !(mark.bytes & mask)) return;
-        const bool same_block = mark.block == now.block;
+        if (!ordering.is_known(mark) || !(mark.bytes & mask)) return;
+        const bool same_block = ordering.is_here(mark);
         if (same_block ? mark.thread == now.thread : now.space == SHARED) return;
         const bool mark_writes = mark_kind != LOAD && !(mark.flags & CHANGED_NOTHING);
         if (!mark_writes && !now.writes()) return;
-        if (may_meet(mark, now)) return;
+        if (may_meet(mark, now, same_block)) return;
         const bool both_store = now.kind == STORE && mark_kind == STORE;
         const bool lost =
             both_store && (now.flags & mark.flags & IS_UPDATE) && mark.place == now.place;
-        if (both_store && same_block && mark.request == now.request) {
+        if (both_store && same_block && mark.request == ordering.request) {
             bool fresh;
             FindingKind what = lost ? LOST_UPDATE : SAME_WORD;
             FindingRow& row =
@@ -232,7 +232,7 @@ struct Detector {
                 Order order) {
         bool fresh;
         FindingRow& row = findings.report(kind, now.place, mark.place, now.region, fresh);
-        const bool same_block = mark.block == now.block;
+        const bool same_block = ordering.is_here(mark);
         const bool same_warp = same_block && mark.thread / 32 == now.thread / 32;
         unsigned missing = same_warp ? SYNCWARP : same_block ? SYNCTHREADS : NOTHING;
         if (order != UNORDERED || flag_was_set(mark, now)) missing = FENCE;
@@ -255,7 +255,7 @@ struct Detector {
     }
 
     // Whether the thread has read a flag that the other one has set behind its access.
-    bool flag_was_set(const Mark& mark, const Doing& now) const {
+    bool flag_was_set(const Mark& mark, const Doing& now) {
         const Flag flags[] = {flags_read[now.thread], flags_read[MAX_THREAD]};
         for (const Flag& flag : flags)
             if (flag.address && flag.address != now.address &&
@@ -263,14 +263,14 @@ struct Detector {
                 return true;
         return false;
     }
-    bool has_set(const Mark& flag, const Mark& mark) const {
-        return flag.epoch >= ordering.launch_epoch && flag.block == mark.block &&
-               flag.thread == mark.thread && flag.request > mark.request &&
-               flag.flags & (IS_ATOMIC | IS_VOLATILE);
+    bool has_set(const Mark& flag, const Mark& mark) {
+        return ordering.is_known(flag) && flag.thread == mark.thread &&
+               flag.request > mark.request && flag.flags & (IS_ATOMIC | IS_VOLATILE) &&
+               ordering.block_of(flag) == ordering.block_of(mark);
     }
 
-    static void name_other(FindingRow& row, const Mark& mark, unsigned kind, unsigned missing) {
-        row.other_thread = mark.thread, row.other_block = mark.block;
+    void name_other(FindingRow& row, const Mark& mark, unsigned kind, unsigned missing) {
+        row.other_thread = mark.thread, row.other_block = ordering.block_of(mark);
         row.other_access = kind, row.missing = missing;
         row.other_place = mark.place;
     }

@@ -126,7 +126,7 @@ extern "C" void cudalab_in_block_only() {
 extern "C" void cudalab_swapped(void* p, size_t bytes, bool done) {
     if (!run.observing || !run.detects) return;
     if (!done) return changed_nothing((char*)p, (unsigned)bytes);
-    detector.ordering.take_lock((uintptr_t)p, current.thread, request_number);
+    detector.ordering.take_lock((uintptr_t)p, current.thread);
 }
 extern "C" void cudalab_changed_nothing(void* p, size_t bytes) {
     if (run.observing && run.detects) changed_nothing((char*)p, (unsigned)bytes);

@@ -20,22 +20,21 @@ enum MarkFlags : unsigned char {
     IS_UNUSED = 128,  // the old value that it returns
 };
 
-// An access to a word.
+// An access to a word. Requests are numbered over all blocks and launches, so the number says when
+// it was, and in which block; lanes of one instruction have the same. 0: no access.
 struct Mark {
+    uint64_t request : 40, thread : 10;
+    uint64_t bytes : 4;  // of the word, one bit each
+    uint64_t flags : 8;
     Place place;
-    unsigned epoch;    // counts block barriers, over all blocks and launches; 0: no access
-    unsigned block;    // linear
-    unsigned request;  // lanes of one instruction have the same
-    unsigned clock;    // of the thread, counts its warp barriers and fences
-    unsigned thread : 10;
-    unsigned bytes : 4;  // of the word, one bit each
-    unsigned flags : 8;
+    unsigned clock;  // of the thread, counts its warp barriers and fences
 };
 
 // 4 bytes of memory: the last store, the last atomic operation, and the last loads of two threads.
 struct Cell {
     Mark store, atomic, load, other_load;
 };
+static_assert(sizeof(Cell) == 64, "a line of the cache");
 
 // The state of a piece of memory. Its pages exist once they are touched.
 struct Shadow {

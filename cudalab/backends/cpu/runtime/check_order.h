@@ -1,6 +1,6 @@
 // Check mode: which accesses are ordered, by the rules of the PTX memory model.
 //
-// Two accesses of one block are ordered by a block barrier between them (its number is the epoch),
+// Two accesses of one block are ordered by a block barrier between them,
 // or by a warp barrier that both lanes take part in. Everything else, other blocks too, needs a
 // release and an acquire: an atomic or volatile store by a thread that knows the first access to be
 // published, and an atomic or volatile load of that word before the second access. A fence
@@ -28,17 +28,18 @@ struct Clocks {
 
 // What the fences of a thread have published.
 struct Published {
-    unsigned epoch[SCOPES];     // everything in the block before these
+    uint64_t before[SCOPES];    // everything in the block up to these requests
     unsigned own[SCOPES];       // its own accesses up to these clocks
     unsigned acquired[SCOPES];  // how many acquires of the block: their releases pass on
+    uint64_t at;                // the request behind the last fence
 };
 struct Fenced {  // of a thread, before a barrier
     unsigned thread, clock[SCOPES];
 };
 struct Lock {
     uintptr_t address;
-    unsigned request, epoch;  // when it was taken; accesses behind it have a greater request
-    unsigned fence[SCOPES];   // the clock at the first fence behind it
+    uint64_t request;        // with which it was taken
+    unsigned fence[SCOPES];  // the clock at the first fence behind it
 };
 
 // An atomic or volatile store, and what it publishes to those who read the word.
@@ -53,24 +54,26 @@ struct Release {
 };
 struct Acquire {
     unsigned variable, releases;  // as many as there were
-    unsigned thread, epoch, clock;
+    unsigned thread, clock;
+    uint64_t request;
     bool from_grid;
 };
 
 struct Ordering {
-    unsigned launch_epoch = 1, epoch = 1, block = 0;
+    uint64_t request = 1;  // the number of the last one
     unsigned clock[1024];  // of each thread, counts its warp barriers and fences
 
     void begin_launch() {
-        launch_epoch = ++epoch;
+        launch_start = request;
         for (auto& variable : variables) free(variable.releases.items);
         for (auto& list : acquires) free(list.items);
         variables.clear(), variable_of.clear(), last_release.clear(), all_fenced.clear();
-        acquires.clear(), acquires_of.clear();
+        acquires.clear(), acquires_of.clear(), spans.clear();
     }
     void begin_block(unsigned index, unsigned threads) {
         block = index, num_threads = threads;
-        ++epoch;
+        begin_span();
+        block_start = request;
         memset((void*)published, 0, threads * sizeof *published);
         memset((void*)locks, 0, threads * sizeof *locks);
         for (unsigned t = 0; t < threads; ++t) clock[t] = clock[t] ? clock[t] : 1;
@@ -78,13 +81,19 @@ struct Ordering {
         has_fences = fenced_now = false;
     }
 
+    // Whether an access was made in this launch, in this block, before its last barrier.
+    bool is_known(const Mark& mark) const { return mark.request > launch_start; }
+    bool is_here(const Mark& mark) const { return mark.request > block_start; }
+    bool precedes_barrier(const Mark& mark) const { return mark.request <= barrier; }
+    unsigned block_of(const Mark& mark) { return span_of(mark.request).block; }
+
     // All threads of the block have met at a barrier.
     void pass_barrier() {
         for (unsigned t = 0; fenced_now && t < num_threads; ++t)
-            if (published[t].epoch[TO_BLOCK] == epoch)
+            if (published[t].at > barrier)
                 all_fenced.add({t, {published[t].own[TO_BLOCK], published[t].own[TO_GRID]}});
         fenced_now = false;
-        ++epoch;
+        begin_span();
     }
 
     // All lanes of `group` are at a __syncwarp, which orders them after each other's accesses.
@@ -100,19 +109,20 @@ struct Ordering {
         Published& mine = published[thread];
         Map::Slot* slot = acquires_of.find(block + 1ull);
         for (unsigned s = TO_BLOCK; s <= scope; ++s) {
-            mine.epoch[s] = epoch;
+            mine.before[s] = barrier;
             published_to[s][thread] = seen[thread];
             published_to[s][thread].of[thread & 31] = mine.own[s] = clock[thread];
             mine.acquired[s] = slot ? (unsigned)acquires[slot->value].count : 0;
             if (!locks[thread].fence[s]) locks[thread].fence[s] = clock[thread];
         }
         ++clock[thread];
+        mine.at = request + 1;
         has_fences = fenced_now = true;
     }
 
     // A compare-and-swap has taken the lock at `address`.
-    void take_lock(uintptr_t address, unsigned thread, unsigned request) {
-        locks[thread] = {address, request, epoch, {0, 0}};
+    void take_lock(uintptr_t address, unsigned thread) {
+        locks[thread] = {address, request, {0, 0}};
     }
 
     // Records that `thread` stores to (or updates) a word that others may wait for.
@@ -142,23 +152,23 @@ struct Ordering {
         List<Acquire>& mine = acquires[index];
         if (mine.count) {  // a thread that polls
             const Acquire& last = mine[mine.count - 1];
-            if (last.variable == found->value && last.thread == thread && last.epoch == epoch &&
+            if (last.variable == found->value && last.thread == thread && last.request > barrier &&
                 last.releases == releases)
                 return;
         }
-        mine.add({found->value, releases, thread, epoch, clock[thread], from_grid});
+        mine.add({found->value, releases, thread, clock[thread], request, from_grid});
     }
 
     // Whether `thread` is ordered after the access `mark`.
     Order order(const Mark& mark, unsigned thread) {
-        if (mark.block == block && is_before(mark.thread, mark.epoch, mark.clock, thread))
+        if (is_here(mark) && is_before(mark.thread, mark.request, mark.clock, thread))
             return ORDERED;
         Map::Slot* slot = acquires_of.find(block + 1ull);
         if (!slot) return UNORDERED;
         ways.clear(), explored.clear();
         for (const Acquire& a : acquires[slot->value])
-            if (is_before(a.thread, a.epoch, a.clock, thread)) ways.add({a, block});
-        return search(mark);
+            if (is_before(a.thread, a.request, a.clock, thread)) ways.add({a, block});
+        return search(mark, block_of(mark));
     }
 
   private:
@@ -172,7 +182,14 @@ struct Ordering {
         unsigned block;
     };
 
-    unsigned num_threads = 0;
+    struct Span {        // of a block, between two barriers
+        uint64_t start;  // its requests are greater
+        unsigned block;
+    };
+
+    uint64_t launch_start = 0, block_start = 0, barrier = 0;  // up to these requests
+    List<Span> spans;
+    unsigned block = 0, num_threads = 0;
     bool has_fences = false, fenced_now = false;  // in this block; since its last barrier
     Clocks seen[1024];                            // of each thread: what it is ordered after
     Published published[1024];
@@ -188,12 +205,28 @@ struct Ordering {
     List<Way> ways;
     Map explored;
 
+    void begin_span() {
+        barrier = request;
+        if (spans.count && spans[spans.count - 1].start == request)
+            spans[spans.count - 1].block = block;
+        else
+            spans.add({request, block});
+    }
+    const Span& span_of(uint64_t of_request) {
+        size_t first = 0, behind = spans.count;
+        while (behind - first > 1) {
+            const size_t middle = (first + behind) / 2;
+            (spans[middle].start < of_request ? first : behind) = middle;
+        }
+        return spans[first];
+    }
+
     static uint64_t key(unsigned variable, unsigned of_block) {
         return (uint64_t)variable << 32 | (of_block + 1ull);
     }
 
-    bool is_before(unsigned first, unsigned first_epoch, unsigned first_clock, unsigned thread) {
-        if (first == thread || first_epoch < epoch) return true;
+    bool is_before(unsigned first, uint64_t at, unsigned first_clock, unsigned thread) const {
+        if (first == thread || at <= barrier) return true;
         return first / 32 == thread / 32 && seen[thread].of[first & 31] >= first_clock;
     }
 
@@ -212,7 +245,7 @@ struct Ordering {
 
     // Whether a release says, to those of that scope, that the access has been made.
     bool covers(const Release& r, const Mark& mark, Scope scope) const {
-        if (mark.epoch < r.published.epoch[scope]) return true;
+        if (mark.request <= r.published.before[scope]) return true;
         const bool same_warp = r.thread / 32 == mark.thread / 32;
         if (same_warp && r.warp[scope].of[mark.thread & 31] >= mark.clock) return true;
         for (size_t i = r.end_fenced; i-- > r.first_fenced;)
@@ -220,15 +253,16 @@ struct Ordering {
                 return all_fenced.items[i].clock[scope] >= mark.clock;
         return false;
     }
-    static bool precedes_lock_fence(const Release& r, const Mark& mark, Scope scope) {
+    bool precedes_lock_fence(const Release& r, const Mark& mark, Scope scope) {
         const Lock& lock = r.lock;
         return lock.address && r.thread == mark.thread && mark.request > lock.request &&
-               mark.epoch == lock.epoch && (!lock.fence[scope] || mark.clock <= lock.fence[scope]);
+               &span_of(mark.request) == &span_of(lock.request) &&
+               (!lock.fence[scope] || mark.clock <= lock.fence[scope]);
     }
 
     // The order that the releases of the mark's own block give to an acquire.
-    Order direct(const Way& way, const Mark& mark) {
-        Map::Slot* last = last_release.find(key(way.acquire.variable, mark.block));
+    Order direct(const Way& way, const Mark& mark, unsigned of_block) {
+        Map::Slot* last = last_release.find(key(way.acquire.variable, of_block));
         Order best = UNORDERED;
         const List<Release>& releases = variables[way.acquire.variable].releases;
         for (unsigned i = last ? last->value : 0; i > 0; i = releases.items[i - 1].previous) {
@@ -249,12 +283,12 @@ struct Ordering {
     }
 
     // Follows `ways` back, from acquires to releases and what these had acquired before.
-    Order search(const Mark& mark) {
+    Order search(const Mark& mark, unsigned of_block) {
         Order best = UNORDERED;
         for (unsigned steps = 0; ways.count > 0; ++steps) {
             if (steps > MAX_STEPS) return ORDERED;  // rather than accuse without proof
             const Way way = ways[--ways.count];
-            const Order found = direct(way, mark);
+            const Order found = direct(way, mark, of_block);
             if (found > best) best = found;
             if (best == ORDERED) return best;
             const Variable& variable = variables[way.acquire.variable];

@@ -116,8 +116,6 @@ static void misaligned(unsigned thread, const Event& e, unsigned number) {
     give_up("thread (%u,%u,%u): misaligned address", t.x, t.y, t.z);
 }
 
-static unsigned request_number;  // of the last one
-
 static void detect(unsigned thread, const Event& e, unsigned number) {
     Region& r = region(number);
     if (!r.shadow.cells) return;
@@ -128,7 +126,6 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
                  e.bytes,
                  (unsigned)run.block,
                  thread,
-                 request_number,
                  place_of_event(thread),
                  e.flags,
                  e.address - r.low,
@@ -155,7 +152,7 @@ static void changed_nothing(char* address, unsigned bytes) {
     const unsigned number = find_region(address, bytes, run.event[thread].site, inside);
     if (!inside || !region(number).shadow.cells) return;
     Mark& mark = region(number).shadow.cells[(address - region(number).low) / 4].atomic;
-    if (mark.thread == thread && mark.block == (unsigned)run.block) mark.flags |= CHANGED_NOTHING;
+    if (mark.thread == thread && detector.ordering.is_here(mark)) mark.flags |= CHANGED_NOTHING;
 }
 
 // An asynchronous copy to these bytes has started, or has arrived.
@@ -172,7 +169,7 @@ static void set_under_way(char* to, size_t bytes, bool under_way) {
 
 // The lanes in `group` are about to do the same access.
 static void request(unsigned warp, unsigned group) {
-    ++request_number;
+    ++detector.ordering.request;
     unsigned base = warp * 32, sites = 0, regions[32];
     Request r;
     for (unsigned left = group; left; left &= left - 1) {
