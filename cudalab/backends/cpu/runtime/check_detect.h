@@ -107,8 +107,8 @@ struct Detector {
             FindingRow& row = findings.report(what, now.place, 0, now.region, fresh);
             if (fresh) describe(row, now);
         }
-        Mark mark = {ordering.request, now.thread, mask,
-                     now.flags,        now.place,  ordering.clock[now.thread]};
+        Mark mark = Mark::of(ordering.request, now.thread, mask, now.flags, now.place,
+                             ordering.clock[now.thread]);
         if (now.kind != LOAD) {
             (now.flags & IS_ATOMIC ? cell.atomic : cell.store) = mark;
             written = (unsigned char)((written | mask) & ~UNDER_WAY);

@@ -28,6 +28,16 @@ struct Mark {
     uint64_t flags : 8;
     Place place;
     unsigned clock;  // of the thread, counts its warp barriers and fences
+
+    // In one piece: the fields one by one would take several stores.
+    static Mark of(uint64_t request, uint64_t thread, uint64_t bytes, uint64_t flags, Place place,
+                   unsigned clock) {
+        Mark mark;
+        const uint64_t fields = request | thread << 40 | bytes << 50 | flags << 54;
+        memcpy((void*)&mark, &fields, sizeof fields);
+        mark.place = place, mark.clock = clock;
+        return mark;
+    }
 };
 
 // 4 bytes of memory: the last store, the last atomic operation, and the last loads of two threads.
