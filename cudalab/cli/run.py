@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from cudalab.cli.options import NEW, device_option, lines, quiet_option
+from cudalab.cli.options import NEW, device_option, lines, quiet_option, seconds_option
 from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
@@ -76,6 +76,11 @@ class RunCommand(click.Command):
     is_flag=True,
     help="Run it instrumented and show what each line's accesses cost.",
 )
+@seconds_option(
+    "--kill-after",
+    "With --sanitize: examine each launch for so much of the processor's time; the rest of it just "
+    "runs. Default: 30.",
+)
 @remark_options(NEW, where="stderr")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
 @quiet_option
@@ -90,6 +95,7 @@ def run(
     output: Path | None,
     sanitize: bool,
     profile: bool,
+    kill_after: float | None,
     sarif: Path | None,
     github: bool,
     files: tuple[str, ...],
@@ -109,10 +115,18 @@ def run(
     options = [f"-I{folder}" for folder in include] + [f"-D{macro}" for macro in define]
     options += ctx.meta["nvcc options"]
     try:
+        if kill_after and not sanitize:
+            raise UsageError("--kill-after needs --sanitize")
         if sanitize or profile:
             check_alone(device, output, sanitize=sanitize, profile=profile)
             return observed(
-                files, options, arguments, sanitize=sanitize, sarif=sarif, github=github
+                files,
+                options,
+                arguments,
+                sanitize=sanitize,
+                kill_after=kill_after,
+                sarif=sarif,
+                github=github,
             )
         if sarif or github:
             raise UsageError("--sarif and --github need --sanitize or --profile")
@@ -162,6 +176,7 @@ def observed(
     arguments: list[str],
     *,
     sanitize: bool,
+    kill_after: float | None,
     sarif: Path | None,
     github: bool,
 ) -> int:
@@ -175,7 +190,11 @@ def observed(
     library = observe.build(sources, len(files), options)
     name = Path(files[0]).stem
     status, trace = observe.observe(
-        library, [name, *arguments], detect=sanitize, count=not sanitize
+        library,
+        [name, *arguments],
+        detect=sanitize,
+        count=not sanitize,
+        kill_after=kill_after or observe.KILL_AFTER_S,
     )
     with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to the program
         if sanitize:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cudalab.backends.cpu import blas, cccl, check, check_rows, compiler, parts
-from cudalab.backends.cpu.check_module import load_runtime
+from cudalab.backends.cpu.check_module import Progress, load_runtime
 from cudalab.backends.cpu.device import KernelEntry
 from cudalab.backends.cpu.flags import HOST, PART, with_users
 from cudalab.backends.cpu.toolchain import find_compiler, run
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from cudalab.program.files import File
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
-KILL_AFTER_S = 30.0  # time limit of one launch with --sanitize
+KILL_AFTER_S = 30.0  # processor time for which one launch is observed with --sanitize
 GUARD_BYTES = 256  # gap that memory.cpp leaves between two allocations
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
@@ -70,6 +70,7 @@ class Launch:
     block: tuple[int, int, int]
     place: str  # the file and line that launched it
     _: KW_ONLY
+    examined: int | None = None  # how many of its blocks, if not all
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -199,15 +200,25 @@ def _check(done: Done) -> None:
 
 
 def observe(
-    library: Library, arguments: Sequence[str], *, detect: bool, count: bool
+    library: Library,
+    arguments: Sequence[str],
+    *,
+    detect: bool,
+    count: bool,
+    kill_after: float = KILL_AFTER_S,
 ) -> tuple[int, Observed]:
-    """Run the program in a child process; return its wait status and the observations."""
+    """Run the program in a child process; return its wait status and the observations.
+
+    A launch is observed for `kill_after` seconds of processor time, or half of it if it makes no
+    progress; its rest runs without the instrument. If it makes no progress there either, it ends as
+    an endless loop.
+    """
     seen, started = Observed(), False
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _run_program(library, arguments, writing, detect=detect, count=count)
+        _run_program(library, arguments, writing, _Watch(detect, count, kill_after))
     os.close(writing)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the program, not for this process
     with os.fdopen(reading, "rb") as pipe:
@@ -223,6 +234,8 @@ def observe(
                 check_rows.merge_findings(seen.findings, what)
             elif kind == "launch":
                 seen.launches.append(what)
+            elif kind == "examined":
+                seen.launches[-1].examined = what
             elif kind == "started":
                 started = True
             else:
@@ -235,7 +248,7 @@ def observe(
 
 
 def _run_program(
-    library: Library, arguments: Sequence[str], pipe: int, *, detect: bool, count: bool
+    library: Library, arguments: Sequence[str], pipe: int, watch: _Watch
 ) -> NoReturn:
     """Load the program, call main, and exit with its status."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -243,7 +256,7 @@ def _run_program(
     status = 125
     try:
         c_library = ctypes.CDLL(None)
-        program = _Program(library, pipe, detect=detect, count=count)
+        program = _Program(library, pipe, watch)
         argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments), None)
         main = program.code.main
         program.send("started", None)
@@ -261,6 +274,15 @@ def _last_name(mangled: str) -> str:
         end = match.end() + int(match[1])
         name, rest = rest[match.end() : end], rest[end:]
     return name
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """What is observed, and for how long."""
+
+    detect: bool
+    count: bool
+    kill_after: float
 
 
 class _ObservedLaunch(ctypes.Structure):
@@ -300,9 +322,10 @@ _LaunchCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_ObservedLaunch)
 class _Program:
     """The loaded library, in the child process."""
 
-    def __init__(self, library: Library, pipe: int, *, detect: bool, count: bool) -> None:
+    def __init__(self, library: Library, pipe: int, watch: _Watch) -> None:
         """Load the parts in order, and register the callbacks for launches and messages."""
-        self.pipe, self.detect, self.count = pipe, detect, count
+        self.pipe, self.kill_after = pipe, watch.kill_after
+        self.detect, self.count = watch.detect, watch.count
         self.parameters, self.constants = library.parameters, library.constants
         self.variables: dict[int, str] = {}  # region -> name
         self.checker = load_runtime()
@@ -315,7 +338,7 @@ class _Program:
         # The library calls these, so they must live as long as this object.
         self._launch_callback = _LaunchCallback(self._launch)
         self._message_callback = _MessageCallback(self._message)
-        self.host.cudalab_observe(self._launch_callback, self._message_callback, int(detect))
+        self.host.cudalab_observe(self._launch_callback, self._message_callback, int(self.detect))
         self.host.cudalab_variables(_Visitor(self._add_variable))
 
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
@@ -387,10 +410,15 @@ class _Program:
             cooperative=launch.cooperative,
         )
         self.checker.cudalab_check_launch(ctypes.byref(options))
-        deadline = time.monotonic() + KILL_AFTER_S
+        progress, looks = Progress(self.checker), self.detect
         while (state := self.checker.cudalab_check_wait(100)) == 0:
-            if self.detect and time.monotonic() > deadline:
+            progress.update()
+            if self.detect and progress.stuck_s > self.kill_after:
                 self.checker.cudalab_check_stop()
+            elif looks and max(progress.spent_s / 2, progress.stuck_s) > self.kill_after / 2:
+                looks = False
+                self.send("examined", progress.blocks)
+                self.checker.cudalab_check_look_away()
         return int(state)
 
     def _report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -45,10 +46,13 @@ def sanitized(name: str, rows: Sequence[FindingRow], seen: Observed) -> None:
     groups = grouped(rows)
     count = errors(groups) + len(_ignored(seen))
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
+    if any(launch.examined is not None for launch in seen.launches):
+        clean += ", as far as it was examined"
     result = f"{count} found" if count else clean
     terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", groups)
     if rows:
         _by_launch(seen, {row.kind for row in rows})
+    _long_launches(seen)
     _failures(seen)
 
 
@@ -99,6 +103,23 @@ def _numbers(launches: Sequence[int]) -> str:
     shown = ", ".join(map(str, launches[:NUMBERS_SHOWN]))
     more = len(launches) - NUMBERS_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _long_launches(seen: Observed) -> None:
+    """Print how far launches were examined that take long, and what to do."""
+    lines = [
+        f"   {launch.kernel}<<<{_dim(launch.grid)}, {_dim(launch.block)}>>> at {launch.place}: "
+        f"{launch.examined:,} of {math.prod(launch.grid):,} blocks"
+        for launch in seen.launches
+        if launch.examined is not None
+        and all(finding.kind != "infinite_loop" for finding in launch.findings)
+    ]
+    if lines:
+        head = "Launches that take long: the blocks that were examined; the others just ran."
+        more = len(lines) - LAUNCHES_SHOWN
+        rest = [f"   and {more} more launches"] if more > 0 else []
+        cure = "A smaller input takes less time; run --kill-after SECONDS examines for longer."
+        terminal.lines(["", head, *lines[:LAUNCHES_SHOWN], *rest, cure])
 
 
 def _failures(seen: Observed) -> None:

@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.backends.cpu import check_rows, compiler
-from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, load_runtime
+from cudalab.backends.cpu.check_module import CheckKernel, CheckModule, Progress, load_runtime
 from cudalab.backends.cpu.device import CpuBuffer, CpuDevice, CpuKernel, prepare
 from cudalab.errors import CudalabError, KernelError, TimeLimitError
 
@@ -223,7 +223,7 @@ class _Launch:
             self.buffers[variable.region] = (variable.name, 0)
         self.checker = device._load_checker()  # noqa: SLF001 - one part of the device
         self.is_fresh, self.in_checked = True, False
-        self.deadline: float | None = None
+        self.began = 0.0
 
     def run(
         self,
@@ -235,8 +235,7 @@ class _Launch:
         device = self.device
         self.grid, self.block, self.pointers = grid, block, pointers
         blocks = grid[0] * grid[1] * grid[2]
-        if device.kill_after is not None:
-            self.deadline = time.monotonic() + device.kill_after
+        self.began = time.monotonic()
         traced = 0
         try:
             everything = self._goal(blocks) == blocks and device.budget_s is None
@@ -333,12 +332,16 @@ class _Launch:
                 self.checker.cudalab_check_wait,
                 self.checker.cudalab_check_stop,
                 self.checker.cudalab_check_error,
+                Progress(self.checker),
             )
         finally:
             device.spent_s += time.monotonic() - began
 
-    def _wait(self, wait: Any, stop: Any, error: Any) -> None:
-        """Wait in short turns, and cancel a launch that takes too long."""
+    def _wait(self, wait: Any, stop: Any, error: Any, progress: Progress | None = None) -> None:
+        """Wait in short turns, and cancel a launch that takes too long.
+
+        Under the instrument, which has one thread, the processor's time counts.
+        """
         stopped_at = None
         try:
             while (state := wait(MAX_TURN_MS)) == 0:
@@ -347,7 +350,7 @@ class _Launch:
                     raise TimeLimitError(
                         f"kernel {self.kernel.name} did not end within {self.device.kill_after:g} s"
                     )
-                if stopped_at is None and self.deadline is not None and now > self.deadline:
+                if stopped_at is None and self._is_late(now, progress):
                     stopped_at = now
                     stop()
         except KeyboardInterrupt:
@@ -356,6 +359,15 @@ class _Launch:
             raise
         if state < 0:
             raise KernelError(error().decode(errors="replace"))
+
+    def _is_late(self, now: float, progress: Progress | None) -> bool:
+        limit = self.device.kill_after
+        if limit is None:
+            return False
+        if progress is None:
+            return now > self.began + limit
+        progress.update()
+        return progress.spent_s > limit
 
     def _use(self, *, checked: bool) -> None:
         """Let the other build continue with the values of the module's variables."""

@@ -121,6 +121,7 @@ def load_runtime() -> ctypes.CDLL:
         for name in ("rows", "steps", "branches", "barriers", "warp_ops", "findings", "module"):
             getattr(runtime, f"cudalab_check_{name}").restype = ctypes.c_void_p
         runtime.cudalab_check_error.restype = ctypes.c_char_p
+        runtime.cudalab_check_progress.restype = ctypes.c_uint64
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
         runtime.cudalab_check_module.argtypes = [pointer, size, pointer, size]
         runtime.cudalab_check_add.argtypes = [pointer, size, size, ctypes.c_uint, ctypes.c_int]
@@ -129,3 +130,36 @@ def load_runtime() -> ctypes.CDLL:
             raise CudalabError(f"cannot start check mode: {os.strerror(error)}")
         _loaded[handle] = runtime
     return _loaded[handle]
+
+
+class Progress:
+    """How far the launch that runs now has come, by the processor time that it has taken."""
+
+    def __init__(self, runtime: ctypes.CDLL) -> None:
+        """Begin to count, when the launch begins."""
+        self._runtime = runtime
+        self._steps = 0
+        self.blocks = 0  # that have ended
+        self._began_s = self._stepped_s = self._now_s = self._read()
+
+    def _read(self) -> float:
+        blocks, steps = ctypes.c_uint64(), ctypes.c_uint64()
+        now_s = self._runtime.cudalab_check_progress(ctypes.byref(blocks), ctypes.byref(steps)) / 1e9
+        self.blocks = blocks.value
+        if steps.value != self._steps:
+            self._steps, self._stepped_s = steps.value, now_s
+        return float(now_s)
+
+    def update(self) -> None:
+        """Look how far it is."""
+        self._now_s = self._read()
+
+    @property
+    def spent_s(self) -> float:
+        """The processor time of the launch."""
+        return self._now_s - self._began_s
+
+    @property
+    def stuck_s(self) -> float:
+        """The processor time since a thread or block has ended, or a block has passed a barrier."""
+        return self._now_s - max(self._stepped_s, self._began_s)

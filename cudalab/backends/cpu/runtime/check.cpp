@@ -124,6 +124,7 @@ static void run_block(uint64_t block) {
     run.interval = 0;
     if (run.observing && run.counts) forks.begin_block(run.threads);
     run_threads();
+    ++run.blocks_done;
 }
 
 // Runs all blocks of a grid; each reaches the grid's barrier before any continues after it.
@@ -346,7 +347,8 @@ EXPORT void cudalab_check_launch(const Options* o) {
     for (unsigned t = 0; t < run.threads; ++t)
         run.index[t] = {t % o->block[0], t / o->block[0] % o->block[1],
                         t / (o->block[0] * o->block[1])};
-    run.failed = run.stopping = 0;
+    run.failed = run.stopping = run.looking_away = 0;
+    run.blocks_done = 0;
     catch_crashes();
     if (o->fresh) {
         run.shuffles = o->seed != 0;
@@ -382,6 +384,23 @@ EXPORT void cudalab_check_stop() {
     pthread_mutex_lock(&mutex);
     run.stopping = running;
     pthread_mutex_unlock(&mutex);
+}
+
+// Runs the rest of the launch without the instrument.
+EXPORT void cudalab_check_look_away() {
+    pthread_mutex_lock(&mutex);
+    run.looking_away = running;
+    pthread_mutex_unlock(&mutex);
+}
+
+// How far the launch has come: blocks, and a number that grows while threads end and pass barriers.
+// Returns the processor time of all launches in nanoseconds.
+EXPORT uint64_t cudalab_check_progress(uint64_t* blocks, uint64_t* progress) {
+    *blocks = run.blocks_done, *progress = run.progress;
+    clockid_t clock;
+    timespec used;
+    if (pthread_getcpuclockid(worker, &clock) || clock_gettime(clock, &used)) return 0;
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
 EXPORT const char* cudalab_check_error() {

@@ -85,6 +85,7 @@ static inline void access(const volatile void* p, size_t bytes, unsigned kind, b
     unsigned how = is_volatile ? IS_VOLATILE : 0;
     if (!run.observing) {
         if (kind == STORE && library_access) written_by_library((char*)p, bytes);
+        if (is_volatile && kind == LOAD) cudalab_spinning();  // perhaps a wait for another thread
         return;
     }
     char* address = (char*)p;

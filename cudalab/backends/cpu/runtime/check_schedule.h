@@ -89,6 +89,7 @@ static inline void stop(unsigned thread) {
 static void thread_finished() {
     unsigned thread = current.thread, warp = thread >> 5;
     if (detector.has_stores()) detector.settle(thread);
+    ++run.progress;
     run.live[warp] &= ~bit(thread);
     run.ready[warp] &= ~bit(thread);
     if (run.observing && run.counts) forks.leave(thread, 0, 0, counts.branches);
@@ -285,6 +286,7 @@ static bool wake() {
         run.at_barrier[warp] = 0;
     }
     ++run.interval;
+    ++run.progress;
     detector.ordering.pass_barrier();
     run.warp = 0;
     shuffle_warps();

@@ -61,7 +61,8 @@ static struct {
     size_t shared_bytes;
     bool detects, counts, in_step, shuffles, cooperative;
     uint64_t random;
-    int failed, stopping;
+    int failed, stopping, looking_away;
+    uint64_t blocks_done, progress;  // threads that have ended, and barriers of blocks
     char error[400];
 
     // The block.
@@ -185,13 +186,22 @@ static void crash(const char* what, uintptr_t address = 0) {
     give_up("thread (%u,%u,%u): %s", t.x, t.y, t.z, what);
 }
 
+// The rest of the launch runs without the instrument: what it writes is taken for written.
+static void look_away() {
+    for (Region& r : run.regions)
+        if (r.used) mark_written(r.shadow, (size_t)(r.high - r.low), true);
+    run.observing = run.detects = run.counts = false;
+    run.looking_away = 0;
+}
 static __attribute__((noinline)) void time_is_over() {
+    if (run.looking_away) look_away();
+    if (!run.stopping) return;
     bool fresh;
     report_here(INFINITE_LOOP, run.order[run.warp] * 32 + __builtin_ctz(run.active), 0, fresh);
     give_up("did not end in time");
 }
 static inline void check_time() {
-    if (__builtin_expect(run.stopping, 0)) time_is_over();
+    if (__builtin_expect(run.stopping | run.looking_away, 0)) time_is_over();
 }
 
 }  // namespace cudalab
