@@ -216,6 +216,11 @@ _FENCES = {
         "is given back.",
     ),
 }
+_INNER = _Advice(
+    "It stays inside of the object that the array is a part of, such as a struct or an array of "
+    "rows. In a struct it hits the next member; with rows it is the next row. C++ allows neither.",
+    "Check the index, or index the row, too: tile[i / 16][i % 16] instead of tile[0][i].",
+)
 EARLY_RETURN = _About(
     "threads that returned before a barrier",
     "Since compute capability 7.0 a __syncthreads() waits for the threads that are still there. On "
@@ -245,6 +250,8 @@ def explain(finding: Finding) -> Explanation:
     why, cure = about.why, about.cure
     if finding.kind in ("race", "lost_update"):
         why, cure = _race_advice(finding, why, cure)
+    elif finding.kind == "out_of_bounds" and finding.note:
+        why, cure = _INNER.why, _INNER.cure
     elif finding.kind == "out_of_bounds" and finding.space == "shared":
         cure = "Make the array as large as the largest index and one more, or check the index."
     return Explanation(about.title, what, why, cure)
@@ -345,6 +352,8 @@ def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
 
 
 def _out_of_bounds(finding: Finding) -> str:
+    if finding.detail.startswith("index"):  # as the array's type says
+        return f"{name_of(finding.thread)}: {finding.detail}, at {where(finding.place)}."
     noun = _NOUNS[finding.access or "load"]
     text = f"{name_of(finding.thread)}: {noun} of {_bytes(finding.bytes)} at {where(finding.place)}"
     if finding.beyond is None:

@@ -247,9 +247,7 @@ def observe(
     return status, seen
 
 
-def _run_program(
-    library: Library, arguments: Sequence[str], pipe: int, watch: _Watch
-) -> NoReturn:
+def _run_program(library: Library, arguments: Sequence[str], pipe: int, watch: _Watch) -> NoReturn:
     """Load the program, call main, and exit with its status."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -100,3 +100,17 @@ def test_an_exchange_on_fresh_memory():
     assert found("exchanged", 1, 1, (1, INT), zeros(1), number(0)) == []
     (finding,) = found("exchanged", 1, 1, (1, INT), zeros(1), number(1))
     assert (finding.kind, finding.place.line) == ("uninitialised", line_of("fresh", KERNELS))
+
+
+def test_the_bounds_of_a_local_array():
+    assert found("local_overrun", 1, 1, zeros(1), number(3)) == []
+    (finding,) = found("local_overrun", 1, 1, zeros(1), number(4))
+    assert (finding.kind, finding.note, finding.space) == ("out_of_bounds", False, "local")
+    assert finding.place.line == line_of("local", KERNELS)
+    assert finding.detail == "index 4 of an array of type 'int [4]'"
+
+
+def test_the_bounds_of_an_array_in_a_struct():
+    (finding,) = found("member_overrun", 1, 1, zeros(1), number(4))
+    assert (finding.kind, finding.note) == ("out_of_bounds", True)
+    assert finding.place.line == line_of("member", KERNELS)

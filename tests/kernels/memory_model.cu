@@ -157,3 +157,12 @@ extern "C" __global__ void local_overrun(int* out, int n) {
     for (int i = 0; i <= n; ++i) values[i] = i;  // @local
     out[threadIdx.x] = values[1];
 }
+
+struct Pair {
+    int values[4], next;
+};
+extern "C" __global__ void member_overrun(int* out, int n) {
+    __shared__ Pair pair;
+    for (int i = 0; i <= n; ++i) pair.values[i] = i;  // @member
+    out[0] = pair.next;
+}

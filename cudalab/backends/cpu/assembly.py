@@ -15,9 +15,11 @@ import re
 
 from cudalab.backends.cpu.control_flow import (
     BLOCK_HOOK,
+    BOUNDS_HOOK,
     IS_BLOCK,
     IS_HEADER,
     IS_LIBRARY,
+    IS_LOCAL,
     LOOKS,
     RESULT_UNUSED,
     Block,
@@ -46,6 +48,8 @@ _JUMPED_TO = re.compile(r"\.L\d+")
 # The register that holds a call's result.
 _RESULT = re.compile(r"%[re]?ax\b|%[ad]l\b|%xmm0\b|\b[wx]0\b|\b[sd]0\b")
 _READERS = ("st", "cmp", "tst", "cbz", "cbnz", "tbz", "tbnz")  # on ARM; others write the first
+# The address of an array in the frame of its function.
+_OF_FRAME = re.compile(r"\(%rbp,|\blea\w*\s+-?\d+\(%rbp\)|\badd\s+x\d+, (?:sp|x29),")
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
 
 
@@ -66,6 +70,7 @@ class _Listing:
         self._in_block = self._thread_local = False
         self._address = ""  # the instructions since the last call
         self._exchange: Site | None = None  # one whose result has not been used so far
+        self._index: Site | None = None  # a check whose array has not been accessed so far
 
     def read(self, row: str) -> None:
         """Copy a row, and add labels or zones after it."""
@@ -96,9 +101,7 @@ class _Listing:
         if self._in_block and not starts_block:
             self._continue_block(row, called)
         self._pending.clear()
-        if self._exchange and (used := _uses_result(row, called)) is not None:
-            self._exchange.flags |= 0 if used else RESULT_UNUSED
-            self._exchange = None
+        self._look_behind_calls(row, called)
         if called is None:
             self._address += "" if row.endswith(_SPILLS) else row
             return
@@ -118,6 +121,8 @@ class _Listing:
             site.looks = self._address
         if _EXCHANGE.match(called):
             self._exchange = site
+        elif called.startswith(BOUNDS_HOOK):
+            self._index = site
         self._address = ""
         self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
@@ -129,6 +134,17 @@ class _Listing:
             block = Block(Site(0, *self._place, self._function), len(self.blocks))
             self.blocks.append(block)
         block.take(row, called, self._place)
+
+    def _look_behind_calls(self, row: str, called: str | None) -> None:
+        """Find out what becomes of an exchange's result, and of a checked index."""
+        if self._exchange and (used := _uses_result(row, called)) is not None:
+            self._exchange.flags |= 0 if used else RESULT_UNUSED
+            self._exchange = None
+        if called and called.startswith(BLOCK_HOOK):
+            return
+        if self._index and (called or _OF_FRAME.search(row)):
+            self._index.flags |= 0 if called else IS_LOCAL
+            self._index = None
 
     def _file_name(self, first: str, second: str | None) -> str:
         """The name as a #line directive gave it; compilers may have split off its folder."""

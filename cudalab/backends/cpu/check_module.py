@@ -144,7 +144,9 @@ class Progress:
 
     def _read(self) -> float:
         blocks, steps = ctypes.c_uint64(), ctypes.c_uint64()
-        now_s = self._runtime.cudalab_check_progress(ctypes.byref(blocks), ctypes.byref(steps)) / 1e9
+        now_s = (
+            self._runtime.cudalab_check_progress(ctypes.byref(blocks), ctypes.byref(steps)) / 1e9
+        )
         self.blocks = blocks.value
         if steps.value != self._steps:
             self._steps, self._stepped_s = steps.value, now_s

@@ -31,7 +31,7 @@ FIRST_SHARED_REGION = 1 << 20
 NO_REGION = NO_THREAD = 2**32 - 1
 
 _KINDS: tuple[Kind | None, ...] = (None, None, "load", "store", "atomic")
-SPACES: tuple[Space, ...] = ("global", "shared", "constant")
+SPACES: tuple[Space, ...] = ("global", "shared", "constant", "local")
 _FINDINGS = (
     "race",
     "lost_update",
@@ -47,8 +47,9 @@ _FINDINGS = (
     "barrier_divergence",  # by an early return, which CUDA allows
     "not_arrived",
     "same_value",
+    "out_of_bounds",  # of an array within an object
 )
-_EARLY_RETURN = 11
+_EARLY_RETURN, _INNER_ARRAY = 11, 14
 _MISSING = (None, "__syncthreads", "__syncwarp", "__threadfence")
 
 
@@ -346,7 +347,7 @@ def finding(row: Any, names: Names) -> Finding:
         missing=_MISSING[row.missing],
         detail=row.detail.decode(errors="replace"),
         count=row.count,
-        note=kind in ("same_word", "same_value") or row.kind == _EARLY_RETURN,
+        note=kind in ("same_word", "same_value") or row.kind in (_EARLY_RETURN, _INNER_ARRAY),
     )
 
 
@@ -381,6 +382,8 @@ def _follows(finding: Finding, known: list[Finding]) -> bool:
         )
     if f.kind == "uninitialised":  # the thread that was to write is late
         return any(k.kind == "race" and f.place in (k.place, k.other_place) for k in same)
+    if f.kind == "out_of_bounds" and f.note:  # past the end of the object, too
+        return any(k.kind == f.kind and not k.note and k.place == f.place for k in known)
     if f.kind == "barrier_divergence" and f.note:
         return any(k.kind == f.kind and k.place == f.place for k in same)
     return False

@@ -54,11 +54,14 @@ _NOT_OPTIMIZED = (
 )
 _HOOKS_GCC = (
     "-fsanitize-coverage=trace-pc",
+    "-fsanitize=bounds",
     "--param=tsan-distinguish-volatile=1",
     "--param=logical-op-non-short-circuit=0",
 )
 _HOOKS_CLANG = (
     "-fsanitize-coverage=trace-pc,no-prune",
+    "-fsanitize=array-bounds",
+    "-fno-sanitize-trap=array-bounds",
     *("-mllvm", "-tsan-distinguish-volatile=1"),
     *("-mllvm", "-tsan-instrument-read-before-write=1"),
 )

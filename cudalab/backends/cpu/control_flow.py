@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 # Flags of a site; check_sites.h has the same.
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_END, IS_LIBRARY = 1, 2, 4, 8, 16
-IS_JOIN, IS_IN_WAIT, IS_READER, RESULT_UNUSED = 32, 64, 128, 256
+IS_JOIN, IS_IN_WAIT, IS_READER, RESULT_UNUSED, IS_LOCAL = 32, 64, 128, 256, 512
 
 BLOCK_HOOK, LEAVE_HOOK = "__sanitizer_cov_trace_pc", "__tsan_func_exit"
 BOUNDS_HOOK = "__ubsan_handle_out_of_bounds"

@@ -27,6 +27,7 @@ enum FindingKind : unsigned {
     EARLY_RETURN,
     NOT_ARRIVED,
     SAME_VALUE,
+    PAST_INNER_ARRAY,
 };
 enum Missing : unsigned { NOTHING, SYNCTHREADS, SYNCWARP, FENCE };
 const unsigned NO_THREAD = ~0u;

@@ -227,6 +227,33 @@ EXPORT void* __tsan_memset(void* p, int value, size_t bytes) {
     access(p, bytes, STORE, false, CALLER);
     return memset(p, value, bytes);
 }
+
+// An index is out of the bounds that the type of the array has: of one of the thread's own, or of
+// one within a larger object, whose end the access may or may not pass.
+struct ArrayType {
+    uint16_t kind, info;
+    char name[1];  // such as 'int [4]'
+};
+struct Indexing {
+    const char* file;
+    unsigned line, column;
+    const ArrayType* array;
+};
+EXPORT void __ubsan_handle_out_of_bounds(const Indexing* indexing, uintptr_t index) {
+    if (!run.observing || !run.detects) return;
+    const Sites::Call here = run.module->sites.call((uintptr_t)__builtin_return_address(0));
+    if (!here.site || here.flags & IS_HEADER) return;
+    const bool local = here.flags & IS_LOCAL;
+    bool fresh;
+    FindingRow& row = findings.report(local ? OUT_OF_BOUNDS : PAST_INNER_ARRAY,
+                                      run.module->sites.place(here.site), 0, NO_REGION, fresh);
+    if (!fresh) return;
+    row.thread = current.thread, row.block = run.block;
+    row.space = local ? LOCAL : GLOBAL, row.has_index = local;
+    snprintf(row.detail, sizeof row.detail, "index %lld of an array of type %s", (long long)index,
+             indexing->array->name);
+}
+
 EXPORT void __sanitizer_cov_trace_pc() {
     enter_block(CALLER);
 }

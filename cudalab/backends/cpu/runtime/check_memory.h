@@ -7,7 +7,7 @@
 
 namespace cudalab {
 
-enum Space : unsigned { GLOBAL, SHARED, CONSTANT };
+enum Space : unsigned { GLOBAL, SHARED, CONSTANT, LOCAL };
 enum AccessKind : unsigned { NO_ACCESS, BLOCK_START, LOAD, STORE, ATOMIC };
 enum MarkFlags : unsigned char {
     IS_ATOMIC = 1,

@@ -23,6 +23,7 @@ enum SiteFlags : unsigned {
     IS_IN_WAIT = 64,
     IS_READER = 128,
     RESULT_UNUSED = 256,
+    IS_LOCAL = 512,  // of a check of an index: the array is the thread's own
 };
 
 struct Site {
