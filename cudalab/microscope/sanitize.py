@@ -252,7 +252,7 @@ def explain(finding: Finding) -> Explanation:
         why, cure = _race_advice(finding, why, cure)
     elif finding.kind == "out_of_bounds" and finding.note:
         why, cure = _INNER.why, _INNER.cure
-    elif finding.kind == "out_of_bounds" and finding.space == "shared":
+    elif finding.kind == "out_of_bounds" and finding.space in ("shared", "local"):
         cure = "Make the array as large as the largest index and one more, or check the index."
     return Explanation(about.title, what, why, cure)
 

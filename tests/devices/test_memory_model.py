@@ -107,7 +107,7 @@ def test_the_bounds_of_a_local_array():
     (finding,) = found("local_overrun", 1, 1, zeros(1), number(4))
     assert (finding.kind, finding.note, finding.space) == ("out_of_bounds", False, "local")
     assert finding.place.line == line_of("local", KERNELS)
-    assert finding.detail == "index 4 of an array of type 'int [4]'"
+    assert finding.detail == "index 4 of an array of type int[4]"
 
 
 def test_the_bounds_of_an_array_in_a_struct():

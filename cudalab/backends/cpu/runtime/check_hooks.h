@@ -250,8 +250,10 @@ EXPORT void __ubsan_handle_out_of_bounds(const Indexing* indexing, uintptr_t ind
     if (!fresh) return;
     row.thread = current.thread, row.block = run.block;
     row.space = local ? LOCAL : GLOBAL, row.has_index = local;
-    snprintf(row.detail, sizeof row.detail, "index %lld of an array of type %s", (long long)index,
-             indexing->array->name);
+    int used = snprintf(row.detail, sizeof row.detail, "index %lld of an array of type ",
+                        (long long)index);
+    for (const char* c = indexing->array->name; *c && used + 1 < (int)sizeof row.detail; ++c)
+        if (*c != '\'' && *c != ' ') row.detail[used++] = *c;  // compilers differ in these
 }
 
 EXPORT void __sanitizer_cov_trace_pc() {
