@@ -67,6 +67,7 @@ PROBES = 2  # blocks to trace before deciding how many more; the first one is sl
 SHARE = 0.5  # of the remaining budget for one launch, as more may follow
 MAX_TURN_MS = 100  # until Python reacts to Ctrl-C
 GRACE_S = 2.0  # for a cancelled launch to stop
+PATIENCE = 2.5  # the clock's time may be so much longer than the processor's
 
 
 class CheckBuffer(CpuBuffer):
@@ -367,7 +368,7 @@ class _Launch:
         if progress is None:
             return now > self.began + limit
         progress.update()
-        return progress.spent_s > limit
+        return progress.spent_s > limit or now > self.began + PATIENCE * limit
 
     def _use(self, *, checked: bool) -> None:
         """Let the other build continue with the values of the module's variables."""
