@@ -8,6 +8,7 @@ of integers only stays as it is. Arguments of functions are not converted.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
@@ -573,7 +574,9 @@ class _Function:
         return result
 
     def _text(self, first: int, last: int) -> str:
-        return " ".join(token.text for token in self.tokens[first:last])
+        tokens = self.tokens[first:last]
+        gaps = ["" if a.end == b.start else " " for a, b in itertools.pairwise(tokens)]  # as in i++
+        return "".join(a.text + gap for a, gap in zip(tokens, [*gaps, ""], strict=True))
 
     def _type(self, first: int, last: int) -> str:
         """The text of a type without its qualifiers."""

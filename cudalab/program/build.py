@@ -45,7 +45,15 @@ NVCC_FLAGS = (
     "--extended-lambda",
     "--expt-relaxed-constexpr",
 )
-_REWRITERS = ("rewrite.py", "arithmetic.py", "lockstep.py", "fragments.py", "tiles.py")
+_REWRITERS = (
+    "rewrite.py",
+    "arithmetic.py",
+    "exact_arithmetic.py",
+    "macros.py",
+    "lockstep.py",
+    "fragments.py",
+    "tiles.py",
+)
 PLAIN = (
     "conversions out of range and shifts by all bits keep the host's values here: "
     "the program does not compile with a GPU's"

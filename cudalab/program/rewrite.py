@@ -7,11 +7,9 @@ to a section of its own. Lines keep their numbers; strings and comments are neve
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.flags import stops_at_zero
 from cudalab.language import ptx
 from cudalab.language.rewrite import dynamic_shared
 from cudalab.language.structure import Kernel, Structure, scan
@@ -25,7 +23,7 @@ from cudalab.language.tokens import (
     tokenize,
 )
 from cudalab.output.notes import note
-from cudalab.program import arithmetic, fragments, lockstep, tiles
+from cudalab.program import exact_arithmetic, fragments, lockstep, tiles
 from cudalab.program.refusals import (
     Lacking,
     headers_of,
@@ -69,6 +67,7 @@ class Parsed:
     structure: Structure
     edits: list[tuple[int, int, str]] = field(default_factory=list)
     lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
+    head: str = ""  # directives that come first
 
     def replace(self, start: int, end: int, text: str, newline: str = "\n") -> None:
         """Replace [start, end) of the file by `text`, and keep the number of lines."""
@@ -160,7 +159,7 @@ def rewrite(
     if whole_tiles:
         _rewrite_tiles(parsed)
     if exact:
-        _rewrite_arithmetic(parsed)
+        exact_arithmetic.rewrite(parsed)
     return [_apply(each) for each in parsed]
 
 
@@ -177,7 +176,7 @@ def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
 
 def _apply(parsed: Parsed) -> str:
     label = parsed.file.label.replace("\\", "\\\\").replace('"', '\\"')
-    pieces = [f'#line 1 "{label}"\n']
+    pieces = [parsed.head, f'#line 1 "{label}"\n']
     end = 0
     for start, stop, text in sorted(parsed.edits):
         pieces += [parsed.file.text[end:start], text]
@@ -316,22 +315,6 @@ def _rewrite_dynamic_shared(parsed: Parsed, tokens: list[Token]) -> None:
         parsed.replace(tokens[start].start, after, pointer, "\\\n" if in_macro else "\n")
 
 
-def _rewrite_arithmetic(parsed: Sequence[Parsed]) -> None:
-    """Define conversions and shifts in device code, where nothing else has been edited."""
-    names = arithmetic.declared(
-        [each.tokens for each in parsed], [each for file in parsed for each in file.directives]
-    )
-    for each in parsed:
-        arithmetic.note_parameters(each.tokens, each.structure.device_functions, names)
-    for each in parsed:
-        edited = sorted((start, end) for start, end, _ in each.edits if start < end)
-        functions = [*each.structure.device_functions, *arithmetic.closures(each.tokens)]
-        for group in arithmetic.edits(each.tokens, functions, names, divisions=not stops_at_zero()):
-            if not any(_is_inside(start, edited) for start, _, _ in group):
-                for edit in group:
-                    each.replace(*edit)
-
-
 def _rewrite_steps(parsed: Sequence[Parsed]) -> None:
     """Let the lanes of warps move in step where a kernel counts on it."""
     for each in parsed:
@@ -348,12 +331,6 @@ def _rewrite_tiles(parsed: Sequence[Parsed]) -> None:
         functions = each.structure.device_functions
         for edit in tiles.edits(each.tokens, each.directives, functions, names):
             each.replace(*edit)
-
-
-def _is_inside(position: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether a position is in one of the ranges, which are sorted."""
-    behind = bisect_left(ranges, (position + 1, 0))
-    return behind > 0 and position < ranges[behind - 1][1]
 
 
 def _enlist_kernels(parsed: Parsed, plain: set[str], templates: set[str]) -> None:

@@ -219,6 +219,43 @@ __global__ void print(int* out) {
     out[3] = printf("%d of two\n", 1, 2);
 }
 
+// ------------------------------------------------------------------ in macros
+
+#define TO_INT(x) ((int)(x))
+#define TO_UNSIGNED(x) ((unsigned)(x))
+#define BYTE(x) ((unsigned char)(x))
+#define LEFT(x, n) \
+    ((x) << (n))
+#define RIGHT(x, n) ((x) >> (n))
+#define STORE(p, x) (p) = (x)
+#define BOTH(p, x, n) do { int v = (x); (p) = LEFT(v, n); } while (0)  // two of them
+#define CALL(x) static_cast<int>(x)
+#if LEFT(1, 3) != 8
+#error "macros keep their meaning in directives"
+#endif
+
+__global__ void use_macros(int* out, float big, float nan, int n) {
+    out[0] = TO_INT(big);
+    out[1] = TO_INT(-big);
+    out[2] = TO_INT(nan);
+    out[3] = TO_UNSIGNED(-1.5f * big);
+    out[4] = TO_UNSIGNED(big);
+    out[5] = BYTE(300.0f + n - n);
+    out[6] = BYTE(-1.0f * n);
+    out[7] = LEFT(1, n);
+    out[8] = LEFT(1u, n + 1);
+    out[9] = RIGHT(-8, n);
+    int i = 10;
+    out[i++] = RIGHT(0x80000000u, n);
+    STORE(out[i++], big);
+    BOTH(out[i++], big, n - 1);
+    out[i++] = CALL(big);
+    out[i++] = CALL(nan);
+    int shifted = 5;
+    shifted <<= LEFT(1, 5);
+    out[i] = shifted;
+}
+
 int main() {
     const float floats[] = {0.f,           -0.f,    0.5f,  -0.5f,        0.99999994f,  -0.99999994f,
                             1.5f,          2.5f,    -2.5f, 127.9f,       128.f,        -129.f,
@@ -352,6 +389,14 @@ int main() {
     cudaMemcpy(converted, d_converted, sizeof converted, cudaMemcpyDeviceToHost);
     for (const int4& each : converted)
         printf("half %d %u %d %d\n", each.x, (unsigned)each.y, each.z, each.w);
+
+    int *d_used, used[LEFT(1, 4)];
+    cudaMalloc(&d_used, sizeof used);
+    use_macros<<<1, 1>>>(d_used, 1e20f, NAN, 32);
+    cudaMemcpy(used, d_used, sizeof used, cudaMemcpyDeviceToHost);
+    printf("macros %d:", TO_INT(2.5f));
+    for (int each : used) printf(" %d", each);
+    printf("\n");
 
     int *d_printed, printed[4];
     cudaMalloc(&d_printed, sizeof printed);

@@ -15,11 +15,11 @@ def body(statement, before=""):
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        ("a[0] = (int)f;", "a[0] = ::cudalab::fit<decltype(a [ 0 ])>(::cudalab::cast<int>(f));"),
+        ("a[0] = (int)f;", "a[0] = ::cudalab::fit<decltype(a[0])>(::cudalab::cast<int>(f));"),
         ("n = 2 * f;", "n = ::cudalab::fit<decltype(n)>(2 * f);"),
         ("const unsigned i = f, j = n;", "const unsigned i = ::cudalab::fit<unsigned>(f), j = n;"),
         ("n += f;", "::cudalab::into(n) += f;"),
-        ("*a = b[n];", "*a = ::cudalab::fit<decltype(* a)>(b[n]);"),
+        ("*a = b[n];", "*a = ::cudalab::fit<decltype(*a)>(b[n]);"),
         ("b[(int)b[0] + n] = 1;", "b[::cudalab::cast<int>(b[0]) + n] = 1;"),
         ("g(static_cast<int>(f), int(f));", "g(::cudalab::cast<int>(f), ::cudalab::cast<int>(f));"),
         ("b[0] = (float)(int)f;", "b[0] = (float)::cudalab::cast<int>(f);"),

@@ -1,0 +1,127 @@
+"""Macros that device code uses: twins of them whose conversions and shifts have a GPU's values.
+
+Host code and `#if` may use a macro, too, so its definition stays as it is. A second one follows it
+under another name, with the edits of arithmetic.py, and device code uses that.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from cudalab.language.tokens import Token, tokenize
+from cudalab.program import arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cudalab.program.arithmetic import Names
+
+    Edit = tuple[int, int, str]
+
+TWIN = "cudalab_exact_"
+_DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<params>\([^)]*\))?")
+
+
+@dataclass(kw_only=True)
+class Macro:
+    """One `#define`; positions are those of the file."""
+
+    name: str
+    params: str
+    start: int  # of the body
+    end: int
+    tokens: list[Token]  # of the body
+    edits: list[Edit] = field(default_factory=list)
+
+    @property
+    def words(self) -> set[str]:
+        """The names in the body."""
+        return {token.text for token in self.tokens if token.kind == "name"}
+
+
+def macros(directives: Iterable[Token]) -> list[Macro]:
+    """The macros that directives define."""
+    found = []
+    for directive in directives:
+        match = _DEFINE.match(directive.text)
+        if match is None:
+            continue
+        start = directive.start + match.end()
+        tokens = [
+            token._replace(start=token.start + start, end=token.end + start)
+            for token in tokenize(directive.text[match.end() :])
+        ]
+        found.append(
+            Macro(
+                name=match["name"],
+                params=match["params"] or "",
+                start=start,
+                end=directive.end,
+                tokens=tokens,
+            )
+        )
+    return found
+
+
+def edit(every: Sequence[Macro], used: set[str], names: Names, *, divisions: bool) -> set[str]:
+    """Note the edits of macros; the names of those that get a twin, of the `used` ones."""
+    used = set(used)
+    while more := {word for each in every if each.name in used for word in each.words} - used:
+        used |= more
+    for macro in every:
+        macro.edits = _edits(macro, names, divisions=divisions) if macro.name in used else []
+    twins = {macro.name for macro in every if macro.edits}
+    while more := {each.name for each in every if each.words & twins} & used - twins:
+        twins |= more
+    return twins
+
+
+def _edits(macro: Macro, names: Names, *, divisions: bool) -> list[Edit]:
+    if any(token.text == "#" for token in macro.tokens):  # it makes text or names of its arguments
+        return []
+    params = set(re.findall(r"\w+", macro.params))  # of any type
+    known = replace(
+        names,
+        integers=names.integers - params,
+        floats=names.floats - params,
+        others=names.others | params,
+    )
+    before = [Token("sign", text, macro.start, macro.start) for text in ";{"]
+    after = [Token("sign", text, macro.end, macro.end) for text in ";};;"]
+    tokens = [*before, *macro.tokens, *after]
+    groups = arithmetic.edits(tokens, [(1, len(tokens) - 3)], known, divisions=divisions)
+    return [each for group in groups for each in group]
+
+
+def twin(macro: Macro, text: str, made: Sequence[Edit], twins: set[str]) -> str:
+    """The second definition of a macro; `made` are edits of the first, which `text` lacks."""
+    made = [edit for edit in made if macro.start <= edit[0] < macro.end]
+    taken = [(start, end) for start, end, _ in made if start < end]
+    edits = [*made, *renamed(macro.tokens, twins), *macro.edits]
+    pieces, at = [], macro.start
+    for start, end, new in sorted(edits):
+        if (start, end, new) not in made and any(a <= start < b for a, b in taken):
+            continue
+        pieces += [text[at:start], new]
+        at = end
+    body = "".join([*pieces, text[at : macro.end]])
+    name = TWIN + macro.name
+    return f"\n#undef {name}\n#define {name}{macro.params}{body}"
+
+
+def renamed(tokens: Iterable[Token], twins: set[str]) -> list[Edit]:
+    """The edits that use twins in place of macros."""
+    return [
+        (token.start, token.end, TWIN + token.text)
+        for token in tokens
+        if token.kind == "name" and token.text in twins
+    ]
+
+
+def defaults(twins: set[str]) -> str:
+    """Directives for the top of a file: a macro that is defined elsewhere is its own twin."""
+    return "".join(
+        f"#ifndef {TWIN}{name}\n#define {TWIN}{name} {name}\n#endif\n" for name in sorted(twins)
+    )
