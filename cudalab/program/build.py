@@ -47,6 +47,7 @@ NVCC_FLAGS = (
 )
 _REWRITERS = (
     "rewrite.py",
+    "parsed.py",
     "arithmetic.py",
     "exact_arithmetic.py",
     "macros.py",

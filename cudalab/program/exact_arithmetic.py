@@ -11,7 +11,7 @@ from cudalab.program import arithmetic, macros
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.program.rewrite import Parsed
+    from cudalab.program.parsed import Parsed
 
 
 def rewrite(parsed: Sequence[Parsed]) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.errors import CudalabError, KernelCompileError
+from cudalab.program.parsed import parse
 from cudalab.program.refusals import Lacking
-from cudalab.program.rewrite import parse, refusal
+from cudalab.program.rewrite import refusal
 from cudalab.system.cache import disk_full
 
 if TYPE_CHECKING:

@@ -7,14 +7,12 @@ to a section of its own. Lines keep their numbers; strings and comments are neve
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudalab.language import ptx
 from cudalab.language.rewrite import dynamic_shared
-from cudalab.language.structure import Kernel, Structure, scan
 from cudalab.language.tokens import (
-    Lines,
     Token,
     closing,
     closing_angle,
@@ -24,6 +22,7 @@ from cudalab.language.tokens import (
 )
 from cudalab.output.notes import note
 from cudalab.program import exact_arithmetic, fragments, lockstep, tiles
+from cudalab.program.parsed import Parsed, parse
 from cudalab.program.refusals import (
     Lacking,
     headers_of,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudalab.errors import NoDeviceError
+    from cudalab.language.structure import Kernel
     from cudalab.program.files import File
 
 _DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+\w+(?P<params>\([^)]*\))?")
@@ -56,29 +56,6 @@ _REMOVED = {
 }
 
 
-@dataclass(kw_only=True)
-class Parsed:
-    """A file, its tokens and what it declares."""
-
-    file: File
-    tokens: list[Token]  # without directives
-    directives: list[Token]
-    lines: Lines
-    structure: Structure
-    edits: list[tuple[int, int, str]] = field(default_factory=list)
-    lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
-    head: str = ""  # directives that come first
-
-    def replace(self, start: int, end: int, text: str, newline: str = "\n") -> None:
-        """Replace [start, end) of the file by `text`, and keep the number of lines."""
-        lost = self.file.text.count("\n", start, end) - text.count("\n")
-        self.edits.append((start, end, text + newline * lost))
-
-    def place(self, position: int) -> str:
-        """The file and line of a position."""
-        return f"{self.file.label}:{self.lines[position]}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Known:
     """The kernels of all files, by what a launch needs to know of them."""
@@ -86,17 +63,6 @@ class _Known:
     exact: set[str]  # names that stand for one kernel, whose arguments are all given
     defaults: set[str]  # names of kernels with default arguments
     references: dict[str, set[int]]  # `references` of a kernel's declarations
-
-
-def parse(file: File) -> Parsed:
-    """Read the declarations of a file."""
-    tokens = tokenize(file.text)
-    code = [token for token in tokens if token.kind != "directive"]
-    directives = [token for token in tokens if token.kind == "directive"]
-    lines = Lines(file.text)
-    return Parsed(
-        file=file, tokens=code, directives=directives, lines=lines, structure=scan(code, lines)
-    )
 
 
 def rewrite(
@@ -160,7 +126,7 @@ def rewrite(
         _rewrite_tiles(parsed)
     if exact:
         exact_arithmetic.rewrite(parsed)
-    return [_apply(each) for each in parsed]
+    return [each.rewritten() for each in parsed]
 
 
 def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
@@ -172,17 +138,6 @@ def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
         for name, start in names_used(each.tokens, each.directives):
             lacking.add_name(name, each.place(start))
     return lacking.error()
-
-
-def _apply(parsed: Parsed) -> str:
-    label = parsed.file.label.replace("\\", "\\\\").replace('"', '\\"')
-    pieces = [parsed.head, f'#line 1 "{label}"\n']
-    end = 0
-    for start, stop, text in sorted(parsed.edits):
-        pieces += [parsed.file.text[end:start], text]
-        end = stop
-    pieces += [parsed.file.text[end:], "\n"]
-    return "".join(pieces)
 
 
 # Features that the device lacks ------------------------------------------------------------------

@@ -6,7 +6,8 @@ from cudalab.backends.cpu import cccl
 from cudalab.errors import NoDeviceError
 from cudalab.language.tokens import Lines, closing_angle, opening_angle, tokenize
 from cudalab.program.files import File, gather
-from cudalab.program.rewrite import parse, rewrite
+from cudalab.program.parsed import parse
+from cudalab.program.rewrite import rewrite
 
 
 def rewritten(text, label="a.cu"):

@@ -1,0 +1,58 @@
+"""A file of a program that is rewritten: its tokens, what it declares, and the edits so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cudalab.language.structure import Structure, scan
+from cudalab.language.tokens import Lines, Token, tokenize
+from cudalab.program.refusals import Lacking
+
+if TYPE_CHECKING:
+    from cudalab.program.files import File
+
+
+@dataclass(kw_only=True)
+class Parsed:
+    """A file, its tokens and what it declares."""
+
+    file: File
+    tokens: list[Token]  # without directives
+    directives: list[Token]
+    lines: Lines
+    structure: Structure
+    edits: list[tuple[int, int, str]] = field(default_factory=list)
+    lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
+    head: str = ""  # directives that come first
+
+    def replace(self, start: int, end: int, text: str, newline: str = "\n") -> None:
+        """Replace [start, end) of the file by `text`, and keep the number of lines."""
+        lost = self.file.text.count("\n", start, end) - text.count("\n")
+        self.edits.append((start, end, text + newline * lost))
+
+    def place(self, position: int) -> str:
+        """The file and line of a position."""
+        return f"{self.file.label}:{self.lines[position]}"
+
+    def rewritten(self) -> str:
+        """The text with all edits, under the file's own name."""
+        label = self.file.label.replace("\\", "\\\\").replace('"', '\\"')
+        pieces = [self.head, f'#line 1 "{label}"\n']
+        end = 0
+        for start, stop, text in sorted(self.edits):
+            pieces += [self.file.text[end:start], text]
+            end = stop
+        pieces += [self.file.text[end:], "\n"]
+        return "".join(pieces)
+
+
+def parse(file: File) -> Parsed:
+    """Read the declarations of a file."""
+    tokens = tokenize(file.text)
+    code = [token for token in tokens if token.kind != "directive"]
+    directives = [token for token in tokens if token.kind == "directive"]
+    lines = Lines(file.text)
+    return Parsed(
+        file=file, tokens=code, directives=directives, lines=lines, structure=scan(code, lines)
+    )
