@@ -18,6 +18,7 @@ from cudalab.formats import as_bytes, save
 from cudalab.labs import registry
 from cudalab.labs.compare import differing, show
 from cudalab.language import source
+from cudalab.microscope import order as ordering
 from cudalab.microscope.findings import FindingRow, Findings
 from cudalab.microscope.profile import texts_of
 
@@ -174,6 +175,7 @@ KINDS = {
     ),
 }
 
+KINDS |= {kind: _About(*texts) for kind, texts in ordering.KINDS.items()}
 INDEPENDENT_THREADS = (
     "Up to compute capability 6.x the lanes of a warp ran in step, and code of that time left the "
     "barrier out, often with `volatile`. Since 7.0 every lane has a program counter of its own "
@@ -428,7 +430,7 @@ def _endless(finding: Finding) -> str:
 
 def _otherwise(finding: Finding) -> str:
     text = finding.detail or KINDS[finding.kind].title
-    if finding.place.line:
+    if finding.place.line and finding.kind not in ordering.KINDS:
         text = f"{name_of(finding.thread)} at {where(finding.place)}: {text}"
     return text if text.endswith(".") else f"{text}."
 

@@ -26,6 +26,7 @@ from cudalab.backends.cpu.flags import HOST, PART, with_users
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import CudalabError, KernelCompileError
 from cudalab.language import source
+from cudalab.program import order
 from cudalab.program.build import digest, host_command, runtime_sources
 from cudalab.program.files import is_for_host
 from cudalab.program.messages import explain
@@ -57,8 +58,11 @@ class Library:
 
     path: Path
     host: Path  # the CUDA runtime API
+    _: KW_ONLY
     parameters: dict[str, list[str]]  # the names of each kernel's parameters
     constants: frozenset[str]  # the names of its __constant__ variables
+    own_default: bool  # each thread of the host has a default stream of its own
+    unobserved: tuple[str, ...]  # what the instrument does not see of it
 
 
 @dataclass
@@ -82,6 +86,23 @@ class Observed:
     findings: list[Finding] = field(default_factory=list)  # of all launches
     launches: list[Launch] = field(default_factory=list)
     messages: list[tuple[str, str]] = field(default_factory=list)  # one of MESSAGE_KINDS, and text
+    unobserved: tuple[str, ...] = ()  # what the instrument did not see
+
+    def add(self, kind: str, what: Any) -> None:
+        """Add what the process of the program has sent."""
+        if kind == "trace":
+            self.traces.append(what)
+        elif kind == "findings":
+            self.launches[-1].findings = what
+            check_rows.merge_findings(self.findings, what)
+        elif kind == "order":
+            check_rows.merge_findings(self.findings, [what])
+        elif kind == "launch":
+            self.launches.append(what)
+        elif kind == "examined":
+            self.launches[-1].examined = what
+        elif kind == "message":
+            self.messages.append(what)
 
 
 # Building ----------------------------------------------------------------------------------------
@@ -122,7 +143,14 @@ def build(files: Sequence[File], sources: int, options: Sequence[str]) -> Librar
     for file in files:
         parameters |= source.parameter_names(file.text)
         constants |= set(_CONSTANT.findall(source.blank_comments(file.text)))
-    return Library(path, host, parameters, frozenset(constants))
+    return Library(
+        path,
+        host,
+        parameters=parameters,
+        constants=frozenset(constants),
+        own_default=order.own_default(options, (file.text for file in files)),
+        unobserved=order.unobserved(files, [files[i] for i in range(sources) if i not in ours]),
+    )
 
 
 @explain_full_disk()
@@ -166,7 +194,7 @@ def host_library(used: Sequence[str] = ()) -> Path:
     key = digest(*runtime_sources(), *with_users(PART), runtime.name)
     folder = cache_dir("programs") / f"observed-{key}"
     folder.mkdir(exist_ok=True)
-    shared = () if (folder / HOST_LIBRARY).exists() else (*parts.ALWAYS, "observe")
+    shared = () if (folder / HOST_LIBRARY).exists() else (*parts.ALWAYS, *parts.OF_CHECK)
     linked = (*used, *parts.OF_OBSERVED, *parts.OF_PROGRAM)
     own = [part for part in linked if not (folder / f"{part}.o").exists()]
     with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as build_folder:
@@ -214,6 +242,8 @@ def observe(
     an endless loop.
     """
     seen, started = Observed(), False
+    if detect:
+        seen.unobserved = library.unobserved
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -227,19 +257,8 @@ def observe(
                 kind, what = pickle.load(pipe)  # noqa: S301 - from our own child
             except (EOFError, pickle.UnpicklingError):
                 break
-            if kind == "trace":
-                seen.traces.append(what)
-            elif kind == "findings":
-                seen.launches[-1].findings = what
-                check_rows.merge_findings(seen.findings, what)
-            elif kind == "launch":
-                seen.launches.append(what)
-            elif kind == "examined":
-                seen.launches[-1].examined = what
-            elif kind == "started":
-                started = True
-            else:
-                seen.messages.append(what)
+            started |= kind == "started"
+            seen.add(kind, what)
     _, status = os.waitpid(child, 0)
     signal.signal(signal.SIGINT, before)
     if not started:
@@ -337,6 +356,9 @@ class _Program:
         self._launch_callback = _LaunchCallback(self._launch)
         self._message_callback = _MessageCallback(self._message)
         self.host.cudalab_observe(self._launch_callback, self._message_callback, int(self.detect))
+        if self.detect:
+            self._order_callback = order.Listener(self._unordered)
+            self.host.cudalab_order(self._order_callback, int(library.own_default))
         self.host.cudalab_variables(_Visitor(self._add_variable))
 
     def _add_variable(self, mangled: bytes, address: int, num_bytes: int) -> None:
@@ -348,12 +370,19 @@ class _Program:
         )
         self.checker.cudalab_check_written(region)
         self.variables[region] = name
+        if self.detect:
+            self.host.cudalab_order_variable(
+                ctypes.c_void_p(address), ctypes.c_size_t(num_bytes), region
+            )
 
     def send(self, kind: str, what: Any) -> None:
         """Send an observation to the parent process."""
         data = pickle.dumps((kind, what))
         while data:
             data = data[os.write(self.pipe, data) :]
+
+    def _unordered(self, pointer: Any) -> None:
+        self.send("order", order.finding(pointer.contents, self.tables, self.variables))
 
     def _message(self, kind: int, text: bytes) -> None:
         self.send("message", (MESSAGE_KINDS[kind], text.decode(errors="replace")))

@@ -54,6 +54,13 @@ def sanitized(name: str, rows: Sequence[FindingRow], seen: Observed) -> None:
         _by_launch(seen, {row.kind for row in rows})
     _long_launches(seen)
     _failures(seen)
+    _covered(seen)
+
+
+def _covered(seen: Observed) -> None:
+    """Print what the verdict is about, and what it is not."""
+    looked = "each access of the kernels; the order of kernels, copies, fills and host code"
+    terminal.lines(["", f"Looked at: {looked}.", f"Not looked at: {', '.join(seen.unobserved)}."])
 
 
 def remarks(rows: Sequence[FindingRow], seen: Observed, file: str) -> list[Annotation]:
@@ -90,6 +97,8 @@ def _by_launch(seen: Observed, reported: Collection[str]) -> None:
             text = f"{launch.kernel}{size} at {launch.place}: {kinds}"
             alike.setdefault(text, []).append(i)
     shown = list(alike.items())[:LAUNCHES_SHOWN]
+    if not shown:
+        return
     terminal.lines(["", "By launch:", *(f"   {_numbers(of)}. {text}" for text, of in shown)])
     if len(alike) > LAUNCHES_SHOWN:
         terminal.lines([f"   and {len(alike) - LAUNCHES_SHOWN} more kinds of launches"])

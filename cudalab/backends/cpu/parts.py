@@ -19,6 +19,7 @@ ALWAYS = (
 # the section of the device's variables.
 OF_PROGRAM = ("trigonometry", "sections")
 OF_OBSERVED = ("heap",)  # linked into a program in check mode
+OF_CHECK = ("observe", "order")  # the runtime's own, there
 # The parts that run kernels, or that kernels call: only their own speed matters.
 _QUICK = ("launch", "sampling", "trigonometry", "tensor_cores", "tiles")
 _CAPTURES = r"\bcuda(Stream|Thread)\w*Captur"

@@ -61,11 +61,16 @@ static void place_shared_arrays() {
         const SharedArray& a = m.arrays[i];
         char* low = run.tls + a.offset;
         Shadow shadow = run.detects ? part_of(run.shared_shadow, a.offset) : none;
-        run.shared_regions.add({low, low + a.bytes, ARRAY_ZONE, SHARED, true, shadow});
+        run.shared_regions.add({low, low + a.bytes, ARRAY_ZONE, SHARED, true, shadow, {}});
     }
     char* low = run.dynamic_shared;
-    run.shared_regions.add(
-        {low, low + run.shared_bytes, ZONE, SHARED, true, run.detects ? run.dynamic_shadow : none});
+    run.shared_regions.add({low,
+                            low + run.shared_bytes,
+                            ZONE,
+                            SHARED,
+                            true,
+                            run.detects ? run.dynamic_shadow : none,
+                            {}});
 }
 
 // Shared memory starts with garbage, so that no kernel relies on its contents, and what it holds is
@@ -283,6 +288,7 @@ EXPORT Module* cudalab_check_module(const Site* sites, size_t count, const Share
     Module* m = (Module*)calloc(1, sizeof(Module));
     m->sites.index(sites, count);
     m->inside = (uintptr_t)sites;
+    host_module = m;
     m->arrays = arrays, m->num_arrays = num_arrays;
     return m;
 }
@@ -290,8 +296,9 @@ EXPORT Module* cudalab_check_module(const Site* sites, size_t count, const Share
 // Memory that kernels may use; `space` is one of Space. Its number names it in rows and findings.
 EXPORT unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigned space,
                                   int with_shadow) {
-    Region region = {low,   low + bytes, guard,
-                     space, true,        with_shadow ? new_shadow(bytes) : Shadow{}};
+    Region region = {
+        low, low + bytes, guard, space, true, with_shadow ? new_shadow(bytes) : Shadow{}, {}};
+    if (with_shadow && watches_uses) region.used_bytes.watch(bytes, new_pages);
     for (unsigned i = 0; i < run.regions.count; ++i)
         if (!run.regions[i].used) {
             run.regions[i] = region;
@@ -304,7 +311,24 @@ EXPORT unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigne
 EXPORT void cudalab_check_remove(unsigned number) {
     Region& r = run.regions[number];
     delete_shadow(r.shadow);
+    r.used_bytes.drop();
     r.used = false;
+}
+
+// From now on the uses of new regions are recorded, and the host's accesses that `watch` names.
+EXPORT void cudalab_check_watch_uses(const HostWatch* watch) {
+    watches_uses = true;
+    host_watch = watch;
+}
+// Calls `visit` for each piece that the last launch has used, and forgets the uses.
+EXPORT void cudalab_check_take_uses(void (*visit)(unsigned region, unsigned piece, const Use* words,
+                                                  const UsePlaces& places)) {
+    for (unsigned i = 0; i < run.regions.count; ++i)
+        if (run.regions[i].used)
+            run.regions[i].used_bytes.take(
+                [=](unsigned piece, const Use* words, const UsePlaces& places) {
+                    visit(i, piece, words, places);
+                });
 }
 
 // The whole region has been written.

@@ -45,12 +45,43 @@ static bool is_waiting(unsigned site, void** frame) {
 }
 
 static __thread bool narrow;  // the next atomic operation has block scope
+// ------------------------------------------------------------------ the program's host code
+
+static bool watches_uses;
+static const HostWatch none_watched = {};
+static const HostWatch* host_watch = &none_watched;  // never null
+static Module* host_module;                          // the program
+
+// The line of the program's own code that a call came from; behind it, the callers of headers.
+static Place place_on_host(void* return_address, void** frame) {
+    const char* const here = (const char*)__builtin_frame_address(0);
+    for (int level = 0; level < 64; ++level) {
+        const unsigned site = host_module->sites.at((uintptr_t)return_address);
+        if (site && !(host_module->sites[site].flags & IS_HEADER))
+            return host_module->sites.place(site);
+        if ((char*)frame[0] <= (char*)frame || (char*)frame[0] > here + (64 << 20)) break;
+        frame = (void**)frame[0];
+        return_address = frame[1];
+    }
+    return 0;
+}
+// Volatile accesses may poll what a kernel writes.
+static inline void access_by_host(const volatile void* p, size_t bytes, unsigned kind,
+                                  bool is_volatile, void* return_address, void** frame) {
+    const uintptr_t address = (uintptr_t)p;
+    if (address >= host_watch->high || address + bytes <= host_watch->low || is_volatile) return;
+    host_watch->use(address, bytes, kind - LOAD, place_on_host(return_address, frame));
+}
+
+// ------------------------------------------------------------------ accesses
 
 // CUDA's own loads, stores and atomics, and copies of its vectors, which cudalab_cpu.h carries out
 // when this returns.
 static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, unsigned flags,
                              void** frame) {
     if (narrow) flags |= IN_BLOCK_ONLY, narrow = false;
+    if (!runs_kernels)
+        return access_by_host(p, bytes, kind, flags & IS_VOLATILE, frame[1], frame);
     if (!run.observing) return;
     char* address = (char*)p;
     unsigned thread = current.thread, depth;
@@ -83,8 +114,10 @@ static void written_by_library(const char* address, size_t bytes) {
 static inline void access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
                           void* return_address, void* frame) {
     unsigned how = is_volatile ? IS_VOLATILE : 0;
-    if (!run.observing) {
+    if (!run.observing || !runs_kernels) {
         if (kind == STORE && library_access) written_by_library((char*)p, bytes);
+        if (!runs_kernels)
+            return access_by_host(p, bytes, kind, is_volatile, return_address, (void**)frame);
         if (is_volatile && kind == LOAD) cudalab_spinning();  // perhaps a wait for another thread
         return;
     }
@@ -108,7 +141,7 @@ static __attribute__((noinline)) void stop_at_block(unsigned site, void* frame) 
     stop(thread);
 }
 static inline void enter_block(void* return_address, void* frame) {
-    if (!run.kernel) return;
+    if (!run.kernel || !runs_kernels) return;  // other threads are the host's
     check_time();
     if (!run.observing) return;
     const Sites::Call here = run.module->sites.call((uintptr_t)return_address);

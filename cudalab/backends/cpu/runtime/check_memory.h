@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include "check_sites.h"
+#include "check_used.h"
 
 namespace cudalab {
 
@@ -61,6 +61,7 @@ struct Region {
     unsigned space;
     bool used;
     Shadow shadow;  // no cells: counted only
+    Used used_bytes;
 };
 
 static const unsigned NO_REGION = ~0u;

@@ -141,6 +141,7 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
         const unsigned char mask = (unsigned char)(((1u << here) - 1) << in_word);
         const size_t word = (size_t)(now.offset + done) / 4;
         detector.touch(r.shadow.cells[word], r.shadow.written[word], mask, now);
+        if (r.used_bytes.words) r.used_bytes.add(word, e.kind - LOAD, mask, now.place);
         done += here;
     }
 }

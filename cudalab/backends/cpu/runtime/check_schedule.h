@@ -402,7 +402,8 @@ extern "C" void cudalab_yield() {
     stop(thread);
 }
 
-static __thread bool runs_kernels;  // this OS thread
+// This OS thread.
+static __thread bool runs_kernels __attribute__((tls_model("initial-exec")));
 
 extern "C" void cudalab_spinning() {
     if (!runs_kernels) return;  // a library's host code

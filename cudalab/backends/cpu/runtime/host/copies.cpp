@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "work.h"
+#include "order.h"
 
 namespace cudalab {
 
@@ -47,9 +47,10 @@ cudaError_t perform(Call& call, const Copy& copy) {
     for (size_t slice = 0; slice < copy.depth; ++slice)
         for (size_t row = 0; row < copy.height; ++row) {
             char* target = (char*)copy.target + slice * copy.target_slice + row * copy.target_pitch;
-            memmove(target,
-                    (const char*)copy.source + slice * copy.source_slice + row * copy.source_pitch,
-                    copy.width);
+            const char* source =
+                (const char*)copy.source + slice * copy.source_slice + row * copy.source_pitch;
+            memmove(target, source, copy.width);
+            memory_read(source, copy.width);
             memory_written(target, copy.width);
         }
     return cudaSuccess;

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "work.h"
+#include "order.h"
 
 namespace cudalab {
 
@@ -156,7 +156,10 @@ cudaError_t Call::pending_or_unsafe() {
 }
 cudaError_t Call::pending_after_all_work() {
     if (cudaError_t error = pending_or_unsafe()) return error;
-    if (!of_kernel) wait_for_all_work();
+    if (!of_kernel) {
+        wait_for_all_work();
+        host_waits();
+    }
     return pending();
 }
 cudaError_t Call::fail(cudaError_t error, const char* why, ...) {
@@ -436,12 +439,14 @@ cudaError_t cudaDeviceSynchronize(const char* file, int line) {
         if (cudaError_t error = captures->forbid_device(call)) return error;
     wait_for_all_work();
     keep_to_thresholds();
+    host_waits();
     return call.pending();
 }
 cudaError_t cudaDeviceReset(const char* file, int line) {
     Call call("cudaDeviceReset", {file, line});
     wait_for_all_work();
     for_good = last_error = cudaSuccess;
+    host_waits();
     free_all();
     return cudaSuccess;
 }

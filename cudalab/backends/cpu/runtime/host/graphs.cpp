@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "nodes.h"
+#include "order.h"
 
 namespace cudalab {
 
@@ -289,9 +290,15 @@ static cudaError_t run(cudaGraphNode_t node) {
     }
 }
 static cudaError_t run(cudaGraph_t graph) {
-    for (cudaGraphNode_t node : graph->nodes)
-        if (cudaError_t error = run(node)) return error;
-    return cudaSuccess;
+    OrderedNodes ordered;
+    cudaError_t error = cudaSuccess;
+    for (cudaGraphNode_t node : graph->nodes) {
+        ordered.begin(node);
+        error = run(node);
+        ordered.end(node);
+        if (error) break;
+    }
+    return error;
 }
 static void set_defaults(cudaGraph_t graph) {
     for (cudaGraphNode_t node : graph->nodes) {
@@ -1048,6 +1055,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream, const cha
     cudaError_t result;
     if (captures && captures->take(call, stream, work, &result)) return result;
     if (cudaError_t error = check_memory(call, exec)) return error;
+    const Ordered ordered(call.name, call.place, stream, work);
     return launch_graph(call, stream, exec, run);
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t, const char* file, int line) {

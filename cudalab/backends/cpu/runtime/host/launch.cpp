@@ -11,6 +11,7 @@
 // clang-format on
 
 #include "crashes.h"
+#include "order.h"
 
 namespace cudalab {
 
@@ -137,10 +138,30 @@ void in_step(int number, const char* file, int line) {
 
 // ------------------------------------------------------------------ launches
 
+// What only check mode has: the use of memory, and the order of work (order.h).
 void watch_memory(const Allocation&, size_t) {}
 void unwatch_memory(const Allocation&) {}
 void memory_written(const void*, size_t) {}
 void library_writes(bool) {}
+
+Ordered::Ordered(const char*, Place, cudaStream_t, const Work&) : waits(false), graph(nullptr) {}
+Ordered::~Ordered() {}
+OrderedNodes::OrderedNodes() : inside(nullptr) {}
+OrderedNodes::~OrderedNodes() {}
+void OrderedNodes::begin(cudaGraphNode_t) {}
+void OrderedNodes::end(cudaGraphNode_t) {}
+void stream_made(cudaStream_t, Place) {}
+void stream_destroyed(cudaStream_t) {}
+void event_recorded(cudaEvent_t, cudaStream_t) {}
+void event_awaited(cudaStream_t, cudaEvent_t) {}
+void event_destroyed(cudaEvent_t) {}
+void host_waits(cudaStream_t) {}
+void host_waits(cudaEvent_t) {}
+void host_waits() {}
+void memory_read(const void*, size_t) {}
+void pool_gives(const void*, Place, cudaStream_t) {}
+void pool_takes(const void*, Place, cudaStream_t) {}
+void library_works() {}
 
 // Leaks, and failed calls whose result the program can check, are reported only on request; what a
 // GPU survives is reported by an instrumented run.

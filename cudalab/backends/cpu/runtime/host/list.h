@@ -40,11 +40,13 @@ class List {
     void add_new(const T& item) {
         if (!has(item)) add(item);
     }
+    void remove_at(size_t i) {
+        memmove((void*)(items + i), (void*)(items + i + 1), (--count - i) * sizeof(T));
+    }
     bool remove(const T& item) {
         for (T& each : *this)
             if (each == item) {
-                memmove((void*)&each, (void*)(&each + 1), (size_t)(end() - &each - 1) * sizeof(T));
-                --count;
+                remove_at((size_t)(&each - items));
                 return true;
             }
         return false;

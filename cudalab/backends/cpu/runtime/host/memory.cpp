@@ -10,8 +10,8 @@
 
 #include "cudalab/library_access.h"
 #include "internal.h"
+#include "order.h"
 #include "sorted_map.h"
-#include "work.h"
 
 namespace cudalab {
 
@@ -82,7 +82,10 @@ static void change_access(int opened, int by_kernels) {
     set_access(memory.constants, copies ? both : memory.opened ? PROT_READ : PROT_NONE);
 }
 Access::Access(By by_) : by(by_) {
-    if (by == ALL) wait_for_all_work();
+    if (by == ALL) {
+        wait_for_all_work();
+        library_works();
+    }
     change_access(1, by == KERNEL);
 }
 Access::~Access() {
@@ -493,6 +496,7 @@ cudaError_t open_for_library() {
     if (in_kernel()) return cudaSuccess;
     Call call("a library", {});
     wait_for_all_work();
+    library_works();
     change_access(1, 0);
     library_writes(true);
     set_grid(1);
@@ -575,8 +579,9 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags, const 
                          pointer);
     if (find_in(memory.live, (uintptr_t)pointer, false))
         return call.fail(cudaErrorHostMemoryAlreadyRegistered, "%p is registered", pointer);
-    memory.live[(uintptr_t)pointer] = {(uintptr_t)pointer, bytes, Kind::REGISTERED, flags,
-                                       call.place};
+    watch_memory(memory.live[(uintptr_t)pointer] = {(uintptr_t)pointer, bytes, Kind::REGISTERED,
+                                                    flags, call.place},
+                 0);
     return cudaSuccess;
 }
 
@@ -586,6 +591,7 @@ cudaError_t cudaHostUnregister(void* pointer, const char* file, int line) {
     auto found = memory.live.find((uintptr_t)pointer);
     if (found == memory.live.end() || found->value.kind != Kind::REGISTERED)
         return call.fail(cudaErrorHostMemoryNotRegistered, "%p is not registered", pointer);
+    unwatch_memory(found->value);
     memory.live.erase(found);
     return cudaSuccess;
 }

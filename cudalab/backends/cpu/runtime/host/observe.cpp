@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "callers.h"
-#include "internal.h"
+#include "order.h"
 #include "sorted_map.h"
 
 extern "C" {
@@ -49,14 +49,15 @@ void watch_memory(const Allocation& memory, size_t guard) {
     unsigned region = cudalab_check_add((char*)memory.begin, memory.bytes, guard, 0, detects);
     observed[memory.begin] = {memory.begin, memory.bytes, memory.where().file, memory.where().line,
                               region};
-    if (memory.kind == Kind::MANAGED || memory.kind == Kind::PINNED)  // the host may have written
-        cudalab_check_written(region);
+    if (memory.kind != Kind::DEVICE) cudalab_check_written(region);  // the host may have written
+    if (detects) order_begins(memory, region);
 }
 void unwatch_memory(const Allocation& memory) {
     auto found = observed.find(memory.begin);
     if (found == observed.end()) return;
     cudalab_check_remove(found->value.region);
     observed.erase(found);
+    order_ends(memory);
 }
 static const ObservedMemory* find_observed(const void* address) {
     auto next = observed.upper_bound((uintptr_t)address);
@@ -67,6 +68,7 @@ static const ObservedMemory* find_observed(const void* address) {
 void memory_written(const void* address, size_t bytes) {
     if (const ObservedMemory* in = find_observed(address))
         cudalab_check_part_written(in->region, (uintptr_t)address - in->begin, bytes);
+    order_write(address, bytes);
 }
 
 void library_writes(bool begins) {
@@ -124,6 +126,7 @@ cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, v
     launching = true;
     const int failed = observer(&launch);
     launching = false;
+    order_kernel();
     if (!failed) return cudaSuccess;
     return call.fail_for_good(cudaErrorLaunchFailure, cudalab_check_error());
 }

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "work.h"
+#include "order.h"
 
 struct CUmemPoolHandle_st {
     cudalab::MemoryPool counters;
@@ -58,7 +58,9 @@ static cudaError_t allocate_from(Call& call, void** pointer, size_t bytes, cudaM
         return result;
     }
     if (cudaError_t error = call.pending_or_unsafe()) return error;
-    return allocate(call, pointer, bytes, &pool->counters);
+    if (cudaError_t error = allocate(call, pointer, bytes, &pool->counters)) return error;
+    pool_gives(*pointer, call.place, stream);
+    return cudaSuccess;
 }
 
 }  // namespace cudalab
@@ -86,6 +88,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, const char* file, 
     cudaError_t result;
     if (captures && captures->take(call, stream, work, &result)) return result;
     if (cudaError_t error = call.pending_or_unsafe()) return error;
+    pool_takes(pointer, call.place, stream);
     return do_in_order(call, stream, work);
 }
 

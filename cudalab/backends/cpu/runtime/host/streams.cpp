@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "work.h"
+#include "order.h"
 
 namespace cudalab {
 
@@ -32,6 +32,7 @@ cudaError_t submit(Call& call, cudaStream_t stream, Work& work) {
     if (call.of_kernel) return add_child(call, stream, work);
     cudaError_t result;
     if (captures && captures->take(call, stream, work, &result)) return result;
+    const Ordered ordered(call.name, call.place, stream, work);
     return do_in_order(call, stream, work);
 }
 cudaError_t perform(Call& call, const Work& work) {
@@ -57,6 +58,7 @@ cudaError_t record_event(Call& call, cudaEvent_t event, cudaStream_t stream, uns
     if (captures && captures->record(call, event, stream, flags, &result)) return result;
     if (flags & cudaEventRecordExternal)
         return call.fail(cudaErrorIllegalState, "the stream is not captured");
+    event_recorded(event, stream);
     if (has_work(stream))
         record_later(event, stream);
     else
@@ -83,6 +85,7 @@ cudaError_t wait_for_event(Call& call, cudaStream_t stream, cudaEvent_t event, u
     if (flags & cudaEventWaitExternal)
         return call.fail(cudaErrorIllegalState, "the stream is not captured");
     if (!is_done(event)) wait_later(stream, event);
+    event_awaited(stream, event);
     return cudaSuccess;
 }
 
@@ -104,6 +107,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
     static unsigned long long last_id = 2;
     priority = priority < URGENT ? URGENT : priority > 0 ? 0 : priority;
     **stream = {flags, priority, ++last_id, {}, nullptr};
+    stream_made(*stream, call.place);
     return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
@@ -112,6 +116,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream, const char* file, int line) {
     if (is_default(stream))
         return call.fail(cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
     if (stream->capture) captures->forget_stream(stream);
+    stream_destroyed(stream);
     free(stream);
     return cudaSuccess;
 }
@@ -122,6 +127,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream, const char* file, int lin
         if (cudaError_t error = captures->forbid_stream(call, stream)) return error;
     wait_for_work(stream);
     keep_to_thresholds();
+    host_waits(stream);
     return call.pending();
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream, const char* file, int line) {
@@ -129,7 +135,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream, const char* file, int line) {
     if (cudaError_t error = call.pending()) return error;
     if (captures)
         if (cudaError_t error = captures->forbid_stream(call, stream)) return error;
-    return is_busy(stream) ? cudaErrorNotReady : cudaSuccess;
+    if (is_busy(stream)) return cudaErrorNotReady;
+    host_waits(stream);
+    return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags,
                                 const char* file, int line) {
@@ -169,20 +177,23 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
             return do_in_order(call, stream, HostCall{call_back, later});
         }
     }
+    const Work work(HostCall{});
+    const Ordered ordered("cudaStreamAddCallback", {file, line}, stream, work);
     callback(stream, cudaSuccess, data);
     return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data,
                                const char* file, int line) {
+    Work work(HostCall{function, data});
     {
         Call call("cudaLaunchHostFunc", {file, line});
         if (cudaError_t error = call.pending()) return error;
         if (!function) return call.fail(cudaErrorInvalidValue, "the function is null");
-        Work work(HostCall{function, data});
         cudaError_t result;
         if (captures && captures->take(call, stream, work, &result)) return result;
         if (has_work(stream)) return do_in_order(call, stream, work);
     }
+    const Ordered ordered("cudaLaunchHostFunc", {file, line}, stream, work);
     function(data);  // it may wait for another thread that calls the API
     return cudaSuccess;
 }
@@ -288,6 +299,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event, const char* file, int line) {
     if (!event) return call.fail(cudaErrorInvalidResourceHandle, "the event is null");
     if (event->captured) captures->forget(event);
     forget_in_background(event);
+    event_destroyed(event);
     free(event);
     return cudaSuccess;
 }
@@ -311,6 +323,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event, const char* file, int line) 
     Call call("cudaEventSynchronize", {file, line});
     if (cudaError_t error = check_event(call, event)) return error;
     wait_for_event_of_work(event);
+    host_waits(event);
     keep_to_thresholds();
     return call.pending();
 }
@@ -318,6 +331,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event, const char* file, int line) {
     Call call("cudaEventQuery", {file, line});
     if (cudaError_t error = check_event(call, event)) return error;
     if (!is_done(event)) return cudaErrorNotReady;
+    host_waits(event);
     keep_to_thresholds();
     return cudaSuccess;
 }

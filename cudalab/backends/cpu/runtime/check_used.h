@@ -1,0 +1,54 @@
+// Check mode: the bytes of a region that a launch uses. Only whole programs ask for them.
+#pragma once
+
+#include "check_sites.h"
+#include "uses.h"
+
+namespace cudalab {
+
+struct Used {
+    Use* words;  // null: nobody asks
+    UsePlaces* places;
+    List<unsigned> pieces;  // those that are used
+    size_t num_pieces;
+
+    void watch(size_t bytes, void* (*new_pages)(size_t)) {
+        num_pieces = bytes / PIECE + 1;
+        words = (Use*)new_pages(num_pieces * PIECE_WORDS * sizeof *words);
+        places = (UsePlaces*)new_pages(num_pieces * sizeof *places);
+    }
+    void drop() {
+        if (!words) return;
+        munmap(words, num_pieces * PIECE_WORDS * sizeof *words);
+        munmap((void*)places, num_pieces * sizeof *places);
+        free(pieces.items);
+        *this = {};
+    }
+
+    // `kind`: 0 loads, 1 stores, 2 changes atomically; `bytes` of the word, a bit each.
+    void add(size_t word, unsigned kind, unsigned bytes, Place place) {
+        const size_t piece = word / PIECE_WORDS;
+        Place* seen = places[piece];
+        if (!seen[0]) pieces.add((unsigned)piece);
+        unsigned number = 0;
+        while (seen[number] && seen[number] != place && number < NUM_PLACES - 1) ++number;
+        seen[number] = place;
+        Use& use = words[word];
+        if (kind || !(use & WRITES)) use = (Use)((use & ANY_USE) | number << PLACE_SHIFT);
+        use |= (Use)(bytes << 4 * kind);
+    }
+
+    // Calls visit(number, words, places) for each piece that is used, and forgets what is used.
+    template <class Visit>
+    void take(Visit visit) {
+        for (unsigned number : pieces) {
+            Use* first = words + number * PIECE_WORDS;
+            visit(number, first, places[number]);
+            memset(first, 0, PIECE_WORDS * sizeof *first);
+            memset(places[number], 0, sizeof *places);
+        }
+        pieces.clear();
+    }
+};
+
+}  // namespace cudalab

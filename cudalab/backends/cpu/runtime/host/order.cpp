@@ -1,0 +1,545 @@
+// Check mode: computes the order of a program's work, and reports work that uses the same bytes and
+// is not ordered.
+
+#include "order.h"
+
+#include <pthread.h>
+
+#include "clocks.h"
+#include "footprints.h"
+#include "nodes.h"
+#include "sorted_map.h"
+
+extern "C" {
+// The runtime of check mode (check.cpp).
+void cudalab_check_watch_uses(const cudalab::HostWatch* watch);
+void cudalab_check_take_uses(void (*visit)(unsigned region, unsigned piece,
+                                           const cudalab::Use* words,
+                                           const cudalab::UsePlaces& places));
+}
+
+namespace cudalab {
+
+// ------------------------------------------------------------------ what is reported
+
+// Python reads these structs.
+struct Party {
+    const char *name, *file;  // of the call, or null: the host itself
+    int line;
+    unsigned place;  // the line of the access, or 0
+    unsigned kind;   // 0 loads, 1 stores, 2 changes atomically
+    unsigned is_kernel;
+    unsigned stream;          // one of StreamKind
+    const char* stream_file;  // where it was made
+    int stream_line;
+};
+enum StreamKind : unsigned { MADE, LEGACY, PER_THREAD };
+enum Problem : unsigned { STREAMS, HOST, FREED, NOT_YET_ALLOCATED, STAGED };
+struct Unordered {
+    unsigned problem;
+    Party earlier, later;
+    const char* file;  // where the memory was allocated
+    int line;
+    unsigned region;
+    uint64_t offset;
+};
+typedef void (*Listener)(const Unordered* unordered);
+
+// ------------------------------------------------------------------ state
+
+// The calls may come from any thread of the host.
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+struct Locked {
+    Locked() { pthread_mutex_lock(&lock); }
+    ~Locked() { pthread_mutex_unlock(&lock); }
+};
+
+struct Stream {
+    StreamKind kind;
+    bool is_blocking, is_gone;
+    Place made;
+    unsigned sequence;
+    Clock clock;
+};
+// A piece of work that may be under way.
+struct Task {
+    unsigned sequence, tick;
+    Party party;
+    bool is_staged;  // it has read what it copies, but perhaps not written it
+};
+// The piece of work that this thread of the host performs.
+struct Doing {
+    unsigned task;
+    Clock* clock;
+    Doing* outer;
+};
+
+static struct Order {
+    Sequences sequences;
+    Clock host;  // what the host has waited for
+    List<Stream*> streams;
+    SortedMap<Stream*> stream_of;     // of a CUstream_st
+    SortedMap<Clock*> clock_of;       // of events, and of instances of graphs
+    SortedMap<unsigned> sequence_of;  // of nodes of graphs
+    List<Task> tasks;
+    unsigned in_progress;
+    bool default_is_per_thread;
+
+    SortedMap<Memory*> memories;
+    List<Memory*> memory_of;  // a region
+    List<Memory*> used;       // memory that work under way uses
+    HostWatch watch;
+    Listener listener;
+}& order = *(Order*)calloc(1, sizeof(Order));  // never destroyed: exit handlers may use it
+static thread_local Doing* doing;
+
+static Clock& find_clock(const void* of) {
+    Clock*& clock = order.clock_of[(uintptr_t)of];
+    if (!clock) clock = (Clock*)calloc(1, sizeof *clock);
+    if (!clock) abort();
+    return *clock;
+}
+static bool is_done(const Task& task, const Clock& clock) {
+    return clock[task.sequence] >= task.tick;
+}
+
+// ------------------------------------------------------------------ streams
+
+static Stream& add_stream(const CUstream_st& object, StreamKind kind, Place made) {
+    Stream* stream = (Stream*)calloc(1, sizeof *stream);
+    if (!stream) abort();
+    stream->kind = kind;
+    stream->is_blocking = kind != LEGACY && !(object.flags & cudaStreamNonBlocking);
+    stream->made = made;
+    stream->sequence = order.sequences.add();
+    order.streams.add(stream);
+    return *(order.stream_of[(uintptr_t)&object] = stream);
+}
+static Stream& find(cudaStream_t stream) {
+    if (!stream && order.default_is_per_thread) stream = cudaStreamPerThread;
+    const CUstream_st& object = object_of(stream);
+    const auto found = order.stream_of.find((uintptr_t)&object);
+    if (found != order.stream_of.end()) return *found->value;
+    const StreamKind kind = is_legacy(stream)               ? LEGACY
+                            : stream == cudaStreamPerThread ? PER_THREAD
+                                                            : MADE;
+    return add_stream(object, kind, {nullptr, 0});
+}
+// The stream, ordered after all that its next work waits for.
+static Stream& advance(cudaStream_t stream) {
+    Stream& own = find(stream);
+    own.clock.join(order.host);
+    for (Stream* other : order.streams)
+        if (own.kind == LEGACY ? other->is_blocking : own.is_blocking && other->kind == LEGACY)
+            own.clock.join(other->clock);
+    return own;
+}
+
+// The host has waited. Forgets what nothing can overlap any more.
+static void settle() {
+    for (size_t i = order.streams.size(); i-- > 0;) {
+        Stream* stream = order.streams[i];
+        if (!stream->is_gone || !order.host.covers(stream->clock)) continue;
+        order.sequences.remove(stream->sequence);
+        order.streams.remove(stream);
+        stream->~Stream();
+        free((void*)stream);
+    }
+    if (order.in_progress || !order.host.covers(order.sequences.newest)) return;
+    for (Memory* each : order.used) each->forget();
+    order.used.clear();
+    order.tasks.clear();
+    order.watch.low = order.watch.high = 0;
+}
+static void host_joins(const Clock& clock) {
+    order.host.join(clock);
+    settle();
+}
+
+void stream_made(cudaStream_t stream, Place place) {
+    const Locked locked;
+    add_stream(*stream, MADE, place);
+}
+void stream_destroyed(cudaStream_t stream) {
+    const Locked locked;
+    Stream& own = find(stream);
+    own.is_gone = true;
+    order.stream_of.erase(order.stream_of.find((uintptr_t)stream));
+    settle();
+}
+void event_recorded(cudaEvent_t event, cudaStream_t stream) {
+    const Locked locked;
+    find_clock(event).become(doing ? *doing->clock : advance(stream).clock);
+}
+void event_awaited(cudaStream_t stream, cudaEvent_t event) {
+    const Locked locked;
+    (doing ? *doing->clock : advance(stream).clock).join(find_clock(event));
+}
+void event_destroyed(cudaEvent_t event) {
+    const Locked locked;
+    const auto found = order.clock_of.find((uintptr_t)event);
+    if (found == order.clock_of.end()) return;
+    found->value->~Clock();
+    free(found->value);
+    order.clock_of.erase(found);
+}
+void host_waits(cudaStream_t stream) {
+    const Locked locked;
+    host_joins(advance(stream).clock);
+}
+void host_waits(cudaEvent_t event) {
+    const Locked locked;
+    host_joins(find_clock(event));
+}
+void host_waits() {
+    const Locked locked;
+    host_joins(order.sequences.newest);
+}
+void library_works() {
+    if (!doing) host_waits();
+}
+
+// ------------------------------------------------------------------ reports
+
+static Party party_of(const Footprint& footprint, size_t byte) {
+    Party party = order.tasks[footprint.task].party;
+    party.kind = kind_at(footprint, byte);
+    party.place = place_at(footprint, byte);
+    return party;
+}
+
+static bool is_same(const Party& one, const Party& other) {
+    return one.file == other.file && one.line == other.line && one.place == other.place &&
+           one.kind == other.kind;
+}
+// Reports a pair of lines once for each pair of tasks, and not more often than anyone would read.
+static void report(Problem problem, const Memory& memory, size_t offset, const Party& earlier,
+                   const Party& later, unsigned earlier_task, unsigned later_task) {
+    struct Known {
+        Party earlier, later;
+        unsigned earlier_task, later_task, count;
+    };
+    static List<Known>& all = *(List<Known>*)calloc(1, sizeof(List<Known>));
+    Known* known = nullptr;
+    for (Known& each : all)
+        if (is_same(each.earlier, earlier) && is_same(each.later, later)) known = &each;
+    if (!known) {
+        all.add({earlier, later, NO_TASK, NO_TASK, 0});
+        known = all.end() - 1;
+    }
+    if (known->count && known->earlier_task == earlier_task && known->later_task == later_task)
+        return;
+    known->earlier_task = earlier_task;
+    known->later_task = later_task;
+    if (++known->count > 1000) return;
+    const Unordered unordered = {problem,           earlier,       later, memory.place.file,
+                                 memory.place.line, memory.region, offset};
+    if (order.listener) order.listener(&unordered);
+}
+
+// ------------------------------------------------------------------ memory
+
+static void remember(Memory& memory) {
+    if (!memory.is_used()) order.used.add(&memory);
+    if (!memory.is_for_host) return;
+    if (memory.begin < order.watch.low || !order.watch.high) order.watch.low = memory.begin;
+    if (memory.begin + memory.bytes > order.watch.high)
+        order.watch.high = memory.begin + memory.bytes;
+}
+
+static const size_t MOST_FOOTPRINTS = 64;  // of a piece; older ones are forgotten
+
+// The work that this thread performs uses a piece of memory.
+static void use(Memory& memory, size_t number, Footprint later) {
+    later.task = doing->task;
+    remember(memory);
+    if (memory.made_by != NO_TASK && !is_done(order.tasks[memory.made_by], *doing->clock)) {
+        size_t byte = 0;
+        while (later.words && byte < PIECE - 1 && !later.words[byte / 4]) byte += 4;
+        report(NOT_YET_ALLOCATED, memory, number * PIECE + byte, order.tasks[memory.made_by].party,
+               party_of(later, byte), memory.made_by, later.task);
+    }
+    List<Footprint>& piece = memory.piece(number);
+    for (size_t i = piece.size(); i-- > 0;) {
+        Footprint& earlier = piece[i];
+        const Task& task = order.tasks[earlier.task];
+        bool stays = !is_done(task, order.host);
+        if (stays && is_done(task, *doing->clock)) {
+            stays = forget_covered(earlier, later);
+        } else if (stays) {
+            const size_t byte = find_conflict(earlier, later);
+            if (byte < PIECE)
+                report(task.is_staged ? STAGED : STREAMS, memory, number * PIECE + byte,
+                       party_of(earlier, byte), party_of(later, byte), earlier.task, later.task);
+        }
+        if (stays) continue;
+        earlier.drop();
+        piece.remove_at(i);
+    }
+    if (piece.size() == MOST_FOOTPRINTS) {
+        piece[0].drop();
+        piece.remove_at(0);
+    }
+    if (later.words) {
+        Use* own = (Use*)malloc(PIECE_WORDS * sizeof *own);
+        if (!own) abort();
+        later.words = (Use*)memcpy(own, later.words, PIECE_WORDS * sizeof *own);
+    }
+    piece.add(later);
+}
+
+static Memory* find_memory(uintptr_t address) {
+    const auto next = order.memories.upper_bound(address);
+    if (next == order.memories.begin()) return nullptr;
+    Memory* memory = next[-1].value;
+    return address - memory->begin < memory->bytes ? memory : nullptr;
+}
+static void copy_uses(const void* address, size_t bytes, unsigned kind) {
+    if (!doing) return;
+    const Locked locked;
+    Memory* memory = find_memory((uintptr_t)address);
+    if (!memory) return;  // pageable
+    for_pieces((uintptr_t)address - memory->begin, bytes, kind,
+               [&](size_t piece, const Footprint& used) { use(*memory, piece, used); });
+}
+void memory_read(const void* address, size_t bytes) {
+    copy_uses(address, bytes, 0);
+}
+void order_write(const void* address, size_t bytes) {
+    copy_uses(address, bytes, 1);
+}
+// The kernel of the work that this thread performs has ended.
+void order_kernel() {
+    if (!doing) return;
+    const Locked locked;
+    cudalab_check_take_uses(
+        [](unsigned region, unsigned piece, const Use* words, const UsePlaces& places) {
+            if (region >= order.memory_of.size() || !order.memory_of[region]) return;
+            Footprint footprint = {NO_TASK, {}, 0, (Use*)words};
+            memcpy(footprint.places, places, sizeof places);
+            bool uniform = true;
+            for (size_t i = 1; i < PIECE_WORDS && uniform; ++i) uniform = words[i] == words[0];
+            if (uniform) footprint.same = words[0], footprint.words = nullptr;
+            use(*order.memory_of[region], piece, footprint);
+        });
+}
+
+// The host itself uses memory that kernels and copies use, too.
+static void host_uses(uintptr_t address, size_t bytes, unsigned kind, unsigned place) {
+    const Locked locked;
+    Memory* memory = find_memory(address);
+    if (!memory || !memory->pieces) return;
+    const Clock& done = doing ? *doing->clock : order.host;
+    const Party self = {nullptr, nullptr, 0, place, kind, 0, MADE, nullptr, 0};
+    const Footprint used = {NO_TASK, {}, (Use)(EVERY_BYTE << 4 * kind), nullptr};
+    for (size_t offset = address - memory->begin, left = bytes; left; ++offset, --left) {
+        if (offset >= memory->bytes) return;
+        for (Footprint& earlier : memory->piece(offset / PIECE)) {
+            if (is_done(order.tasks[earlier.task], done)) continue;
+            const size_t byte = offset % PIECE;
+            const Use theirs = (Use)(use_of(earlier, byte) & 0x111 << byte % 4);
+            const Footprint here = {earlier.task, {}, theirs, nullptr};
+            if (find_conflict(here, used) == PIECE) continue;
+            report(HOST, *memory, offset, party_of(earlier, byte), self, earlier.task, NO_TASK);
+        }
+    }
+}
+
+void order_begins(const Allocation& memory, unsigned region) {
+    const Locked locked;
+    const bool is_for_host = memory.kind != Kind::DEVICE && memory.kind != Kind::VARIABLE;
+    Memory* made = (Memory*)malloc(sizeof *made);
+    if (!made) abort();
+    *made = {memory.begin, memory.bytes, region, is_for_host, memory.where(), NO_TASK, nullptr};
+    order.memories[memory.begin] = made;
+    while (order.memory_of.size() <= region) order.memory_of.add(nullptr);
+    order.memory_of[region] = made;
+}
+void order_ends(const Allocation& memory) {
+    const Locked locked;
+    const auto found = order.memories.find(memory.begin);
+    if (found == order.memories.end()) return;
+    Memory* gone = found->value;
+    gone->forget();
+    order.used.remove(gone);
+    order.memory_of[gone->region] = nullptr;
+    order.memories.erase(found);
+    free(gone);
+}
+
+// ------------------------------------------------------------------ work
+
+enum class Side { DEVICE, MANAGED, PINNED, PAGEABLE };
+static Side side_of(const void* address) {
+    const Allocation* in = find_allocation(address);
+    if (is_device_address(address)) return Side::DEVICE;
+    if (!in) return is_symbol(address) ? Side::MANAGED : Side::PAGEABLE;
+    return in->kind == Kind::MANAGED    ? Side::MANAGED
+           : in->kind == Kind::VARIABLE ? Side::DEVICE
+                                        : Side::PINNED;
+}
+static bool is_async(const char* name) {
+    const size_t length = strlen(name);
+    return length > 5 && !strcmp(name + length - 5, "Async");
+}
+// Whether the call returns only when the work is done.
+static bool waits_for(const char* name, const Work& work) {
+    if (work.type == cudaGraphNodeTypeHost) return true;
+    if (work.type == cudaGraphNodeTypeMemset) {
+        const Side side = side_of(work.fill.target);
+        return !is_async(name) && (side == Side::PINNED || side == Side::MANAGED);
+    }
+    if (work.type != cudaGraphNodeTypeMemcpy) return false;
+    const Side from = side_of(work.copy.source), to = side_of(work.copy.target);
+    if (is_async(name)) {
+        const bool on_host = from >= Side::PINNED && to >= Side::PINNED;
+        return on_host || (to == Side::PAGEABLE && from != Side::PAGEABLE);
+    }
+    return !(to == Side::DEVICE && (from == Side::DEVICE || from == Side::PAGEABLE));
+}
+static bool is_staged(const char* name, const Work& work) {
+    return work.type == cudaGraphNodeTypeMemcpy && !is_async(name) &&
+           side_of(work.copy.target) == Side::DEVICE && side_of(work.copy.source) == Side::PAGEABLE;
+}
+
+// A new task, the next of a sequence.
+static unsigned add_task(unsigned sequence, Clock& clock, const Party& party) {
+    order.tasks.add({sequence, order.sequences.tick(clock, sequence), party, false});
+    return (unsigned)order.tasks.size() - 1;
+}
+static void begin(unsigned task, Clock& clock) {
+    Doing* now = (Doing*)malloc(sizeof *now);
+    if (!now) abort();
+    *now = {task, &clock, doing};
+    doing = now;
+    ++order.in_progress;
+}
+static void end() {
+    Doing* done = doing;
+    doing = done->outer;
+    free(done);
+    --order.in_progress;
+}
+
+Ordered::Ordered(const char* name, Place place, cudaStream_t stream, const Work& work)
+    : waits(waits_for(name, work)),
+      graph(work.type == cudaGraphNodeTypeGraph ? work.graph : nullptr) {
+    const Locked locked;
+    Stream& own = advance(stream);
+    if (graph) own.clock.join(find_clock(graph));  // one instance runs once at a time
+    const bool is_kernel = work.type == cudaGraphNodeTypeKernel;
+    const Party party = {is_kernel ? work.kernel.kernel->name : name,
+                         place.file,
+                         place.line,
+                         0,
+                         0,
+                         is_kernel,
+                         own.kind,
+                         own.made.file,
+                         own.made.line};
+    const unsigned task = add_task(own.sequence, own.clock, party);
+    order.tasks[task].is_staged = is_staged(name, work);
+    begin(task, own.clock);
+}
+Ordered::~Ordered() {
+    const Locked locked;
+    const Clock& clock = *doing->clock;
+    if (graph) find_clock(graph).become(clock);
+    end();
+    if (waits) host_joins(clock);
+}
+
+// ------------------------------------------------------------------ graphs
+
+struct OrderedNodes::Inside {
+    struct Ended {
+        cudaGraphNode_t node;
+        Clock* clock;
+    };
+    List<Ended> nodes;
+};
+
+OrderedNodes::OrderedNodes() : inside((Inside*)calloc(1, sizeof(Inside))) {
+    if (!inside) abort();
+}
+OrderedNodes::~OrderedNodes() {
+    const Locked locked;
+    for (Inside::Ended& each : inside->nodes) {
+        doing->clock->join(*each.clock);
+        each.clock->~Clock();
+        free((void*)each.clock);
+    }
+    inside->~Inside();
+    free((void*)inside);
+}
+void OrderedNodes::begin(cudaGraphNode_t node) {
+    const Locked locked;
+    Clock* clock = (Clock*)calloc(1, sizeof *clock);
+    if (!clock) abort();
+    clock->become(*doing->clock);
+    for (const Inside::Ended& each : inside->nodes)
+        if (node->before.has(each.node)) clock->join(*each.clock);
+    inside->nodes.add({node, clock});
+    if (order.sequence_of.find((uintptr_t)node) == order.sequence_of.end())
+        order.sequence_of[(uintptr_t)node] = order.sequences.add();
+    Party party = order.tasks[doing->task].party;
+    party.is_kernel = node->content.type == cudaGraphNodeTypeKernel;
+    party.name = party.is_kernel ? node->content.launch.kernel.name : "a node";
+    party.file = node->place.file;
+    party.line = node->place.line;
+    const unsigned task = add_task(order.sequence_of[(uintptr_t)node], *clock, party);
+    cudalab::begin(task, *clock);
+}
+void OrderedNodes::end(cudaGraphNode_t node) {
+    const Locked locked;
+    const Clock& clock = *doing->clock;
+    cudalab::end();
+    if (node->content.type == cudaGraphNodeTypeHost) host_joins(clock);
+}
+
+// ------------------------------------------------------------------ memory of pools
+
+void pool_gives(const void* address, Place place, cudaStream_t stream) {
+    const Locked locked;
+    Memory* memory = find_memory((uintptr_t)address);
+    if (!memory) return;
+    Work work(cudaGraphNodeTypeMemAlloc, PoolMemory{});
+    const Ordered ordered("cudaMallocAsync", place, stream, work);
+    remember(*memory);
+    memory->made_by = doing->task;
+}
+void pool_takes(const void* address, Place place, cudaStream_t stream) {
+    const Locked locked;
+    Memory* memory = find_memory((uintptr_t)address);
+    if (!memory) return;
+    Work work(cudaGraphNodeTypeMemFree, PoolMemory{});
+    const Ordered ordered("cudaFreeAsync", place, stream, work);
+    const Party self = order.tasks[doing->task].party;
+    if (memory->made_by != NO_TASK && !is_done(order.tasks[memory->made_by], *doing->clock))
+        report(FREED, *memory, 0, order.tasks[memory->made_by].party, self, memory->made_by,
+               doing->task);
+    for (size_t number = 0; memory->pieces && number < memory->num_pieces(); ++number)
+        for (const Footprint& earlier : memory->pieces[number]) {
+            if (is_done(order.tasks[earlier.task], *doing->clock)) continue;
+            size_t byte = 0;
+            while (earlier.words && byte < PIECE - 4 && !earlier.words[byte / 4]) byte += 4;
+            report(FREED, *memory, number * PIECE + byte, party_of(earlier, byte), self,
+                   earlier.task, doing->task);
+        }
+}
+
+}  // namespace cudalab
+
+using namespace cudalab;
+
+// `own_default`: the default stream is the thread's own.
+extern "C" void cudalab_order(Listener listener, int own_default) {
+    order.listener = listener;
+    order.default_is_per_thread = own_default;
+    order.watch.use = host_uses;
+    cudalab_check_watch_uses(&order.watch);
+}
+// A variable, which check mode has as a region.
+extern "C" void cudalab_order_variable(const void* address, size_t bytes, unsigned region) {
+    order_begins({(uintptr_t)address, bytes, Kind::VARIABLE, 0, {nullptr, 0}}, region);
+}

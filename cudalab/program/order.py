@@ -1,0 +1,149 @@
+"""Work of a program that nothing orders, as order.cpp reports it, as findings."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import TYPE_CHECKING, Any
+
+from cudalab.backends.cpu import parts
+from cudalab.backends.trace import Finding, Place, Thread
+from cudalab.microscope.sanitize import where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from cudalab.backends.cpu.check_rows import Tables
+    from cudalab.backends.trace import Kind
+    from cudalab.program.files import File
+
+_OWN_DEFAULT = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+CUDA_API_PER_THREAD_DEFAULT_STREAM\b", re.MULTILINE
+)
+_PROBLEMS = ("stream_race", "host_race", "freed_in_use", "used_too_early", "copy_under_way")
+_KINDS: tuple[Kind, ...] = ("load", "store", "atomic")
+_VERBS = ("reads", "writes", "changes (atomically)")
+_LIBRARIES = {"blas": "cuBLAS", "generators": "cuRAND", "textures": "copies of CUDA arrays"}
+_NOBODY = Thread((0, 0, 0), (0, 0, 0))
+
+
+class _Party(ctypes.Structure):
+    """cudalab::Party of order.cpp."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_int),
+        ("place", ctypes.c_uint),
+        ("kind", ctypes.c_uint),
+        ("is_kernel", ctypes.c_uint),
+        ("stream", ctypes.c_uint),
+        ("stream_file", ctypes.c_char_p),
+        ("stream_line", ctypes.c_int),
+    )
+
+
+class _Unordered(ctypes.Structure):
+    """cudalab::Unordered of order.cpp."""
+
+    _fields_ = (
+        ("problem", ctypes.c_uint),
+        ("earlier", _Party),
+        ("later", _Party),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_int),
+        ("region", ctypes.c_uint),
+        ("offset", ctypes.c_uint64),
+    )
+
+
+Listener = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Unordered))
+
+
+def own_default(options: Sequence[str], texts: Iterable[str]) -> bool:
+    """Whether the program asks for a default stream of its own for each thread of the host."""
+    chosen = {"-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"}
+    given = {option.removesuffix("=1") for option in options}
+    return bool(chosen & given) or any(_OWN_DEFAULT.search(text) for text in texts)
+
+
+def unobserved(files: Sequence[File], for_host: Sequence[File]) -> tuple[str, ...]:
+    """What a program does that the instrument does not see."""
+    used = parts.used(file.text for file in files)
+    names = [file.label for file in for_host]
+    names += [name for part, name in _LIBRARIES.items() if part in used]
+    return (*names, "functions of the C library but memcpy, memmove and memset")
+
+
+def finding(unordered: Any, tables: Tables, variables: Mapping[int, str]) -> Finding:
+    """Two pieces of work that use the same bytes, or one and the host, without an order."""
+    earlier, later = unordered.earlier, unordered.later
+    kind = _PROBLEMS[unordered.problem]
+    place, other_place = _place(later, tables), _place(earlier, tables)
+    near = place.file
+    if unordered.region in variables:
+        memory = variables[unordered.region]
+    else:
+        memory = f"the memory of {_line(unordered.file, unordered.line, near)}"
+    one = f"{_actor(earlier, near)} {_VERBS[earlier.kind]} byte {unordered.offset:,} of {memory}"
+    one += f" at {where(other_place)}" if earlier.place else ""
+    other = f"{_actor(later, near)} {_VERBS[later.kind]} it"
+    other += f" at {where(place)}" if later.place else ""
+    if kind == "freed_in_use":
+        other = f"{_actor(later, near)} frees it"
+    elif kind == "used_too_early":
+        one = f"{_actor(earlier, near)} allocates {memory}"
+    text = f"{one}; {other}. {_MISSING[kind]}"
+    return Finding(
+        kind,
+        _text(later.name) if later.is_kernel else "",
+        place,
+        _NOBODY,
+        access=_KINDS[later.kind],
+        space="global",
+        other_place=other_place,
+        other_access=_KINDS[earlier.kind],
+        buffer=memory,
+        detail=text.replace("kernel", "Kernel", 1) if text.startswith("kernel ") else text,
+        note=kind == "copy_under_way",
+    )
+
+
+_MISSING = {
+    "stream_race": "Nothing makes one wait for the other.",
+    "host_race": "Nothing makes the host wait.",
+    "freed_in_use": "Nothing makes it wait.",
+    "used_too_early": "Nothing makes it wait.",
+    "copy_under_way": "Nothing makes it wait.",
+}
+
+
+def _text(name: bytes | None) -> str:
+    return (name or b"").decode(errors="replace")
+
+
+def _place(party: Any, tables: Tables) -> Place:
+    """The line of the access, or of the call."""
+    if party.place:
+        return Place(tables.files[party.place >> 20], party.place & 0xFFFFF)
+    return Place(_text(party.file), party.line)
+
+
+def _line(file: bytes | None, line: int, near: str) -> str:
+    """A text such as "line 12", or "b.cu:12" if that is another file than `near`."""
+    return f"line {line}" if _text(file) == near else f"{_text(file)}:{line}"
+
+
+def _actor(party: Any, near: str) -> str:
+    """A text such as "kernel fill, launched in line 20 in the stream of line 12,"."""
+    if not party.file:
+        return "the host"
+    streams = (
+        f"the stream of {_line(party.stream_file, party.stream_line, near)}",
+        "the default stream",
+        "the thread's default stream",
+    )
+    at = f"at {_line(party.file, party.line, near)} in {streams[party.stream]}"
+    if party.is_kernel:
+        return f"kernel {_text(party.name)}, launched {at},"
+    return f"{_text(party.name)} {at}"
