@@ -80,20 +80,40 @@ def finding(unordered: Any, tables: Tables, variables: Mapping[int, str]) -> Fin
     earlier, later = unordered.earlier, unordered.later
     kind = _PROBLEMS[unordered.problem]
     place, other_place = _place(later, tables), _place(earlier, tables)
-    near = place.file
-    if unordered.region in variables:
-        memory = variables[unordered.region]
+
+    def line(file: bytes | None, number: int) -> str:
+        same = _text(file) == place.file
+        return f"line {number}" if same else f"{_text(file)}:{number}"
+
+    def stream(party: Any) -> str:
+        if party.stream:
+            return ("the default stream", "the thread's default stream")[party.stream - 1]
+        return f"the stream of {line(party.stream_file, party.stream_line)}"
+
+    def actor(party: Any, at: str) -> str:
+        if not party.file:
+            return "the host"
+        call = f"at {at} in {stream(party)}"
+        name = _text(party.name)
+        return f"kernel {name}, launched {call}," if party.is_kernel else f"{name} {call}"
+
+    def access(party: Any) -> str:
+        """The line of the access, if that is not the line of the call."""
+        if not party.place:
+            return ""
+        of = _access(party, tables)
+        return f" at {where(of) if not party.file else line(of.file.encode(), of.line)}"
+
+    memory = variables.get(unordered.region, "")
+    memory = memory or f"the memory of {line(unordered.file, unordered.line)}"
+    one = actor(earlier, line(earlier.file, earlier.line))
+    other = actor(later, where(place))
+    if kind == "used_too_early":
+        one += f" allocates {memory}"
     else:
-        memory = f"the memory of {_line(unordered.file, unordered.line, near)}"
-    one = f"{_actor(earlier, near)} {_VERBS[earlier.kind]} byte {unordered.offset:,} of {memory}"
-    one += f" at {where(other_place)}" if earlier.place else ""
-    other = f"{_actor(later, near)} {_VERBS[later.kind]} it"
-    other += f" at {where(place)}" if later.place else ""
-    if kind == "freed_in_use":
-        other = f"{_actor(later, near)} frees it"
-    elif kind == "used_too_early":
-        one = f"{_actor(earlier, near)} allocates {memory}"
-    text = f"{one}; {other}. {_MISSING[kind]}"
+        one += f" {_VERBS[earlier.kind]} byte {unordered.offset:,} of {memory}{access(earlier)}"
+    other += " frees it" if kind == "freed_in_use" else f" {_VERBS[later.kind]} it{access(later)}"
+    text = f"{one}; {other}. {_MISSING.get(kind, 'Nothing makes it wait.')}"
     return Finding(
         kind,
         _text(later.name) if later.is_kernel else "",
@@ -112,9 +132,6 @@ def finding(unordered: Any, tables: Tables, variables: Mapping[int, str]) -> Fin
 _MISSING = {
     "stream_race": "Nothing makes one wait for the other.",
     "host_race": "Nothing makes the host wait.",
-    "freed_in_use": "Nothing makes it wait.",
-    "used_too_early": "Nothing makes it wait.",
-    "copy_under_way": "Nothing makes it wait.",
 }
 
 
@@ -123,27 +140,9 @@ def _text(name: bytes | None) -> str:
 
 
 def _place(party: Any, tables: Tables) -> Place:
-    """The line of the access, or of the call."""
-    if party.place:
-        return Place(tables.files[party.place >> 20], party.place & 0xFFFFF)
-    return Place(_text(party.file), party.line)
+    """The line of the call, or of the host's own access."""
+    return Place(_text(party.file), party.line) if party.file else _access(party, tables)
 
 
-def _line(file: bytes | None, line: int, near: str) -> str:
-    """A text such as "line 12", or "b.cu:12" if that is another file than `near`."""
-    return f"line {line}" if _text(file) == near else f"{_text(file)}:{line}"
-
-
-def _actor(party: Any, near: str) -> str:
-    """A text such as "kernel fill, launched in line 20 in the stream of line 12,"."""
-    if not party.file:
-        return "the host"
-    streams = (
-        f"the stream of {_line(party.stream_file, party.stream_line, near)}",
-        "the default stream",
-        "the thread's default stream",
-    )
-    at = f"at {_line(party.file, party.line, near)} in {streams[party.stream]}"
-    if party.is_kernel:
-        return f"kernel {_text(party.name)}, launched {at},"
-    return f"{_text(party.name)} {at}"
+def _access(party: Any, tables: Tables) -> Place:
+    return Place(tables.files[party.place >> 20], party.place & 0xFFFFF)

@@ -1,0 +1,85 @@
+"""`cudalab run --sanitize` on the order of streams, copies and host code."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import command
+import pytest
+
+PROGRAMS = Path(__file__).parents[1] / "programs"
+IS_EMULATED = "CUDALAB_EMULATOR" in os.environ
+pytestmark = pytest.mark.skipif(IS_EMULATED, reason="Python loads the instrumented program")
+
+
+def sanitize(program, *options, text=None, folder=None):
+    path = PROGRAMS / f"{program}.cu"
+    if text is not None:
+        path = folder / f"{program}.cu"
+        path.write_text(text)
+    done = command.cudalab("run", "--device", "cpu", "--sanitize", *options, path, text=True)
+    return done.returncode, done.stderr
+
+
+def pairs(path):
+    """The lines that each finding names, with what kind it is."""
+    (run,) = json.loads(path.read_text())["runs"]
+    return {
+        (
+            result["ruleId"],
+            result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"],
+            result["locations"][0]["physicalLocation"]["region"]["startLine"],
+        )
+        for result in run["results"]
+    }
+
+
+def test_all_that_nothing_orders_is_found_and_named(tmp_path):
+    status, report = sanitize("unordered", "--sarif", tmp_path / "found.sarif")
+    cases = {}
+    for number, line in enumerate((PROGRAMS / "unordered.cu").read_text().splitlines(), 1):
+        if mark := re.search(r"// case (\d+)", line):
+            cases.setdefault(int(mark[1]), []).append(number)
+    kinds = dict.fromkeys(cases, "stream_race") | dict.fromkeys(range(1, 7), "host_race")
+    kinds |= {14: "copy_under_way", 15: "used_too_early", 16: "freed_in_use"}
+    assert pairs(tmp_path / "found.sarif") == {
+        (kinds[case], earlier, later) for case, (earlier, later) in cases.items()
+    }
+    assert status == 3
+    assert "unordered: 4 found" in report
+    report = " ".join(report.split())
+    path = PROGRAMS / "unordered.cu"
+    assert "Kernel fill, launched at line 25 in the default stream, writes byte 20" in report
+    assert f"at line 10; the host reads it at {path}:26. Nothing makes the host wait." in report
+    assert "5. note: copy that may still be under way" in report
+
+
+def test_work_that_is_ordered_is_clean():
+    status, report = sanitize("ordered")
+    assert (status, "ordered: clean" in report) == (0, True), report
+    assert "Looked at: each access of the kernels; the order of kernels, copies" in report
+
+
+OWN_DEFAULT = """
+__global__ void fill(int* to) { to[threadIdx.x] = 1; }
+int main() {
+    int* a;
+    cudaMalloc(&a, 128);
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    fill<<<1, 32>>>(a);
+    fill<<<1, 32, 0, stream>>>(a);
+    cudaDeviceSynchronize();
+    cudaFree(a);
+}
+"""
+
+
+def test_the_default_stream_of_each_thread_waits_for_no_other(tmp_path):
+    status, report = sanitize("own", text=OWN_DEFAULT, folder=tmp_path)
+    assert status == 0, report
+    option = "--default-stream=per-thread"
+    status, report = sanitize("own", option, text=OWN_DEFAULT, folder=tmp_path)
+    assert status == 3
+    assert "launched at line 8 in the thread's default stream" in " ".join(report.split())
