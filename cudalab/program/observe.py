@@ -242,8 +242,6 @@ def observe(
     an endless loop.
     """
     seen, started = Observed(), False
-    if detect:
-        seen.unobserved = library.unobserved
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -263,6 +261,7 @@ def observe(
     signal.signal(signal.SIGINT, before)
     if not started:
         raise CudalabError("the instrument could not start: nothing was observed")
+    seen.unobserved = library.unobserved
     return status, seen
 
 

@@ -873,14 +873,13 @@ def stream_of(kind, path):
     ],
 )
 def test_the_report_arrives_wherever_the_streams_lead(option, pairs, tmp_path):
-    heads = {"--sanitize": "racy: 6 found", "--profile": "racy: 5 launches of 2 kernels"}
     for out, err in pairs:
         with stream_of(out, tmp_path / "out") as stdout, stream_of(err, tmp_path / "err") as stderr:
             done = run("racy.cu", "cpu", option, stdout=stdout[0], stderr=stderr[0])
             said, report = stdout[1](), stderr[1]()
         assert done.returncode == (3 if option == "--sanitize" else 0), (out, err, report)
         assert said in (None, "1\n"), (out, err)
-        assert report is None or heads[option] in report, (out, err, report)
+        assert report is None or "5 launches of 2 kernels" in report, (out, err, report)
 
 
 def test_status_of_an_observed_program_is_its_own():
