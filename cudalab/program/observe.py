@@ -86,6 +86,7 @@ class Observed:
     findings: list[Finding] = field(default_factory=list)  # of all launches
     launches: list[Launch] = field(default_factory=list)
     messages: list[tuple[str, str]] = field(default_factory=list)  # one of MESSAGE_KINDS, and text
+    _: KW_ONLY
     unobserved: tuple[str, ...] = ()  # what the instrument did not see
 
     def add(self, kind: str, what: Any) -> None:

@@ -80,8 +80,7 @@ static inline void access_by_host(const volatile void* p, size_t bytes, unsigned
 static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, unsigned flags,
                              void** frame) {
     if (narrow) flags |= IN_BLOCK_ONLY, narrow = false;
-    if (!runs_kernels)
-        return access_by_host(p, bytes, kind, flags & IS_VOLATILE, frame[1], frame);
+    if (!runs_kernels) return access_by_host(p, bytes, kind, flags & IS_VOLATILE, frame[1], frame);
     if (!run.observing) return;
     char* address = (char*)p;
     unsigned thread = current.thread, depth;
