@@ -429,18 +429,39 @@ static bool find_texel(const Texture& texture, const TextureRead& s, const char*
                                                    (size_t)x.index[0] * texture.format.bytes;
     return true;
 }
+// The same for a texture that is_plain: the index at one coordinate, or -1 if more is to be done.
+static inline int plain_index(float x, int size, bool linear) {
+    if (!(fabsf(x) < 1 << 20) || (fabsf(x) < 0x1p-126f && x != 0)) return -1;
+    const int64_t value = (int64_t)floorf(x * (1 << 21));
+    int64_t index = value >> 21;
+    if (linear) {
+        const int drop = 21 - WEIGHT_BITS, last = (size - 1) * ONE;
+        const int64_t at = ((value + (1 << (drop - 1))) >> drop) - ONE / 2;
+        const int64_t inside = at < 0 ? 0 : at > last ? last : at;
+        if (inside & (ONE - 1)) return -1;
+        index = inside >> WEIGHT_BITS;
+    }
+    return index < 0 ? 0 : index >= size ? size - 1 : (int)index;
+}
+static inline const char* plain_texel(const Texture& texture, const TextureRead& s) {
+    const bool linear = texture.desc.filterMode == cudaFilterModeLinear;
+    if (s.dimensions - 1u > 1 || s.component || s.layered || s.cube) return nullptr;
+    if (linear && s.dimensions == 1) return nullptr;
+    const Texels& texels = texture.level[0];
+    const int x = plain_index(s.x, texels.width, linear);
+    const int y = s.dimensions == 1 ? 0 : plain_index(s.y, texels.height, linear);
+    return x < 0 || y < 0 ? nullptr
+                          : texels.data + (size_t)y * texels.row + (size_t)x * texture.format.bytes;
+}
+
 // A float that a filter lets pass: no denormal, and only one NaN.
 static uint32_t passed(uint32_t bits) {
     if (!(bits & 0x7f800000)) return bits & 0x80000000;
     return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : bits;
 }
 
-void read_texture(const TextureRead& s, unsigned* result) {
-    result[0] = result[1] = result[2] = result[3] = 0;
-    const Texture* found = used(s.texture, false);
-    Footprint footprint;
-    if (!found) return;
-    const Texture& texture = *found;
+static __attribute__((noinline)) void read_any(const Texture& texture, const TextureRead& s,
+                                               unsigned* result) {
     const unsigned channels = texture.format.channels;
     if (const char* texel; find_texel(texture, s, texel)) {
         const bool linear = texture.desc.filterMode == cudaFilterModeLinear;
@@ -450,6 +471,7 @@ void read_texture(const TextureRead& s, unsigned* result) {
         }
         return;
     }
+    Footprint footprint;
     if (!find_texels(texture, s, footprint)) return;
     if (s.component) {
         static const int order[] = {2, 3, 1, 0};
@@ -468,6 +490,19 @@ void read_texture(const TextureRead& s, unsigned* result) {
         result[i] = filtered             ? filter_channel(texture, footprint, i)
                     : footprint.texel[0] ? read_channel(texture, footprint.texel[0], i)
                                          : read_border(texture, i);
+}
+
+void read_texture(const TextureRead& s, unsigned* result) {
+    result[0] = result[1] = result[2] = result[3] = 0;
+    const Texture* texture = used(s.texture, false);
+    if (!texture) return;
+    const char* texel = texture->is_plain ? plain_texel(*texture, s) : nullptr;
+    if (!texel) return read_any(*texture, s, result);
+    const bool linear = texture->desc.filterMode == cudaFilterModeLinear;
+    for (unsigned i = 0; i < texture->format.channels; ++i) {
+        memcpy(&result[i], texel + 4 * i, 4);
+        if (linear) result[i] = passed(result[i]);
+    }
 }
 
 unsigned texels(const TextureRead& s, const void** addresses, unsigned* bytes) {

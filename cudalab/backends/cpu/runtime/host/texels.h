@@ -35,6 +35,7 @@ struct Texture {
     unsigned levels;
     Texels level[MAX_LEVELS];
     bool is_surface;
+    bool is_plain;  // a line or a plane of words, read by indices that are clamped
     cudaTextureObject_t object;
 };
 // The object's texture, or null.

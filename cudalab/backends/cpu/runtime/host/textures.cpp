@@ -18,9 +18,22 @@ static size_t num_textures, capacity;
 Texture* texture_of(cudaTextureObject_t object) {
     return object && object <= num_textures ? textures[object - 1] : nullptr;
 }
+static bool is_plain(const Texture& texture) {
+    const cudaTextureDesc& desc = texture.desc;
+    const Texels& texels = texture.level[0];
+    if (texture.is_surface || texture.flags || texture.levels != 1 || desc.normalizedCoords)
+        return false;
+    for (unsigned i = 0; i < texture.dimensions; ++i)
+        if (desc.addressMode[i] == cudaAddressModeBorder) return false;
+    return texture.dimensions - 1 < 2 && texels.width <= 8192 && texels.height <= 8192 &&
+           texture.format.bits == 32 &&
+           (desc.filterMode == cudaFilterModePoint ||
+            texture.format.kind == cudaChannelFormatKindFloat);
+}
 static cudaTextureObject_t add(const Texture& texture) {
     Texture* added = (Texture*)malloc(sizeof(Texture));
     *added = texture;
+    added->is_plain = is_plain(texture);
     size_t at = 0;
     while (at < num_textures && textures[at]) ++at;
     if (at == capacity) {
