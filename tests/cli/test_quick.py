@@ -20,6 +20,7 @@ PATHS = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 KERNEL = ROOT / "kernels" / "reduce" / "sequential.cu"
 PROGRAM = ROOT / "tests" / "programs" / "numbers.cu"
 SAMPLE = ROOT / "samples" / "radixsort" / "course.uint32"
+SHORT_SWEEP = "--sweep THREADS_PER_BLOCK=64 --time-limit 0.1"
 # What a command is typed with, and what it then says. {device} is replaced.
 COMMANDS = {
     "list": ("list radixsort", "split_1bit"),
@@ -42,7 +43,7 @@ COMMANDS = {
     ),
     "selftest": ("selftest --lab table --device {device}", "No verdict was wrong"),
     "report": (
-        "report reduce --n 99 --variants sequential --sweep THREADS_PER_BLOCK=64 --device {device}",
+        f"report reduce --n 99 --variants sequential {SHORT_SWEEP} --device {{device}}",
         "sequential",
     ),
     "explain": ("explain banks", "The banks of shared memory"),

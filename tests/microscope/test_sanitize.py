@@ -19,6 +19,7 @@ from traced import FILE, finding
 
 from cudalab import labs
 from cudalab.backends.cpu import check, check_rows
+from cudalab.backends.cpu.compiler import check_runtime_library
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
@@ -265,6 +266,7 @@ def test_a_broken_kernel_is_found_at_its_line(path):
     ]
     for option in OPTIONS & expected.keys():
         words += [f"--{option.replace('_', '-')}", expected[option]]
+    check_runtime_library()  # before the seconds of a limit are counted
     patience = 3 if expected["kind"] == "infinite_loop" else None
     status, document = sanitized(lab.name, "--kernel", path, *words, patience=patience)
     note = expected.get("note", False)
