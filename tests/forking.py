@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -18,6 +19,8 @@ def serve(fd):
     """Answer each request with the process, then with its exit status, until the tests hang up."""
     for name in cli.list_commands(None):
         cli.get_command(None, name)
+    gc.collect()
+    gc.freeze()  # or each process would look through all modules as it ends
     with socket.socket(fileno=fd) as client:
         while line := receive_line(client):
             streams = socket.recv_fds(client, 1, 3)[1]
