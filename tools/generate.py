@@ -159,6 +159,32 @@ def sanitized() -> str:
     return "\n".join(parts) or "Nothing is stored yet.\n"
 
 
+def suites() -> str:
+    """The verdicts on programs whose mistakes are known, from docs/results/sanitize/*.json."""
+    stored = results.read_all("sanitize")
+    rows = [row for suite in stored for row in suite_rows(suite)]
+    made = "; ".join(
+        f"{suite['suite']}: {suite['source']}; {suite['date']}, commit `{suite['commit']}`"
+        + (f", {suite['gpu']}" if suite["gpu"] else "")
+        for suite in stored
+    )
+    heads = ["suite", "programs", "number", "`cudalab run --sanitize`", "compute-sanitizer"]
+    return f"{table(heads, rows)}\n{made}.\n" if stored else "Nothing is stored yet.\n"
+
+
+def suite_rows(suite: results.Json) -> list[list[str]]:
+    """A row for the wrong programs of each kind, and one for the right ones."""
+    rows = []
+    for truth in dict.fromkeys(program["truth"] for program in suite["programs"]):
+        programs = [program for program in suite["programs"] if program["truth"] == truth]
+        word = "blamed" if truth == "right" else "found"
+        ours = sum(bool(program["found"]) for program in programs)
+        theirs = [program["compute_sanitizer"] for program in programs]
+        counted = f"{sum(map(bool, theirs))} {word}" if None not in theirs else "not run"
+        rows.append([suite["suite"], truth, str(len(programs)), f"{ours} {word}", counted])
+    return rows
+
+
 def counters() -> str:
     """How the CPU's instrument compares with each GPU of docs/results/counters/*.json."""
     tables = [comparison(stored) for stored in results.read_all("counters")]
@@ -290,6 +316,7 @@ PARTS = {
     "goals": goals,
     "accuracy": accuracy,
     "sanitizers": sanitized,
+    "suites": suites,
     "programs": programs,
     "exploits": exploited,
     "samples": samples,

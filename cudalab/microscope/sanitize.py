@@ -142,10 +142,9 @@ KINDS = {
     "infinite_loop": _About(
         "loop that does not end",
         "Its condition never becomes false, or it waits for a value that nobody writes.",
-        "Check what changes the loop's condition. Blocks are observed one after another, so a wait "
-        "for a later block ends only in a cooperative launch. When a lab runs on the CPU device, a "
-        "plain spin on a value from another thread never ends: wait with an atomic, a barrier or "
-        "__nanosleep.",
+        "Check what changes the loop's condition, and whether threads that it waits for can go on. "
+        "When a lab runs on the CPU device, a plain spin on a value from another thread never "
+        "ends: wait with an atomic, a barrier or __nanosleep.",
     ),
     "crash": _About(
         "crash",

@@ -114,3 +114,14 @@ def test_the_bounds_of_an_array_in_a_struct():
     (finding,) = found("member_overrun", 1, 1, zeros(1), number(4))
     assert (finding.kind, finding.note) == ("out_of_bounds", True)
     assert finding.place.line == line_of("member", KERNELS)
+
+
+def test_a_block_may_wait_for_a_later_one():
+    with CheckDevice(detect=True, count=False, kill_after=20) as device:
+        args = zeros(40), zeros(40), number(1)
+        _, sums = launch(device, KERNELS, "reverse_chain", 40, 64, *args)
+    assert device.findings == []
+    assert list(sums) == list(range(40, 0, -1))
+    (finding,) = found("reverse_chain", 3, 64, zeros(3), zeros(3), number(0))
+    assert (finding.kind, finding.place.line) == ("race", line_of("taken_over", KERNELS))
+    assert finding.other_place.line == line_of("left_over", KERNELS)

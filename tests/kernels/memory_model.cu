@@ -166,3 +166,25 @@ extern "C" __global__ void member_overrun(int* out, int n) {
     for (int i = 0; i <= n; ++i) pair.values[i] = i;  // @member
     out[0] = pair.next;
 }
+
+// Each block waits for the next one.
+extern "C" __global__ void reverse_chain(int* flags, int* sums, int fenced) {
+    const int b = blockIdx.x;
+    __shared__ int after;
+    if (threadIdx.x == 0) {
+        after = 0;
+        if (b + 1 < gridDim.x) {
+            while (atomicAdd(flags + b + 1, 0) == 0) {
+            }
+            __threadfence();
+            after = sums[b + 1];  // @taken_over
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 40) sums[b] = after + 1;  // @left_over
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (fenced) __threadfence();
+        atomicExch(flags + b, 1);
+    }
+}

@@ -98,16 +98,28 @@ static void prepare_fibers() {
 
 // Runs the threads that are ready until the block has ended, or waits for others.
 static void run_threads() {
-    run.group = run.warp = run.at_grid = 0;
+    run.group = run.warp = run.at_grid = run.idle = 0;
     run.parked = false;
     shuffle_warps();
-    detector.begin_block((unsigned)run.block, run.threads);
-    if (run.observing && run.detects) paths.begin_block(run.threads);
     in_block = true;
     unsigned first = next_thread();
     set_thread(run.index[first], first);
     switch_to(&run.main_context, run.context[first]);
     in_block = false;
+    run.blocks_done += !run.parked;
+}
+
+// A block that was put aside at the grid's barrier begins anew as far as order is concerned.
+static void go_on(Parked& parked) {
+    const bool at_grid = parked.at_grid;
+    put_back(parked);
+    if (at_grid)
+        detector.begin_block((unsigned)run.block, run.threads);
+    else
+        detector.ordering.resume_block((unsigned)run.block), detector.begin_part(run.threads);
+    if (run.observing && run.detects)
+        at_grid ? paths.begin_block(run.threads) : paths.resume_block(run.threads);
+    run_threads();
 }
 
 static void run_block(uint64_t block) {
@@ -128,8 +140,9 @@ static void run_block(uint64_t block) {
     run.predicates = run.voters = 0;
     run.interval = 0;
     if (run.observing && run.counts) forks.begin_block(run.threads);
+    detector.begin_block((unsigned)run.block, run.threads);
+    if (run.observing && run.detects) paths.begin_block(run.threads);
     run_threads();
-    ++run.blocks_done;
 }
 
 // Runs all blocks of a grid; each reaches the grid's barrier before any continues after it.
@@ -149,14 +162,41 @@ static void run_cooperative() {
         waiting.clear();
         for (Parked& parked : before) {
             if (run.failed || run.stopping) break;
-            put_back(parked);
-            run_threads();
+            go_on(parked);
             if (run.parked) waiting.add(put_aside());
         }
     }
     drop(waiting);
     drop(before);
     run.prepared = false;
+}
+
+// Runs all blocks of a grid in turn; those that wait for later ones go on behind them.
+static void run_in_turn() {
+    List<Parked> waiting, before;
+    run.may_park = CUDALAB_FAST_SWITCH && run.num_blocks > 1;
+    for (uint64_t i = 0; i < run.num_blocks && !run.failed && !run.stopping; ++i) {
+        run_block(run.blocks ? run.blocks[i] : run.first_block + i);
+        run.with_steps = false;
+        if (!run.parked) continue;
+        waiting.add(put_aside());
+        run.prepared = false;  // the stacks still have its contents
+        run.may_park = waiting.count < MAX_PARKED;
+    }
+    while (waiting.count && !run.failed && !run.stopping) {
+        List<Parked> next = before;
+        before = waiting, waiting = next;
+        waiting.clear();
+        run.may_park = before.count > 1;
+        for (Parked& parked : before) {
+            if (run.failed || run.stopping) break;
+            go_on(parked);
+            run.prepared = false;
+            if (run.parked) waiting.add(put_aside());
+        }
+    }
+    run.may_park = false;
+    drop(waiting), drop(before);
 }
 
 static void run_blocks() {
@@ -171,12 +211,10 @@ static void run_blocks() {
     run.region_of_site = (unsigned*)malloc(sites * sizeof *run.region_of_site);
     memset(run.region_of_site, 0xff, sites * sizeof *run.region_of_site);
     place_shared_arrays();
-    if (run.cooperative) run_cooperative();
-    for (uint64_t i = 0; i < run.num_blocks && !run.cooperative && !run.failed && !run.stopping;
-         ++i) {
-        run_block(run.blocks ? run.blocks[i] : run.first_block + i);
-        run.with_steps = false;
-    }
+    if (run.cooperative)
+        run_cooperative();
+    else
+        run_in_turn();
     run.observing = false;
 }
 

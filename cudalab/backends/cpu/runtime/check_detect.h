@@ -89,6 +89,10 @@ struct Detector {
 
     void begin_block(unsigned index, unsigned threads) {
         ordering.begin_block(index, threads);
+        begin_part(threads);
+    }
+    // The block begins, or goes on after others.
+    void begin_part(unsigned threads) {
         memset((void*)recent, 0, threads * sizeof *recent);
         memset((void*)flags_read, 0, sizeof flags_read);
         num_stores = 0;

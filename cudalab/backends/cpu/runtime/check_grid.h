@@ -1,8 +1,9 @@
-// Check mode: cooperative grids, whose blocks wait for each other.
+// Check mode: blocks that wait for each other, at the grid's barrier or for what others write.
 //
-// Blocks run one after another. A block that has reached the grid's barrier is put aside, with the
-// stacks of its threads and its shared memory, until all others have reached it, too. Then each in
-// turn is put back where it was, so that every pointer stays valid, and continues.
+// Blocks run one after another. A block that has reached the grid's barrier, or whose threads only
+// poll, is put aside with the stacks of its threads and its shared memory, until all others have
+// been there, too. Then each in turn is put back where it was, so that every pointer stays valid,
+// and continues.
 #pragma once
 
 #include "check_schedule.h"
@@ -12,6 +13,7 @@ namespace cudalab {
 // A block that waits for the others.
 struct Parked {
     uint64_t block;
+    bool at_grid;  // at its barrier
     char* memory;  // copies of the memory that visit_block visits
     Forks forks;
 };
@@ -21,6 +23,19 @@ struct Parked {
 template <class Visit>
 static void visit_block(Visit visit) {
     visit(run.live, sizeof run.live);
+    visit(run.ready, sizeof run.ready);
+    visit(run.at_barrier, sizeof run.at_barrier);
+    visit(run.at_warp_op, sizeof run.at_warp_op);
+    visit(run.mask, run.threads * sizeof *run.mask);
+    visit(run.source, run.threads * sizeof *run.source);
+    visit(run.barrier, run.threads * sizeof *run.barrier);
+    visit((void*)run.op, run.threads * sizeof *run.op);
+    visit(run.value, run.threads * sizeof *run.value);
+    visit(run.result, run.threads * sizeof *run.result);
+    visit(&run.block_op, sizeof run.block_op);
+    visit(&run.predicates, sizeof run.predicates);
+    visit(&run.voters, sizeof run.voters);
+    if (run.detects) detector.ordering.visit_block(visit, run.threads);
     visit(run.order, sizeof run.order);
     visit(&run.interval, sizeof run.interval);
     visit((void*)run.event, run.threads * sizeof *run.event);
@@ -37,7 +52,7 @@ static void visit_block(Visit visit) {
 }
 
 static Parked put_aside() {
-    Parked parked = {run.block, nullptr, forks};
+    Parked parked = {run.block, run.at_grid != 0, nullptr, forks};
     forks = {};  // its lists are the parked block's
     size_t bytes = 0;
     visit_block([&](void*, size_t size) { bytes += size; });
@@ -68,8 +83,10 @@ static void put_back(Parked& parked) {
     run.block = parked.block;
     current.block_idx = block_index(run.block);
     for (unsigned warp = 0; warp < run.warps; ++warp) {
+        run.yielded[warp] = 0;
+        if (!parked.at_grid) continue;
         run.ready[warp] = run.live[warp];
-        run.at_barrier[warp] = run.at_warp_op[warp] = run.yielded[warp] = 0;
+        run.at_barrier[warp] = run.at_warp_op[warp] = 0;
     }
     memset(run.polls, 0, run.threads * sizeof *run.polls);
     ++run.interval;

@@ -78,12 +78,32 @@ struct Ordering {
         memset((void*)locks, 0, threads * sizeof *locks);
         for (unsigned t = 0; t < threads; ++t) clock[t] = clock[t] ? clock[t] : 1;
         first_fenced = all_fenced.count;
-        has_fences = fenced_now = false;
+        has_fences = fenced_now = resumed = false;
+    }
+    // The block goes on, with all that visit_block visits as it was then.
+    void resume_block(unsigned index) {
+        block = index, resumed = true;
+        spans.add({request, block});
+    }
+    template <class Visit>
+    void visit_block(Visit visit, unsigned threads) {
+        visit(&block_start, sizeof block_start);
+        visit(&barrier, sizeof barrier);
+        visit(&has_fences, sizeof has_fences);
+        visit(&fenced_now, sizeof fenced_now);
+        visit(&first_fenced, sizeof first_fenced);
+        visit(clock, threads * sizeof *clock);
+        visit((void*)seen, threads * sizeof *seen);
+        visit((void*)published, threads * sizeof *published);
+        for (auto& known : published_to) visit((void*)known, threads * sizeof *known);
+        visit((void*)locks, threads * sizeof *locks);
     }
 
     // Whether an access was made in this launch, in this block, before its last barrier.
     bool is_known(const Mark& mark) const { return mark.request > launch_start; }
-    bool is_here(const Mark& mark) const { return mark.request > block_start; }
+    bool is_here(const Mark& mark) {
+        return mark.request > block_start && (!resumed || block_of(mark) == block);
+    }
     bool precedes_barrier(const Mark& mark) const { return mark.request <= barrier; }
     unsigned block_of(const Mark& mark) { return span_of(mark.request).block; }
 
@@ -191,6 +211,7 @@ struct Ordering {
     List<Span> spans;
     unsigned block = 0, num_threads = 0;
     bool has_fences = false, fenced_now = false;  // in this block; since its last barrier
+    bool resumed = false;                         // other blocks have run in between
     Clocks seen[1024];                            // of each thread: what it is ordered after
     Published published[1024];
     Clocks published_to[SCOPES][1024];  // of each thread, the clocks of its warp

@@ -237,6 +237,11 @@ struct Paths {
         num_left = 0;
         suspects.clear();
     }
+    // What the threads have done before is not known: nothing is compared up to the next barrier.
+    void resume_block(unsigned threads) {
+        begin_block(threads);
+        for (unsigned t = 0; t < threads; ++t) count[t] = LONGEST;
+    }
     void enter(unsigned thread, const Sites::Call& block) {
         if (block.flags & IS_END) return;
         last[thread] = block.site;

@@ -61,10 +61,15 @@ static bool form_group() {
             if (run.observing) observe(warp, run.group);
             return true;
         }
+
         bool polling = false;
         for (unsigned warp = 0; warp < run.warps; ++warp) {
             polling |= run.yielded[warp] != 0;
             run.yielded[warp] = 0;
+        }
+        if (polling && run.may_park && ++run.idle > MAX_IDLE) {  // perhaps for another block
+            run.parked = true;
+            return false;
         }
         if (!polling && !wake()) return false;
     }
@@ -287,6 +292,7 @@ static bool wake() {
     }
     ++run.interval;
     ++run.progress;
+    run.idle = 0;
     detector.ordering.pass_barrier();
     run.warp = 0;
     shuffle_warps();

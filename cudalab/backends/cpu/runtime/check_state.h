@@ -25,6 +25,8 @@ const size_t FIBER_STACK = 704 << 10, GUARD = PAGE;
 const size_t DYNAMIC_SHARED = 227 << 10;
 const size_t ZONE = 4096, ARRAY_ZONE = 128;  // after dynamic shared memory, around shared arrays
 const unsigned PATIENCE = 64;                // polls by a thread before others get a turn
+const unsigned MAX_PARKED = 4096;            // blocks that wait
+const unsigned MAX_IDLE = 100;               // rounds of polls before other blocks get a turn
 
 // The reason why a thread has stopped.
 struct Event {
@@ -82,7 +84,9 @@ static struct {
     BlockOp block_op;
     unsigned predicates, voters;
     unsigned at_grid;  // threads at the grid's barrier
-    bool parked;       // all of them are there: the other blocks run first
+    bool parked;       // the other blocks run first: all wait there, or for what others write
+    unsigned idle;     // rounds in which threads only polled
+    bool may_park;     // other blocks can run meanwhile
 
     AsyncCopies copies[MAX_THREADS];
 
