@@ -369,7 +369,7 @@ def _launch(parsed: Parsed, tokens: list[Token], kernel: str, known: _Known) -> 
     """The beginning of a launch, as far as it depends on what is known of the kernel."""
     if _is_pointer(tokens):
         return f"::cudalab::launch({kernel}"  # evaluated at the launch
-    call = f"[=](auto&... cudalab_a) CUDALAB_CALL {{ {kernel}(cudalab_a...); }}"
+    call = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}"
     if kernel.removeprefix("::") in known.exact:
         return f"::cudalab::launch({kernel}, {call}"
     last = len(tokens) - 1

@@ -73,7 +73,7 @@ def test_lines():
 # Launches ----------------------------------------------------------------------------------------
 
 KERNEL = "__global__ void k(int *a, int n);\n"
-CLOSURE = "[=](auto&... cudalab_a) CUDALAB_CALL { k(cudalab_a...); }"
+CLOSURE = "[=](auto&... cudalab_a) CUDALAB_CLOSURE { k(cudalab_a...); }"
 CALL = f'::cudalab::launch(k, {CLOSURE}, "k", ::cudalab::Config('
 
 
@@ -112,7 +112,7 @@ def test_expression_that_is_launched(kernel, prefix):
     typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({kernel}))"
     typed += f" {{ return cudalab_t({kernel}); }}"
     call = (
-        f'{typed}, [=](auto&... cudalab_a) CUDALAB_CALL {{ {kernel}(cudalab_a...); }}, "{kernel}"'
+        f'{typed}, [=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}, "{kernel}"'
     )
     assert rewritten(f"{prefix}{kernel}<<<1, 2>>>(x)") == (
         f"{prefix}::cudalab::launch_any({call}, ::cudalab::Config(1, 2))(x)"

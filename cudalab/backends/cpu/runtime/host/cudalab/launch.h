@@ -16,11 +16,11 @@
 // The closure that calls a kernel stands in the line of the launch. Check mode does not follow
 // where threads go in it, which is not a part of the kernel.
 #if !defined(CUDALAB_CHECK)
-#define CUDALAB_CALL
+#define CUDALAB_CLOSURE
 #elif defined(__clang__)
-#define CUDALAB_CALL __attribute__((no_sanitize("coverage")))
+#define CUDALAB_CLOSURE __attribute__((no_sanitize("coverage")))
 #else
-#define CUDALAB_CALL __attribute__((no_sanitize_coverage))
+#define CUDALAB_CLOSURE __attribute__((no_sanitize_coverage))
 #endif
 
 namespace cudalab {
