@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import gc
 import json
 import os
 import socket
 import sys
+import threading
+from contextlib import suppress
 
 import cudalab.backends.cpu.device
 import cudalab.checker.judge
@@ -20,7 +24,7 @@ def serve(fd):
     for name in cli.list_commands(None):
         cli.get_command(None, name)
     gc.collect()
-    gc.freeze()  # or each process would look through all modules as it ends
+    gc.freeze()  # or each process would look through all modules, and own a copy of them
     with socket.socket(fileno=fd) as client:
         while line := receive_line(client):
             streams = socket.recv_fds(client, 1, 3)[1]
@@ -57,7 +61,21 @@ def become(words, env, cwd, streams):
     os.environ.update(env)
     sys.argv = ["cudalab", *words]
     sys.path[0] = cwd
-    main()
+    try:
+        main()
+    except SystemExit as end:
+        with suppress(OSError):  # of a full disk: Python has a status for that
+            leave(end.code)
+        raise
+
+
+def leave(status):
+    """End as Python does, but leave all modules as they are: to take them apart takes longer."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.pythonapi.exit(int(status))
 
 
 if __name__ == "__main__":
