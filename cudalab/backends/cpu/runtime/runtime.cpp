@@ -506,7 +506,8 @@ static __attribute__((noinline)) void give_way(Worker& w, const void* at) {
     for (unsigned i = 1; i < w.threads; ++i) {
         unsigned other = thread + i < w.threads ? thread + i : thread + i - w.threads;
         if (ready(w, other >> 5) & bit(other)) {
-            if (other < thread) let_others_run(w);
+            const bool by_clock = at == w.clock.waits_at;  // no other block can end that
+            if (other < thread && !by_clock) let_others_run(w);
             run_next(w, thread, other);
             return;
         }
