@@ -111,9 +111,8 @@ def test_launch(launch, configuration):
 def test_expression_that_is_launched(kernel, prefix):
     typed = f"[=](auto cudalab_t) -> decltype(cudalab_t({kernel}))"
     typed += f" {{ return cudalab_t({kernel}); }}"
-    call = (
-        f'{typed}, [=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}, "{kernel}"'
-    )
+    closure = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {kernel}(cudalab_a...); }}"
+    call = f'{typed}, {closure}, "{kernel}"'
     assert rewritten(f"{prefix}{kernel}<<<1, 2>>>(x)") == (
         f"{prefix}::cudalab::launch_any({call}, ::cudalab::Config(1, 2))(x)"
     )
