@@ -26,6 +26,10 @@ __global__ void one_block_fails(int* data) {
     }
 }
 
+__global__ void writes_a_flag(int* flag) {
+    *flag = 1;
+}
+
 int main(int, char* argv[]) {
     int* flag;
     std::thread host;
@@ -49,6 +53,13 @@ int main(int, char* argv[]) {
             });
             reads_a_flag<<<1, 64>>>(flag);
             host.join();
+            break;
+        case 'b':  // what another kernel would write
+            cudaStream_t one, other;
+            cudaStreamCreate(&one);
+            cudaStreamCreate(&other);
+            reads_a_flag<<<1, 64, 0, one>>>(flag);
+            writes_a_flag<<<1, 1, 0, other>>>(flag);
             break;
         case 'e':  // the program ends, and never waits
             reads_a_flag<<<1, 64>>>(flag);

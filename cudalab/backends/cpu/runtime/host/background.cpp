@@ -150,12 +150,13 @@ static void do_task(Task* task) {
     remove(task);
 }
 
+static bool is_ready(const Task* task) {
+    return !task->has_begun && !is_left(task->after) && !must_wait(task->order, task);
+}
 // The first task that can be done; a grid cannot while another one runs.
 static Task* find_ready(bool grid_runs) {
     for (Task* each = tasks; each; each = each->next)
-        if (!each->has_begun && !(grid_runs && each->runs_grids()) && !is_left(each->after) &&
-            !must_wait(each->order, each))
-            return each;
+        if (is_ready(each) && !(grid_runs && each->runs_grids())) return each;
     return nullptr;
 }
 void run_to_end(Grid& grid) {
@@ -172,6 +173,16 @@ void run_to_end(Grid& grid) {
     }
     if (is_device) grid_waits = false;
 }
+
+void describe_next_launch(char* text, size_t size) {
+    Call call("describe", {});
+    text[0] = 0;
+    for (const Task* each = tasks; each && !*text; each = each->next)
+        if (each->is_launch() && !each->grid && is_ready(each))
+            snprintf(text, size, "%s (%s:%d)", each->launch.kernel.name, each->place.file,
+                     each->place.line);
+}
+
 static void* do_tasks(void*) {
     is_device = true;
     Call call("the device", {});

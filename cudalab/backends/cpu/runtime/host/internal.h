@@ -158,6 +158,8 @@ void tell_leaks();
 // ------------------------------------------------------------------ background.cpp
 
 void wait_for_all_work();  // of all streams
+// A kernel that a GPU might run beside the one that waits, such as "add (a.cu:12)", or "".
+void describe_next_launch(char* text, size_t size);
 
 // ------------------------------------------------------------------ functions.cpp
 

@@ -204,6 +204,9 @@ void Watch::describe_waits(Text& text) const {
         text.add_count(blocks - next);
         text.add(" more cannot start: the device holds %llu at once", (unsigned long long)resident);
     }
+    char behind[300];
+    describe_next_launch(behind, sizeof behind);
+    if (*behind) text.add("; kernel %s cannot start: here one kernel runs at a time", behind);
 }
 
 // Ends a launch in which nothing can happen any more.
