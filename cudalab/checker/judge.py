@@ -33,6 +33,7 @@ from cudalab.checker.verdicts import (
     Stage,
     Status,
     Why,
+    encodable,
 )
 from cudalab.errors import (
     CudalabError,
@@ -101,7 +102,8 @@ def check(
         )
     report.seconds = time.monotonic() - began
     report.digest = digest(submission.files) if submission.files else ""
-    return report
+    result: Report = encodable(report)
+    return result
 
 
 def refused(
@@ -128,7 +130,8 @@ def refused(
             why=Why.COMPILE,
         )
     ]
-    return report
+    result: Report = encodable(report)
+    return result
 
 
 def not_cuda() -> Stage:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, asdict, dataclass, field, fields
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudalab.errors import ExitCode
 from cudalab.microscope.findings import FindingRow  # noqa: TC001 - read at run time by `records`
@@ -216,6 +216,23 @@ class Report:
             "max_points": round(self.max_points, 6),
         }
         return derived | asdict(self)
+
+
+def encodable(value: Any) -> Any:
+    """The same plain data with each text fit for UTF-8: bytes that were no text are escaped."""
+    if isinstance(value, str) and not isinstance(value, StrEnum):
+        try:
+            return value.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        except UnicodeEncodeError:  # half of a character, as JSON may hold
+            return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, list):
+        return [encodable(one) for one in value]
+    if isinstance(value, dict):
+        return {encodable(key): encodable(one) for key, one in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        texts = {one.name: encodable(getattr(value, one.name)) for one in fields(value)}
+        return replace(value, **texts)
+    return value
 
 
 def from_json(parsed: Mapping[str, object]) -> Report:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 HEADER = "// /// cudalab"
+MAIN = "main.py"  # which of several scripts is run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +135,9 @@ def refuse(task: Task, error: CudalabError) -> tuple[Report, frozenset[int]]:
 
 def submission_in(lab: Lab, task: Task, folder: Path, sandbox: sandboxes.Sandbox) -> Submission:
     """The submission in a folder. BadSubmissionError if there is none."""
-    kind, files = task.kind, [folder / task.file] if task.file else sorted(folder.glob("*.cu"))
-    if task.file and not files[0].is_file():
+    file = "/".join(map(unpack.usable, task.file.split("/")))
+    kind, files = task.kind, [folder / file] if file else sorted(folder.glob("*.cu"))
+    if file and not files[0].is_file():
         raise unpack.BadSubmissionError(f"there is no file {task.file}")
     if kind == "auto" and task.command:
         kind = "command"
@@ -143,7 +145,7 @@ def submission_in(lab: Lab, task: Task, folder: Path, sandbox: sandboxes.Sandbox
         kind = _kind(files)
     if kind == "command":
         return Command(
-            shlex.split(task.command) or _python(folder, task.file),
+            shlex.split(task.command) or _python(folder, file),
             sandbox,
             name=task.name,
             folder=folder,
@@ -180,17 +182,19 @@ def _kind(files: list[Path]) -> str:
 
 
 def _has_header(path: Path) -> bool:
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
         return any(line.rstrip() == HEADER for line in file)
 
 
 def _python(folder: Path, file: str) -> list[str]:
     scripts = [folder / file] if file else sorted(folder.glob("*.py"))
+    scripts = [path for path in scripts if path.name == MAIN] or scripts
     if len(scripts) != 1:
         raise unpack.BadSubmissionError(
-            "there is no .cu file and not exactly one .py file", "--command says what to run"
+            f"there is no .cu file, and neither one .py file nor a {MAIN}",
+            "--command says what to run",
         )
-    return [sys.executable, scripts[0].name]
+    return [sys.executable, f"./{scripts[0].relative_to(folder)}"]  # not an option, as -c.py were
 
 
 def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from cudalab.checker.options import JudgingOptions
     from cudalab.labs.base import Lab
 
+MAX_NAME_BYTES = 200  # of a report's file; file systems allow 255
+
 
 @dataclass(frozen=True, kw_only=True)
 class GradeOptions:
@@ -143,8 +145,7 @@ def _sum_up(
     folder = out / "reports"
     folder.mkdir(exist_ok=True)
     for name, report in reports.items():
-        safe = re.sub(r"[^\w.-]", "_", name)
-        save(folder / f"{safe}.json", json.dumps(report.json(), indent=1) + "\n")
+        save(folder / f"{_file_name(name)}.json", json.dumps(report.json(), indent=1) + "\n")
     unjudged = [row for row in rows if row.state not in (store.DONE, store.REMOVED)]
     removed = [row.name for row in rows if row.state == store.REMOVED]
     remaining = len(rows) - len(removed)
@@ -162,3 +163,12 @@ def _sum_up(
     lines += [f"not judged: {row.name}: {row.problem}" for row in unjudged[:10]]
     terminal.lines(lines)
     return ExitCode.ERROR if unjudged else ExitCode.OK
+
+
+def _file_name(name: str) -> str:
+    """A submission's name as the name of a file, which no other submission has."""
+    safe = re.sub(r"[^\w.-]", "_", name)
+    if safe == name and len(safe.encode()) <= MAX_NAME_BYTES:
+        return safe
+    mark = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    return f"{safe[: MAX_NAME_BYTES // 8]}-{mark}"

@@ -8,19 +8,22 @@ import os
 import sqlite3
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from cudalab.checker import verdicts
 from cudalab.checker.grading import unpack
 from cudalab.errors import CudalabError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from cudalab.checker.grading.unpack import Entry
     from cudalab.checker.verdicts import Report
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 WAITING, RUNNING, DONE, BROKEN = "waiting", "running", "done", "broken"
 REMOVED = "withdrawn"  # by the student, before it was judged
 FORMAT = 2  # version of the database
@@ -54,6 +57,22 @@ class Row:
     problem: str | None
 
 
+def _explained(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let a method of the store report what the database cannot do, such as on a full disk."""
+
+    @wraps(method)
+    def explained(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        try:
+            return method(*args, **named)
+        except sqlite3.Error as error:
+            raise CudalabError(
+                f"the results cannot be stored: {error}",
+                hint="what has been stored stays: free some space where --out is, and call again",
+            ) from None
+
+    return explained
+
+
 class Store:
     """The database in a folder of results, open to one grader at a time."""
 
@@ -68,7 +87,15 @@ class Store:
             raise CudalabError(
                 f"another `cudalab grade` is using {folder}", hint="wait for it to end"
             ) from None
-        self._db = sqlite3.connect(folder / "results.sqlite", isolation_level=None)
+        try:
+            self._open(folder / "results.sqlite")
+        except CudalabError:
+            os.close(self._lock)
+            raise
+
+    @_explained
+    def _open(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.executescript(_SCHEMA)
@@ -80,6 +107,7 @@ class Store:
         self._db.close()
         os.close(self._lock)
 
+    @_explained
     def settle(self, settings: dict[str, object]) -> dict[str, Any]:
         """Store the first call's settings; later calls must have the same, except for the seed."""
         settings = {"format": FORMAT, **settings}
@@ -102,6 +130,7 @@ class Store:
                 )
         return stored
 
+    @_explained
     def add(self, entries: Iterable[Entry]) -> list[str]:
         """Queue what is new, unfinished or changed; the names of changed ones judged before."""
         now = {entry.name: (entry, unpack.digest(entry.path)) for entry in entries}
@@ -123,10 +152,11 @@ class Store:
             for name, (entry, digest) in now.items():
                 self._db.execute(
                     "INSERT INTO submissions (name, path, digest) VALUES (?, ?, ?)",
-                    (name, str(entry.path), digest),
+                    (name, unpack.shown(str(entry.path)), digest),
                 )
         return changed
 
+    @_explained
     def waiting(self) -> list[str]:
         """The names of the submissions still to be judged."""
         rows = self._db.execute(
@@ -134,6 +164,7 @@ class Store:
         )
         return [name for (name,) in rows]
 
+    @_explained
     def begin(self, name: str) -> None:
         """Note that its judging has begun."""
         self._db.execute(
@@ -141,6 +172,7 @@ class Store:
             (RUNNING, time.time(), name),
         )
 
+    @_explained
     def finish(self, name: str, report: Report, prints: Iterable[int]) -> None:
         """Store its report in one transaction: completely or not at all."""
         changed = self._db.execute(
@@ -151,6 +183,7 @@ class Store:
         if changed.rowcount != 1:
             raise AssertionError(f"{name} was judged twice")
 
+    @_explained
     def fail(self, name: str, problem: str) -> None:
         """Note that the grader itself failed; the next call tries again."""
         self._db.execute(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -25,6 +24,9 @@ MAX_FILES = 2000
 PIECE = 1 << 20
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 ENDINGS = (".zip", *TAR_ENDINGS)
+UNSUPPORTED = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst", ".lz", ".cab", ".arj")
+SOURCES = (".cu", ".py")  # what can be judged
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # what a file in UTF-16 begins with
 IGNORED = {"__MACOSX", "__pycache__", ".git", ".DS_Store"}
 
 
@@ -63,8 +65,22 @@ def _stem(path: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    """The full name as text; other bytes are escaped."""
-    return path.name.encode(errors="backslashreplace").decode()
+    """The full name as text; bytes that are none are escaped."""
+    return shown(path.name)
+
+
+def shown(name: str) -> str:
+    """A name or path as text for any file and any screen; bytes that are no text are escaped."""
+    text = os.fsencode(name).decode(errors="backslashreplace")
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def usable(name: str) -> str:
+    """The name that a file gets when it is judged, one that compilers and reports can take."""
+    text = os.fsencode(name).decode(errors="replace")
+    text = "".join(letter if letter.isprintable() else "_" for letter in text)
+    stem, dot, ending = text.rpartition(".")
+    return f"{stem}{dot}{ending.lower()}" if f".{ending.lower()}" in SOURCES else text
 
 
 def digest(path: Path) -> str:
@@ -82,18 +98,34 @@ def digest(path: Path) -> str:
 
 def place(entry: Entry, folder: Path) -> Path:
     """Copy or unpack a submission into an empty folder; return where its files are."""
-    name = entry.path.name.lower()
+    name = _text(entry.path)
     if entry.path.is_symlink():
-        raise BadSubmissionError(f"{entry.path.name} is a link")
+        raise BadSubmissionError(f"{name} is a link")
     if entry.path.is_dir():
         _copy_tree(entry.path, folder)
-    elif name.endswith(".zip"):
+    elif not entry.path.is_file():
+        raise BadSubmissionError(f"{name} is not a file: it may be a pipe or a device")
+    elif name.lower().endswith(".zip"):
         _unzip(entry.path, folder)
-    elif name.endswith(TAR_ENDINGS):
+    elif name.lower().endswith(TAR_ENDINGS):
         _untar(entry.path, folder)
+    elif name.lower().endswith(UNSUPPORTED):
+        raise BadSubmissionError(
+            f"{name}: archives of this kind are not supported", "hand in a zip or a tar"
+        )
     else:
-        shutil.copyfile(entry.path, folder / entry.path.name)
-    return _inner(folder)
+        with entry.path.open("rb") as file:
+            _Budget().copy(file, folder / usable(entry.path.name))
+    return _checked(_inner(folder))
+
+
+def _checked(folder: Path) -> Path:
+    """A folder whose sources are text that compilers read."""
+    for path in sources(folder):
+        with path.open("rb") as file:
+            if file.read(2) in UTF16:
+                raise BadSubmissionError(f"{path.name} is in UTF-16", "save it as UTF-8")
+    return folder
 
 
 def _inner(folder: Path) -> Path:
@@ -112,11 +144,15 @@ def _copy_tree(source: Path, folder: Path) -> None:
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             continue  # a link may lead anywhere, and a pipe has no end
         if path.is_dir():
-            (folder / inner).mkdir(parents=True, exist_ok=True)
+            folder.joinpath(*map(usable, inner.parts)).mkdir(parents=True, exist_ok=True)
         else:
             target = budget.target(folder, inner.as_posix())
-            with path.open("rb") as file:
-                budget.copy(file, target)
+            try:
+                with path.open("rb") as file:
+                    budget.copy(file, target)
+            except OSError as error:
+                reason = f"{shown(str(inner))}: {error.strerror}"
+                raise BadSubmissionError(f"cannot be read: {reason}") from None
 
 
 def _unzip(path: Path, folder: Path) -> None:
@@ -163,7 +199,7 @@ class _Budget:
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or parts[0] == "/" or ".." in parts or re.match(r"[A-Za-z]:", parts[0]):
             raise BadSubmissionError(f"it would write outside its folder: {name!r}")
-        target = folder.joinpath(*parts)
+        target = folder.joinpath(*map(usable, parts))
         target.parent.mkdir(parents=True, exist_ok=True)
         return target
 

@@ -339,7 +339,12 @@ def copy_runtime(cache: Path, *, check: bool) -> None:
     for path in compiler.runtime_files(check=check):
         target = cache / "cudalab" / "cpu" / path.relative_to(cache_dir("cpu"))
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
+        try:
+            shutil.copyfile(path, target)
+        except OSError:
+            target.unlink(missing_ok=True)
+            if path.suffix != ".gch":  # large, and only saves time
+                raise
 
 
 def failure(outcome: Outcome) -> Attempt:
