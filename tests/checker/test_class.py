@@ -1,0 +1,97 @@
+"""A class in which every name, byte and kind of file occurs: each is judged or refused by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zipfile
+
+import pytest
+from checking import ROOT
+from command import cudalab
+
+from cudalab.checker.grading import unpack
+from cudalab.checker.grading.grading import _file_name
+from cudalab.checker.grading.store import Store
+from cudalab.checker.grading.unpack import Entry
+from cudalab.errors import CudalabError
+
+SUM = b"""
+import struct, sys
+data = sys.stdin.buffer.read()
+(n,) = struct.unpack_from("<i", data)
+sys.stdout.buffer.write(struct.pack("<I", sum(struct.unpack_from(f"<{n}i", data, 4)) % 2**32))
+"""
+KERNEL = (ROOT / "kernels" / "reduce" / "sequential.cu").read_text()
+STRAY = KERNEL.encode().replace(b"__syncthreads();", b"__syncthreads(); \xe8", 1)
+
+
+def test_any_name_and_any_bytes(tmp_path):
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for name, data in {
+        b"-rf.py": SUM,
+        b"sou\xe8et.py": SUM,
+        b"CAPITALS.PY": SUM,
+        b"latin\xe9/main.py": b"import beside\n" + SUM,
+        b"latin\xe9/beside.py": b"",
+        b"utf16.cu": KERNEL.encode("utf-16"),
+        b"stray.cu": STRAY,
+        b"program\xff.cu": b"int main() { return \xff; }",
+        b"odd.py": b"import sys\nsys.stderr.buffer.write(b'\\xe9\\x1b[2J')\nsys.exit(3)\n",
+        b"old.rar": b"Rar!\x1a\x07\x00",
+        b"x" * 240 + b".py": b"",
+    }.items():
+        path = folder / os.fsdecode(name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+    os.mkfifo(folder / "pipe.cu")
+    with zipfile.ZipFile(folder / "zipped.zip", "w") as archive:
+        archive.writestr("My.CU", "\ufeff" + KERNEL)
+    done = cudalab(
+        "grade", folder, "--lab", "reduce", "--out", tmp_path / "out", "--quick", "--no-time",
+        "--no-sanitize", "--device", "cpu", "--language", "any", "--jobs", 2, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    with sqlite3.connect(tmp_path / "out" / "results.sqlite") as db:
+        rows = db.execute("SELECT name, report FROM submissions").fetchall()
+    reports = {name: json.loads(report) for name, report in rows}
+    passed = {name for name, report in reports.items() if report["passed"]}
+    assert passed == {"-rf", "sou\\xe8et", "CAPITALS", "latin\\xe9", "zipped"}
+    assert len(reports) == 12
+    said = {name: json.dumps(report) for name, report in reports.items()}
+    assert "utf16.cu is in UTF-16" in said["utf16"]
+    assert "old.rar: archives of this kind are not supported" in said["old.rar"]
+    assert "pipe.cu is not a file" in said["pipe.cu"]
+    assert reports["stray"]["exit_code"] == 5
+    assert len(list((tmp_path / "out" / "reports").iterdir())) == 12
+
+
+def test_two_submissions_never_share_a_report():
+    names = ["a_b", "a b", "a/b", "x" * 300, "x" * 301, "é" * 150]
+    files = [_file_name(name) for name in names]
+    assert len(set(files)) == len(names)
+    assert files[0] == "a_b"
+    assert all(len(file.encode()) < 230 for file in files)
+
+
+def test_a_file_gets_a_name_that_compilers_take(tmp_path):
+    path = tmp_path / "a\nb.CU"
+    path.write_bytes(b"")
+    (tmp_path / "in").mkdir()
+    folder = unpack.place(Entry("x", path), tmp_path / "in")
+    assert [path.name for path in folder.iterdir()] == ["a_b.cu"]
+
+
+def test_a_database_that_cannot_be_written_is_told_in_words(tmp_path):
+    (tmp_path / "results.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(CudalabError, match="the results cannot be stored"):
+        Store(tmp_path)
+    (tmp_path / "results.sqlite").unlink()
+    with Store(tmp_path) as store:
+        store._db.execute("PRAGMA max_page_count = 1")  # as on a full disk
+        with pytest.raises(CudalabError, match="full") as error:
+            store.add([Entry(f"a{n}", tmp_path / "results.sqlite") for n in range(3000)])
+    assert "what has been stored stays" in error.value.hint
