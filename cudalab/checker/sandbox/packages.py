@@ -108,6 +108,10 @@ class Imports:
     packages: tuple[Path, ...] = ()  # folders
     files: tuple[Path, ...] = ()  # and folders: all that a process needs of the above
 
+    def own(self) -> list[Path]:
+        """The folders of cudalab, with all variants: what no command may use."""
+        return _own_folders(self.root)
+
     def path(self) -> str:
         """The value of PYTHONPATH."""
         return ":".join(map(str, dict.fromkeys((self.root, *self.packages))))

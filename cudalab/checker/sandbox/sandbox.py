@@ -31,7 +31,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cudalab.checker.sandbox import packages
+from cudalab.checker.sandbox import leftovers, packages
 from cudalab.checker.sandbox.packages import Imports, open_to_all
 from cudalab.checker.sandbox.watch import Group, signal_all
 from cudalab.errors import NoDeviceError
@@ -88,6 +88,7 @@ class Limits:
             "RLIMIT_CPU": int(self.cpu_seconds) + 2,
             "RLIMIT_FSIZE": max(self.output_bytes, 64 * MiB),
             "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_MSGQUEUE": 0,
         }
 
 
@@ -122,6 +123,7 @@ class Box:
     readable: tuple[Path, ...] = ()  # files and folders that it may also read
     hidden: tuple[Path, ...] = ()  # paths below those that it may not read
     gpu: bool = False
+    group: int | None = None  # of its user, too: it owns files that no other run may read
     extra_env: dict[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
@@ -249,13 +251,18 @@ class User:
     This process and the run's watcher hold its lock until both have ended.
     """
 
-    def __init__(self, uid: int, lock: int) -> None:
+    def __init__(self, uid: int, lock: int, *, sweep: bool = False) -> None:
         """Take the user; `lock` is the descriptor of its locked file."""
-        self.uid, self.lock = uid, lock
+        self.uid, self.lock, self._sweep = uid, lock, sweep
+        if sweep:  # the grader of an earlier run may have been killed
+            leftovers.remove_all(uid)
 
     @classmethod
-    def claim(cls) -> User:
-        """Lock a free user. Each process starts its search at a different one."""
+    def claim(cls, *, sweep: bool = False) -> User:
+        """Lock a free user. Each process starts its search at a different one.
+
+        With `sweep`, whatever the user has in shared folders is removed, before and after the run.
+        """
         USERS.mkdir(mode=0o700, exist_ok=True)
         first = os.getpid() * 37 + _next_number()
         for uid in (FIRST_UID + (first + tried) % NUM_UIDS for tried in range(NUM_UIDS)):
@@ -265,11 +272,13 @@ class User:
             except BlockingIOError:
                 os.close(lock)
                 continue
-            return cls(uid, lock)
+            return cls(uid, lock, sweep=sweep)
         raise OSError(f"all {NUM_UIDS:,} users for runs are in use")
 
     def release(self) -> None:
         """Release the user for other runs."""
+        if self._sweep:
+            leftovers.remove_all(self.uid)
         os.close(self.lock)
 
 
@@ -311,7 +320,7 @@ class Sandbox:
         user = None
         # A separate user cannot read what only root can; then bubblewrap alone must suffice.
         if self.own_users and (not self.bwrap or all(map(open_to_all, box.readable))):
-            user = User.claim()
+            user = User.claim(sweep=not self.bwrap)
         control_read, control = os.pipe()
         report, report_write = os.pipe()
         group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", limits.threads)
@@ -328,6 +337,8 @@ class Sandbox:
             "cwd": str(box.path),
             "box": str(box.path),
             "uid": user.uid if user is not None else None,
+            "groups": [box.group] if box.group is not None else [],
+            "shared_folders": [] if user is None or self.bwrap else leftovers.shared_folders(),
             "rlimits": limits.rlimits(),
             "limits": self.watched(limits),
             "control_fd": control_read,
@@ -377,7 +388,7 @@ class Sandbox:
         stdout: Path,
     ) -> Outcome:
         """Run `command` to its end; its output goes to the file `stdout`."""
-        with stdout.open("wb") as out, tempfile.TemporaryFile() as messages:
+        with _private(stdout) as out, tempfile.TemporaryFile() as messages:
             running = self.start(command, box, limits, stdin=stdin, stdout=out, stderr=messages)
             try:
                 outcome = running.wait(limits.seconds + GRACE_S)
@@ -426,6 +437,11 @@ class Sandbox:
             return list(command)
         status = [word for fd in status_fds for word in ("--json-status-fd", str(fd))]
         return [self.bwrap, *status, *_bwrap_arguments(box, self.imports), "--", *command]
+
+
+def _private(path: Path) -> IO[bytes]:
+    """A new file that no other run can open."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
 
 
 def without_boxes(text: str) -> str:

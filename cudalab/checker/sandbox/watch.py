@@ -158,7 +158,7 @@ def start(spec: dict[str, Any], libc: ctypes.CDLL, group: Group | None) -> int:
             limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(which, (limit, limit))
         if spec.get("uid") is not None:
-            os.setgroups([])
+            os.setgroups(spec["groups"])
             os.setresgid(spec["uid"], spec["uid"], spec["uid"])
             os.setresuid(spec["uid"], spec["uid"], spec["uid"])
         libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
@@ -179,6 +179,7 @@ class Watched:
         """Watch the tree of `child`; its limits are in `spec`."""
         self.child, self.limits, self.box, self.began = child, spec["limits"], spec["box"], began
         self.group = group
+        self.uid, self.shared_folders = spec["uid"], spec["shared_folders"]
         self.status: int | None = None
         self.reason = ""
         self.seconds = 0.0
@@ -270,7 +271,10 @@ class Watched:
             return "memory"
         if thorough:
             self._thorough_at = now
-            if disk_bytes(self.box) > limits["disk_bytes"]:
+            used = disk_bytes(self.box)
+            for folder in self.shared_folders:
+                used += sum(disk_bytes(path) for path in owned(folder, self.uid))
+            if used > limits["disk_bytes"]:
                 return "disk"
         return ""
 
@@ -347,9 +351,25 @@ def proportional(pid: int) -> int:
     return resident(pid)
 
 
+def owned(folder: str, uid: int) -> list[str]:
+    """What a user has in a folder that every user may write to, and in such folders in it."""
+    found = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if status.st_uid == uid:
+                    found.append(entry.path)
+                elif entry.is_dir(follow_symlinks=False) and status.st_mode & 0o002:
+                    found += owned(entry.path, uid)
+    return found
+
+
 def disk_bytes(folder: str) -> int:
-    """The disk space of the files in `folder`; links are not followed."""
+    """The disk space of a file, or of the files in a folder; links are not followed."""
     total = files = 0
+    with suppress(OSError):
+        total = os.lstat(folder).st_blocks * 512
     for path, _, names in os.walk(folder):
         files += len(names) + 1
         if files > MAX_FILES:

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from cudalab.backends import emulated
 from cudalab.checker.sandbox.reading import read_record
-from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, Sandbox
+from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, Sandbox, User
 from cudalab.checker.submit.reports import NO_DEVICE, OUT, TOOLCHAIN, Failure
 from cudalab.checker.verdicts import ANY_DEVICE, Why
 from cudalab.errors import CudalabError, NoDeviceError, UsageError
@@ -172,7 +172,7 @@ class Command:
         """Run with the input on stdin."""
         made = self.sandbox.box(
             readable=self.readable,
-            hidden=self.hidden,
+            hidden=(*self.hidden, *self.sandbox.imports.own()),
             gpu=self.device == ANY_DEVICE or not emulated(self.device),
             extra_env=self._environment(),
         )
@@ -215,9 +215,9 @@ def private_copy(path: Path) -> Iterator[IO[bytes]]:
     """A copy of a file for one run, which may open it again and change it; it has no name."""
     with tempfile.NamedTemporaryFile(prefix="cudalab-input-") as named:
         shutil.copyfile(path, named.name)
-        os.fchmod(named.fileno(), 0o444)  # the run's user may open /dev/stdin
         copy = open(named.name, "rb")  # noqa: PTH123, SIM115 - closed below, without its name
     with copy:
+        os.fchmod(copy.fileno(), 0o444)  # the run's user may open /dev/stdin
         yield copy
 
 
@@ -253,6 +253,7 @@ class Compiled:
     device: str
     _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
     _folder: Path | None = field(default=None, init=False, repr=False)
+    _group: int | None = field(default=None, init=False, repr=False)  # that may read it; or all may
 
     @property
     def built(self) -> Path:
@@ -262,18 +263,26 @@ class Compiled:
 
     def begin(self) -> Box:
         """A box to compile in, which stays until `close`."""
-        box = self._stack.enter_context(self.sandbox.box(gpu=not emulated(self.device)))
+        if self.sandbox.own_users and not self.sandbox.bwrap:  # runs see each other's folders
+            group = User.claim()
+            self._stack.callback(group.release)
+            self._group = group.uid
+        box = self._stack.enter_context(self._box())
         self._folder = box.path
         return box
 
+    def _box(self, **options: Any) -> AbstractContextManager[Box]:
+        gpu = not emulated(self.device)
+        return self.sandbox.box(gpu=gpu, group=self._group, **options)
+
     def finish(self) -> str:
         """Protect what was compiled, and summarise."""
-        protect(self.built)
+        protect(self.built, self._group)
         return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
 
     def box(self, **options: Any) -> AbstractContextManager[Box]:
         """A box for one run."""
-        return self.sandbox.box(readable=(self.built,), gpu=not emulated(self.device), **options)
+        return self._box(readable=(self.built,), **options)
 
     def close(self) -> None:
         """Remove the folder."""
@@ -306,20 +315,21 @@ def unfinished(outcome: Outcome, hint: str) -> CompileFailure:
     )
 
 
-def protect(folder: Path) -> None:
-    """Make the compiled and inspected files read-only for the runs."""
+def protect(folder: Path, group: int | None = None) -> None:
+    """Make the compiled and inspected files read-only for the runs, and for those of a `group`."""
+    for_folder, for_file = (0o755, 0o644) if group is None else (0o750, 0o640)
     for path, folders, files in os.walk(folder):
         if OUT in folders and Path(path) == folder:
             folders.remove(OUT)
         for name in (*folders, *files):
             one = Path(path, name)
             if os.getuid() == 0:
-                os.lchown(one, 0, 0)
+                os.lchown(one, 0, group or 0)
             if not one.is_symlink():
-                one.chmod(0o755 if one.is_dir() else 0o644)
+                one.chmod(for_folder if one.is_dir() else for_file)
     if os.getuid() == 0:
-        os.lchown(folder, 0, 0)
-    folder.chmod(0o755)
+        os.lchown(folder, 0, group or 0)
+    folder.chmod(for_folder)
 
 
 def copy_sources(files: Iterable[Path], folder: Path) -> None:

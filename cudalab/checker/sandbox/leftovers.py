@@ -1,0 +1,65 @@
+"""Removes what a run's user has left behind: files in shared folders, and System V's objects.
+
+In a sandbox without a file system of its own a run may write wherever every user may. Its user is
+nobody else's, so whatever belongs to that user afterwards is the run's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from cudalab.checker.sandbox.watch import owned
+
+USUAL = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/run/shm", "/var/lock")  # noqa: S108
+IN_MEMORY = ("tmpfs", "ramfs", "mqueue", "devtmpfs")
+OTHERS_WRITE = 0o002
+REMOVE = 0  # IPC_RMID
+
+
+@cache
+def shared_folders() -> tuple[str, ...]:
+    """The folders that every user may write to."""
+    paths = [*map(Path, USUAL), Path(tempfile.gettempdir())]
+    with suppress(OSError), Path("/proc/self/mounts").open(encoding="utf-8") as mounts:
+        fields = [line.split() for line in mounts]
+        paths += [Path(field[1]) for field in fields if field[2] in IN_MEMORY]
+    result: dict[Path, None] = {}
+    for path in paths:
+        with suppress(OSError):
+            if path.stat().st_mode & OTHERS_WRITE:
+                result[path.resolve()] = None
+    return tuple(map(str, result))
+
+
+def remove_all(uid: int) -> None:
+    """Remove the files and the shared memory, semaphores and queues of a user without processes."""
+    for folder in shared_folders():
+        for path in map(Path, owned(folder, uid)):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    path.unlink()
+    libc = ctypes.CDLL(None)
+    for number in _objects("shm", uid):
+        libc.shmctl(number, REMOVE, None)
+    for number in _objects("msg", uid):
+        libc.msgctl(number, REMOVE, None)
+    for number in _objects("sem", uid):
+        libc.semctl(number, 0, REMOVE)
+
+
+def _objects(kind: str, uid: int) -> list[int]:
+    """The numbers of System V's objects that a user has made or owns."""
+    try:
+        first, *lines = Path(f"/proc/sysvipc/{kind}").read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return []
+    names = first.split()
+    rows = [dict(zip(names, line.split(), strict=False)) for line in lines]
+    return [int(row[f"{kind}id"]) for row in rows if str(uid) in (row["uid"], row["cuid"])]
