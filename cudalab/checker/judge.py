@@ -19,11 +19,12 @@ from cudalab import __version__
 from cudalab.backends import emulated
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import Verdict, examine, without_text
+from cudalab.checker.sandbox.packages import open_to_all
 from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
 from cudalab.checker.submit import commands, necessity, sanitizing, speed
 from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.submission import CompileFailure, Trial
+from cudalab.checker.submit.submission import Command, CompileFailure, Trial
 from cudalab.checker.verdicts import (
     ANY_DEVICE,
     Clue,
@@ -94,6 +95,7 @@ def check(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-check-")))
             if not settings.has_turn:
                 stack.enter_context(turn(submission.device))
+            report.sandbox_words += keep_secret(submission, plan, sandbox)
             _Check(lab, submission, plan, settings, report, folder).run()
     except (OSError, ToolchainError) as error:  # such as a full disk
         says = "the grader could not continue"
@@ -104,6 +106,16 @@ def check(
     report.digest = digest(submission.files) if submission.files else ""
     result: Report = encodable(report)
     return result
+
+
+def keep_secret(submission: Submission, plan: Plan, sandbox: Sandbox) -> str:
+    """Hide the instructor's inputs from a command; what could not be hidden, for the report."""
+    secret = [test.file.absolute() for test in plan.tests if test.file is not None]
+    if isinstance(submission, Command):
+        submission.hidden += tuple(secret)
+    if sandbox.bwrap or sandbox.kind == "none" or not any(map(open_to_all, secret)):
+        return ""
+    return "; it can read the inputs of --tests: `chmod o-r` hides them"
 
 
 def refused(
@@ -273,6 +285,7 @@ class _Check:
             result.status, result.why = Status.BROKEN, Why.GRADER
             result.says = f"{test.name}: its input cannot be made: {error.message}"
             return result
+        made = digest([path])
         limits = self._limits(test, path)
         second = self._second_input(test, case, seed, number)
         trial = Trial(case, path, limits, pipe=test.pipe, once=test.large, second=second)
@@ -291,7 +304,10 @@ class _Check:
             result.status, result.why = Status.BROKEN, Why.GRADER
             result.says = f"{test.name}: {attempt.says}"
             return result
-        self._judge(test, case, path, attempt, result)
+        if digest([path]) == made:
+            self._judge(test, case, path, attempt, result)
+        else:  # no sandbox keeps it from the judge's files
+            _fail(result, Why.INPUT_CHANGED, "it overwrote the file that it is judged by")
         if second is not None:
             self._judge_second(case, second, attempt, result)
         if result.status is Status.PASSED:

@@ -41,7 +41,15 @@ LIMITS = Limits(seconds=4, cpu_seconds=30, memory_bytes=768 * MiB)
 # On a GPU each run creates its own context, and several of them wait for the driver.
 GPU_LIMITS = Limits(seconds=10, cpu_seconds=60, memory_bytes=2048 * MiB)
 MAX_ON_A_GPU = 12  # submissions at a time
-ON_HOST = {"background_thread", "constructor", "host_call", "patched_clock"}  # not on a GPU
+ON_HOST = {  # not on a GPU
+    "background_thread",
+    "before_main",
+    "calls_the_system",
+    "constructor",
+    "host_call",
+    "patched_clock",
+    "searches_memory",
+}
 _LABEL = re.compile(r"^(?://|#) (?P<key>lab|summary|needs): (?P<value>.*)$", re.MULTILINE)
 
 

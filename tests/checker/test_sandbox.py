@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.checker.sandbox import reading, sandbox, watch
+from cudalab.checker.sandbox import leftovers, reading, sandbox, watch
 from cudalab.checker.sandbox.sandbox import Limits, MiB
+from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import CudalabError, NoDeviceError
 
 PYTHON = sys.executable
@@ -82,6 +83,15 @@ def test_bytes_pass_through(run, tmp_path):
     assert outcome.ok
     assert run.out.read_bytes() == data
     assert outcome.stdout_bytes == len(data)
+
+
+def test_the_sandbox_says_by_itself_whether_it_was_built(inside, monkeypatch):
+    forged = "echo 'bwrap: Creating new namespace failed' >&2; exit 1"
+    outcome = inside("sh", "-c", forged)
+    assert (outcome.started, outcome.status) == (True, 1)
+    monkeypatch.setattr(sandbox, "_bwrap_arguments", lambda *_: ["--ro-bind", "/nowhere", "/"])
+    with pytest.raises(OSError, match="could not be built"):
+        inside("true")
 
 
 def test_exit_status_and_signal(run):
@@ -307,6 +317,57 @@ def test_a_process_that_the_verdict_goes_through_has_no_way_to_it(run):
     assert run.out.read_bytes() == b""
 
 
+def test_a_run_inherits_three_descriptors(run):
+    """All of them lead to its own files: nothing of the judge's is among them."""
+    program = (
+        "import os\n"
+        "for fd in sorted(map(int, os.listdir('/proc/self/fd'))):\n"
+        "    try: print(fd, os.readlink(f'/proc/self/fd/{fd}'))\n"
+        "    except OSError: pass"  # that of the listing itself
+    )
+    assert run(*python(program)).ok
+    lines = dict(line.split(" ", 1) for line in run.out.read_text().splitlines())
+    assert lines.keys() == {"0", "1", "2"}
+    assert lines["0"] == "/dev/null"
+    assert "deleted" in lines["2"] or lines["2"].startswith("/memfd")
+
+
+def test_a_program_has_a_copy_of_its_input(chosen, tmp_path):
+    """What it opens again for writing is its own; the judge's bytes stay as they are."""
+    path = tmp_path / "input.bin"
+    path.write_bytes(b"the judge's")
+    rewrite = (
+        "import os\nprint(open('/dev/stdin').read(), end='', flush=True)\n"
+        "try:\n    os.chmod('/proc/self/fd/0', 0o666)\n"
+        "    open('/proc/self/fd/0', 'r+b').write(b'mine')\n"
+        "except OSError: pass"
+    )
+    attempt = Command(python(rewrite), chosen).attempt(Trial({}, path, TIGHT))
+    assert attempt.outcome.ok
+    assert attempt.answers == [b"the judge's"]
+    assert path.read_bytes() == b"the judge's"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root removes another user's files")
+def test_nothing_of_a_runs_user_survives(tmp_path):
+    user = sandbox.User.claim(tmp_path)
+    owner = {"user": user.uid, "group": user.uid, "extra_groups": []}
+    name = f"cudalab-test-{user.uid}"
+    places = [Path(folder, name) for folder in leftovers.shared_folders()]
+    places = [path for path in places if not path.is_relative_to("/dev/mqueue")]
+    assert Path("/dev/shm", name) in places  # noqa: S108 - it is what the test is about
+    deep = f"mkdir -p {' '.join(f'{path}/a/b' for path in places)}; ipcmk -M 100 -S 2 -Q"
+    subprocess.run(["sh", "-c", deep], **owner, check=True, stdout=subprocess.DEVNULL)
+    assert all(path.is_dir() for path in places)
+    assert [watch.owned(str(path.parent), user.uid) for path in places] == [
+        [str(path)] for path in places
+    ]
+    assert leftovers._objects("shm", user.uid)
+    user.release()
+    assert not any(path.exists() for path in places)
+    assert not any(leftovers._objects(kind, user.uid) for kind in ("shm", "sem", "msg"))
+
+
 def test_environment_is_clean(run, monkeypatch):
     monkeypatch.setenv("CUDALAB_SECRET_TOKEN", "7c1e")
     assert run(*python("import os; print(dict(os.environ))")).ok
@@ -395,6 +456,12 @@ def test_a_box_is_gone_whatever_was_done_to_it(chosen):
         (box.path / "link").symlink_to("/")
     assert not box.path.exists()
     assert Path("/usr").exists()
+
+
+def test_removing_a_folder_that_is_gone_leaves_the_one_around_it(tmp_path):
+    tmp_path.chmod(0o751)
+    sandbox.remove(tmp_path / "gone")
+    assert tmp_path.stat().st_mode & 0o777 == 0o751
 
 
 def test_groups_are_given_back():

@@ -36,10 +36,15 @@ def shared_folders() -> tuple[str, ...]:
     return tuple(map(str, result))
 
 
-def remove_all(uid: int) -> None:
-    """Remove the files and the shared memory, semaphores and queues of a user without processes."""
+def remove_all(uid: int, box: Path) -> None:
+    """Remove what a user without processes has left, except in its box.
+
+    That is files, and System V's shared memory, semaphores and queues.
+    """
     for folder in shared_folders():
         for path in map(Path, owned(folder, uid)):
+            if path.resolve() == box.resolve():
+                continue
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
@@ -62,4 +67,4 @@ def _objects(kind: str, uid: int) -> list[int]:
         return []
     names = first.split()
     rows = [dict(zip(names, line.split(), strict=False)) for line in lines]
-    return [int(row[f"{kind}id"]) for row in rows if str(uid) in (row["uid"], row["cuid"])]
+    return [int(row[names[1]]) for row in rows if str(uid) in (row["uid"], row["cuid"])]

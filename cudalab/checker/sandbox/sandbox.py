@@ -251,17 +251,18 @@ class User:
     This process and the run's watcher hold its lock until both have ended.
     """
 
-    def __init__(self, uid: int, lock: int, *, sweep: bool = False) -> None:
+    def __init__(self, uid: int, lock: int, box: Path | None = None) -> None:
         """Take the user; `lock` is the descriptor of its locked file."""
-        self.uid, self.lock, self._sweep = uid, lock, sweep
-        if sweep:  # the grader of an earlier run may have been killed
-            leftovers.remove_all(uid)
+        self.uid, self.lock, self._box = uid, lock, box
+        if box is not None:  # the grader of an earlier run may have been killed
+            leftovers.remove_all(uid, box)
 
     @classmethod
-    def claim(cls, *, sweep: bool = False) -> User:
+    def claim(cls, box: Path | None = None) -> User:
         """Lock a free user. Each process starts its search at a different one.
 
-        With `sweep`, whatever the user has in shared folders is removed, before and after the run.
+        With the `box` of its run, whatever else the user has in shared folders is removed, before
+        and after the run.
         """
         USERS.mkdir(mode=0o700, exist_ok=True)
         first = os.getpid() * 37 + _next_number()
@@ -272,13 +273,13 @@ class User:
             except BlockingIOError:
                 os.close(lock)
                 continue
-            return cls(uid, lock, sweep=sweep)
+            return cls(uid, lock, box)
         raise OSError(f"all {NUM_UIDS:,} users for runs are in use")
 
     def release(self) -> None:
         """Release the user for other runs."""
-        if self._sweep:
-            leftovers.remove_all(self.uid)
+        if self._box is not None:
+            leftovers.remove_all(self.uid, self._box)
         os.close(self.lock)
 
 
@@ -320,7 +321,7 @@ class Sandbox:
         user = None
         # A separate user cannot read what only root can; then bubblewrap alone must suffice.
         if self.own_users and (not self.bwrap or all(map(open_to_all, box.readable))):
-            user = User.claim(sweep=not self.bwrap)
+            user = User.claim(None if self.bwrap else box.path)
         control_read, control = os.pipe()
         report, report_write = os.pipe()
         group = Group.make(f"cudalab-{os.getpid()}-{_next_number()}", limits.threads)
@@ -607,7 +608,8 @@ def remove(folder: Path) -> None:
     def allow(function: Any, path: str, _: object) -> None:
         one = Path(path)
         with suppress(OSError):
-            one.parent.chmod(stat.S_IRWXU)
+            if one != folder:  # never the folder that the folder is in
+                one.parent.chmod(stat.S_IRWXU)
             if not one.is_symlink():
                 one.chmod(stat.S_IRWXU)
             function(path)

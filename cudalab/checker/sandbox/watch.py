@@ -273,7 +273,8 @@ class Watched:
             self._thorough_at = now
             used = disk_bytes(self.box)
             for folder in self.shared_folders:
-                used += sum(disk_bytes(path) for path in owned(folder, self.uid))
+                others = (path for path in owned(folder, self.uid) if path != self.box)
+                used += sum(map(disk_bytes, others))
             if used > limits["disk_bytes"]:
                 return "disk"
         return ""

@@ -172,7 +172,7 @@ class Command:
         """Run with the input on stdin."""
         made = self.sandbox.box(
             readable=self.readable,
-            hidden=(*self.hidden, *self.sandbox.imports.own()),
+            hidden=(*self.hidden, *self._not_its_own()),
             gpu=self.device == ANY_DEVICE or not emulated(self.device),
             extra_env=self._environment(),
         )
@@ -181,6 +181,15 @@ class Command:
                 shutil.copytree(self.folder, box.path, symlinks=True, dirs_exist_ok=True)
             outcome, answer = self.sandbox.capture(self._placed(), box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
+
+    def _not_its_own(self) -> list[Path]:
+        """The folders of cudalab, whose variants no command may use; unless it lies in them."""
+        folders = self.sandbox.imports.own()
+        return [
+            folder
+            for folder in folders
+            if not any(path.is_relative_to(folder) for path in self.readable)
+        ]
 
     def _environment(self) -> dict[str, str]:
         """Let a script that the judge's own Python runs import what the judge can."""
