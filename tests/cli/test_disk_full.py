@@ -21,8 +21,15 @@ from cudalab.checker import cases, judge
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.sandbox.sandbox import Outcome
 from cudalab.checker.settings import Settings
+from cudalab.checker.submit import kernel as kernels
+from cudalab.checker.submit import reports
 from cudalab.checker.submit.kernel import Kernel
-from cudalab.checker.submit.submission import CompileFailure
+from cudalab.checker.submit.submission import (
+    CompileFailure,
+    Trial,
+    raise_reported,
+    unfinished,
+)
 from cudalab.checker.verdicts import Status, Why
 from cudalab.errors import ExitCode, ToolchainError
 from cudalab.language import source
@@ -150,10 +157,10 @@ def kernel():
 
 
 def test_what_the_checker_cannot_write_is_its_own_fault(kernel, monkeypatch):
-    def write(_box):
+    def write(_paths, _folder):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(kernel, "_fill", write)
+    monkeypatch.setattr(kernels, "copy_sources", write)
     plan = cases.public(kernel.lab, {}, kernel.variant, quick=True)
     report = judge.check(kernel.lab, kernel, plan, kernel.sandbox, Settings(1))
     assert report.exit_code == ExitCode.ERROR
@@ -161,8 +168,19 @@ def test_what_the_checker_cannot_write_is_its_own_fault(kernel, monkeypatch):
     assert "No space left on device" in report.stages[-1].details[0]
 
 
-def test_what_a_worker_says_of_a_full_disk(kernel, tmp_path):
-    (tmp_path / "failed.json").write_text('{"error": "ToolchainError", "message": "full"}')
+def test_a_disk_that_fills_up_while_something_runs_is_not_its_fault(kernel, tmp_path, monkeypatch):
+    path = tmp_path / reports.BUILT
+    path.write_text('{"error": "ToolchainError", "message": "full"}')
     with pytest.raises(CompileFailure) as raised:
-        kernel._compile_failed(tmp_path, Outcome(1))
+        raise_reported(path, tmp_path)
     assert raised.value.why is Why.GRADER
+    assert unfinished(Outcome(1), "").why is Why.GRADER
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    trial = Trial({}, path, sandbox.Limits())
+    reply = reports.Reply(status=1, loaded=True, peak_bytes=0)
+    assert kernel._attempt_of(tmp_path, Outcome(1), reply, trial).why is Why.CRASH
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 0))
+    with pytest.raises(OSError, match=full.strerror):
+        kernel._attempt_of(tmp_path, Outcome(1), reply, trial)
+    with kernel.sandbox.box() as box, pytest.raises(OSError, match=full.strerror):
+        kernel.sandbox.capture(["true"], box, sandbox.Limits())

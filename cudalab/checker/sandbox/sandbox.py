@@ -11,6 +11,7 @@ watch.py watches every run and ends it.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import itertools
 import json
@@ -51,6 +52,7 @@ PROBE_S = 10.0
 POLL_S = 0.1  # between looks whether cancelled runs have ended
 GROUP_S = 20.0  # until the processes of a group must be gone
 MiB = 1 << 20
+MIN_FREE_BYTES = 4096  # after a run: with less, it may not have written what it wanted to
 
 # The parts of the system that programs need. Most of /etc is left out: it has names and secrets.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt")
@@ -397,6 +399,7 @@ class Sandbox:
                 running.close()
             errors = tail(messages)
         self.check_started(outcome, errors)
+        check_disk(stdout.parent)
         written = stdout.stat().st_size
         if written >= limits.output_bytes and outcome.reason in ("", "disk"):
             outcome = replace(outcome, reason="output")
@@ -438,6 +441,12 @@ class Sandbox:
             return list(command)
         status = [word for fd in status_fds for word in ("--json-status-fd", str(fd))]
         return [self.bwrap, *status, *_bwrap_arguments(box, self.imports), "--", *command]
+
+
+def check_disk(folder: Path) -> None:
+    """Raise OSError if a disk has become full, which no limit on a run can be blamed for."""
+    if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
 def _private(path: Path) -> IO[bytes]:

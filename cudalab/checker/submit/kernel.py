@@ -271,6 +271,7 @@ class Kernel(Compiled):
             if ours:
                 says = f"cudalab itself failed: {last_line(outcome)}"
                 return replace(broken, why=Why.GRADER, says=says)
+            check_disk(folder)
             return replace(broken, why=Why.CRASH, says=WRECKED)
         if outcome.status == -signal.SIGSYS and not outcome.reason and not ours:
             return replace(broken, why=Why.FOREIGN, says=REACHED_OUT)
