@@ -20,7 +20,7 @@ import numpy as np
 
 from cudalab.backends import emulated
 from cudalab.checker.sandbox.reading import UnreadableError, read_record, read_regular
-from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, remove
+from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, check_disk, remove
 from cudalab.checker.submit import host_code, reports
 from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply, Rows
 from cudalab.checker.submit.session import Session
