@@ -6,12 +6,20 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from cudalab.cli.options import NEW, device_option, lines, quiet_option, seconds_option
+from cudalab.cli.options import (
+    NEW,
+    device_option,
+    json_file_option,
+    lines,
+    quiet_option,
+    seconds_option,
+)
 from cudalab.cli.remarks import remark_options, write_remarks
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
@@ -81,6 +89,7 @@ class RunCommand(click.Command):
     "With --sanitize: examine each launch for so much of the processor's time; the rest of it just "
     "runs. Default: 30.",
 )
+@json_file_option("Write what --sanitize or --profile shows as JSON.", NEW)
 @remark_options(NEW, where="stderr")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
 @quiet_option
@@ -96,6 +105,7 @@ def run(
     sanitize: bool,
     profile: bool,
     kill_after: float | None,
+    json_path: Path | None,
     sarif: Path | None,
     github: bool,
     files: tuple[str, ...],
@@ -119,17 +129,12 @@ def run(
             raise UsageError("--kill-after needs --sanitize")
         if sanitize or profile:
             check_alone(device, output, sanitize=sanitize, profile=profile)
+            forms = Forms(json=json_path, sarif=sarif, github=github)
             return observed(
-                files,
-                options,
-                arguments,
-                sanitize=sanitize,
-                kill_after=kill_after,
-                sarif=sarif,
-                github=github,
+                files, options, arguments, forms, sanitize=sanitize, kill_after=kill_after
             )
-        if sarif or github:
-            raise UsageError("--sarif and --github need --sanitize or --profile")
+        if json_path or sarif or github:
+            raise UsageError("--json, --sarif and --github need --sanitize or --profile")
         if needs_gpu(device) and not has_gpu():
             raise NoDeviceError(
                 "the program cannot be run on a GPU: there is none here",
@@ -170,17 +175,30 @@ def check_alone(device: str, output: Path | None, *, sanitize: bool, profile: bo
         raise UsageError("-o keeps an executable that is not instrumented", hint="leave it out")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Forms:
+    """The forms of a report beside the one for people."""
+
+    json: Path | None
+    sarif: Path | None
+    github: bool
+
+
 def observed(
     files: tuple[str, ...],
     options: list[str],
     arguments: list[str],
+    forms: Forms,
     *,
     sanitize: bool,
     kill_after: float | None,
-    sarif: Path | None,
-    github: bool,
 ) -> int:
     """Run the instrumented program; the report, or what stands in its place, goes to stderr."""
+    import json
+    from dataclasses import asdict
+
+    from cudalab.formats import save
+    from cudalab.microscope import document
     from cudalab.microscope.remarks import of_profile
     from cudalab.program import observe, reports
     from cudalab.program.files import gather
@@ -188,7 +206,7 @@ def observed(
 
     sources = gather(files, folders_of(options))
     library = observe.build(sources, len(files), options)
-    name = Path(files[0]).stem
+    name, label = Path(files[0]).stem, sources[0].label
     status, trace = observe.observe(
         library,
         [name, *arguments],
@@ -200,15 +218,19 @@ def observed(
         if sanitize:
             rows = reports.found(name, sources, trace)
             clean = reports.is_clean(rows, trace)
-            remarks, tool = reports.remarks(rows, trace, sources[0].label), "run --sanitize"
-            if not github:
+            remarks, tool = reports.remarks(rows, trace, label), "run --sanitize"
+            content = asdict(reports.document(name, label, rows, trace))
+            if not forms.github:
                 reports.sanitized(name, rows, trace)
         else:
             clean, whole = True, reports.profile_of(name, sources, trace)
             remarks, tool = of_profile(whole), "run --profile"
-            if not github:
+            content = document.to_json(document.document(whole))
+            if not forms.github:
                 reports.profiled(name, whole, trace)
-        write_remarks(remarks, tool, sarif=sarif, github=github)
+        if forms.json:
+            save(forms.json, json.dumps(content, indent=1) + "\n")
+        write_remarks(remarks, tool, sarif=forms.sarif, github=forms.github)
     if os.WIFSIGNALED(status):
         import signal
 

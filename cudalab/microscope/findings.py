@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.system import records
@@ -62,6 +62,8 @@ class Findings:
     inputs: list[str]
     clean: bool
     findings: list[FindingRow]  # errors first, then notes
+    launches: int | None = None  # of a whole program, as far as they were observed
+    ignored: list[str] = field(default_factory=list)  # failures that a whole program ignores
 
 
 def grouped(rows: Iterable[FindingRow]) -> list[list[FindingRow]]:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from cudalab.microscope.annotate import number, share
-from cudalab.microscope.findings import errors, grouped
+from cudalab.microscope.findings import Findings, errors, grouped
 from cudalab.microscope.profile import Profile, VariantProfile, merged, totals
 from cudalab.microscope.remarks import of_findings
 from cudalab.microscope.sanitize import add_rows, explain, finding_row
@@ -39,6 +39,21 @@ def found(name: str, files: Sequence[File], seen: Observed) -> list[FindingRow]:
 def is_clean(rows: Sequence[FindingRow], seen: Observed) -> bool:
     """Whether there are only notes."""
     return all(row.note for row in rows) and not _ignored(seen)
+
+
+def document(name: str, file: str, rows: list[FindingRow], seen: Observed) -> Findings:
+    """All findings, as `cudalab sanitize` writes them for a kernel."""
+    return Findings(
+        lab="program",
+        variant=name,
+        file=file,
+        case={},
+        inputs=[_launches(seen), *_partly_examined(seen)],
+        clean=is_clean(rows, seen),
+        findings=rows,
+        launches=len(seen.launches),
+        ignored=_ignored(seen),
+    )
 
 
 def sanitized(name: str, rows: Sequence[FindingRow], seen: Observed) -> None:
@@ -114,15 +129,20 @@ def _numbers(launches: Sequence[int]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _long_launches(seen: Observed) -> None:
-    """Print how far launches were examined that take long, and what to do."""
-    lines = [
-        f"   {launch.kernel}<<<{_dim(launch.grid)}, {_dim(launch.block)}>>> at {launch.place}: "
+def _partly_examined(seen: Observed) -> list[str]:
+    """How far launches were examined that take long."""
+    return [
+        f"{launch.kernel}<<<{_dim(launch.grid)}, {_dim(launch.block)}>>> at {launch.place}: "
         f"{launch.examined:,} of {math.prod(launch.grid):,} blocks"
         for launch in seen.launches
         if launch.examined is not None
         and all(finding.kind != "infinite_loop" for finding in launch.findings)
     ]
+
+
+def _long_launches(seen: Observed) -> None:
+    """Print how far launches were examined that take long, and what to do."""
+    lines = [f"   {line}" for line in _partly_examined(seen)]
     if lines:
         head = "Launches that take long: the blocks that were examined; the others just ran."
         more = len(lines) - LAUNCHES_SHOWN

@@ -253,10 +253,14 @@ int main() {
 
 def test_a_right_program_with_a_race_does_not_pass(tmp_path):
     path = tmp_path / "race.cu"
-    path.write_text(RACE)
+    lie = 'int main() {\n    fprintf(stderr, "observed: 0 launches of 0 kernels\\n");\n'
+    path.write_text(RACE.replace("int main() {\n", lie))
     report = checked("reduce", "--program", path, "--device", "cpu", "--quick", status=3)
     stages = {stage["name"]: stage for stage in report["stages"]}
     assert stages["correct"]["status"] == "passed"
+    (finding,) = stages["sanitize"]["findings"]
+    assert (finding["kind"], finding["file"]) == ("race", str(path))
+    assert "items[" in path.read_text().splitlines()[finding["line"] - 1]
     assert stages["sanitize"]["status"] == "failed"
     assert any("__syncthreads()" in line for line in stages["sanitize"]["details"])
     assert stages["time"]["status"] == "skipped"

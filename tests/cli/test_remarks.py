@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from command import cudalab
 
+from cudalab.microscope import findings
 from cudalab.output import sarif
 from cudalab.output.annotations import Annotation, Related, commands
 
@@ -79,7 +80,10 @@ def test_worst_lines_of_a_profile(results):
 
 def test_findings_of_a_program(results, tmp_path):
     shutil.copy(ROOT / "tests" / "programs" / "racy.cu", tmp_path)
-    rows = results("run", "--device", "cpu", "--sanitize", "racy.cu", status=3)
+    rows = results("run", "--device", "cpu", "--sanitize", "racy.cu", "--json", "f.json", status=3)
+    document = findings.read(tmp_path / "f.json")
+    assert (document.launches, document.clean, len(document.ignored)) == (5, False, 2)
+    assert [row.kind for row in document.findings] == [row[1] for row in rows[:3]]
     assert {row[2] for row in rows} == {"racy.cu"}
     assert [(rule, line) for _, rule, _, line in rows] == [
         ("uninitialised", 7),
@@ -88,8 +92,10 @@ def test_findings_of_a_program(results, tmp_path):
         ("ignored_failure", 19),
         ("ignored_failure", 16),
     ]
-    rows = results("run", "--device", "cpu", "--profile", "racy.cu", status=0)
-    assert rows == []
+    words = ("run", "--device", "cpu", "--profile", "racy.cu", "--json", "profile.json")
+    assert results(*words, status=0) == []
+    profile = json.loads((tmp_path / "profile.json").read_text())
+    assert [row["kernel"] for row in profile["kernels"]] == ["reverse", "beyond"]
 
 
 def test_the_verdict_on_a_submission(results, tmp_path):

@@ -14,6 +14,7 @@ import signal
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,6 @@ from cudalab.system.cache import READ_ONLY, cache_dir
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from cudalab.checker.submit.submission import Trial
     from cudalab.labs.base import Lab
@@ -196,6 +196,11 @@ class Kernel(Compiled):
         lines = outcome.stderr.strip().splitlines()
         errors = [line for line in lines if line.startswith("Error")] or lines[-1:]
         return None, failure(outcome).says if outcome.reason else " ".join(errors[:1])
+
+    def known_names(self) -> dict[str, str]:
+        """The folder of the file in the box, and the one that its author knows."""
+        folder = str(Path(self.label).parent)
+        return {f"{self.source.parent}/": "" if folder == "." else f"{folder}/"}
 
     @property
     def source(self) -> Path:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudalab.backends import emulated
-from cudalab.checker.sandbox.reading import UnreadableError
+from cudalab.checker.sandbox.reading import UnreadableError, parse_record, read_regular
 from cudalab.checker.submit.reports import BUILT
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
@@ -20,6 +21,7 @@ from cudalab.checker.submit.submission import (
     raise_reported,
     unfinished,
 )
+from cudalab.microscope.findings import Findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case
 
+FINDINGS, MAX_FINDINGS_BYTES = "findings.json", 1 << 22
 WITHOUT_KERNELS = "CUDALAB_WITHOUT_KERNELS"  # an instruction to the runtime, or its stand-in
 _LEFT_OUT = re.compile(r"^cudalab: (\d{1,18}) launches left out$", re.MULTILINE)
 
@@ -84,18 +87,30 @@ class Program(Compiled):
             outcome, answer = self.sandbox.capture(command, box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 
-    def sanitized(self, path: Path, limits: Limits) -> Outcome:
-        """Run `cudalab run --sanitize` on an input; its report is on stderr."""
+    def sanitized(self, path: Path, limits: Limits) -> tuple[Outcome, Findings | None]:
+        """Run `cudalab run --sanitize` on an input; its findings, unless there is no report."""
         from cudalab.backends.cpu import compiler  # noqa: PLC0415 - not for a GPU
         from cudalab.program import observe  # noqa: PLC0415 - as above
 
         sources = [str(self.built / "source" / one.name) for one in self.files]
-        command = ["cudalab", "run", "--device", "cpu", "--sanitize", *sources]
+        options = ["--device", "cpu", "--sanitize", "--json", FINDINGS]
+        command = ["cudalab", "run", *options, *sources]
         with self.box() as box, private_copy(path) as file:
             copy_runtime(box.path / "cache", check=True)
             _copy_objects(observe.host_library(), box)
             box.readable += (compiler.check_runtime_library(),)  # that library names its path
-            return self.sandbox.capture(self._python(box, command), box, limits, stdin=file)[0]
+            words = self._python(box, command)
+            outcome, _ = self.sandbox.capture(words, box, limits, stdin=file)
+            with suppress(UnreadableError):
+                data = read_regular(box.path / FINDINGS, MAX_FINDINGS_BYTES)
+                return outcome, parse_record(Findings, data, FINDINGS)
+        return outcome, None
+
+    def known_names(self) -> dict[str, str]:
+        """The files' names in the box, and those that their author knows."""
+        folder = self.built / "source"
+        names = zip(self.files, self.words, strict=True)
+        return {str(folder / file.name): word for file, word in names} | {f"{folder}/": ""}
 
     def _python(self, box: Box, module: Sequence[str]) -> list[str]:
         """The command for a module of cudalab in the box."""
