@@ -316,13 +316,17 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr* device, void* host, unsigned fla
 }
 
 static CUresult copy(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
+                     const char* file, int line) {
+    return in_context([&] { return cudaMemcpy(target, source, bytes, kind, file, line); });
+}
+static CUresult copy(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
                      CUstream stream, const char* file, int line) {
     return in_context(
         [&] { return cudaMemcpyAsync(target, source, bytes, kind, stream, file, line); });
 }
 CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t bytes, const char* file,
                   int line) {
-    return copy((void*)target, (void*)source, bytes, cudaMemcpyDefault, nullptr, file, line);
+    return copy((void*)target, (void*)source, bytes, cudaMemcpyDefault, file, line);
 }
 CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream,
                        const char* file, int line) {
@@ -330,7 +334,7 @@ CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUs
 }
 #define CUDALAB_COPY(name, Target, Source, kind)                                            \
     CUresult name(Target target, Source source, size_t bytes, const char* file, int line) { \
-        return copy((void*)target, (const void*)source, bytes, kind, nullptr, file, line);  \
+        return copy((void*)target, (const void*)source, bytes, kind, file, line);           \
     }                                                                                       \
     CUresult name##Async(Target target, Source source, size_t bytes, CUstream stream,       \
                          const char* file, int line) {                                      \
