@@ -46,6 +46,9 @@ class _Finder:
             if last is None or self.tokens[i - 1].text in ("::", "<", "static", "__shared__"):
                 continue
             k = last + 1
+            if [each.text for each in self.tokens[i - 3 : i : 2]] == ["auto", "="]:
+                declared.add(self.tokens[i - 2].text)
+                continue
             if i < begin:  # a parameter
                 if self.tokens[k].text == "&":
                     declared.add(self.tokens[k + 1].text)

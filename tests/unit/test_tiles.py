@@ -112,6 +112,12 @@ def test_types_of_fragments_may_have_names():
     assert result.replace("::nvcuda::wmma::Whole<Left>", "Left") == body
 
 
+def test_fragments_may_be_declared_by_their_values():
+    declared = re.sub(r"(wmma::fragment<.*?>) (\w+);", r"auto \2 = \1();", FRAGMENTS)
+    assert declared.count("auto") == 2
+    assert together(f"f();\n{STEP}\nf();", fragments=declared) == [STEP]
+
+
 def test_rounding_to_tf32_is_of_the_whole_tile():
     loop = "for (int t = 0; t < a.num_elements; t++) a.x[t] = wmma::__float_to_tf32(a.x[t]);"
     [result] = together(f"{{ {loop} {STEP} }}")
