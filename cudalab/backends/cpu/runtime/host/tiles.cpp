@@ -54,6 +54,30 @@ static void with_constant(size_t bytes, F copy) {
         copy(bytes);
 }
 
+// Exchanges the blocks of `width` elements that lie apart from the diagonal of two rows.
+template <size_t width, class Row, size_t... i>
+static inline void exchange(Row& upper, Row& lower, Indices<i...>) {
+    const Row before = upper;
+    upper = __builtin_shufflevector(before, lower, (i & width ? 16 + i - width : i)...);
+    lower = __builtin_shufflevector(before, lower, (i & width ? 16 + i : i + width)...);
+}
+template <size_t width, class Row>
+static inline void exchange_blocks(Row* rows) {
+    for (unsigned i = 0; i < 16; ++i)
+        if (!(i & width))
+            exchange<width>(rows[i], rows[i + width], typename MakeIndices<16>::type());
+    if constexpr (width > 1) exchange_blocks<width / 2>(rows);
+}
+template <class T>
+static void transpose(const T* from, unsigned stride, T* to) {
+    typedef T Row __attribute__((vector_size(16 * sizeof(T))));
+    Row rows[16];
+    for (unsigned i = 0; i < 16; ++i)
+        __builtin_memcpy(&rows[i], from + (size_t)i * stride, sizeof(Row));
+    exchange_blocks<8>(rows);
+    __builtin_memcpy(to, rows, sizeof rows);
+}
+
 template <class T>
 static void copy_tile(const T* from, unsigned rows, unsigned columns, unsigned stride, bool by_rows,
                       T* to) {
@@ -63,6 +87,8 @@ static void copy_tile(const T* from, unsigned rows, unsigned columns, unsigned s
     };
     if (by_rows)
         with_constant<64, 32, 16, 128>(columns * sizeof(T), copy_rows);
+    else if (rows == 16 && columns == 16 && sizeof(T) <= 2)
+        transpose(from, stride, to);
     else
         for (unsigned j = 0; j < columns; ++j)
             for (unsigned i = 0; i < rows; ++i) to[i * columns + j] = from[(size_t)j * stride + i];
