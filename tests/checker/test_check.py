@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -864,9 +865,39 @@ def test_who_is_to_blame_when_there_are_no_times(tmp_path, monkeypatch, ours, th
     path = kernel(tmp_path, "reduce", "sequential")
     mine = Kernel(lab=lab, path=path, sandbox=sandbox.choose("none"), device="cuda", label="my.cu")
     rows = [Times(status=status, reason="because", ms={}) for status in (ours, theirs)]
-    monkeypatch.setattr(mine, "bench", lambda **_: (Rows(rows=rows), ""))
+    monkeypatch.setattr(mine, "bench", lambda *_, **__: (Rows(rows=rows), ""))
     with pytest.raises(error, match="because"):
         speed._by_bench(lab, mine, mine, {}, 100, Settings(1))
+
+
+def test_a_kernel_far_from_points_is_not_sampled_for_long(tmp_path):
+    lab = labs.get("reduce")
+    for ours_ms, rounds in ((9.9, speed.MIN_ROUNDS), (10.1, 1)):
+        inputs = speed._Inputs(lab, lab.complete({}), 10, 1, tmp_path)
+        seen = []
+        ours, theirs = speed._in_turn(
+            lambda path, ms=ours_ms, seen=seen: seen.append(path.read_bytes()) or ms,
+            lambda _: 1.0, inputs, 0, zero=5,
+        )  # fmt: skip
+        assert len(ours) == len(theirs) == rounds
+        assert len(set(seen)) == rounds  # no input twice
+
+
+def test_a_kernel_that_is_too_slow_has_no_points_and_is_right(tmp_path, monkeypatch):
+    lab = labs.get("reduce")
+    path = kernel(tmp_path, "reduce", "sequential")
+    text = path.read_text()
+    begin = text.index('extern "C" __global__')
+    body = text.index("{", begin) + 1
+    spin = "\n    volatile unsigned more = n;\n    while (more > 500000) {\n    }\n"
+    path.write_text(text[:body] + spin + text[body:])
+    monkeypatch.setattr(speed, "GIVE_UP_S", 0.3)
+    mine = Kernel(lab=lab, path=path, sandbox=sandbox.choose("auto"), device="cpu", label="my.cu")
+    plan = replace(cases.public(lab, {}, mine.variant, quick=True), speed=Speed(points=5))
+    report = judge.check(lab, mine, plan, mine.sandbox, Settings(seed=3, sanitize=False))
+    assert report.passed, report.stages
+    assert (report.points, report.max_points) == (2, 7)
+    assert report.stages[-1].says == "stopped after 0 s: too slow for points for speed"
 
 
 def test_points_for_speed_that_nobody_can_reach():

@@ -223,6 +223,8 @@ class Running:
                 if fd >= 0:
                     os.close(fd)
                     setattr(self, name, -1)
+        with suppress(subprocess.TimeoutExpired):  # a process on a GPU takes a while to end
+            self._watcher.wait(GROUP_S)
         if self._group is not None:
             deadline = time.monotonic() + GROUP_S
             while (left := self._group.members()) and time.monotonic() < deadline:

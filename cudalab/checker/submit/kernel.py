@@ -65,6 +65,7 @@ TIMING_LIMITS = Limits(
 )
 MAX_LIBRARY_BYTES = 64 << 20
 _TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
+TOO_SLOW = "it was stopped by its time limit"
 REACHED_OUT = "it tried to start a program or to reach another process, which no kernel can"
 WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
 
@@ -161,7 +162,7 @@ class Kernel(Compiled):
         """A box for one run, which finds cudalab and the compiled kernels."""
         return super().box(extra_env=self._environment(), **options)
 
-    def bench(self, **rest: Any) -> tuple[Rows | None, str]:
+    def bench(self, limits: Limits, **rest: Any) -> tuple[Rows | None, str]:
         """Measure beside a reference by the loop of `cudalab bench`: the times, or why not."""
         with self.box() as box:
             if not self.trusted:
@@ -169,9 +170,11 @@ class Kernel(Compiled):
             session = self._start(box)
             try:
                 spec = self._spec("bench", **rest) | {"read_only": False, "confine": False}
-                outcome, _ = session.work(spec, TIMING_LIMITS)
+                outcome, _ = session.work(spec, limits)
             finally:
                 session.close()
+            if outcome.reason == "time":
+                return None, TOO_SLOW
             with suppress(UnreadableError):
                 return read_record(Rows, box.path / OUT / reports.ROWS), ""
             return None, failure(outcome).says or last_line(outcome)

@@ -15,6 +15,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from cudalab.bench import stats
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine
 from cudalab.checker.sandbox.reading import UnreadableError, read_regular
-from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel, copy_input, own_kernel
+from cudalab.checker.submit.kernel import TIMING_LIMITS, TOO_SLOW, Kernel, copy_input, own_kernel
 from cudalab.checker.submit.reports import ANSWER, OUT
 from cudalab.checker.submit.submission import OURS, Command, Trial, failure, last_line
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
@@ -45,7 +46,17 @@ if TYPE_CHECKING:
     RoundTimes = tuple[dict[int, float], dict[int, float]]  # of both, in milliseconds by round
 
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
+HOPELESS = 2  # times slower than a submission without points for speed
+GIVE_UP_S = 10.0  # for one run of a kernel, unless the reference is slow, too
+BENCH_S = 45.0  # for all that is measured on a GPU
 START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have finished a command
+
+
+class _TooSlow(Exception):  # noqa: N818 - a verdict
+    """It was stopped; that costs the points for speed, but it is right."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"stopped after {seconds:.0f} s: too slow for points for speed")
 
 
 class _Failed(Exception):  # noqa: N818 - a verdict
@@ -75,11 +86,17 @@ def measure(
                     times = _by_bench(lab, submission, reference_kernel, case, size, settings)
                     what = "kernels, by the device's clock"
                 else:
-                    times = _from_outside(lab, submission, reference_kernel, case, size, settings)
+                    times = _from_outside(
+                        lab, submission, reference_kernel, case, size, settings, plan.speed.zero
+                    )
                     what = "kernels on the CPU device, by the grader's clock: no GPU's speed"
         else:
-            times = _whole_programs(lab, submission, reference.name, case, size, device, settings)
+            times = _whole_programs(
+                lab, submission, reference.name, case, size, device, settings, plan.speed.zero
+            )
             what = "whole programs from start to end, by the grader's clock"
+    except _TooSlow as error:
+        return None, Stage("time", Status.PASSED, says=str(error))
     except _Failed as error:
         return None, Stage("time", Status.FAILED, says=error.says, why=error.why)
     ours, theirs = times
@@ -105,7 +122,13 @@ def measure(
 
 
 def _from_outside(
-    lab: Lab, submission: Kernel, reference: Kernel, case: Case, size: Size, settings: Settings
+    lab: Lab,
+    submission: Kernel,
+    reference: Kernel,
+    case: Case,
+    size: Size,
+    settings: Settings,
+    zero: float,
 ) -> RoundTimes:
     """Time two workers that compute on command, by the clock of this process."""
     with ExitStack() as stack:
@@ -114,19 +137,29 @@ def _from_outside(
         ours, theirs = (
             stack.enter_context(_Worker(kernel, case, lab)) for kernel in (submission, reference)
         )
-        for worker in (ours, theirs):
-            worker.sample(inputs.number(0))  # slow: page faults, new threads
-        return _in_turn(ours.sample, theirs.sample, inputs, settings.time_limit_s)
+        # The first run of each is slow: page faults, new threads.
+        slowest = max(GIVE_UP_S, HOPELESS * zero * theirs.sample(inputs.number(0)) / 1e3)
+        sample = partial(ours.sample, give_up_s=slowest)
+        sample(inputs.number(0))
+        return _in_turn(sample, theirs.sample, inputs, settings.time_limit_s, zero)
 
 
 def _in_turn(
-    ours: Callable[[Path], float], theirs: Callable[[Path], float], inputs: _Inputs, seconds: float
+    ours: Callable[[Path], float],
+    theirs: Callable[[Path], float],
+    inputs: _Inputs,
+    seconds: float,
+    zero: float,
 ) -> RoundTimes:
-    """Sample both alternately, each time with an input that neither has seen before."""
+    """Sample both alternately, each time with an input that neither has seen before.
+
+    Fewer samples are enough for one that is far from points: `zero` times the reference's time.
+    """
     times: RoundTimes = ({}, {})
     deadline = time.monotonic() + seconds
     for number in range(MAX_ROUNDS):
-        if number >= MIN_ROUNDS and time.monotonic() > deadline:
+        hopeless = all(ms > HOPELESS * zero * times[1][i] for i, ms in times[0].items())
+        if number >= (1 if hopeless else MIN_ROUNDS) and time.monotonic() > deadline:
             break
         path = inputs.number(number + 1)
         for sample, into in zip((ours, theirs), times, strict=True):
@@ -177,13 +210,18 @@ class _Worker:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def sample(self, path: Path) -> float:
+    def sample(self, path: Path, give_up_s: float = STEP_S) -> float:
         """The milliseconds of one run on an input; the answer is judged."""
         copy_input(path, self._copy)
         self._command(f"input {self._copy}")
         self._command("poison")
         began = time.perf_counter()
-        self._command("run")
+        try:
+            self._command("run", give_up_s)
+        except _Failed:
+            if time.perf_counter() - began >= give_up_s:
+                raise _TooSlow(give_up_s) from None
+            raise
         ms = 1e3 * (time.perf_counter() - began)
         self._command("answer")
         try:
@@ -195,9 +233,9 @@ class _Worker:
             raise self._failed(Why.WRONG, "; ".join(verdict.lines[:2]))
         return ms
 
-    def _command(self, line: str) -> None:
+    def _command(self, line: str, seconds: float = STEP_S) -> None:
         self._session.send(line)
-        self._expect("ok", STEP_S)
+        self._expect("ok", seconds)
 
     def _expect(self, word: str, seconds: float) -> None:
         reply = self._session.reply(seconds)
@@ -226,6 +264,7 @@ def _by_bench(
 ) -> RoundTimes:
     """Measure both in one process, as `cudalab bench` does: the submission runs no host code."""
     result, why = submission.bench(
+        replace(TIMING_LIMITS, seconds=BENCH_S),
         cases=[case],
         reference=str(submission.sandbox.imports.seen(reference.path)),
         reference_label=reference.label,
@@ -234,6 +273,8 @@ def _by_bench(
         seed=settings.seed,
         seconds=settings.time_limit_s,
     )
+    if why == TOO_SLOW:
+        raise _TooSlow(BENCH_S)
     if result is None or len(result.rows) != 2:
         raise _Failed(Why.CRASH, f"it ended during timing: {why}")
     ours, theirs = result.rows
@@ -259,6 +300,7 @@ def _whole_programs(
     size: Size,
     device: str,
     settings: Settings,
+    zero: float,
 ) -> RoundTimes:
     """Time the submission and `cudalab LAB --variant`, each from start to end."""
     command = [sys.executable, "-m", "cudalab", lab.name, *lab.words(case)]
@@ -288,7 +330,7 @@ def _whole_programs(
             attempt = reference_command.attempt(Trial(case, path, limits))
             return 1e3 * attempt.outcome.seconds
 
-        return _in_turn(ours, theirs, inputs, settings.time_limit_s)
+        return _in_turn(ours, theirs, inputs, settings.time_limit_s, zero)
 
 
 def _features(device: str) -> frozenset[str]:
