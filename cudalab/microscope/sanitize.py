@@ -357,6 +357,8 @@ def _out_of_bounds(finding: Finding) -> str:
         return f"{name_of(finding.thread)}: {finding.detail}, at {where(finding.place)}."
     noun = _NOUNS[finding.access or "load"]
     text = f"{name_of(finding.thread)}: {noun} of {_bytes(finding.bytes)} at {where(finding.place)}"
+    if finding.beyond is None and finding.index is not None:
+        return f"{text}, in memory that no argument of the launch leads to."
     if finding.beyond is None:
         return f"{text}, outside of every buffer{_detail(finding)}."
     buffer = f"'{finding.buffer}'" if finding.buffer else "a buffer"

@@ -48,8 +48,9 @@ _FINDINGS = (
     "not_arrived",
     "same_value",
     "out_of_bounds",  # of an array within an object
+    "out_of_bounds",  # in memory that no argument leads to
 )
-_EARLY_RETURN, _INNER_ARRAY = 11, 14
+_EARLY_RETURN, _INNER_ARRAY, _OUT_OF_REACH = 11, 14, 15
 _MISSING = (None, "__syncthreads", "__syncwarp", "__threadfence")
 
 
@@ -325,7 +326,7 @@ def finding(row: Any, names: Names) -> Finding:
     """One finding as an object of trace.py."""
     kind = _FINDINGS[row.kind]
     item_bytes = names.item_bytes(row.region) or row.bytes or 1
-    outside = kind == "out_of_bounds" and row.has_index
+    outside = kind == "out_of_bounds" and row.has_index and row.kind != _OUT_OF_REACH
     return Finding(
         kind=kind,
         kernel=names.kernel,

@@ -419,6 +419,7 @@ EXPORT void cudalab_check_launch(const Options* o) {
         counts.banks = o->banks;
         counts.begin(run.module->sites.count);
         detector.ordering.begin_launch();
+        ++run.launches;
     }
     running = 1;
     pthread_cond_broadcast(&work);

@@ -28,6 +28,7 @@ enum FindingKind : unsigned {
     NOT_ARRIVED,
     SAME_VALUE,
     PAST_INNER_ARRAY,
+    OUT_OF_REACH,
 };
 enum Missing : unsigned { NOTHING, SYNCTHREADS, SYNCWARP, FENCE };
 const unsigned NO_THREAD = ~0u;

@@ -16,12 +16,13 @@ static size_t width_of(const char* address, size_t bytes) {
 }
 
 static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes, unsigned kind,
-                     unsigned flags) {
+                     unsigned flags, bool is_direct) {
     unsigned thread = current.thread;
     size_t width = width_of(address, bytes);
     run.behind[thread] = how_far(depth, site);
     while (bytes > 0) {
-        run.event[thread] = {site, depth, kind, (unsigned)width, address, (unsigned char)flags};
+        run.event[thread] = {site,     depth, kind, (unsigned)width, address, (unsigned char)flags,
+                             is_direct};
         if (flags & (IS_VOLATILE | IS_ATOMIC) && kind == LOAD && ++run.polls[thread] >= PATIENCE)
             let_others_run(thread);
         stop(thread);
@@ -94,7 +95,7 @@ static void access_by_header(const volatile void* p, size_t bytes, unsigned kind
         void** own = (void**)(run.stack_top[thread] - depth);
         if (is_waiting(site, (void**)own[0])) flags |= IS_WAITING;
     }
-    stop_for(site, depth, address, bytes, kind, flags);
+    stop_for(site, depth, address, bytes, kind, flags, false);
 }
 // Host code of a library, such as Thrust, is under way: it may write to the device's memory.
 static bool library_access;
@@ -129,13 +130,14 @@ static inline void access(const volatile void* p, size_t bytes, unsigned kind, b
     if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, (void**)frame);
     if (flags & IS_HEADER) return;
     if (is_volatile && kind == LOAD && is_waiting(site, *(void***)frame)) how |= IS_WAITING;
-    stop_for(site, (unsigned)(run.stack_top[thread] - (char*)frame), address, bytes, kind, how);
+    stop_for(site, (unsigned)(run.stack_top[thread] - (char*)frame), address, bytes, kind, how,
+             true);
 }
 
 static __attribute__((noinline)) void stop_at_block(unsigned site, void* frame) {
     const unsigned thread = current.thread;
     const unsigned depth = (unsigned)(run.stack_top[thread] - (char*)frame);
-    run.event[thread] = {site, depth, BLOCK_START, 0, nullptr, 0};
+    run.event[thread] = {site, depth, BLOCK_START, 0, nullptr, 0, false};
     run.behind[thread] = how_far(depth, site);
     stop(thread);
 }

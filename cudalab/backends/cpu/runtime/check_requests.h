@@ -1,7 +1,7 @@
 // Check mode: counts and checks the access that a group of lanes is about to make.
 #pragma once
 
-#include "check_state.h"
+#include "check_reach.h"
 
 namespace cudalab {
 
@@ -65,15 +65,6 @@ static Region& region(unsigned number) {
                                          : run.regions[number];
 }
 
-// Whether the page of an address is mapped: write(2) fails instead of crashing.
-static bool is_mapped(const char* address) {
-    static int pipes[2] = {-1, -1};
-    if (pipes[0] < 0 && pipe(pipes) != 0) return false;
-    if (write(pipes[1], address, 1) != 1) return false;
-    char byte;
-    return read(pipes[0], &byte, 1) == 1;
-}
-
 // Reports an access outside all regions. Returns if it can be carried out nevertheless.
 static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     bool fresh;
@@ -114,6 +105,16 @@ static void misaligned(unsigned thread, const Event& e, unsigned number) {
     if (e.bytes < 16) return;
     const uint3& t = run.index[thread];
     give_up("thread (%u,%u,%u): misaligned address", t.x, t.y, t.z);
+}
+
+// An access by the program's own code to memory that nothing in the launch leads to.
+static void out_of_reach(unsigned thread, const Event& e, unsigned number) {
+    bool fresh;
+    FindingRow& row = findings.report(OUT_OF_REACH, place_of_event(thread), 0, number, fresh);
+    if (!fresh) return;
+    row.thread = thread, row.block = run.block, row.access = e.kind, row.bytes = e.bytes;
+    row.offset = e.address - region(number).low, row.has_index = 1;
+    row.space = region(number).space;
 }
 
 static void detect(unsigned thread, const Event& e, unsigned number) {
@@ -193,7 +194,11 @@ static void request(unsigned warp, unsigned group) {
         }
         if (run.detects && e.bytes > 1 && (uintptr_t)e.address % e.bytes)
             misaligned(thread, e, regions[lane]);
-        if (run.detects) detect(thread, e, regions[lane]);
+        if (!run.detects) continue;
+        const bool is_shared = regions[lane] >= FIRST_SHARED_REGION;
+        if (e.is_direct && !is_shared && !reach.includes(regions[lane]))
+            out_of_reach(thread, e, regions[lane]);
+        detect(thread, e, regions[lane]);
     }
     if (!run.counts) return;
     Place place = run.module->sites.place(sites);

@@ -355,8 +355,18 @@ extern "C" void cudalab_block_vote(BlockOp op, int predicate, const char*, int p
     stop(thread);
 }
 
+// Lanes that a branch has separated are told apart where they stop.
 extern "C" unsigned cudalab_active_lanes() {
-    return run.in_step ? run.active : bit(current.thread);
+    const unsigned thread = current.thread;
+    if (!run.in_step) return bit(thread);
+    if (run.observing && !run.counts) {
+        Event& e = run.event[thread];
+        e.kind = NO_ACCESS;
+        e.site = site_of_frame(HERE, thread, e.depth);
+        run.behind[thread] = how_far(e.depth, e.site);
+        stop(thread);
+    }
+    return run.active;
 }
 
 extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsigned source,

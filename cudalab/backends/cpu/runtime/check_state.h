@@ -35,6 +35,7 @@ struct Event {
     unsigned bytes;
     char* address;
     unsigned char flags;  // of MarkFlags
+    bool is_direct;       // not by a library or a built-in function
 };
 
 struct SharedArray {
@@ -68,6 +69,7 @@ static struct {
     char error[400];
 
     // The block.
+    uint64_t launches;
     uint64_t block;  // linear index
     bool observing, with_steps;
     unsigned interval;

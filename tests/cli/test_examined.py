@@ -1,0 +1,50 @@
+"""`cudalab run --sanitize`: long launches, waits, early returns, stray pointers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from command import cudalab
+
+PROGRAM = Path(__file__).parents[1] / "programs" / "examined.cu"
+
+
+@pytest.fixture(scope="module")
+def report():
+    command = ("run", "--device", "cpu", "--sanitize", "--kill-after", "0.5", str(PROGRAM))
+    done = cudalab(*command)
+    assert done.returncode == 3, done.stderr.decode()
+    assert done.stdout == b"42\n"
+    return " ".join(done.stderr.decode().split())
+
+
+def line_of(mark):
+    lines = PROGRAM.read_text().splitlines()
+    return next(n for n, line in enumerate(lines, 1) if f"@{mark}" in line)
+
+
+def test_a_long_launch_says_how_far_it_was_examined(report):
+    match = re.search(r"takes_long<<<64, 64>>> at \S+: (\d+) of 64 blocks", report)
+    assert match
+    assert 0 < int(match[1]) < 64
+    assert "--kill-after SECONDS examines for longer" in report
+    assert "does not end" not in report
+
+
+def test_another_buffer_than_the_pointer_came_from(report):
+    assert "examined: 1 found" in report
+    assert f"{PROGRAM}:{line_of('strays')}, in memory that no argument of the launch" in report
+
+
+def test_a_return_before_a_barrier_is_a_note_at_its_line(report):
+    assert "note: threads that returned before a barrier" in report
+    assert f"last seen at {PROGRAM}:{line_of('returns')}." in report
+
+
+def test_only_the_sanitizer_takes_kill_after():
+    refused = cudalab("run", "--kill-after", "1", str(PROGRAM))
+    assert refused.returncode == 125
+    assert b"--kill-after needs --sanitize" in refused.stderr
+    assert refused.stdout == b""
