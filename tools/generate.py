@@ -17,7 +17,7 @@ from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
-from tools import exploits, ladders, results, rungs, sanitizers, targets
+from tools import exploits, ladders, mutants, results, rungs, sanitizers, targets
 from tools.counters import JUDGED, agreeing
 from tools.results import table
 
@@ -277,6 +277,24 @@ def exploited() -> str:
     return table(exploits.columns(stored), exploits.lines(stored))
 
 
+def mutated() -> str:
+    """How many mutants the public tests reject, from docs/results/mutants."""
+    stored = results.read_all("mutants")
+    if not stored:
+        return "Nothing is stored yet.\n"
+    columns = [*mutants.WORDS, "rejected of those that differ"]
+    run = stored[0]
+    return "\n".join(
+        [
+            f"{run['device']}, {run['date']}, commit `{run['commit']}`:\n",
+            table(["lab", *columns], mutants.lines(stored, by_rule=False), numbers=len(columns)),
+            table(["rule", *columns], mutants.lines(stored, by_rule=True), numbers=len(columns)),
+            "The survivors, and why no test rejects them:\n",
+            table(["kernels", "before", "after", "reason"], mutants.survivors(stored)),
+        ]
+    )
+
+
 def samples() -> str:
     """What became of the programs that others wrote, in docs/results/samples."""
     stored = results.read_all("samples")
@@ -319,6 +337,7 @@ PARTS = {
     "suites": suites,
     "programs": programs,
     "exploits": exploited,
+    "mutants": mutated,
     "samples": samples,
     "inputs": inputs,
 }

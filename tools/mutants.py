@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
@@ -46,7 +47,7 @@ from cudalab.system.machine import usable_cores
 from tools import results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cudalab.backends.base import Device
     from cudalab.labs.base import Lab
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 PER_VARIANT = 48
 SEED = 1
+REASONS = results.FOLDER / "mutants" / "survivors.toml"
 MACHINE = cache(partial(results.machine, "cpu"))
 CPU_SECONDS = 8  # of a mutant: an endless loop counts as rejected
 CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the variant computes it
@@ -407,6 +409,41 @@ def store(lab: str, variant: str, verdicts: list[tuple[Mutant, str]]) -> None:
     row = {"lab": lab, "variant": variant, "rules": by_rule, "survivors": survivors}
     rows = sorted([*kept, row], key=lambda each: (each["lab"], each["variant"]))
     results.write(path, {**MACHINE(), "variants": rows})
+
+
+# The tables ---------------------------------------------------------------------------------------
+
+WORDS = ("rejected", "survived", "equivalent", "invalid")
+
+
+def lines(stored: Sequence[results.Json], *, by_rule: bool) -> Iterable[list[str]]:
+    """The rows of a table: a lab or a rule, and its mutants by verdict; the sum comes last."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in (row for run in stored for row in run["variants"]):
+        for rule, words in row["rules"].items():
+            for key in (rule if by_rule else row["lab"], "all"):
+                counts[key].update(words)
+    counts["all"] = counts.pop("all", Counter())
+    for key, of in counts.items():
+        judged = of["rejected"] + of["survived"]
+        share = f"{100 * of['rejected'] / judged:.1f} %" if judged else ""
+        yield [key, *(f"{of[word]:,}" for word in WORDS), share]
+
+
+def survivors(stored: Sequence[results.Json]) -> Iterable[list[str]]:
+    """The rows of the table of survivors: where, what has changed, and why no test rejects it."""
+    reasons = {
+        (each["lab"], each["after"]): each["reason"]
+        for each in tomllib.loads(REASONS.read_text(encoding="utf-8"))["survivor"]
+    }
+    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for row in (row for run in stored for row in run["variants"]):
+        for one in row["survivors"]:
+            found[row["lab"], one["before"], one["after"]].append(row["variant"])
+    for (lab, before, after), variants in found.items():
+        where = f"`{lab}`: {', '.join(dict.fromkeys(variants))}"
+        code = [f"`{line.replace('|', chr(0x2758))}`" for line in (before, after)]
+        yield [where, *code, reasons.get((lab, after), "")]
 
 
 if __name__ == "__main__":
