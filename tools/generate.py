@@ -179,8 +179,10 @@ def suite_rows(suite: results.Json) -> list[list[str]]:
         programs = [program for program in suite["programs"] if program["truth"] == truth]
         word = "blamed" if truth == "right" else "found"
         ours = sum(bool(program["found"]) for program in programs)
-        theirs = [program["compute_sanitizer"] for program in programs]
-        counted = f"{sum(map(bool, theirs))} {word}" if None not in theirs else "not run"
+        judged = [program["compute_sanitizer"] for program in programs]
+        theirs = [verdict for verdict in judged if verdict is not None]
+        counted = f"{sum(map(bool, theirs))} {word}" if theirs else "not run"
+        counted += f" of {len(theirs)} run" if 0 < len(theirs) < len(judged) else ""
         rows.append([suite["suite"], truth, str(len(programs)), f"{ours} {word}", counted])
     return rows
 
