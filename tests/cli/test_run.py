@@ -459,6 +459,7 @@ def test_grid_that_waits_in_vain(which, error, words):
         ("one", "IllegalAddress", ["block (0,0,0): thread (0,0,0): ", "deadlocks.cu:24: access"]),
         ("host", None, []),
         ("beside", "LaunchTimeout", ["kernel writes_a_flag (", "cannot start: here one kernel"]),
+        ("clock", None, []),
         ("exit", None, ["LaunchTimeout: kernel reads_a_flag: deadlock: block (0,0,0), thread"]),
     ],
 )

@@ -26,6 +26,11 @@ __global__ void one_block_fails(int* data) {
     }
 }
 
+__global__ void waits_for_a_minute(volatile int* flag) {
+    const long long begin = clock64();
+    while (*flag == 0 && clock64() - begin < 60000000000) {
+    }
+}
 __global__ void writes_a_flag(int* flag) {
     *flag = 1;
 }
@@ -60,6 +65,11 @@ int main(int, char* argv[]) {
             cudaStreamCreate(&other);
             reads_a_flag<<<1, 64, 0, one>>>(flag);
             writes_a_flag<<<1, 1, 0, other>>>(flag);
+            break;
+        case 'c':  // not longer than a time by the clock, for what the host writes later
+            cudaMallocManaged(&flag, sizeof *flag);
+            waits_for_a_minute<<<1, 64>>>(flag);
+            *(volatile int*)flag = 1;
             break;
         case 'e':  // the program ends, and never waits
             reads_a_flag<<<1, 64>>>(flag);

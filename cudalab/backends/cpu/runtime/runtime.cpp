@@ -66,6 +66,7 @@ struct ClockReads {             // by one thread at one place, with nothing much
     const void *at, *waits_at;  // waits_at: a place where threads wait by the clock
     unsigned thread, count;
     long long last;
+    uint64_t turns;  // how often a thread gave way
 };
 
 struct Worker {  // an OS thread and the block it runs
@@ -573,6 +574,7 @@ extern "C" long long cudalab_read_clock(const void* at) {
         else if (++w->spins % PATIENCE != 0)
             return now;
     }
+    ++reads.turns;
     w->spins += PATIENCE - w->spins % PATIENCE;
     give_way(*w, at);
     return cudalab_clock();

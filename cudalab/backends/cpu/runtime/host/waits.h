@@ -48,7 +48,8 @@ struct Stay {
     uint64_t news;  // states that were not known
 
     // The host's own notes: the values above when it last looked, and when they changed.
-    uint64_t seen_block, seen_steps, seen_news, seen_gave_way, step_ns, news_ns, crash_ns;
+    uint64_t seen_block, seen_steps, seen_news, seen_gave_way, seen_clock, step_ns, news_ns,
+        clock_ns, crash_ns;
 };
 
 static inline uint64_t now_ns() {

@@ -3,8 +3,8 @@
 // * Where all blocks that run wait, those that have not started are needed: OS threads are added,
 //   up to the number of blocks that the device claims to hold at once.
 // * Where all threads wait, the host may be what they wait for, and goes on.
-// * Where every thread waits for another one, and the host for the grid, it ends with an error that
-//   names them.
+// * Where every thread waits for another one, not by the clock, and the host for the grid, it ends
+//   with an error that names them.
 // * Where it only takes long, a line on stderr says how far it is.
 #pragma once
 
@@ -127,6 +127,10 @@ void Watch::look_at(Worker& w, uint64_t now) {
     if (stay.seen_news != stay.news) {
         stay.seen_news = stay.news;
         stay.news_ns = now;
+    }
+    if (stay.seen_clock != w.clock.turns) {
+        stay.seen_clock = w.clock.turns;
+        stay.clock_ns = now;
     }
     if (stay.seen_gave_way != stay.gave_way) {
         stay.seen_gave_way = stay.gave_way;
@@ -282,7 +286,7 @@ bool Watch::look(bool host_waits) {
     (void)watching;
     const uint64_t now = now_ns();
     bool any_loop = false, all_wait = true, for_long = true, for_very_long = true, for_good = true,
-         for_now = true;
+         for_now = true, by_clock = true;
     running = 0;
     if (eager) --eager;
     for (Worker* w = pool.first; w; w = w->next) {
@@ -294,8 +298,9 @@ bool Watch::look(bool host_waits) {
         all_wait &= waits_for(*w, 40 * MS, now);
         for_long &= waits_for(*w, 1000 * MS, now);
         for_very_long &= waits_for(*w, 10000 * MS, now);
-        for_good &= only_waits(*w, 3000 * MS, now);
+        for_good &= only_waits(*w, 3000 * MS, now) && now - w->stay->clock_ns >= 3000 * MS;
         for_now &= only_waits(*w, 20 * MS, now);
+        by_clock &= waits_for(*w, 1000 * MS, now) && now - w->stay->clock_ns < 100 * MS;
     }
     if (!running || has_failed()) return false;
     const Launch& launch = pool.launch;
@@ -319,7 +324,7 @@ bool Watch::look(bool host_waits) {
         tell_how_far(now);
         tell_after_s *= 2;
     }
-    return expects_wait || (for_now && any_loop);
+    return expects_wait || (for_now && any_loop) || by_clock;
 }
 
 }  // namespace cudalab
