@@ -22,7 +22,8 @@ _TYPES = frozenset(
     | {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
 _QUALIFIERS = frozenset({"const", "constexpr", "__restrict__", "__restrict"})
-_FUNCTIONS = frozenset({"sizeof", "alignof", "decltype", "min", "max"}) | _TYPES
+_CONVERSIONS = frozenset({"__float2half", "__float2bfloat16"}) | _TYPES
+_FUNCTIONS = frozenset({"sizeof", "alignof", "decltype", "min", "max"}) | _CONVERSIONS
 # A loop over the elements of a fragment, its tokens joined by spaces.
 _ROUNDING = re.compile(
     r"for \( (?:unsigned int|unsigned|int|size_t|auto) (?P<i>\w+) = 0 ;"
@@ -123,6 +124,7 @@ class Reader:
     def __init__(self, tokens: list[Token], names: Names) -> None:
         self.tokens, self.names = tokens, names
         self.stretch = Stretch()
+        self.conditions = 0  # around the statement, which may differ between lanes
 
     def _text(self, i: int) -> str:
         return self.tokens[i].text if i < len(self.tokens) else ""
@@ -157,6 +159,7 @@ class Reader:
 
     def _controlled(self, i: int) -> int | None:
         keyword = self._text(i)
+        differs = keyword != "for" and self._text(i + 1) != "constexpr"
         rounding = self._rounding(i) if keyword == "for" else None
         if rounding is not None:
             return rounding
@@ -167,9 +170,11 @@ class Reader:
         before = set(self.stretch.variables)
         if not self._header(i + 1, end) if keyword == "for" else not self._pure(i + 1, end):
             return None
+        self.conditions += differs
         behind = self.statement(end + 1)
         if keyword == "if" and behind is not None and self._text(behind) == "else":
             behind = self.statement(behind + 1)
+        self.conditions -= differs
         self.stretch.variables = before
         return behind
 
@@ -221,7 +226,14 @@ class Reader:
                 return False
         self.stretch.calls += 1
         self.stretch.products += self._text(i) == "mma_sync"
+        if self._text(i) == "fill_fragment" and not self._is_for_all(*arguments[-1]):
+            return False
         return all(self._pure(first, last) for first, last in arguments[count:])
+
+    def _is_for_all(self, begin: int, end: int) -> bool:
+        """Whether all lanes fill a fragment with this value: only here they may differ."""
+        words = {token.text for token in self.tokens[begin:end] if token.kind == "name"}
+        return not self.conditions and words <= _CONVERSIONS
 
     def _declaration(self, i: int, end: int) -> bool:
         """Whether this declares variables of simple types, or fragments."""

@@ -43,6 +43,7 @@ def together(body, head=KERNEL, fragments=FRAGMENTS):
         f"{{ const half *p = A + n; int x = 3, *q; x <<= 2; {STEP} }}",
         f"while (n == 3) {{ {STEP} }}",
         STEP,
+        f"for (int i = 0; i < n; ++i) {{ wmma::fill_fragment(c, __float2half(0)); {STEP} }}",
         f"if constexpr (sizeof(int) == 4) {{ {STEP} }} else {{ wmma::fill_fragment(c, 0.0f); }}",
         (
             "for (int i = 0; i < 8; i++) { wmma::load_matrix_sync(a, (half*)(out) + i, 16); "
@@ -73,6 +74,8 @@ def test_statements_without_another_effect(statements):
         f"for (int i = 0; i < n; ++i) {{ {PRODUCT} static int x = 3; }}",
         f"for (int i = 0; i < n; ++i) {{ {PRODUCT} Timer *t = new Timer; }}",
         f"for (int i = 0; i < n; ++i) {{ {PRODUCT} {{ int x; }} x = 3; }}",
+        f"for (int i = 0; i < n; ++i) {{ wmma::fill_fragment(c, n); {PRODUCT} }}",
+        f"for (int i = 0; i < n; ++i) {{ if (n) wmma::fill_fragment(c, 0); {PRODUCT} }}",
         f"for (int i = 0; i < n; ++i) {{ {PRODUCT} break; }}",
         f"for (int i = 0; i < n; ++i) {{ {PRODUCT} return; }}",
         f"for (int i = 0; i < n; ++i) {{\n#if X\n {STEP}\n#endif\n }}",
