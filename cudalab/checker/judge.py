@@ -12,13 +12,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import __version__
 from cudalab.backends import emulated
 from cudalab.checker import cases
-from cudalab.checker.explain.diagnose import Verdict, examine, without_text
+from cudalab.checker.explain.diagnose import Verdict, examine, is_right, without_text
 from cudalab.checker.sandbox.packages import open_to_all
 from cudalab.checker.sandbox.sandbox import Limits, MiB, end_all
 from cudalab.checker.submit import commands, necessity, sanitizing, speed
@@ -471,7 +472,7 @@ class _Check:
         limits = self._limits(test, path)
         slowest = max(result.seconds for result in self.report.tests)
         limits = replace(limits, seconds=min(limits.seconds, 1 + 3 * slowest))
-        return Trial(case, path, limits), lambda answer: examine(self.lab, case, path, answer).right
+        return Trial(case, path, limits), partial(is_right, self.lab, case, path)
 
     def _can_sanitize(self, right: bool) -> bool:
         on_host = self.submission.device != ANY_DEVICE and emulated(self.submission.device)

@@ -79,6 +79,14 @@ def examine(
         return _wrong(lab, case, inputs, got, mismatches, accuracy, launches or Launches())
 
 
+def is_right(lab: Lab, case: Case, source: Path, answer: bytes) -> bool:
+    """Whether an answer to the input in `source` is right; it is not explained."""
+    inputs = lab.read_file(source, case)
+    with np.errstate(all="ignore"):
+        got, _ = _elements(lab, case, inputs, answer)
+        return got is not None and lab.compare(got, inputs, case) is None
+
+
 def _elements(lab: Lab, case: Case, inputs: HostInputs, answer: bytes) -> tuple[Array | None, str]:
     """The answer as the lab reads it, or why its length is wrong."""
     with tempfile.TemporaryFile() as file:

@@ -27,12 +27,17 @@ MAX_TESTS = 3
 def telling(tests: Sequence[Test], usual: str) -> list[int]:
     """The numbers of a few tests whose answers nobody gives by chance.
 
-    Those with the `usual` distribution come first: an answer may equal a sorted input.
+    Those with the `usual` distribution come first, for an answer may equal a sorted input; then the
+    largest that are soon run.
     """
     sizes = {number: commands.elements(test) for number, test in enumerate(tests)}
     numbers = [number for number in sizes if sizes[number] > 1 and not tests[number].refuse]
-    numbers.sort(key=lambda number: (tests[number].dist != usual, -sizes[number]))
-    return numbers[:MAX_TESTS]
+
+    def rank(number: int) -> tuple[bool, bool, int]:
+        test = tests[number]
+        return test.dist != usual, not commands.is_small(test), -sizes[number]
+
+    return sorted(numbers, key=rank)[:MAX_TESTS]
 
 
 def stage(submission: Program, trials: Iterable[Judged]) -> Stage:
