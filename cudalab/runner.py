@@ -173,6 +173,7 @@ class TimedDevice(WrappedDevice):
         super().__init__(device)
         self._meter = meter
         self.launches: list[tuple[str, Timer]] = []  # kernel name, its time
+        self.how: dict[str, str] = {}  # how a device of the host runs each kernel
 
     def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
         """Launch between the start and the stop of a timer."""
@@ -181,3 +182,4 @@ class TimedDevice(WrappedDevice):
         self._device.launch(kernel, *args, **options)
         timer.stop()
         self.launches.append((kernel.name, timer))
+        self.how[kernel.name] = getattr(kernel, "how", "")

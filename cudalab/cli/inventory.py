@@ -142,16 +142,19 @@ def _row(variant: Variant) -> list[str]:
         "cudalab show radixsort split_1bit",
         "cudalab show radixsort split_1bit > my.cu",
         "cudalab show --whole scan decoupled_lookback",
+        "cudalab show --tier matmul tiled",
     ),
 )
 @click.argument("lab", type=Choice(labs.names()))
 @click.argument("variant", required=False, metavar="VARIANT", shell_complete=variant_names)
 @click.option("--whole", is_flag=True, help="Print one file that compiles, its headers inlined.")
-def show(lab: str, variant: str | None, whole: bool) -> None:
+@click.option("--tier", is_flag=True, help="Say how the CPU device runs its kernels, and why.")
+def show(lab: str, variant: str | None, whole: bool, tier: bool) -> None:
     """Print a variant's source: highlighted on a terminal, the file's bytes otherwise.
 
     A terminal also shows which headers the variant includes; --whole prints their text, each in
-    the place of its #include.
+    the place of its #include. With --tier, one line for each kernel says instead whether its
+    threads are loops on the CPU device, or fibers, and why not loops.
     """
     from cudalab.labs import registry
     from cudalab.language import source
@@ -162,6 +165,9 @@ def show(lab: str, variant: str | None, whole: bool) -> None:
     selected = registry.find(labs.get(lab), variant)
     if sys.stdout is None:
         raise CudalabError("stdout is closed")
+    if tier:
+        _show_tiers(labs.get(lab), selected)
+        return
     loaded = source.load(selected.path, selected.label)
     text = source.whole(loaded).encode() if whole else selected.path.read_bytes()
     if sys.stdout.isatty():
@@ -171,6 +177,21 @@ def show(lab: str, variant: str | None, whole: bool) -> None:
     else:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
+
+
+def _show_tiers(lab: Lab, variant: Variant) -> None:
+    """Print how the host runs each kernel of a variant, in the first case that it computes."""
+    from cudalab.backends import DEVICES, open_device
+    from cudalab.labs import registry
+    from cudalab.language import source
+
+    name = next(name for name, kind in DEVICES.items() if kind.emulated)
+    with open_device(name, 1) as device:
+        registry.check_features(variant, device.name, device.features)
+        case = lab.complete({axis: values[0] for axis, values in variant.applies.items()})
+        module = lab.compiled(variant, device, case)
+        for kernel in source.load(variant.path, variant.label).kernels:
+            click.echo(f"{kernel}: {getattr(module[kernel], 'how', '')}")
 
 
 # device ------------------------------------------------------------------------------------------

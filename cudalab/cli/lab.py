@@ -219,9 +219,12 @@ def compute(
 
 
 def print_times(watch: Stopwatch, timed: Any) -> None:
-    """Print one line for each stage on stderr."""
+    """Print one line for each stage on stderr, and how the host ran each kernel."""
     for stage, ms in watch.rows(timed.launches):
         click.echo(f"{stage:<32}{ms:>14,.3f} ms", err=True)
+    for name, how in timed.how.items():
+        if how:
+            click.echo(f"{name}: {how}", err=True)
 
 
 @contextmanager

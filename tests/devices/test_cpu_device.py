@@ -147,7 +147,12 @@ def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads)
             signal.SIGSEGV,
             "kernel deep_recursion, block (0,0,0), thread (3,0,0): stack overflow",
         ),
-        ("division", ", np.int32(0)", signal.SIGFPE, "thread (0,0,0): division by zero at "),
+        (
+            "division",
+            ", np.int32(0)",
+            signal.SIGFPE,
+            "kernel division, block (0,0,0): division by zero at ",
+        ),
     ],
 )
 def test_a_crash_says_which_thread_did_what(kernel, args, died_of, message):

@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu import tiers
 from cudalab.backends.cpu.flags import HOST, KERNEL, RUNTIME, processor, with_users
 from cudalab.backends.cpu.toolchain import find_compiler, run
 from cudalab.errors import (
@@ -29,7 +30,7 @@ from cudalab.output.progress import stage
 from cudalab.system.cache import cache_dir, disk_full, explain_full_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cudalab.backends.cpu.toolchain import Compiler, Done
 
@@ -121,25 +122,47 @@ def _with_headers(name: str) -> list[str]:
     return texts
 
 
-def kernel_library(text: str, label: str, check: Callable[[Path], None]) -> Path:
+def kernel_library(
+    parts: tiers.Parts, label: str, check: Callable[[Path], None], *, loops: bool = True
+) -> Path:
     """Compile the C++ of a prepared kernel file. KernelCompileError with the messages.
 
-    `check` inspects the library before it is stored.
+    The threads of its kernels become `loops` where that is possible. `check` inspects the library
+    before it is stored.
     """
     flags, runtime = with_users(KERNEL), str(runtime_library())
+    text = tiers.with_fibers(parts)
     depends = (
         *flags,
         runtime,
         _text("../../../language/nvcc_rules.py"),  # what `check` knows
         *_headers(text),
+        *(tiers.sources() if loops else ()),
     )
     compile_and_link = _compile_and_link(flags, runtime)
 
     def steps(folder: Path) -> tuple[Step, ...]:
-        return (*compile_and_link(folder), partial(check, folder / "library.so"))
+        command, link = compile_and_link(folder)
+        compile_it = partial(_compile_loops, parts, folder, command) if loops else command
+        return (compile_it, link, partial(check, folder / "library.so"))
 
     with stage(f"compiling {label}"):
         return _built(Path(label).stem, text, depends, steps)
+
+
+def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -> Done:
+    """Compile kernels as loops over threads; with fibers if the compiler refuses the loops."""
+    source = folder / "source.cpp"
+    source.write_text(tiers.to_preprocess(parts), encoding="utf-8")
+    done = run((*find_compiler().compile, *tiers.DEFINED, "-E", str(source)))
+    text, any_loops = tiers.with_loops(parts, done.stdout)
+    source.write_text(text, encoding="utf-8")
+    done = _run_compiler(command, folder.parent)
+    if done.returncode != 0 and any_loops:
+        reason = "the compiler refuses its loops"
+        source.write_text(tiers.with_fibers(parts, reason), encoding="utf-8")
+        done = _run_compiler(command, folder.parent)
+    return done
 
 
 def check_library(
@@ -246,10 +269,12 @@ def _key(*parts: str) -> str:
     return hashlib.sha256("\0".join(all_parts).encode()).hexdigest()[:24]
 
 
-def _compile_and_link(flags: tuple[str, ...], *libraries: str) -> Steps:
+def _compile_and_link(
+    flags: tuple[str, ...], *libraries: str
+) -> Callable[[Path], tuple[tuple[str, ...], Callable[[], Done]]]:
     compiler = find_compiler()
 
-    def steps(folder: Path) -> tuple[Step, ...]:
+    def steps(folder: Path) -> tuple[tuple[str, ...], Callable[[], Done]]:
         source, compiled = str(folder / "source.cpp"), str(folder / "kernel.o")
         return (
             (*compiler.compile, *flags, *_searched(flags), "-c", source, "-o", compiled),
@@ -272,17 +297,20 @@ def _build(compiler: Compiler, text: str, steps: Steps, library: Path) -> None:
         folder = Path(name)
         (folder / "source.cpp").write_text(text, encoding="utf-8")
         for step in steps(folder):
-            if callable(step):
-                done = step()
-            else:
-                done = run(step)
-                if "PCH" in done.stderr:  # a damaged one, in any language: the text will do
-                    for damaged in library.parent.glob("header-*/*.gch"):
-                        damaged.unlink(missing_ok=True)
-                    done = run(step)
+            done = step() if callable(step) else _run_compiler(step, library.parent)
             if done and done.returncode != 0:
                 raise _compile_error(done.stderr or done.stdout, compiler, text)
         (folder / "library.so").replace(library)
+
+
+def _run_compiler(command: Sequence[str], cache: Path) -> Done:
+    """Run a compiler that may read a precompiled header from `cache`."""
+    done = run(command)
+    if "PCH" in done.stderr:  # a damaged one, in any language: the text will do
+        for damaged in cache.glob("header-*/*.gch"):
+            damaged.unlink(missing_ok=True)
+        done = run(command)
+    return done
 
 
 def runtime_failure(messages: str) -> ToolchainError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from cudalab.backends import limits
 from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments
-from cudalab.backends.cpu import compiler
+from cudalab.backends.cpu import compiler, tiers
 from cudalab.backends.cpu.meter import CpuMeter
 from cudalab.backends.cpu.toolchain import find_compiler
 from cudalab.errors import CudalabError, DeviceMemoryError, KernelError
@@ -70,14 +71,24 @@ class CpuKernel:
         self.num_params = int(handle.num_params)
         self.param_sizes = [handle.param_sizes[i] & 127 for i in range(self.num_params)]
         self.is_pointer = [bool(handle.param_sizes[i] & 128) for i in range(self.num_params)]
+        self.has_loops = not handle.thread
+        self.how = "loops over the threads of a block"
+        self.with_fibers: Callable[[], CpuKernel] = lambda: self
 
 
 class CpuModule(CompiledModule):
     """A compiled .cu file, loaded into this process."""
 
-    def __init__(self, source: Source, library: ctypes.CDLL) -> None:
+    def __init__(
+        self,
+        source: Source,
+        library: ctypes.CDLL,
+        with_fibers: Callable[[], ctypes.CDLL] | None = None,
+    ) -> None:
+        """Take the library, and what compiles one in which all kernels have fibers."""
         super().__init__(source)
         self.library = library
+        self.with_fibers = with_fibers or (lambda: library)
 
     def find(self, name: str) -> CpuKernel:
         if not elf.is_extern_c(name, Path(self.library._name)):  # noqa: SLF001 - ctypes' only way
@@ -85,7 +96,18 @@ class CpuModule(CompiledModule):
                 f'{self.source.label}: kernel {name} is not extern "C": a GPU does not find it',
                 hint=f'begin it with extern "C" __global__ void {name}(',
             )
-        return CpuKernel(name, KernelEntry.in_dll(self.library, f"cudalab_kernel_{name}"))
+        entry = f"cudalab_kernel_{name}"
+        kernel = CpuKernel(name, KernelEntry.in_dll(self.library, entry))
+        kernel.with_fibers = lambda: CpuKernel(name, KernelEntry.in_dll(self.with_fibers(), entry))
+        return kernel
+
+    def reasons(self) -> dict[str, str]:
+        """Why the threads of kernels are fibers and not loops, by kernel."""
+        with suppress(ValueError):
+            text = ctypes.c_char.in_dll(self.library, tiers.FIBERS)
+            lines = ctypes.string_at(ctypes.addressof(text)).decode(errors="replace").splitlines()
+            return dict(line.split("\t", 1) for line in lines)
+        return {}
 
 
 class CpuDevice:
@@ -95,9 +117,13 @@ class CpuDevice:
     features: frozenset[str] = frozenset({"sm_75", "shared_96kb"})
     possible_features = features
 
-    def __init__(self, threads: int | None = None) -> None:
-        """Use `threads` OS threads; None takes every core this process may use."""
+    def __init__(self, threads: int | None = None, *, loops: bool = True) -> None:
+        """Use `threads` OS threads; None takes every core this process may use.
+
+        Without `loops`, the threads of all kernels are fibers.
+        """
         self.threads = threads or usable_cores()
+        self.loops = loops
         self._runtime: ctypes.CDLL | None = None
 
     @staticmethod
@@ -119,9 +145,15 @@ class CpuDevice:
         """Compile, or load from the cache. `arch` is for GPUs."""
         del arch
         self._load_runtime()
-        return CpuModule(source, load_library(lambda: self.build(source, defines)))
 
-    def build(self, source: Source, defines: Mapping[str, str | int]) -> Path:
+        def load(*, loops: bool) -> ctypes.CDLL:
+            return load_library(lambda: self.build(source, defines, loops=loops))
+
+        return CpuModule(source, load(loops=self.loops), lambda: load(loops=False))
+
+    def build(
+        self, source: Source, defines: Mapping[str, str | int], *, loops: bool | None = None
+    ) -> Path:
         """Compile, or find in the cache, but do not load: no code of the source runs."""
 
         def check(library: Path) -> None:
@@ -129,7 +161,8 @@ class CpuDevice:
 
             nvcc_rules.check(source, defines, library)
 
-        return compiler.kernel_library(prepare(source, defines), source.label, check)
+        loops = self.loops if loops is None else loops
+        return compiler.kernel_library(parts(source, defines), source.label, check, loops=loops)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CpuBuffer:
         """Uninitialised memory, aligned to 256 bytes."""
@@ -182,6 +215,8 @@ class CpuDevice:
         )
         if 0 in blocks:
             return
+        if kernel.has_loops and not tiers.fits_loops(blocks, threads):
+            kernel = kernel.with_fibers()
         values = (ctypes.c_uint64 * len(args))()
         pointers = (ctypes.c_void_p * len(args))()
         for i, arg in enumerate(args):
@@ -298,7 +333,12 @@ class _Symbol(ctypes.Structure):
 
 
 def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
-    """The C++ of a .cu file: defines in front, exports behind, and one edit in between.
+    """The C++ of a .cu file whose kernels' threads are fibers."""
+    return tiers.with_fibers(parts(source, defines))
+
+
+def parts(source: Source, defines: Mapping[str, str | int]) -> tiers.Parts:
+    """A .cu file for the host's compiler: defines in front, exports behind, one edit in between.
 
     `extern __shared__ T name[];` is not valid C++, so it becomes a pointer.
     """
@@ -313,16 +353,10 @@ def prepare(source: Source, defines: Mapping[str, str | int]) -> str:
         if pointer is not None:
             lines = "\n" * match[0].count("\n")
             text = text[: match.start()] + pointer + lines + text[match.end() :]
-    return "\n".join(
-        [
-            '#include "cudalab_cpu.h"',
-            *(f"#define {name} {value}" for name, value in defines.items()),
-            text,
-            '#line 1 "cudalab exports"',
-            *(f"CUDALAB_KERNEL({name})" for name in source.kernels),
-            *(f"CUDALAB_SYMBOL({name})" for name in _namespace_symbols(code)),
-            "",
-        ]
+    return tiers.Parts(
+        text="\n".join([*(f"#define {name} {value}" for name, value in defines.items()), text]),
+        kernels=tuple(source.kernels),
+        exports="\n".join([*(f"CUDALAB_SYMBOL({name})" for name in _namespace_symbols(code)), ""]),
     )
 
 

@@ -151,6 +151,14 @@ enum WarpOp : unsigned {
 };
 enum BlockOp : unsigned { NONE, COUNT, ALL, ANY };
 
+// A warp whose lanes are at one operation together; a bit or a value for each lane.
+struct Lanes {
+    unsigned warp;
+    unsigned here, live;  // at the operation; not yet returned from the kernel
+    unsigned mask[32], source[32];
+    uint64_t value[32], result[32];
+};
+
 // The kernel's own code reads the results after these return: code after the switch to another
 // fiber inside them would make the processor mispredict their return.
 extern "C" {
@@ -165,6 +173,11 @@ void cudalab_close_copies();
 void cudalab_wait_for_copies(unsigned under_way);
 long long cudalab_clock();
 long long cudalab_read_clock(const void* at);  // by a kernel; null: at the place of this call
+// For kernels whose threads are loops: loops.h and regions.h.
+void cudalab_complete(WarpOp op, Lanes* lanes, const char* what, const char* file, int line);
+void cudalab_disagree(const char* file, int line);
+void* cudalab_borrow(size_t bytes);
+void cudalab_give_back(size_t bytes);
 #ifdef CUDALAB_CHECK
 void cudalab_fence(bool to_grid);
 unsigned cudalab_active_lanes();
@@ -208,8 +221,8 @@ typedef void (*BlockFn)(void* const* args, unsigned threads, const uint3* indice
 // What the host needs to launch a kernel: found in the library as cudalab_kernel_<name>.
 struct Kernel {
     const char* name;
-    ThreadFn thread;  // one thread of the block
-    BlockFn block;    // threads in a plain loop, until the block turns to fibers
+    ThreadFn thread;  // one thread of the block; null if its threads are loops (regions.h)
+    BlockFn block;    // threads in a plain loop, until the block turns to fibers; or all of them
     unsigned num_params;
     const unsigned char* param_sizes;  // bytes; a pointer has its top bit set
     const unsigned* arg_bytes;         // in whole programs: of each parameter, and of the closure

@@ -10,6 +10,8 @@
 // live threads wait at it. If no thread can run, the kernel is deadlocked, and the message says
 // which thread waits where, and for which other one.
 //
+// A kernel whose threads are loops (regions.h) has no fibers: one call runs the whole block.
+//
 // Blocks start in the order of their index and a started block keeps its OS thread until it ends,
 // so a block may wait for any earlier one, with any number of OS threads.
 
@@ -82,6 +84,8 @@ struct Worker {  // an OS thread and the block it runs
     char* own_stack;     // of the OS thread
     char* signal_stack;  // a crashed fiber may have no stack left
     int crashes;
+    char* lent;       // memory for the large local variables of loops (regions.h)
+    size_t num_lent;  // bytes of it in use
     bool at_grid_barrier;
     volatile bool stuck;  // no step for long
     Stay* stay;
@@ -500,6 +504,7 @@ static void let_others_run(const Worker& w) {
 // The running thread waits in a loop, `at` an instruction: the block's other threads get a turn.
 static __attribute__((noinline)) void give_way(Worker& w, const void* at) {
     if (has_failed()) abandon(w);  // what it waits for may never come
+    if (!w.kernel->thread) return let_others_run(w);
     if (!w.fibers) promote(w);
     if (pool.on_wait) pool.on_wait(w, at);
     unsigned thread = current.thread;
@@ -580,6 +585,12 @@ extern "C" long long cudalab_read_clock(const void* at) {
     return cudalab_clock();
 }
 
+}  // namespace cudalab
+
+#include "loops.h"
+
+namespace cudalab {
+
 // ------------------------------------------------------------------ the pool of OS threads
 
 static void run_block(Worker& w, uint64_t block) {
@@ -593,6 +604,8 @@ static void run_block(Worker& w, uint64_t block) {
     if (w.any_copies)
         for (unsigned t = 0; t < w.threads; ++t) w.copies[t].forget();
     w.any_copies = false;
+    w.num_lent = 0;
+    if (!w.kernel->thread) set_current(w, 0);
     new_context(&w.block_context, w.block_stack, BLOCK_STACK, BLOCK_ENTRY);
     switch_to(&w.main_context, w.block_context);
 }
@@ -634,21 +647,23 @@ static void report_crash(int signal, siginfo_t* info, void*) {
     if (w && w->kernel) {
         const uint3 &b = current.block_idx, &t = current.thread_idx;
         bool overflow = signal == SIGSEGV && is_in_stacks(*w, (uintptr_t)info->si_addr);
+        char thread[50] = "";  // loops over threads do not say which one they are at
+        if (w->kernel->thread)
+            snprintf(thread, sizeof thread, ", thread (%u,%u,%u)", t.x, t.y, t.z);
         int length;
         if (overflow)
-            length =
-                snprintf(text, sizeof text,
-                         "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): stack overflow (local "
-                         "variables and recursion have %zu KB per thread)\n",
-                         w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, LOCAL_MEMORY >> 10);
+            length = snprintf(text, sizeof text,
+                              "kernel %s, block (%u,%u,%u)%s: stack overflow (local "
+                              "variables and recursion have %zu KB per thread)\n",
+                              w->kernel->name, b.x, b.y, b.z, thread, LOCAL_MEMORY >> 10);
         else
-            length = snprintf(
-                text, sizeof text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s%p\n",
-                w->kernel->name, b.x, b.y, b.z, t.x, t.y, t.z,
-                signal == SIGFPE                        ? "division by zero at "
-                : signal == SIGILL || signal == SIGTRAP ? "illegal instruction or __trap() at "
-                                                        : "invalid memory access at address ",
-                info->si_addr);
+            length = snprintf(text, sizeof text, "kernel %s, block (%u,%u,%u)%s: %s%p\n",
+                              w->kernel->name, b.x, b.y, b.z, thread,
+                              signal == SIGFPE ? "division by zero at "
+                              : signal == SIGILL || signal == SIGTRAP
+                                  ? "illegal instruction or __trap() at "
+                                  : "invalid memory access at address ",
+                              info->si_addr);
         if (write(pool.crash_fd, text, (size_t)length) < 0) signal = SIGABRT;
     }
     struct sigaction standard;

@@ -1,0 +1,273 @@
+"""What is known of the functions that the kernels of a file reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.levels import Level, Levels, changes_of, has_lambda
+from cudalab.backends.cpu.regions.names import renamed
+from cudalab.backends.cpu.regions.syntax import Statement, locals_of
+from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
+from cudalab.backends.cpu.regions.words import CHANGING, calls, split, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.cpu.regions.syntax import Function, Local
+    from cudalab.backends.cpu.regions.unit import Unit
+    from cudalab.backends.cpu.regions.words import Words
+
+# Words that need the position of the running thread where the runtime looks for it.
+_CURRENT = frozenset({"assert", "__trap", "__brkpt", "__lane_id"})
+_CHEAP = frozenset({"min", "max", "static_cast", "sizeof"})
+
+
+class Facts:
+    """What is known of one function."""
+
+    def __init__(self, unit: Unit, function: Function) -> None:
+        """Begin with parameters that are the same for the whole block."""
+        self.unit, self.function = unit, function
+        parsed(function)
+        self.statements = renamed(function)
+        self.meets = unit.is_collective(function.body)  # else it is one region
+        self.parameters = [Level.BLOCK for _ in function.parameters]
+        self.own: set[str] = set()  # parameters of which each thread has one
+        self.lambdas = {local.name for local in self._locals() if has_lambda(local.value)}
+        self.pointers = {local.name for local in self._locals() if "*" in texts(local.pointer)} | {
+            parameter.name for parameter in function.parameters if "*" in texts(parameter.words)
+        }
+        self.changed_inside = self._changed_inside()
+        self.changed = set(self.changed_inside)
+        for statement in self.statements:
+            for each in statement.walk():
+                self.changed |= self._changes(each.first) | self._changes(each.step)
+        self.look()
+
+    def look(self) -> None:
+        """Find the levels and scalars, by what is known of the parameters so far."""
+        self.levels = Levels(self.unit, self.function, self.statements, self.parameters)
+        self.loose = set(self.own)
+        before = None
+        while before != self.loose:
+            before = set(self.loose)
+            for statement in self.statements:
+                self._find_loose(statement)
+            for local in self._locals():
+                if not self._may_be_scalar(local):
+                    self.loose.add(local.name)
+
+    def is_uniform_parameter(self, name: str) -> bool:
+        """Whether all threads of a block hand over the same value."""
+        return name not in self.own
+
+    def is_scalar_name(self, name: str) -> bool:
+        """Whether the block has one variable `name` for all threads."""
+        return (
+            self.levels.names.get(name, Level.THREAD) == Level.BLOCK
+            and name not in self.loose
+            and name not in self.levels.escaping
+            and name not in self.levels.arrays
+            and (self.meets or name not in self.changed)
+        )
+
+    def is_scalar(self, local: Local) -> bool:
+        """Whether a local variable is one for the block."""
+        return self.is_scalar_name(local.name)
+
+    def is_scalar_value(self, words: Words, *, memory: bool = False) -> bool:
+        """Whether an expression can be computed once for the block."""
+        if self.levels.of(words) > Level.BLOCK or (not memory and self.levels.reads_memory(words)):
+            return False
+        if any(word.text in CHANGING for word in words) or has_lambda(words):
+            return False
+        if calls(words, self.unit.collective | self.unit.placed | BUILT_IN):
+            return False
+        return all(
+            word.text not in self.levels.names
+            or word.text in self.levels.shared
+            or self.is_scalar_name(word.text)
+            for word in words
+            if word.kind == "name"
+        )
+
+    def scalar_change(self, words: Words) -> str | None:
+        """The name of the block's variable that a whole statement changes."""
+        words = words[:-1] if words and words[-1].text == ";" else words
+        if len(words) < 2 or sum(word.text in CHANGING for word in words) != 1:
+            return None
+        first, second = words[0], words[1]
+        if first.text in ("++", "--"):
+            name, value = second.text, words[2:]
+        elif second.text in CHANGING:
+            name, value = first.text, words[2:]
+        else:
+            return None
+        alone = not value if "++" in texts(words) or "--" in texts(words) else bool(value)
+        return name if alone and self.is_scalar_name(name) and self.is_scalar_value(value) else None
+
+    def is_computed(  # noqa: C901, PLR0911 - a reason each
+        self, local: Local, computed: set[str]
+    ) -> bool:
+        """Whether a variable is cheaper computed again in each region than kept."""
+        value = local.initializer
+        if not local.value or local.value[0].text != "=" or local.array or local.is_reference:
+            return False
+        if local.name in self.changed or local.name in self.levels.escaping:
+            return False
+        if local.name in self.lambdas:
+            return texts(value[:3]) == ["[", "&", "]"] or texts(value[:2]) == ["[", "]"]
+        if self.levels.reads_memory(value) or any(word.text in ("{", "&") for word in value):
+            return False
+        for i, word in enumerate(value):
+            if word.kind != "name" or (i and value[i - 1].text in (".", "->", "::")):
+                continue
+            if texts(value[i + 1 : i + 2]) == ["("] and word.text not in _CHEAP:
+                if not self.unit.by_name.get(word.text) or word.text in self.unit.collective:
+                    return False
+            elif word.text in self.levels.names:
+                kept = word.text not in computed and not self.is_scalar_name(word.text)
+                if kept or word.text in self.changed_inside:
+                    return False
+        return True
+
+    def _locals(self) -> Iterator[Local]:
+        for statement in self.statements:
+            for each in statement.walk():
+                if each.kind == "simple":
+                    yield from locals_of(each.own)
+                yield from locals_of(each.first)
+
+    def _changes(self, words: Words) -> set[str]:
+        """The variables that a statement changes, not those that it declares or points to."""
+        return {
+            name
+            for name, through, _ in changes_of(words)
+            if not (through and name in self.pointers)
+        }
+
+    def _may_be_scalar(self, local: Local) -> bool:
+        if local.is_reference or local.name in self.lambdas or local.array:
+            return False
+        return self.is_scalar_value(local.initializer, memory=self.meets)
+
+    def _find_loose(self, statement: Statement) -> None:  # noqa: C901 - a form of statement each
+        """Note what is changed where a thread may change it for itself."""
+        if statement.kind == "block":
+            for part in statement.parts:
+                self._find_loose(part)
+        elif statement.kind == "simple":
+            if not locals_of(statement.own) and self.scalar_change(statement.own) is None:
+                self.loose |= self._changes(statement.own)
+        elif not self.unit.is_collective(statement.words) or statement.kind == "other":
+            for each in statement.walk():
+                for words in (each.own, each.first, each.condition, each.step):
+                    self.loose |= self._changes(words)
+        else:
+            self.loose |= self._changes(statement.condition)
+            for step in split(statement.step):
+                if self.scalar_change(step) is None:
+                    self.loose |= self._changes(step)
+            if not locals_of(statement.first) and self.scalar_change(statement.first) is None:
+                self.loose |= self._changes(statement.first)
+            for part in statement.parts:
+                self._find_loose(part)
+
+    def _changed_inside(self) -> set[str]:
+        """The variables that are changed elsewhere than in the head of a `for` loop."""
+        names: set[str] = set()
+        for statement in self.statements:
+            for each in statement.walk():
+                if each.kind in ("simple", "other"):
+                    names |= self._changes(each.own)
+                names |= self._changes(each.condition)
+        return names
+
+
+class Analysis:
+    """What is known of all functions that some kernels reach."""
+
+    def __init__(self, unit: Unit, kernels: list[Function]) -> None:
+        """Look until no call says more about a parameter."""
+        self.unit = unit
+        reached: list[Function] = []
+        for kernel in kernels:
+            reached += [each for each in unit.called_by(kernel) if each not in reached]
+        self.reached = reached
+        together = [each for each in reached if each.is_kernel or each.name in unit.collective]
+        self.facts = {function: Facts(unit, function) for function in together}
+        news = True
+        while news:
+            news = bool(sum(self._hand_over(function) for function in together))
+            for facts in self.facts.values():
+                facts.look()
+        used = {word.text for function in reached for word in function.body}
+        classes = {word.text for word in unit.classes(used)}
+        self.needs_current = bool(_CURRENT & used or {"threadIdx", *_CURRENT} & classes)
+        self.with_arrays = self._with_arrays()
+
+    def name_for(self, function: Function, masked: bool) -> str:
+        """The name of a function for a whole block, or for the threads of a mask."""
+        return f"{function.name}_{'some' if masked else 'all'}_"
+
+    def has_early_returns(self, function: Function) -> bool:
+        """Whether threads may leave a function while others go on to meet in it."""
+        facts = self.facts[function]
+        if not facts.meets:
+            return False
+        last = facts.statements[-1] if facts.statements else None
+        return any(
+            self._returns(facts, each, Level.BLOCK)
+            for each in facts.statements
+            if each is not last or self.unit.is_collective(each.words)
+        )
+
+    def _returns(self, facts: Facts, statement: Statement, control: Level) -> bool:
+        if statement.kind == "simple":
+            return statement.own[0].text == "return" and control > Level.BLOCK
+        if statement.kind == "other":
+            return "return" in texts(statement.own)
+        level = max(control, facts.levels.of(statement.condition))
+        if statement.kind in ("for", "while", "do") and not self.unit.is_collective(
+            statement.words
+        ):
+            level = Level.THREAD
+        return any(self._returns(facts, part, level) for part in statement.parts)
+
+    def _hand_over(self, function: Function) -> bool:
+        """Tell the functions that `function` calls what it passes; whether that is news."""
+        facts, news = self.facts[function], False
+        words = [word for statement in facts.statements for word in statement.words]
+        for call in calls(words, self.unit.collective):
+            callee = self.unit.by_name[words[call.name].text][0]
+            known = self.facts[callee]
+            arguments = split(words[call.opening + 1 : call.closing])
+            for i, parameter in enumerate(callee.parameters):
+                argument = arguments[i] if i < len(arguments) else parameter.default
+                level = facts.levels.of(argument)
+                if i < len(arguments) and (
+                    parameter.is_reference or not facts.is_scalar_value(argument)
+                ):
+                    news |= parameter.name not in known.own
+                    known.own.add(parameter.name)
+                news |= level > known.parameters[i]
+                known.parameters[i] = max(level, known.parameters[i])
+        return news
+
+    def _with_arrays(self) -> set[str]:
+        """The names of functions in which a thread has arrays, or that call such functions."""
+        names: set[str] = set()
+        for function in self.reached:
+            parsed(function)
+            if any(
+                local.array
+                for statement in function.statements
+                for each in statement.walk()
+                for local in locals_of(each.own if each.kind == "simple" else each.first)
+            ):
+                names.add(function.name)
+        before: set[str] = set()
+        while before != names:
+            before = set(names)
+            names |= {f.name for f in self.reached if calls(f.body, names)}
+        return names

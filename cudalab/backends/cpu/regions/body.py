@@ -1,0 +1,456 @@
+"""One function as a block of threads goes through it: its statements, cut where threads meet."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.levels import Level, has_lambda
+from cudalab.backends.cpu.regions.parts import (
+    Home,
+    Loop,
+    Part,
+    Region,
+    handed_over,
+    in_lambda,
+    is_argument,
+    named,
+    regions_of,
+)
+from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
+from cudalab.backends.cpu.regions.unit import BUILT_IN
+from cudalab.backends.cpu.regions.words import (
+    NotCoveredError,
+    Words,
+    calls,
+    spaced,
+    texts,
+)
+from cudalab.backends.cpu.regions.writer import Piece, Writer
+
+if TYPE_CHECKING:
+    from cudalab.backends.cpu.regions.analysis import Analysis
+    from cudalab.backends.cpu.regions.syntax import Function, Parameter
+
+# Statements that belong to the block: what they declare is the same for all threads.
+_OUTER = frozenset({"using", "typedef", "static_assert", "static", "constexpr", "__shared__"})
+
+
+class Body(ABC):
+    """The text of one function for all threads of a block, or for those of a mask."""
+
+    def __init__(self, analysis: Analysis, function: Function, *, masked: bool) -> None:
+        """Prepare to write `function`; `masked`: it is handed the threads that are in it."""
+        self.analysis, self.unit = analysis, analysis.unit
+        self.function, self.facts = function, analysis.facts[function]
+        self.levels = self.facts.levels
+        self.masked = masked
+        self.leaving = analysis.has_early_returns(function)
+        self.writer = Writer()
+        self.region = Region()
+        self.homes: dict[str, Home] = {}
+        self.masks = ["mask_"] if masked else []  # each within the one before; none: all threads
+        self.loops: list[Loop] = []
+        self.count = 0
+        self.most = f"({function.bounds})" if function.is_kernel else "1024"
+        self.called: set[tuple[str, bool]] = set()
+        self.shared: list[str] = []  # the sizes of the kernel's shared variables
+
+    # The whole function ---------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """The definition."""
+        function = self.function
+        parameters: list[Piece] = []
+        if function.is_kernel:
+            parameters += ["::cudalab::Block& B_"]
+        else:
+            parameters += ["const ::cudalab::Block& B_"]
+        if self.masked:
+            parameters += [", const ::cudalab::Mask& mask_"]
+        if not function.is_kernel and not function.returns_nothing:
+            parameters += [",", *function.returns, "* ret_"]
+        for parameter in function.parameters:
+            parameters += [",", *self._parameter(parameter)]
+        writer = self.writer
+        writer.add(function.template)
+        writer.add(f"static inline void {self.analysis.name_for(function, self.masked)} (")
+        writer.add(parameters, ") { CUDALAB_ENTER ;")
+        if self.leaving:
+            before = "mask_" if self.masked else "B_"
+            writer.add(f"::cudalab::Mask live_({before});")
+            if function.is_kernel:
+                writer.add("B_.live = &live_;")
+            if self.masked:
+                self.masks = ["live_"]
+        for parameter in function.parameters:
+            self._begin_parameter(parameter)
+        self.statements(self.facts.statements, last=True)
+        writer.add("}\n")
+        return writer.text()
+
+    def _is_kept(self, parameter: Parameter) -> bool:
+        """Whether threads change a parameter that is handed over once for all of them."""
+        uniform = self.function.is_kernel or self.facts.is_uniform_parameter(parameter.name)
+        changes = parameter.name in self.facts.changed | self.levels.escaping
+        return uniform and changes and not self.facts.is_scalar_name(parameter.name)
+
+    def _parameter(self, parameter: Parameter) -> list[Piece]:
+        """The declaration of a parameter."""
+        name = parameter.name
+        if self.function.is_kernel or self.facts.is_uniform_parameter(name):
+            default: list[Piece] = ["=", *parameter.default] if parameter.default else []
+            words: list[Piece] = [*parameter.words]
+            if self._is_kept(parameter):
+                words = [
+                    word._replace(text=f"{name}_0_") if word.text == name else word
+                    for word in parameter.words
+                ]
+            return [*words, *default]
+        return [handed_over(parameter)]
+
+    def _begin_parameter(self, parameter: Parameter) -> None:
+        """Make a parameter of each thread known to the regions."""
+        name, facts = parameter.name, self.facts
+        if self._is_kept(parameter):
+            home = self.keep(name, f"::cudalab::Kept<decltype({name}_0_)>")
+            self.writer.add(f"CUDALAB_EACH {{ CUDALAB_THREAD {home}[t_] = {name}_0_; }}")
+        elif not self.function.is_kernel and not facts.is_uniform_parameter(name):
+            pointed = "*" if parameter.is_reference else ""
+            binding: list[Piece] = [f"auto& {name} = {pointed}{name}_p_[t_];"]
+            self.homes[name] = Home(binding, is_array=not pointed)
+            self.writer.add(f"auto& {name} = {pointed}{name}_p_[0]; (void){name};")
+
+    @property
+    def mask(self) -> str:
+        """The name of the mask of the threads that are here; nothing if all are."""
+        return self.masks[-1] if self.masks else ""
+
+    def number(self) -> int:
+        """A number that no other name in this function has."""
+        self.count += 1
+        return self.count
+
+    # Lists of statements --------------------------------------------------------------------------
+
+    def statements(self, statements: list[Statement], *, last: bool = False) -> None:
+        """Write statements between which threads may meet; `last`: none follow in the function."""
+        pieces = [piece for statement in statements for piece in self._pieces(statement)]
+        used = regions_of(pieces)
+        for i, piece in enumerate(pieces):
+            is_last = last and i == len(pieces) - 1
+            if piece.kind == "barrier":
+                self.flush()
+            elif piece.kind == "call":
+                self.call(piece)
+            elif piece.kind == "scalar":
+                if piece.cuts:
+                    self.flush()
+                self.writer.add(piece.statement.words)
+            elif piece.kind == "construct":
+                self.flush()
+                self.construct(piece.statement, last=is_last)
+            else:
+                self._plain(piece.statement, used, last=is_last)
+        self.flush(last=last)
+
+    def _pieces(self, statement: Statement) -> list[Part]:
+        words = statement.words
+        if not self.unit.is_collective(words):
+            if self._must_be_cut(statement):
+                return [Part("construct", statement)]
+            scalar = statement.kind == "simple" and self._is_scalar(words)
+            cuts = scalar and not (locals_of(words) and not self.levels.reads_memory(words))
+            return [Part("scalar" if scalar else "plain", statement, cuts=cuts)]
+        if statement.kind == "other":
+            raise NotCoveredError(f"{words[0].place}: a barrier in a switch or a loop over a range")
+        if statement.kind != "simple":
+            return [Part("construct", statement)]
+        if words[0].text in ("__syncthreads", "__syncwarp"):
+            return [Part("barrier", statement)]
+        pieces, rest = self.hoisted(words)
+        if len(rest) > 2:
+            pieces.append(Part("plain", Statement("simple", rest)))
+        return pieces
+
+    def _must_be_cut(self, statement: Statement) -> bool:
+        """Whether a statement without barriers ends a loop around regions, or the function."""
+        if statement.kind in ("simple", "other", "block"):
+            return statement.kind == "block" and any(map(self._must_be_cut, statement.parts))
+        if not statement.kind.startswith("if") or self.levels.of(statement.condition) > Level.BLOCK:
+            return False
+        if self.mask.startswith("m_"):
+            return False
+        leaves = {part.words[0].text for part in statement.walk() if part.kind == "simple"}
+        in_loop = bool(self.loops) and not self.loops[-1].mask and leaves & {"break", "continue"}
+        return bool(in_loop) or ("return" in leaves and self.unit.is_collective(self.function.body))
+
+    def hoisted(self, words: Words) -> tuple[list[Part], Words]:
+        """The calls of a statement in which threads meet, and what is left of the statement."""
+        pieces: list[Part] = []
+        names = self.unit.collective | BUILT_IN
+        while found := calls(words, names):
+            name, opening, end = next(
+                call for call in found if not calls(words[call.opening + 1 : call.closing], names)
+            )
+            before = texts(words[:name])
+            if "[" in before and in_lambda(words, name):
+                raise NotCoveredError(f"{words[name].place}: {words[name].text} in a lambda")
+            if {"?", "&&", "||"} & set(before) and not is_argument(words, name):
+                raise NotCoveredError(f"{words[name].place}: a conditional {words[name].text}")
+            result = f"r_{self.number()}_"
+            call = words[name : end + 1]
+            pieces.append(Part("call", Statement("simple", call), call, result))
+            del opening
+            words = [*words[:name], words[name]._replace(text=result), *words[end + 1 :]]
+        return pieces, words
+
+    # Regions --------------------------------------------------------------------------------------
+
+    def flush(self, *, last: bool = False) -> None:
+        """Write the region that has been collected."""
+        region, self.region = self.region, Region()
+        if region.empty:
+            return
+        each = f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH"
+        private = self._has_private_arrays(region.names)
+        if private or region.ordered or region.leaves:
+            each = each.replace("SOME", "SOME_ORDERED").replace("EACH", "EACH_ORDERED")
+        self.writer.add(each, "{ CUDALAB_THREAD")
+        if self.analysis.needs_current:
+            self.writer.add("::cudalab::set_thread(threadIdx, (unsigned)t_);")
+        label = f"next_{region.number}_: ;" if region.number else ""
+        apart = private and {"for", "while", "do"} & region.names
+        self.writer.add(self._bindings(region), "[&]() CUDALAB_APART { {" if apart else "{")
+        self.writer.add(region.pieces, "}", label, "}(); }" if apart else "}")
+        if region.leaves and not last:
+            self._after_leaving()
+
+    def _after_leaving(self) -> None:
+        """Take the threads that have left out of all masks."""
+        if self.leaving and not self.masks:
+            self.masks = ["live_"]
+        for around, mask in pairwise(self.masks):
+            self.writer.add(f"{mask}.keep({around});")
+        if self.masks == ["live_"] and not self.loops:
+            self.writer.add("if (!live_.any()) return;")
+
+    def _bindings(self, region: Region) -> list[Piece]:
+        needed = set(region.names)
+        for name in reversed(self.homes):
+            if name in needed:
+                needed |= self.homes[name].needs
+        bound: list[Piece] = []
+        for name, home in self.homes.items():
+            if name in needed and name not in region.declared:
+                bound += home.binding
+        return bound
+
+    def _has_private_arrays(self, names: set[str]) -> bool:
+        """Whether a thread has arrays within a region: each thread uses the same memory then."""
+        if names & self.levels.arrays and any(
+            name not in self.homes for name in names & self.levels.arrays
+        ):
+            return True
+        return bool(names & self.analysis.with_arrays)
+
+    def _plain(self, statement: Statement, used: dict[str, set[int]], *, last: bool) -> None:
+        """Add a statement without barriers to the region."""
+        words = statement.words
+        if statement.kind == "other" and words[0].text in ("struct", "class", "union", "enum"):
+            self.writer.add(words)
+            return
+        if statement.kind == "simple":
+            if words[0].text in _OUTER:
+                self._outer(words)
+                return
+            if words[0].text in ("return", "break", "continue") and self._at_once(words, last=last):
+                return
+            declared = locals_of(words)
+            if declared:
+                for local in declared:
+                    self._declare(local, used)
+                return
+        self.region.add(self._in_region(statement, depth=0, last=last))
+        self.region.names |= set(texts(words))
+
+    def _at_once(self, words: Words, *, last: bool) -> bool:
+        """Write a `return`, `break` or `continue` that all threads here take together."""
+        text = words[0].text
+        loop = self.loops[-1] if self.loops else Loop()
+        if text == "return" and last and not self.loops:
+            return False
+        if self.mask.startswith("m_"):
+            return False
+        if text == "return":
+            if len(words) > 2:
+                self.region.add(self._returned(words))
+                self.region.names |= set(texts(words))
+            self.flush()
+            self.writer.add("return;")
+            return True
+        if loop.mask:
+            return False
+        self.flush()
+        self.writer.add(f"goto {loop.label};" if text == "continue" and loop.label else f"{text};")
+        return True
+
+    def _returned(self, words: Words) -> list[Piece]:
+        return ["ret_[t_] =", *self.unit.handing_over(words[1:-1]), ";"] if len(words) > 2 else []
+
+    def _in_region(  # noqa: PLR0911 - a form of statement each
+        self, statement: Statement, depth: int, *, last: bool
+    ) -> list[Piece]:
+        """The text of a statement for one thread; `depth`: of loops inside the region."""
+        own = statement.own
+        if statement.kind == "block":
+            inside = [self._in_region(part, depth, last=False) for part in statement.parts]
+            return ["{", *(piece for pieces in inside for piece in pieces), "}"]
+        if statement.kind == "simple":
+            return self._simple(own, depth, last=last)
+        if statement.kind == "other":
+            if "return" in texts(own) and not has_lambda(own):
+                raise NotCoveredError(
+                    f"{own[0].place}: a return in a switch or a loop over a range"
+                )
+            return [*self.unit.handing_over(own)]
+        if statement.kind.startswith("if"):
+            head = [*own[: -1 if statement.parts[1:] else None]]
+            opening = len(head) - 1
+            pieces: list[Piece] = [
+                *head[:opening],
+                *self.unit.handing_over(statement.condition),
+                head[-1],
+            ]
+            pieces += ["{", *self._in_region(statement.parts[0], depth, last=False), "}"]
+            for part in statement.parts[1:]:
+                pieces += [own[-1], "{", *self._in_region(part, depth, last=False), "}"]
+            return pieces
+        body = ["{", *self._in_region(statement.parts[0], depth + 1, last=False), "}"]
+        if statement.kind == "do":
+            return [
+                own[0],
+                *body,
+                *own[1:3],
+                *self.unit.handing_over(statement.condition),
+                *own[3:],
+            ]
+        if statement.kind == "while":
+            return [*own[:2], *self.unit.handing_over(statement.condition), own[2], *body]
+        head = [*own[:2], *statement.first, own[2], *statement.condition, own[3], *statement.step]
+        return [*self.unit.handing_over(head), own[4], *body]
+
+    def _simple(self, words: Words, depth: int, *, last: bool) -> list[Piece]:
+        text, loop = words[0].text, self.loops[-1] if self.loops else Loop()
+        if text == "return":
+            if self.function.is_kernel and len(words) > 2:
+                raise NotCoveredError(f"{words[0].place}: a kernel that returns a value")
+            if last:
+                return self._returned(words)
+            self.region.number = self.region.number or self.number()
+            leave = "live_.remove(t_);" if self.leaving else ""
+            self.region.leaves |= self.leaving
+            return ["{", *self._returned(words), f"{leave} goto next_{self.region.number}_; }}"]
+        if text in ("break", "continue") and depth == 0:
+            if not loop.mask:
+                raise NotCoveredError(f"{words[0].place}: a {text} that only some threads reach")
+            self.region.number = self.region.number or self.number()
+            self.region.leaves = True
+            leave = f"{loop.round}.remove(t_);"
+            if text == "break" and loop.round != loop.mask:
+                leave += f" {loop.mask}.remove(t_);"
+            return ["{", f"{leave} goto next_{self.region.number}_; }}"]
+        return [*self.unit.handing_over(words)]
+
+    # Locals ---------------------------------------------------------------------------------------
+
+    def _outer(self, words: Words) -> None:
+        """Declare for the whole block."""
+        shared = any(word.text == "__shared__" for word in words)
+        if shared and self.function.is_kernel and not self.loops and "extern" not in texts(words):
+            words = [word for word in words if word.text not in ("__shared__", "static")]
+            self.shared += [f"sizeof({local.name})" for local in locals_of(words)]
+            if not self.shared:
+                raise NotCoveredError(f"{words[0].place}: a shared variable that is not understood")
+            self.writer.add("alignas(64)", words)
+            self.writer.add(f"static_assert({' + '.join(self.shared)} <= 48 << 10);")
+        else:
+            self.writer.add(words)
+
+    def _is_scalar(self, words: Words) -> bool:
+        """Whether a statement declares or changes variables of which the block has one each."""
+        if words[0].text in _OUTER:
+            return False
+        declared = locals_of(words)
+        if declared:
+            return all(map(self.facts.is_scalar, declared))
+        return self.facts.scalar_change(words) is not None
+
+    def _declare(self, local: Local, used: dict[str, set[int]]) -> None:
+        """Declare a variable of each thread: in the region, anew in each, or as an array."""
+        words = self.unit.handing_over(
+            [*local.spec, *local.pointer, *named(local), *local.array, *local.value]
+        )
+        crosses = len(used.get(local.name, ())) > 1
+        if not crosses:
+            self.region.add(*words, ";")
+            self.region.names |= set(texts(words))
+            self.region.declared.add(local.name)
+            return
+        computed = {name for name, home in self.homes.items() if home.computed}
+        if self.facts.is_computed(local, computed):
+            self.writer.add(words, f"; (void){local.name};")
+            self.region.add(words, ";", computed=True)
+            self.region.names |= set(texts(words))
+            self.region.declared.add(local.name)
+            self.homes[local.name] = Home([*words, ";"], set(texts(local.value)), computed=True)
+            return
+        if local.value and local.value[-1].text == "}" and has_lambda(local.value):
+            raise NotCoveredError(f"{local.value[0].place}: a lambda that is used after a barrier")
+        self.keep_local(local)
+
+    def keep_local(self, local: Local) -> None:
+        """Keep a variable that lives across a barrier in an array over the threads."""
+        name, value = local.name, self.unit.handing_over(local.value)
+        region = self.region
+        region.names |= set(texts(value))
+        region.declared.add(name)
+        if local.is_reference:
+            initial = spaced(self.unit.handing_over(local.initializer))
+            home = self.keep(name, f"std::remove_reference_t<decltype(({initial}))>*", "*")
+            region.add(f"{home}[t_] = &(", *self.unit.handing_over(local.initializer), ");")
+            region.add(f"auto& {name} = *{home}[t_];")
+            return
+        spec = [word for word in local.spec if word.text != "typename" or len(local.spec) > 1]
+        if "auto" in texts(spec):
+            kind = f"std::decay_t<decltype({spaced(self.unit.handing_over(local.initializer))})>"
+        else:
+            kind = spaced([*spec, *local.pointer, *local.array])
+        home = self.keep(name, f"::cudalab::Kept<{kind}>")
+        region.add(f"auto& {name} = {home}[t_];")
+        if not value:
+            return
+        if value[0].text == "=" and not local.array and value[1].text != "{":
+            region.add(f"{name}", *value, ";")
+        elif value[0].text == "=":
+            region.add(f"::cudalab::Kept<{kind}> first_{name}", *value, ";")
+            region.add(f"__builtin_memcpy(&{name}, &first_{name}, sizeof {name});")
+        else:
+            region.add(f"::cudalab::construct(&{name}, ::cudalab::Kept<{kind}>", *value, ");")
+
+    def keep(self, name: str, kind: str, pointed: str = "") -> str:
+        """Declare an array over the threads; the name of the array."""
+        home = f"{name}_{self.number()}_"
+        self.writer.add(f"::cudalab::Values<{kind}, {self.most}> {home};")
+        self.writer.add(f"auto& {name} = {pointed}{home}[0]; (void){name};")
+        self.homes[name] = Home([f"auto& {name} = {pointed}{home}[t_];"], is_array=not pointed)
+        return home
+
+    @abstractmethod
+    def call(self, part: Part) -> None:
+        """Write a call in which threads meet."""
+
+    @abstractmethod
+    def construct(self, statement: Statement, *, last: bool) -> None:
+        """Write a branch or a loop in which threads meet, or that they take together."""

@@ -1,0 +1,237 @@
+"""Branches and loops in which threads meet.
+
+A branch or loop that the whole block takes is written as it is. If its condition reads memory, all
+threads compute it and must agree. If whole warps take it or not, a mask says which threads do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.levels import Level
+from cudalab.backends.cpu.regions.meeting import MeetingBody
+from cudalab.backends.cpu.regions.parts import Loop
+from cudalab.backends.cpu.regions.syntax import Statement, locals_of
+from cudalab.backends.cpu.regions.unit import BLOCK_WIDE, BUILT_IN
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, split, texts
+
+if TYPE_CHECKING:
+    from cudalab.backends.cpu.regions.body import Body
+
+
+class WholeBody(MeetingBody):
+    """A function with its branches and loops."""
+
+    def construct(self, statement: Statement, *, last: bool) -> None:
+        """Write a branch or a loop in which threads meet, or that they take together."""
+        _write(self, statement, last=last)
+
+
+def _write(body: Body, statement: Statement, *, last: bool) -> None:
+    if body.leaving and not body.masks and "return" in texts(statement.words):
+        body.masks = ["live_"]  # some threads may be away, at the latest when a loop turns round
+    homes, masks = dict(body.homes), list(body.masks)
+    if statement.kind == "block":
+        _block(body, statement, last=last)
+    elif statement.kind.startswith("if"):
+        _branch(body, statement, last=last)
+    else:
+        _loop(body, statement)
+    body.homes, body.masks = homes, masks
+
+
+def _block(body: Body, statement: Statement, *, last: bool = False) -> None:
+    homes, masks = dict(body.homes), list(body.masks)
+    body.writer.add("{")
+    body.statements(statement.inside, last=last)
+    body.writer.add("}")
+    body.homes, body.masks = homes, masks
+
+
+# Branches -----------------------------------------------------------------------------------------
+
+
+def _branch(body: Body, statement: Statement, *, last: bool) -> None:
+    words, then = statement.condition, statement.parts
+    level = body.levels.of(words)
+    if statement.kind == "if constexpr" or body.facts.is_scalar_value(words):
+        body.writer.add(statement.own[: 3 if "constexpr" in statement.kind else 2], words, ")")
+    elif level == Level.BLOCK:
+        body.writer.add(f"if ({_agreed(body, words)})")
+    else:
+        _masked_branch(body, statement, level)
+        return
+    _block(body, then[0], last=last)
+    for otherwise in then[1:]:
+        body.writer.add("else")
+        _block(body, otherwise, last=last)
+
+
+def _masked_branch(body: Body, statement: Statement, level: Level) -> None:
+    _refuse(body, statement, level, "branch")
+    taken = _chosen(body, statement.condition)
+    others = f"m_{body.number()}_"
+    if statement.parts[1:]:
+        body.writer.add(f"::cudalab::Mask {others}({body.mask or 'B_'}); {others}.drop({taken});")
+    for mask, part in zip((taken, others), statement.parts, strict=False):
+        body.writer.add(f"if ({mask}.any())")
+        body.masks.append(mask)
+        _block(body, part)
+        body.masks.pop()
+
+
+def _refuse(body: Body, statement: Statement, level: Level, what: str) -> None:
+    """NotCoveredError if not all that meet in a statement come into it together."""
+    words = statement.words
+    blocks = calls(words, BLOCK_WIDE | body.unit.block_wide)
+    if blocks:
+        place = words[blocks[0].name].place
+        raise NotCoveredError(f"{place}: a barrier in a {what} that not all threads may take")
+    if level == Level.THREAD and (inside := calls(words, BUILT_IN | body.unit.collective)):
+        word = words[inside[0].name]
+        raise NotCoveredError(f"{word.place}: {word.text} in a {what} that not all lanes may take")
+
+
+def _hoisted(body: Body, condition: Words) -> Words:
+    """Make the calls of a condition in which threads meet; what is left of it."""
+    pieces, rest = body.hoisted(condition)
+    for piece in pieces:
+        body.call(piece)
+    return rest
+
+
+def _agreed(body: Body, condition: Words) -> str:
+    """The answer of all threads to a condition."""
+    rest = _hoisted(body, condition)
+    name, place = f"a_{body.number()}_", condition[0]
+    body.writer.add(f"::cudalab::Agreement {name};")
+    body.region.add(f"{name}.add(", *body.unit.handing_over(rest), ");")
+    body.region.names |= set(texts(rest))
+    body.region.ordered = True
+    body.flush()
+    return f'{name}.yes("{place.file}", {place.line})'
+
+
+def _chosen(body: Body, condition: Words) -> str:
+    """The name of the mask of those threads for which a condition holds."""
+    rest = _hoisted(body, condition)
+    name = f"m_{body.number()}_"
+    body.writer.add(f"::cudalab::Mask {name};")
+    body.region.add("if (", *body.unit.handing_over(rest), f") {name}.add(t_);")
+    body.region.names |= set(texts(rest))
+    body.region.ordered = True
+    body.flush()
+    return name
+
+
+# Loops --------------------------------------------------------------------------------------------
+
+
+def _loop(body: Body, loop: Statement) -> None:
+    level = body.levels.of_loop(loop)
+    if level == Level.BLOCK and _is_plain(body, loop):
+        body.writer.add(loop.own[:2], loop.first, ";", loop.condition, ";", loop.step, ")")
+        body.loops.append(Loop())
+        _block(body, loop.parts[0])
+        body.loops.pop()
+        return
+    if level > Level.BLOCK:
+        _refuse(body, loop, level, "loop")
+    body.writer.add("{")
+    _begin(body, loop.first)
+    if level == Level.BLOCK:
+        _agreed_loop(body, loop)
+    else:
+        _masked_loop(body, loop)
+    body.writer.add("}")
+
+
+def _is_plain(body: Body, loop: Statement) -> bool:
+    """Whether the head of a `for` loop has variables of the block alone."""
+    facts = body.facts
+    if loop.kind != "for" or not (not loop.condition or facts.is_scalar_value(loop.condition)):
+        return False
+    declared = locals_of(loop.first)
+    if declared:
+        begins = all(map(facts.is_scalar, declared))
+    else:
+        begins = not loop.first or facts.scalar_change(loop.first) is not None
+    return begins and all(facts.scalar_change(part) is not None for part in split(loop.step))
+
+
+def _begin(body: Body, first: Words) -> None:
+    """Write the first part of the head of a loop."""
+    if not first:
+        return
+    semicolon = first[-1]._replace(text=";", kind="sign")
+    declared = locals_of(first)
+    if declared and not all(map(body.facts.is_scalar, declared)):
+        for local in declared:
+            body.keep_local(local)
+        body.flush()
+    else:
+        body.statements([Statement("simple", [*first, semicolon])])
+
+
+def _step(body: Body, step: Words) -> None:
+    for part in split(step):
+        body.statements([Statement("simple", [*part, part[-1]._replace(text=";", kind="sign")])])
+
+
+def _agreed_loop(body: Body, loop: Statement) -> None:
+    label = f"continue_{body.number()}_"
+    continues = any(
+        each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk()
+    )
+
+    def go_on() -> None:
+        if not loop.condition:
+            return
+        if body.facts.is_scalar_value(loop.condition):
+            body.writer.add("if (!(", loop.condition, ")) break;")
+        else:
+            body.writer.add(f"if (!{_agreed(body, loop.condition)}) break;")
+
+    body.writer.add("for (;;) {")
+    if loop.kind != "do":
+        go_on()
+    body.loops.append(Loop(label=label))
+    _block(body, loop.parts[0])
+    body.loops.pop()
+    if continues:
+        body.writer.add(f"{label}: ;")
+    _step(body, loop.step)
+    if loop.kind == "do":
+        go_on()
+    body.writer.add("}")
+
+
+def _masked_loop(body: Body, loop: Statement) -> None:
+    mask = f"m_{body.number()}_"
+    continues = any(
+        each.kind == "simple" and each.own[0].text == "continue" for each in loop.walk()
+    )
+    body.writer.add(f"::cudalab::Mask {mask}({body.mask or 'B_'}); for (;;) {{")
+    body.masks.append(mask)
+
+    def go_on() -> None:
+        if loop.condition:
+            body.writer.add(f"{mask}.keep({_chosen(body, loop.condition)});")
+        body.writer.add(f"if (!{mask}.any()) break;")
+
+    if loop.kind != "do":
+        go_on()
+    turn = f"m_{body.number()}_" if continues else mask
+    if continues:
+        body.writer.add(f"::cudalab::Mask {turn}({mask});")
+        body.masks.append(turn)
+    body.loops.append(Loop(mask=mask, round=turn))
+    _block(body, loop.parts[0])
+    body.loops.pop()
+    if continues:
+        body.masks.pop()
+    _step(body, loop.step)
+    if loop.kind == "do":
+        go_on()
+    body.writer.add("}")
+    body.masks.pop()

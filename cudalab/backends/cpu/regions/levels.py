@@ -1,0 +1,422 @@
+"""For whom a value is the same: for a block, for a warp, or only for one thread.
+
+The levels say which branches and loops a block or a warp takes as a whole. They are upper bounds:
+a value of a low level is the same in all threads unless the kernel has a data race.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.syntax import locals_of
+from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, OTHER_WARP_WIDE, VOTES
+from cudalab.backends.cpu.regions.words import CHANGING, Words, close, close_angle, split, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
+    from cudalab.backends.cpu.regions.unit import Unit
+
+
+class Level(IntEnum):
+    """The threads for which a value is the same."""
+
+    BLOCK = 0
+    WARP = 1
+    THREAD = 2
+
+
+_WARP = 32
+# What follows threadIdx.x where the loop of a lane begins.
+_LANE: list[list[str]] = [[], ["%", "32"], ["%", "32u"], ["&", "31"], ["&", "31u"]]
+_KNOWN = re.compile(
+    r"[A-Z][A-Z0-9_]*|\w+_t|u?(?:char|short|int|long|longlong|float|double)[1-4]|dim3|std|cudalab"
+    r"|bool|char|short|int|long|float|double|unsigned|signed|void|const|sizeof|true|false|nullptr"
+    r"|static_cast|reinterpret_cast|typename|auto|if|else|for|while|do|return|warpSize"
+    r"|blockIdx|blockDim|gridDim|__uint_as_float|mutable|alignof"
+)
+_NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
+
+
+class Levels:
+    """The levels of a function's variables."""
+
+    def __init__(
+        self, unit: Unit, function: Function, statements: list[Statement], parameters: list[Level]
+    ) -> None:
+        """Raise the levels until they hold for every assignment."""
+        self.unit = unit
+        self.statements = statements
+        self.changed = {
+            name
+            for statement in self._all_statements()
+            for words in (statement.own, statement.first, statement.condition, statement.step)
+            for name, _, _ in changes_of(words)
+        }
+        self.names: dict[str, Level] = {}
+        self.arrays: set[str] = set()  # of a thread
+        self.pointers: set[str] = set()  # to memory that all threads see the same way
+        self.shared: set[str] = set()
+        self.shared_arrays: set[str] = set()
+        self.linear: set[str] = set()  # names for threadIdx.x
+        self.lanes: set[str] = set()  # names for threadIdx.x % 32
+        self.escaping: set[str] = set()  # may change where no assignment is seen
+        for parameter, level in zip(function.parameters, parameters, strict=True):
+            self.names[parameter.name] = level
+            if "*" in texts(parameter.words):
+                self.pointers.add(parameter.name)
+        for word in function.template:
+            self.names[word.text] = Level.BLOCK
+        for statement in self._all_statements():
+            for local in locals_of(
+                statement.words if statement.kind == "simple" else statement.first
+            ):
+                self._declare(local)
+            if statement.kind == "simple":
+                self._declare_outside(statement.words)
+        before = None
+        while before != self.names:
+            before = dict(self.names)
+            for statement in statements:
+                self._visit(statement, Level.BLOCK)
+
+    # What a value depends on ----------------------------------------------------------------------
+
+    def of(self, words: Words) -> Level:
+        """The level of an expression."""
+        level, i = Level.BLOCK, 0
+        while i < len(words):
+            level = max(level, self._of_name(words, i))
+            i = self._after(words, i)
+        return level
+
+    def reads_memory(self, words: Words) -> bool:
+        """Whether an expression reads memory that other threads may write."""
+        for i, word in enumerate(words):
+            if word.text in ("[", "->") or word.text in self.shared - self.shared_arrays:
+                return True
+            before = words[i - 1] if i else None
+            if word.text == "*" and (
+                before is None
+                or not (before.kind in ("name", "number") or before.text in (")", "]"))
+            ):
+                return True
+            if word.kind == "name" and texts(words[i + 1 : i + 2]) in (["("], ["<"]):
+                for function in self.unit.by_name.get(word.text, ()):
+                    if {"[", "->", "*"} & set(texts(function.body)):
+                        return True
+                if word.text.startswith(("atomic", "__ld")):
+                    return True
+        return False
+
+    def _of_name(self, words: Words, i: int) -> Level:  # noqa: PLR0911 - a kind of name each
+        word, before = words[i], words[i - 1].text if i else ""
+        if word.kind != "name":
+            return Level.BLOCK
+        after = texts(words[i + 1 : i + 2])
+        if before in (".", "->"):
+            return (
+                Level.THREAD
+                if after == ["("] and self._is_placed_member(word.text)
+                else Level.BLOCK
+            )
+        if word.text == "threadIdx":
+            if texts(words[i + 2 : i + 3]) != ["x"]:
+                return Level.WARP
+            return self._of_linear(words, i, i + 3)
+        if word.text in self.linear:
+            return self._of_linear(words, i, i + 1)
+        if word.text in self.names:
+            return self.names[word.text]
+        if after in (["("], ["<"]):
+            return self._of_call(words, i)
+        known = word.text in self.unit.known or _KNOWN.fullmatch(word.text) or before == "::"
+        return Level.BLOCK if known or after == ["::"] else Level.THREAD
+
+    def _of_linear(self, words: Words, start: int, end: int) -> Level:
+        """The level of threadIdx.x, from the operation that follows it."""
+        before = words[start - 1].text if start else "("
+        operation, operand = texts(words[end : end + 1]), words[end + 1 : end + 2]
+        if not operand or before in ("*", "/", "%", "<<", ">>", "-", "~", "."):
+            return Level.THREAD
+        width = _number(operand[0].text)
+        if operand[0].text == "warpSize":
+            width = _WARP
+        if width is None:
+            return Level.THREAD
+        by_warps = width % _WARP == 0 and width > 0
+        if (operation == ["/"] and by_warps) or (operation == [">>"] and 1 << width >= _WARP):
+            return Level.WARP
+        alone = before in ("(", "&&", "||", "!", ",", "=", "return", "?", ":")
+        ends = texts(words[end + 2 : end + 3]) in ([], [")"], ["&&"], ["||"], ["?"], [";"], [","])
+        if operation in (["<"], [">="]) and by_warps and alone and ends:
+            return Level.WARP
+        return Level.THREAD
+
+    def _of_call(self, words: Words, i: int) -> Level:
+        name = words[i].text
+        if name in BLOCK_VOTES:
+            return Level.BLOCK
+        if name in VOTES | OTHER_WARP_WIDE:
+            return Level.THREAD if name == "__match_any_sync" else Level.WARP
+        if name == "__shfl_sync":
+            end = close(words, i + 1)
+            arguments = split(words[i + 2 : end])
+            return self.of(arguments[2]) if len(arguments) == 3 else Level.THREAD
+        if name in self.unit.collective | self.unit.placed or name.startswith(("__shfl", "atomic")):
+            return Level.THREAD
+        if name in ("__lane_id", "clock", "clock64"):
+            return Level.THREAD
+        return Level.BLOCK
+
+    def _after(self, words: Words, i: int) -> int:
+        """Skip the arguments of calls whose results do not depend on them."""
+        name = words[i].text
+        if name in BLOCK_VOTES | VOTES | OTHER_WARP_WIDE | {"__shfl_sync"}:
+            opening = i + 1
+            if words[opening].text == "<":
+                opening = (close_angle(words, opening) or opening) + 1
+            return close(words, opening) + 1
+        return i + 1
+
+    def _is_placed_member(self, name: str) -> bool:
+        outside = self.unit.outside
+        return any(word.text == "threadIdx" for word in outside) and any(
+            word.text == name for word in outside
+        )
+
+    # What raises a level --------------------------------------------------------------------------
+
+    def _all_statements(self) -> Iterator[Statement]:
+        for statement in self.statements:
+            yield from statement.walk()
+
+    def _declare(self, local: Local) -> None:
+        self.names.setdefault(local.name, Level.BLOCK)
+        value = texts(local.initializer)
+        if local.array:
+            self.arrays.add(local.name)
+        if "*" in texts(local.pointer):
+            self.pointers.add(local.name)
+        if value[:3] == ["threadIdx", ".", "x"] and local.name not in self.changed:
+            if len(value) == 3:
+                self.linear.add(local.name)
+            elif value[3:] in _LANE:
+                self.lanes.add(local.name)
+
+    def _declare_outside(self, words: Words) -> None:
+        """Note `__shared__`, `constexpr` and `static` variables, and aliases of types."""
+        if words[0].text not in ("__shared__", "constexpr", "static", "using", "typedef", "extern"):
+            return
+        shared = any(word.text == "__shared__" for word in words)
+        kept = [word for word in words if word.text not in ("__shared__", "constexpr", "static")]
+        for local in locals_of(kept):
+            self.names.setdefault(local.name, Level.BLOCK)
+            if shared:
+                self.shared.add(local.name)
+                if local.array:
+                    self.shared_arrays.add(local.name)
+        if words[0].text in ("using", "typedef"):
+            self.names.setdefault(words[1 if words[0].text == "using" else -2].text, Level.BLOCK)
+
+    def _visit(self, statement: Statement, control: Level) -> None:
+        if statement.kind == "simple":
+            self._assign(statement.words, control)
+            return
+        if statement.kind == "other":
+            self._assign(statement.words, Level.THREAD)
+            return
+        if statement.kind == "block":
+            for part in statement.parts:
+                self._visit(part, control)
+            return
+        if statement.kind.startswith("if"):
+            self._assign(statement.condition, control)
+            level = max(control, self.of(statement.condition))
+        else:
+            self._assign(statement.first, control)
+            level = max(control, self.of_loop(statement))
+            self._assign(statement.condition, level)
+            self._assign(statement.step, level)
+        for part in statement.parts:
+            self._visit(part, level)
+
+    def of_loop(self, loop: Statement) -> Level:
+        """The threads that go through a loop together, those that return early left out."""
+        exits = max(self._exits(loop.parts[0], Level.BLOCK), default=Level.BLOCK)
+        turns = Level.WARP if self._turns_by_warps(loop) else self.of(loop.condition)
+        return max(exits, turns)
+
+    def _turns_by_warps(self, loop: Statement) -> bool:
+        """Whether a loop is `for (i = lane; i < 64; i += 32)`: as many turns for each lane."""
+        declared, condition, step = locals_of(loop.first), texts(loop.condition), texts(loop.step)
+        if len(declared) != 1 or len(condition) != 3 or len(step) != 3:
+            return False
+        name, first = declared[0].name, texts(declared[0].initializer)
+        if condition[:2] != [name, "<"] or step[:2] != [name, "+="]:
+            return False
+        if len(first) == 1 and first[0] in self.linear | self.lanes:
+            starts_by_lane = True
+        else:
+            starts_by_lane = first[:3] == ["threadIdx", ".", "x"] and first[3:] in _LANE
+        changed_inside = any(
+            changed_name == name
+            for statement in loop.parts[0].walk()
+            for words in (statement.own, statement.first, statement.condition, statement.step)
+            for changed_name, _, _ in changes_of(words)
+        )
+        multiples = all((_number(word) or 1) % _WARP == 0 for word in (condition[2], step[2]))
+        return starts_by_lane and multiples and not changed_inside
+
+    def _exits(self, statement: Statement, control: Level) -> Iterator[Level]:
+        """The levels of the conditions under which a loop is left, or a round of it."""
+        if statement.kind == "simple":
+            if statement.words[0].text in ("break", "continue"):
+                yield control
+        elif statement.kind == "block" or statement.kind.startswith("if"):
+            level = max(control, self.of(statement.condition))
+            for part in statement.parts:
+                yield from self._exits(part, level)
+        elif statement.kind == "other" and "continue" in texts(statement.words):
+            yield Level.THREAD
+
+    def _assign(self, words: Words, control: Level) -> None:
+        """Raise what a statement declares or changes."""
+        if has_lambda(words):
+            control = Level.THREAD
+        for local in locals_of(words):
+            level = max(control, self.of(local.value), self.of(local.array))
+            self._raise(local.name, level)
+            if local.is_reference:
+                self.escaping.add(local.name)
+                if "const" not in texts(local.spec):
+                    self._lend(local.initializer)
+        for name, through, value in changes_of(words):
+            if not (through and (name in self.pointers or name in self.shared)):
+                self._raise(name, max(control, self.of(value)))
+        for i, word in enumerate(words[:-1]):
+            if (
+                word.text == "&"
+                and (i == 0 or words[i - 1].kind == "sign")
+                and (i == 0 or words[i - 1].text not in (")", "]"))
+            ):
+                self._lend(words[i + 1 : i + 2])
+        self._pass(words)
+
+    def _pass(self, words: Words) -> None:
+        """Variables that are passed to a function may be changed by it."""
+        for i, word in enumerate(words[:-1]):
+            if word.kind != "name":
+                continue
+            opening = i + 1
+            if words[opening].text == "<":
+                opening = (close_angle(words, opening) or opening) + 1
+            if opening >= len(words) or words[opening].text != "(":
+                continue
+            functions = self.unit.by_name.get(word.text, [])
+            takes = {
+                k
+                for function in functions
+                for k, p in enumerate(function.parameters)
+                if p.is_reference
+            }
+            unknown = not functions and not _is_pure(word.text)
+            for k, argument in enumerate(split(words[opening + 1 : close(words, opening)])):
+                if k in takes or (unknown and len(argument) == 1):
+                    self._lend(argument[:1])
+
+    def _lend(self, words: Words) -> None:
+        for word in words[:1]:
+            if word.kind == "name" and word.text not in self.shared:
+                self.escaping.add(word.text)
+                if word.text not in self.pointers or word.text in self.arrays:
+                    self._raise(word.text, Level.THREAD)
+
+    def _raise(self, name: str, level: Level) -> None:
+        if name in self.names and name not in self.shared:
+            self.names[name] = max(self.names[name], level)
+
+
+def changes_of(words: Words) -> Iterator[tuple[str, bool, Words]]:
+    """What a statement changes besides the variables that it declares, as `changed` says it."""
+    declared = locals_of(words)
+    for part in [local.initializer for local in declared] if declared else [words]:
+        yield from changed(part)
+
+
+def changed(words: Words) -> Iterator[tuple[str, bool, Words]]:
+    """The variables that an expression changes: name, whether what it points to, and from where."""
+    for i, word in enumerate(words):
+        if word.text not in CHANGING or (
+            word.text == "=" and i and words[i - 1].text in ("[", "<")
+        ):
+            continue
+        after = words[i + 1 : i + 2]
+        if word.text in ("++", "--") and after and after[0].kind == "name":
+            through = texts(words[i + 2 : i + 3]) in (["["], ["->"])
+            yield after[0].text, through, words[i + 1 :]
+            continue
+        start, through = _base(words, i)
+        if start is not None:
+            yield words[start].text, through, words[start:]
+
+
+def _base(words: Words, i: int) -> tuple[int | None, bool]:
+    """The variable that begins the expression before `i`, and whether the way is through it."""
+    through = False
+    j = i - 1
+    while j >= 0:
+        text = words[j].text
+        if text in ("]", ")"):
+            opening = _open(words, j)
+            through |= text == "]"
+            if text == ")" and opening == j - 2 and words[j - 1].kind == "name":
+                return j - 1, through
+            j = opening - 1
+            continue
+        if words[j].kind == "name":
+            if j and words[j - 1].text in (".", "->"):
+                through |= words[j - 1].text == "->"
+                j -= 2
+                continue
+            through |= (
+                bool(j)
+                and words[j - 1].text == "*"
+                and (
+                    j == 1 or (words[j - 2].kind == "sign" and words[j - 2].text not in (")", "]"))
+                )
+            )
+            return j, through
+        return None, through
+    return None, through
+
+
+def _open(words: Words, closing: int) -> int:
+    depth = 0
+    for j in range(closing, -1, -1):
+        depth += (words[j].text in (")", "]", "}")) - (words[j].text in ("(", "[", "{"))
+        if depth == 0:
+            return j
+    return 0
+
+
+def has_lambda(words: Words) -> bool:
+    """Whether a lambda is among the words."""
+    return any(
+        word.text == "["
+        and (i == 0 or (words[i - 1].kind == "sign" and words[i - 1].text not in (")", "]")))
+        for i, word in enumerate(words)
+    )
+
+
+def _is_pure(name: str) -> bool:
+    """Whether a function that the file does not define changes none of its arguments."""
+    return name not in ("swap", "exchange", "sincosf", "sincos", "sincospif", "modff", "frexpf")
+
+
+def _number(text: str) -> int | None:
+    match = _NUMBER.fullmatch(text)
+    return int(match[1], 0) if match else None

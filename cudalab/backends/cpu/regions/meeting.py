@@ -1,0 +1,98 @@
+"""Calls in which threads meet: barriers, warp operations, and functions that have some."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.body import Body
+from cudalab.backends.cpu.regions.levels import has_lambda
+from cudalab.backends.cpu.regions.parts import Part, type_of
+from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BUILT_IN, VALUED
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, split, texts
+
+if TYPE_CHECKING:
+    from cudalab.backends.cpu.regions.syntax import Function, Parameter
+    from cudalab.backends.cpu.regions.writer import Piece
+
+_ALL = "::cudalab::All()"
+
+
+class MeetingBody(Body):
+    """A function with its calls in which threads meet.
+
+    Operands are computed by each thread, in the region before the call; its result is an array.
+    """
+
+    def call(self, part: Part) -> None:
+        """Write a call in which threads meet."""
+        words = part.call
+        opening = calls(words, {words[0].text})[0].opening
+        arguments = split(words[opening + 1 : -1])
+        name = words[0].text
+        result: list[Piece] = []
+        if name in VALUED or (
+            name not in BUILT_IN and not self.unit.by_name[name][0].returns_nothing
+        ):
+            kind = f"std::decay_t<decltype({spaced(words)})>"
+            if name in BLOCK_VOTES:
+                kind = "int"  # whose names are macros elsewhere
+            result = [f", &{self.keep(part.result, kind)}[0]"]
+        if name in BUILT_IN:
+            for i, argument in enumerate(arguments):
+                result += [",", *self._operand(argument, f"{part.result}{i}_")]
+            result += [f', "{words[0].file}", {words[0].line}']
+            self.flush()
+            self.writer.add(f"::cudalab::regions::{name}( B_ , {self.mask or _ALL}", result, ");")
+            return
+        function = self.unit.by_name[name][0]
+        for i, parameter in enumerate(function.parameters):
+            argument = arguments[i] if i < len(arguments) else parameter.default
+            uniform = self.analysis.facts[function].is_uniform_parameter(parameter.name)
+            if i >= len(arguments) and uniform:
+                break
+            temporary = f"{part.result}{i}_"
+            result += [",", *self._argument(function, parameter, argument, temporary)]
+        self.flush()
+        self.called.add((name, bool(self.mask)))
+        called = words[0]._replace(text=self.analysis.name_for(function, bool(self.mask)))
+        mask = f", {self.mask}" if self.mask else ""
+        self.writer.add(called, words[1:opening], f"( B_ {mask}", result, ");")
+
+    def _operand(self, argument: Words, temporary: str) -> list[Piece]:
+        """An operand of a built-in operation: one value for all, or where the threads' are."""
+        if self.facts.is_scalar_value(argument):
+            return ["::cudalab::uniform(", *argument, ")"]
+        whole = argument[0].text if len(argument) == 1 else ""
+        if whole in self.homes and self.homes[whole].is_array:
+            return [f"&{whole}"]
+        kind = f"std::decay_t<decltype({spaced(self.unit.handing_over(argument))})>"
+        return self._temporary(argument, kind, temporary)
+
+    def _temporary(self, argument: Words, kind: str, temporary: str) -> list[Piece]:
+        self.writer.add(f"::cudalab::Values<{kind}, {self.most}> {temporary};")
+        self.region.add(f"{temporary}[t_] =", *self.unit.handing_over(argument), ";")
+        self.region.names |= set(texts(argument))
+        return [f"&{temporary}[0]"]
+
+    def _argument(
+        self, function: Function, parameter: Parameter, argument: Words, temporary: str
+    ) -> list[Piece]:
+        facts = self.analysis.facts[function]
+        if facts.is_uniform_parameter(parameter.name):
+            return [*argument]
+        if has_lambda(argument) or (argument and argument[0].text in self.facts.lambdas):
+            raise NotCoveredError(f"{argument[0].place}: a lambda for a function with barriers")
+        if parameter.is_reference:
+            value = spaced(self.unit.handing_over(argument))
+            const = "const " if "const" in texts(parameter.words) else ""
+            kind = f"{const}std::remove_reference_t<decltype(({value}))>*"
+            self.writer.add(f"::cudalab::Values<{kind}, {self.most}> {temporary};")
+            self.region.add(f"{temporary}[t_] = &(", *self.unit.handing_over(argument), ");")
+            self.region.names |= set(texts(argument))
+            return [f"&{temporary}[0]"]
+        template = set(texts(function.template))
+        if template & set(texts(parameter.words)):
+            kind = f"std::decay_t<decltype({spaced(self.unit.handing_over(argument))})>"
+        else:
+            kind = f"::cudalab::Kept<{type_of(parameter)}>"
+        return self._temporary(argument, kind, temporary)

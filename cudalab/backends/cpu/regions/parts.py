@@ -1,0 +1,138 @@
+"""What the text of a function is put together from: regions, loops around them, and locals."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.words import Word, close, spaced, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudalab.backends.cpu.regions.syntax import Local, Parameter, Statement
+    from cudalab.backends.cpu.regions.words import Words
+    from cudalab.backends.cpu.regions.writer import Piece
+
+
+@dataclass
+class Home:
+    """How a region reaches a thread's own value of a local variable."""
+
+    binding: list[Piece]
+    needs: set[str] = field(default_factory=set)  # names in the binding
+    _: KW_ONLY
+    computed: bool = False  # anew in each region
+    is_array: bool = False  # of the values themselves
+
+
+@dataclass
+class Region:
+    """Statements that each thread runs through without waiting for others."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)  # locals that are declared in it
+    number: int = 0  # of the label behind its statements, if anything jumps there
+    leaves: bool = False  # whether threads leave the function or a loop in it
+    ordered: bool = False  # threads are to be taken one by one
+    empty: bool = True  # but for variables that are computed anew
+
+    def add(self, *pieces: Piece | Iterable[Piece], computed: bool = False) -> None:
+        """Append text; `computed`: of a variable that is computed anew in each region."""
+        self.empty &= computed
+        for piece in pieces:
+            if isinstance(piece, str | Word):
+                self.pieces.append(piece)
+            else:
+                self.pieces += piece
+
+
+@dataclass
+class Loop:
+    """A loop around regions."""
+
+    mask: str = ""  # of the threads still in it, if they may leave it at different times
+    round: str = ""  # of those still in this round
+    label: str = ""  # behind its body, for `continue`; if empty, the word itself will do
+
+
+@dataclass
+class Part:
+    """A part of a list of statements: a statement, or a call that comes before one."""
+
+    kind: str  # plain, scalar, barrier, call, construct
+    statement: Statement
+    call: Words = field(default_factory=list)
+    result: str = ""
+    cuts: bool = False  # a scalar that ends the region before it
+
+
+def type_of(parameter: Parameter) -> str:
+    """The type of a parameter; for a reference, of a pointer to what it refers to."""
+    words = [word for word in parameter.words if word.text != parameter.name]
+    text = spaced(words)
+    if parameter.is_reference:
+        return text.replace("&", "*")
+    if words and words[0].text == "const" and "*" not in text:
+        text = spaced(words[1:])
+    return text
+
+
+def named(local: Local) -> list[Word]:
+    """The words that name a local variable in its declaration."""
+    place = local.spec[0]
+    if local.is_reference and local.array:
+        return [place._replace(text=text) for text in (")", local.name)]
+    return [place._replace(text=local.name)]
+
+
+def regions_of(pieces: list[Part]) -> dict[str, set[int]]:
+    """The numbers of the regions in which each name is used."""
+    used: dict[str, set[int]] = {}
+    number = 0
+    for piece in pieces:
+        if piece.kind == "barrier":
+            number += 1
+            continue
+        number += piece.cuts
+        places = {number}
+        if piece.kind == "call":
+            places = {number, number + 1}
+            number += 1
+        elif piece.kind == "construct":
+            places = {number + 1}
+            number += 2
+        for word in piece.call or piece.statement.words:
+            if word.kind == "name":
+                used.setdefault(word.text, set()).update(places)
+    return used
+
+
+def is_argument(words: Words, i: int) -> bool:
+    """Whether word `i` is inside the brackets of a call, so that it comes before what is behind."""
+    depth = 0
+    for j in range(i - 1, -1, -1):
+        depth += (words[j].text in (")", "]", "}")) - (words[j].text in ("(", "[", "{"))
+        if depth < 0:
+            return (
+                words[j].text == "("
+                and j > 0
+                and words[j - 1].kind == "name"
+                and not ({"?", "&&", "||"} & set(texts(words[j:i])))
+                and not {"?", "&&", "||"} & set(texts(words[:j]))
+            )
+    return False
+
+
+def in_lambda(words: Words, i: int) -> bool:
+    return any(word.text == "{" and j < i < close(words, j) for j, word in enumerate(words[:i]))
+
+
+def handed_over(parameter: Parameter) -> str:
+    """The declaration of a pointer to the values of a parameter, one of each thread."""
+    name = f"{parameter.name}_p_"
+    to_array = f"( & {parameter.name} )"
+    if to_array in spaced(parameter.words):
+        return spaced(parameter.words).replace(to_array, f"(**{name})")
+    return f"{type_of(parameter)}* {name}"

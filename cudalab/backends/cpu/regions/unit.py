@@ -1,0 +1,181 @@
+"""One file's functions: which of them all threads of a block or of a warp go through together."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.syntax import Function, functions, statements
+from cudalab.backends.cpu.regions.words import (
+    NotCoveredError,
+    Word,
+    Words,
+    calls,
+    close,
+    read,
+    texts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
+BLOCK_WIDE = BLOCK_VOTES | {"__syncthreads"}
+SHUFFLES = frozenset({"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"})
+VOTES = frozenset({"__ballot_sync", "__any_sync", "__all_sync"})
+OTHER_WARP_WIDE = frozenset(
+    {"__match_any_sync"}
+    | {f"__reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor")}
+)
+WARP_WIDE = SHUFFLES | VOTES | OTHER_WARP_WIDE | {"__syncwarp"}
+VALUED = (BLOCK_VOTES | WARP_WIDE) - {"__syncwarp"}
+BUILT_IN = BLOCK_WIDE | WARP_WIDE
+POSITION = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
+
+# Words whose meaning depends on threads that run by turns.
+_ONLY_FIBERS = {
+    "volatile": "volatile memory, which threads may wait for",
+    "goto": "goto",
+    "asm": "inline PTX",
+    "__asm__": "inline PTX",
+    "__ldcv": "__ldcv, which threads may wait for",
+    "__nanosleep": "__nanosleep: threads wait for others",
+    "clock64": "a clock, which threads may wait by",
+    "clock": "a clock, which threads may wait by",
+    "__activemask": "__activemask",
+    "__match_all_sync": "__match_all_sync",
+    "cooperative_groups": "cooperative groups",
+    "__pipeline_memcpy_async": "asynchronous copies",
+    "try": "exceptions",
+    "alloca": "alloca",
+}
+
+
+class Unit:
+    """The functions of a preprocessed file, and what they do together."""
+
+    def __init__(self, text: str) -> None:
+        """Read the words of `text`, in which includes are inlined."""
+        self.words = read(text)
+        self.functions = functions(self.words)
+        self.by_name: dict[str, list[Function]] = {}
+        for function in self.functions:
+            self.by_name.setdefault(function.name, []).append(function)
+        self.collective = self._spread(BUILT_IN)
+        self.block_wide = self._spread(BLOCK_WIDE)
+        self.placed = self._spread(POSITION, called=False) - self.collective
+
+    @cached_property
+    def outside(self) -> Words:
+        """The words outside of functions: types, constants and what is not read as a function."""
+        inside = {id(word) for function in self.functions for word in function.body}
+        return [word for word in self.words if id(word) not in inside]
+
+    @cached_property
+    def known(self) -> set[str]:
+        """The names that mean the same in all functions of the file."""
+        return {word.text for word in self.outside if word.kind == "name"}
+
+    def kernels(self) -> list[Function]:
+        """The kernels, in the order of the text."""
+        return [function for function in self.functions if function.is_kernel]
+
+    def is_collective(self, words: Words) -> bool:
+        """Whether the words have a barrier or a warp operation, or call what has one."""
+        return bool(calls(words, self.collective | BUILT_IN))
+
+    def called_by(self, function: Function) -> list[Function]:
+        """The function and all that it calls, directly or not."""
+        found = [function]
+        for each in found:  # grows while it is read
+            names = {word.text for word in each.body} & self.by_name.keys()
+            found += [
+                other
+                for name in sorted(names)
+                for other in self.by_name[name]
+                if other not in found
+            ]
+        return found
+
+    def check(self, kernel: Function) -> list[Function]:
+        """The functions of a kernel; NotCoveredError if it counts on threads that run by turns."""
+        if "extern" not in texts(kernel.head):
+            raise NotCoveredError('it is not extern "C"')
+        reached = self.called_by(kernel)
+        for function in reached:
+            _check_words(function.body)
+            if function is not kernel and function.is_kernel:
+                raise NotCoveredError(f"{function.head[0].place}: a kernel that is called")
+            if function.name in self.collective and len(self.by_name[function.name]) > 1:
+                raise NotCoveredError(
+                    f"{function.head[0].place}: several functions {function.name} with barriers"
+                )
+            if function.name in self.collective and function in self._callees(function):
+                raise NotCoveredError(f"{function.head[0].place}: a recursion with barriers")
+        used = {word.text for function in reached for word in function.body}
+        _check_words(self.classes(used))
+        return reached
+
+    def handing_over(self, words: Words) -> Words:
+        """The words, in which functions that use threadIdx are handed it."""
+        result = list(words)
+        for name, opening, closing in reversed(calls(words, self.placed)):
+            more = "threadIdx , B_" + (" ," if closing > opening + 1 else "")
+            result[opening] = result[opening]._replace(text="( " + more)
+            result[name] = result[name]._replace(text=f"{result[name].text}_at_")
+        if any(word.text in self.placed for word in result):
+            place = words[0].place
+            raise NotCoveredError(f"{place}: the address of a function that uses threadIdx")
+        return result
+
+    def _callees(self, function: Function) -> list[Function]:
+        names = {word.text for word in function.body} & self.by_name.keys()
+        return [
+            each for name in names for other in self.by_name[name] for each in self.called_by(other)
+        ]
+
+    def classes(self, used: set[str]) -> Words:
+        """The words of the classes and specializations whose names a kernel may use."""
+        words: Words = []
+        i, start = 0, 0
+        while i < len(self.outside):
+            text = self.outside[i].text
+            if text == "{":
+                end = close(self.outside, i)
+                head = self.outside[start:i]
+                if used & {word.text for word in head}:
+                    words += self.outside[i:end]
+                i = start = end
+            elif text in (";", "}"):
+                start = i + 1
+            i += 1
+        return words
+
+    def _spread(self, seeds: frozenset[str], *, called: bool = True) -> set[str]:
+        """The names of the device functions that name one of `seeds`, or call such a function."""
+        names: set[str] = set()
+        names_it: Callable[[Words], bool] = (
+            (lambda body: bool(calls(body, seeds)))
+            if called
+            else (lambda body: any(word.text in seeds for word in body))
+        )
+        found = {f.name for f in self.functions if not f.is_kernel and names_it(f.body)}
+        while found - names:
+            names |= found
+            found = {
+                f.name for f in self.functions if not f.is_kernel and calls(f.body, names)
+            } | names
+        return names
+
+
+def _check_words(words: list[Word]) -> None:
+    for word in words:
+        if word.text in _ONLY_FIBERS:
+            raise NotCoveredError(f"{word.place}: {_ONLY_FIBERS[word.text]}")
+
+
+def parsed(function: Function) -> Function:
+    """The function with the statements of its body."""
+    if not function.statements:
+        function.statements = statements(function.body)
+    return function

@@ -1,0 +1,139 @@
+"""The words of preprocessed CUDA C++, each with its place in the user's files."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudalab.language.tokens import tokenize
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+_MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"([^"]*)"')
+_ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
+CHANGING = frozenset({*_ASSIGNING, "++", "--"})
+_JOINED = CHANGING | {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "...", "##"}
+_OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
+
+
+class NotCoveredError(Exception):
+    """The reason why a kernel keeps its fibers."""
+
+
+class Word(NamedTuple):
+    """A token, or two or three signs that belong together, such as `<<=`."""
+
+    text: str
+    kind: str  # as in language.tokens
+    file: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+Words = list[Word]
+
+
+def read(text: str) -> Words:
+    """The words of a preprocessed text, placed by its line markers; pragmas are left out."""
+    words: Words = []
+    file, offset, line, at, end = "", 0, 1, 0, -1
+    for token in tokenize(text):
+        line += text.count("\n", at, token.start)
+        at = token.start
+        if token.kind == "directive":
+            if marker := _MARKER.match(token.text):
+                file, offset = marker[2], int(marker[1]) - line - 1
+            continue
+        joined = words[-1].text + token.text if token.start == end else ""
+        if token.kind == "sign" and joined in _JOINED:
+            words[-1] = words[-1]._replace(text=joined)
+        else:
+            words.append(Word(token.text, token.kind, file, line + offset))
+        end = token.end
+    return words
+
+
+def texts(words: Iterable[Word]) -> list[str]:
+    """The words' texts."""
+    return [word.text for word in words]
+
+
+def spaced(words: Iterable[Word]) -> str:
+    """The words in one line."""
+    return " ".join(word.text for word in words)
+
+
+def close(words: Sequence[Word], start: int) -> int:
+    """The index where the bracket at `start` closes."""
+    depth = 0
+    for i in range(start, len(words)):
+        depth += (words[i].text in _OPENING) - (words[i].text in _CLOSING)
+        if depth == 0:
+            return i
+    raise NotCoveredError(f"{words[start].place}: a bracket that does not close")
+
+
+def close_angle(words: Sequence[Word], start: int) -> int | None:
+    """The index where the template arguments that `<` at `start` opens end; None if it compares."""
+    depth, i = 0, start
+    while i < len(words):
+        text = words[i].text
+        if text in _OPENING:
+            i = close(words, i)
+        elif text == "<":
+            depth += 1
+        elif text in (">", ">>"):
+            depth -= len(text)
+            if depth <= 0:
+                return i
+        elif text in (";", "&&", "||", *_CLOSING):
+            return None
+        i += 1
+    return None
+
+
+def split(words: Words, at: str = ",") -> list[Words]:
+    """The parts between the separators outside of brackets; none of nothing."""
+    parts: list[Words] = [[]]
+    i = 0
+    while i < len(words):
+        end = i
+        if words[i].text in _OPENING:
+            end = close(words, i)
+        elif words[i].text == "<" and i and words[i - 1].kind == "name":
+            angle = close_angle(words, i)
+            after = words[angle + 1].text if angle and angle + 1 < len(words) else ""
+            if angle and after in ("(", "::", "{"):
+                end = angle
+        if words[i].text == at:
+            parts.append([])
+        else:
+            parts[-1] += words[i : end + 1]
+        i = end + 1
+    return parts if len(parts) > 1 or parts[0] else []
+
+
+class Call(NamedTuple):
+    """A call in a list of words, by the indices of its name and of its brackets."""
+
+    name: int
+    opening: int
+    closing: int
+
+
+def calls(words: Sequence[Word], names: Collection[str]) -> list[Call]:
+    """The calls of functions with one of `names`, in the order of the text."""
+    found = []
+    for i, word in enumerate(words[:-1]):
+        if word.text not in names or (i and words[i - 1].text in (".", "->")):
+            continue
+        opening = i + 1
+        if words[opening].text == "<":
+            opening = (close_angle(words, opening) or opening) + 1
+        if opening < len(words) and words[opening].text == "(":
+            found.append(Call(i, opening, close(words, opening)))
+    return found

@@ -1,0 +1,109 @@
+"""The two ways to run a kernel: loops over the threads of a block, or fibers.
+
+Loops are faster by far; regions/ writes them. Fibers run every kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*$", re.MULTILINE)
+# As in cudalab_cpu.h, which is not read when the conditions of a kernel file are decided.
+DEFINED = ("-D__CUDA_ARCH__=750", "-D__CUDACC__=1", "-DCUDALAB_CPU=1")
+FIBERS = "cudalab_fibers"  # the symbol with the reasons for fibers
+# Macros of cudalab_cpu.h, in whose place loops have variables and functions.
+_LOCAL_HERE = (
+    *("threadIdx", "blockIdx", "blockDim", "gridDim"),
+    *(f"__syncthreads_{vote}" for vote in ("count", "and", "or")),
+)
+_GREATEST_INDEX = 2**31 - 1 - 1024  # of a thread in a grid: regions.h counts on it
+
+
+class Parts(NamedTuple):
+    """A kernel file, ready for the host's compiler but for the form of its kernels."""
+
+    text: str  # with its defines in front
+    kernels: tuple[str, ...]
+    exports: str  # of its variables
+
+
+@cache
+def sources() -> tuple[str, ...]:
+    """The text of all that decides on loops, for the names of compiled libraries."""
+    here = Path(__file__).parent
+    files = [
+        here / "runtime" / "regions.h",
+        here / "tiers.py",
+        *sorted((here / "regions").glob("*.py")),
+    ]
+    return tuple(file.read_text(encoding="utf-8") for file in files)
+
+
+def to_preprocess(parts: Parts) -> str:
+    """The text whose macros are to be expanded: headers of the compiler have no kernels."""
+    return _INCLUDE.sub("", parts.text)
+
+
+def with_loops(parts: Parts, preprocessed: str) -> tuple[str, bool]:
+    """The C++ of a file whose kernels are loops, as far as possible; and whether any is."""
+    from cudalab.backends.cpu.regions import loops  # noqa: PLC0415 - for new kernels only
+
+    written = loops(preprocessed)
+    if not written.kernels:
+        return with_fibers(parts, reasons=written.reasons), False
+    in_loops = [name for name in parts.kernels if name in written.kernels]
+    others = [name for name in parts.kernels if name not in written.kernels]
+    text = _joined(
+        '#include "cudalab_cpu.h"',
+        '#include "regions.h"',
+        "#undef __global__",
+        "#define __global__ inline",  # compiled only where nothing else takes its place
+        parts.text,
+        *(f"#undef {name}" for name in _LOCAL_HERE),
+        written.text,
+        '#line 1 "cudalab exports"',
+        *(f"CUDALAB_BLOCKS({name})" for name in in_loops),
+        *(f"CUDALAB_KERNEL({name})" for name in others),
+        _because(others, written.reasons),
+        parts.exports,
+    )
+    return text, True
+
+
+def with_fibers(parts: Parts, reason: str = "", reasons: dict[str, str] | None = None) -> str:
+    """The C++ of a file in which the threads of all kernels are fibers, and why."""
+    return _joined(
+        '#include "cudalab_cpu.h"',
+        parts.text,
+        '#line 1 "cudalab exports"',
+        *(f"CUDALAB_KERNEL({name})" for name in parts.kernels),
+        _because(parts.kernels, {"": reason} if reasons is None else reasons),
+        parts.exports,
+    )
+
+
+def fits_loops(grid: tuple[int, int, int], block: tuple[int, int, int]) -> bool:
+    """Whether the index of every thread in the grid is small enough for loops."""
+    return all(b * t <= _GREATEST_INDEX for b, t in zip(grid, block, strict=True))
+
+
+def _because(kernels: Sequence[str], reasons: dict[str, str]) -> str:
+    """A string in the library that says why kernels have fibers; `""` is for any kernel."""
+    lines = [(name, reasons.get(name) or reasons.get("", "")) for name in kernels]
+    text = "\\n".join(f"{name}\\t{_escaped(reason)}" for name, reason in lines if reason)
+    visible = '__attribute__((visibility("default")))'
+    return f'extern "C" {visible} const char {FIBERS}[] = "{text}";' if text else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _joined(*lines: str) -> str:
+    return "\n".join(line for line in lines if line)
