@@ -151,7 +151,7 @@ def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads)
             "division",
             ", np.int32(0)",
             signal.SIGFPE,
-            "kernel division, block (0,0,0): division by zero at ",
+            "thread (0,0,0): division by zero at ",
         ),
     ],
 )

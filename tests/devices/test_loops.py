@@ -56,7 +56,7 @@ def test_indices_beyond_an_int_have_fibers():
         __syncthreads();
         if (blockIdx.x * blockDim.x + threadIdx.x == 0) out[blockIdx.x] += 1 + blockIdx.x;
     }"""
-    with CpuDevice(1) as device:
+    with CpuDevice(1, loops=True) as device:
         kernel = device.compile(source(text), {})["k"]
         assert kernel.how == "loops over the threads of a block"
         out = device.to_device(np.zeros(1, np.uint32))
@@ -77,7 +77,7 @@ def test_large_locals_and_early_returns():
         for (int i = 0; i < 300; ++i) sum += own[i];
         out[t] = sum;
     }"""
-    with CpuDevice(1) as device:
+    with CpuDevice(1, loops=True) as device:
         kernel = device.compile(source(text), {})["k"]
         assert kernel.has_loops
         out = device.to_device(np.zeros(1000, np.int32))

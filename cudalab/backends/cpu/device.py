@@ -72,7 +72,7 @@ class CpuKernel:
         self.param_sizes = [handle.param_sizes[i] & 127 for i in range(self.num_params)]
         self.is_pointer = [bool(handle.param_sizes[i] & 128) for i in range(self.num_params)]
         self.has_loops = not handle.thread
-        self.how = "loops over the threads of a block"
+        self.how = "loops over the threads of a block" if self.has_loops else "fibers"
         self.with_fibers: Callable[[], CpuKernel] = lambda: self
 
 
@@ -98,6 +98,9 @@ class CpuModule(CompiledModule):
             )
         entry = f"cudalab_kernel_{name}"
         kernel = CpuKernel(name, KernelEntry.in_dll(self.library, entry))
+        reason = "" if kernel.has_loops else self.reasons().get(name)
+        if reason:
+            kernel.how = f"fibers: {reason}"
         kernel.with_fibers = lambda: CpuKernel(name, KernelEntry.in_dll(self.with_fibers(), entry))
         return kernel
 
@@ -117,13 +120,14 @@ class CpuDevice:
     features: frozenset[str] = frozenset({"sm_75", "shared_96kb"})
     possible_features = features
 
-    def __init__(self, threads: int | None = None, *, loops: bool = True) -> None:
+    def __init__(self, threads: int | None = None, *, loops: bool | None = None) -> None:
         """Use `threads` OS threads; None takes every core this process may use.
 
-        Without `loops`, the threads of all kernels are fibers.
+        With `loops`, the threads of as many kernels as possible are loops; else all are fibers.
+        None asks the environment: CUDALAB_LOOPS=1.
         """
         self.threads = threads or usable_cores()
-        self.loops = loops
+        self.loops = os.environ.get("CUDALAB_LOOPS") == "1" if loops is None else loops
         self._runtime: ctypes.CDLL | None = None
 
     @staticmethod

@@ -10,10 +10,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from cudalab.language.source import blank_comments
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*$", re.MULTILINE)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]?([^>\"\n]*)[^\n]*$", re.MULTILINE)
+# Headers whose functions never wait for other threads.
+_PLAIN_HEADERS = frozenset(
+    {"cuda_runtime.h", "device_launch_parameters.h", "cuda_fp16.h", "cuda_bf16.h", "stdio.h"}
+    | {"math_constants.h", "math.h", "stdint.h", "limits.h", "float.h", "string.h", "stddef.h"}
+    | {"cmath", "cstdint", "climits", "cfloat", "cstdio", "cstddef", "type_traits", "limits"}
+)
 # As in cudalab_cpu.h, which is not read when the conditions of a kernel file are decided.
 DEFINED = ("-D__CUDA_ARCH__=750", "-D__CUDACC__=1", "-DCUDALAB_CPU=1")
 FIBERS = "cudalab_fibers"  # the symbol with the reasons for fibers
@@ -54,6 +62,10 @@ def with_loops(parts: Parts, preprocessed: str) -> tuple[str, bool]:
     """The C++ of a file whose kernels are loops, as far as possible; and whether any is."""
     from cudalab.backends.cpu.regions import loops  # noqa: PLC0415 - for new kernels only
 
+    others = sorted(set(_INCLUDE.findall(blank_comments(parts.text, literals=False))))
+    unknown = [name for name in others if name not in _PLAIN_HEADERS]
+    if unknown:
+        return with_fibers(parts, f"the file includes {unknown[0]}"), False
     written = loops(preprocessed)
     if not written.kernels:
         return with_fibers(parts, reasons=written.reasons), False

@@ -33,6 +33,7 @@ class Region:
     pieces: list[Piece] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)  # locals that are declared in it
+    _: KW_ONLY
     number: int = 0  # of the label behind its statements, if anything jumps there
     leaves: bool = False  # whether threads leave the function or a loop in it
     ordered: bool = False  # threads are to be taken one by one
@@ -65,6 +66,7 @@ class Part:
     statement: Statement
     call: Words = field(default_factory=list)
     result: str = ""
+    _: KW_ONLY
     cuts: bool = False  # a scalar that ends the region before it
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.words import (
@@ -44,6 +44,7 @@ class Statement:
     kind: str  # simple, block, if, if constexpr, for, while, do; other: only moved as a whole
     own: Words  # a simple statement's words; else its words without those of what follows
     condition: Words = field(default_factory=list)
+    _: KW_ONLY
     first: Words = field(default_factory=list)  # of a for loop, as is `step`
     step: Words = field(default_factory=list)
     parts: list[Statement] = field(default_factory=list)  # of a block; then, else; a loop's body
@@ -79,7 +80,7 @@ class Statement:
             yield from part.walk()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Local:
     """A variable that a statement declares."""
 
@@ -112,7 +113,7 @@ class Parameter:
         return "&" in texts(self.words)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Function:
     """The definition of a function at namespace scope."""
 
@@ -265,7 +266,7 @@ def _declared(spec: Words, part: Words) -> Local | None:
         end = close(part, end) + 1
     if end < len(part) and part[end].text not in ("=", "(", "{"):
         return None
-    return Local(spec, pointer, name.text, part[i:end], part[end:])
+    return Local(spec=spec, pointer=pointer, name=name.text, array=part[i:end], value=part[end:])
 
 
 # Functions ----------------------------------------------------------------------------------------

@@ -364,6 +364,7 @@ static void map_fiber_stacks(Worker& w) {
 // The running thread has to wait: from here on the block's threads are fibers.
 static __attribute__((noinline)) void promote(Worker& w) {
     unsigned thread = current.thread;  // all earlier threads have finished
+    if (!w.kernel->thread) fail(w, "a function waits for other threads, which are loops here");
     map_fiber_stacks(w);
     for (; w.prepared < w.threads; ++w.prepared) {
         // Different offsets, or the hot ends of all stacks would share a few cache sets.
