@@ -33,6 +33,7 @@ def test_random_kernels_give_the_same_bytes():
         ("switch (n) { case 1: __syncthreads(); }", "a barrier in a switch"),
         ("out[0] = n > 1 ? __any_sync(~0u, n) : 0;", "a conditional __any_sync"),
         ("auto f = [&] { __syncthreads(); }; f();", "__syncthreads in a lambda"),
+        ("for (int i = 0; i < n; ++i) out[i] = 0;", "each thread has loops of its own"),
         ("int i = threadIdx.x; again: if (--i > 0) goto again;", "goto"),
         ("while (atomicAdd(out, 0) == 0) { }", "a loop that waits for an atomic operation"),
         (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.control import WholeBody
 from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.waiting import refuse_waiting
+from cudalab.backends.cpu.regions.waiting import refuse_needless, refuse_waiting
 from cudalab.backends.cpu.regions.words import NotCoveredError, texts
 from cudalab.backends.cpu.regions.writer import Writer
 
@@ -49,7 +49,9 @@ def loops(preprocessed: str) -> Loops:
     text = ""
     for kernel in unit.kernels():
         try:
-            refuse_waiting([parsed(each) for each in unit.check(kernel)])
+            functions = [parsed(each) for each in unit.check(kernel)]
+            refuse_waiting(functions)
+            refuse_needless(unit, functions)
             text = _written(unit, [*kernels, kernel])
         except NotCoveredError as reason:
             reasons[kernel.name] = str(reason)

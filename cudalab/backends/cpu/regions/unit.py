@@ -89,11 +89,12 @@ class Unit:
         found = [function]
         for each in found:  # grows while it is read
             names = {word.text for word in each.body} & self.by_name.keys()
+            called = {each.body[call.name].text for call in calls(each.body, names)}
             found += [
                 other
                 for name in sorted(names)
                 for other in self.by_name[name]
-                if other not in found
+                if other not in found and (name in called or not other.is_kernel)
             ]
         return found
 

@@ -10,6 +10,7 @@ from cudalab.backends.cpu.regions.words import NotCoveredError, calls
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement
+    from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
 _MEMBERS = frozenset(
@@ -30,6 +31,21 @@ def refuse_waiting(functions: list[Function]) -> None:
                 if loop.kind in ("for", "while", "do") and _waits(loop, atomic):
                     place = loop.own[0].place
                     raise NotCoveredError(f"{place}: a loop that waits for an atomic operation")
+
+
+def refuse_needless(unit: Unit, functions: list[Function]) -> None:
+    """NotCoveredError for a kernel without barriers whose threads have loops of their own.
+
+    The runtime runs such threads one after another, without fibers. As parts of a loop over all
+    threads they are not faster, and g++ 12 compiles some to wrong code.
+    """
+    kernel = functions[0]
+    if unit.is_collective(kernel.body):
+        return
+    for function in functions:
+        if any(word.text in ("for", "while", "do") for word in function.body):
+            place = kernel.head[0].place
+            raise NotCoveredError(f"{place}: no barriers; each thread has loops of its own")
 
 
 def _is_atomic(words: Words, functions: set[str]) -> bool:
