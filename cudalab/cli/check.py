@@ -458,6 +458,12 @@ class GradeCommand(CaseCommand):
     metavar="ADDRESS",
     help="Use a Dask cluster: tcp://HOST:PORT; local for a process per GPU here; local:N for N.",
 )
+@click.option(
+    "--again",
+    multiple=True,
+    metavar="NAME",
+    help="Judge this submission once more, although it has a result. May be repeated.",
+)
 @judging_options
 @quiet_option
 def grade(
@@ -470,6 +476,7 @@ def grade(
     file: str,
     jobs: int | None,
     scheduler: str | None,
+    again: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Judge each submission in a folder: files, folders, and archives, one for each student.
@@ -485,7 +492,9 @@ def grade(
         labs.get(name),
         submissions,
         out,
-        grading.GradeOptions(kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler),
+        grading.GradeOptions(
+            kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler, again=again
+        ),
         judging,
         {key: value for key, value in options.items() if value is not None},
     )

@@ -95,3 +95,19 @@ def test_a_database_that_cannot_be_written_is_told_in_words(tmp_path):
         with pytest.raises(CudalabError, match="full") as error:
             store.add([Entry(f"a{n}", tmp_path / "results.sqlite") for n in range(3000)])
     assert "what has been stored stays" in error.value.hint
+
+
+def test_a_result_that_is_stored_can_be_replaced(tmp_path):
+    entries = [Entry(name, tmp_path / name) for name in ("a", "b")]
+    for entry in entries:
+        entry.path.write_bytes(SUM)
+    with Store(tmp_path / "out") as store:
+        store.add(entries)
+        store._db.execute("UPDATE submissions SET state = 'done'")
+        assert store.add(entries) == []
+        assert store.waiting() == []
+        assert store.add(entries, ["b"]) == []  # it has not changed
+        assert store.waiting() == ["b"]
+    done = cudalab("grade", tmp_path, "--lab", "reduce", "--out", "o", "--again", "c", text=True)
+    assert done.returncode == 2
+    assert "--again c: no such submission" in done.stderr

@@ -13,7 +13,7 @@ from cudalab.checker import cases
 from cudalab.checker.grading import batch, store, summary, unpack
 from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox as sandboxes
-from cudalab.errors import ExitCode, UsageError
+from cudalab.errors import ExitCode, UsageError, nearest
 from cudalab.formats import save
 from cudalab.labs import registry
 
@@ -37,6 +37,7 @@ class GradeOptions:
     file: str
     jobs: int | None
     scheduler: str | None
+    again: tuple[str, ...] = ()  # names
 
 
 def grade(
@@ -54,6 +55,9 @@ def grade(
     entries = {entry.name: entry for entry in unpack.entries(submissions)}
     if not entries:
         raise UsageError(f"{submissions} contains no submissions")
+    for name in options.again:
+        if name not in entries:
+            raise UsageError(f"--again {name}: no such submission", hint=nearest(name, [*entries]))
     if out.resolve().is_relative_to(submissions.resolve()):
         raise UsageError(
             f"--out {out} lies in {submissions}: the next call would take it for a submission",
@@ -62,7 +66,7 @@ def grade(
     sandbox = sandboxes.choose(judging.sandbox)  # reports now if it does not work here
     with store.Store(out) as results:
         task = _task(lab, options, judging, lab_options, results)
-        changed = results.add(entries.values())
+        changed = results.add(entries.values(), options.again)
         with terminal.BenchProgress() as progress:
             progress.begin(
                 f"grading {lab.name}: {len(entries)} submissions, sandbox {sandbox.kind}"

@@ -16,7 +16,7 @@ from cudalab.checker.grading import unpack
 from cudalab.errors import CudalabError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from cudalab.checker.grading.unpack import Entry
@@ -131,8 +131,11 @@ class Store:
         return stored
 
     @_explained
-    def add(self, entries: Iterable[Entry]) -> list[str]:
-        """Queue what is new, unfinished or changed; the names of changed ones judged before."""
+    def add(self, entries: Iterable[Entry], again: Sequence[str] = ()) -> list[str]:
+        """Queue what is new, unfinished, changed, or named in `again`.
+
+        Return the names of the changed ones that had been judged before.
+        """
         now = {entry.name: (entry, unpack.digest(entry.path)) for entry in entries}
         changed = []
         with self._db:
@@ -140,14 +143,14 @@ class Store:
             known = self._db.execute("SELECT name, state, digest FROM submissions").fetchall()
             for name, state, digest in known:
                 entry, new_digest = now.pop(name, (None, digest))
-                if state == DONE and new_digest == digest:
+                if state == DONE and new_digest == digest and name not in again:
                     continue
                 self._db.execute(
                     "UPDATE submissions SET state = ?, digest = ?, report = NULL, prints = NULL"
                     " WHERE name = ?",
                     (WAITING if entry else REMOVED, new_digest, name),
                 )
-                if state == DONE:
+                if state == DONE and new_digest != digest:
                     changed.append(name)
             for name, (entry, digest) in now.items():
                 self._db.execute(
