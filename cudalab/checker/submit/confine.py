@@ -87,9 +87,12 @@ def confine() -> bool:
     return int(libc.syscall(number, SET_FILTER, ALL_THREADS, filter_)) == 0
 
 
-def hide() -> None:
-    """Keep other processes of this user out of this one's memory and descriptors."""
-    ctypes.CDLL(None).prctl(DUMPABLE, 0, 0, 0, 0)
+def hide(*, hidden: bool = True) -> None:
+    """Keep other processes of this user out of this one's memory and descriptors, or let them in.
+
+    The system then treats some of its own files as another user's, too: a GPU's driver needs them.
+    """
+    ctypes.CDLL(None).prctl(DUMPABLE, int(not hidden), 0, 0, 0)
 
 
 def _numbers(table: str, index: int) -> dict[str, int]:

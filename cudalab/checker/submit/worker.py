@@ -155,6 +155,8 @@ def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
     """Do in a child what the specification describes."""
     for name, value in spec["rlimits"].items():
         resource.setrlimit(getattr(resource, name), (value, value))
+    if not spec["confine"]:  # no code of the submission runs on the host
+        confine.hide(hidden=False)
     if spec["read_only"]:
         os.environ[READ_ONLY] = "1"
     if spec.get("kernels_dir"):
