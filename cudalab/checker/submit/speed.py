@@ -162,7 +162,8 @@ def _in_turn(
         if number >= (1 if hopeless else MIN_ROUNDS) and time.monotonic() > deadline:
             break
         path = inputs.number(number + 1)
-        for sample, into in zip((ours, theirs), times, strict=True):
+        pairs = [(ours, times[0]), (theirs, times[1])]
+        for sample, into in pairs[:: 1 if number % 2 else -1]:  # A B B A: none is always first
             into[number] = sample(path)
     return times
 
