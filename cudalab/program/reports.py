@@ -74,7 +74,11 @@ def sanitized(name: str, rows: Sequence[FindingRow], seen: Observed) -> None:
 
 def _covered(seen: Observed) -> None:
     """Print what the verdict is about, and what it is not."""
-    looked = "each access of the kernels; the order of kernels, copies, fills and host code"
+    long = any(launch.examined is not None for launch in seen.launches)
+    accesses = (
+        "the accesses of the blocks that were examined" if long else "each access of the kernels"
+    )
+    looked = f"{accesses}; the order of kernels, copies, fills and host code"
     terminal.lines(["", f"Looked at: {looked}.", f"Not looked at: {', '.join(seen.unobserved)}."])
 
 
