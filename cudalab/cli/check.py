@@ -209,6 +209,12 @@ def new(name: str, path: Path) -> None:
     metavar="FILE.cu...|FOLDER",
     help="Judge a whole CUDA program: its files, or their folder.",
 )
+@click.option(
+    "--submission",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH",
+    help="Judge what is in a folder, an archive or a file, as `cudalab grade` does.",
+)
 @variant_option("Judge one of cudalab's own variants.")
 @judging_options
 @click.option(
@@ -221,6 +227,7 @@ def new(name: str, path: Path) -> None:
 @click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML.")
 @click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
 @click.option("--check50", type=OUT, metavar="FILE", help="Write JSON as check50 does.")
+@click.option("--classroom", type=OUT, metavar="FILE", help="Write JSON for GitHub Classroom.")
 @click.option("--codegrade", is_flag=True, help="Print the share of the points, 0 to 1, on stdout.")
 @remark_options()
 @click.option(
@@ -249,6 +256,8 @@ def check(*, name: str, keep: Path | None, **options: Any) -> int:
             "name one submission: --kernel, --program, --variant, or a command behind --",
             hint=f"`cudalab new {name} my.cu` writes a kernel file to begin with",
         )
+    if source.submission:
+        return outputs.write(as_in_a_class(name, source.submission, judging, options), "")
     box = sandbox.choose(judging.sandbox) if not source.variant else None
     settings = judging.settings(keep=keep, on_stage=_show_stage)
     try:
@@ -272,6 +281,7 @@ class SubmissionOptions:
 
     kernel: Path | None
     program: tuple[Path, ...]
+    submission: Path | None
     variant: str | None
     command: tuple[str, ...]
 
@@ -283,7 +293,8 @@ class SubmissionOptions:
     @property
     def count(self) -> int:
         """Number of submissions that are named."""
-        return sum(map(bool, (self.kernel, self.program, self.variant, self.command)))
+        named = (self.kernel, self.program, self.submission, self.variant, self.command)
+        return sum(map(bool, named))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,6 +305,7 @@ class OutputOptions:
     junit: Path | None
     gradescope: Path | None
     check50: Path | None
+    classroom: Path | None
     codegrade: bool
     sarif: Path | None
     github: bool
@@ -309,6 +321,7 @@ class OutputOptions:
             (self.junit, outputs.junit),
             (self.gradescope, outputs.gradescope),
             (self.check50, outputs.check50),
+            (self.classroom, outputs.classroom),
             (self.sarif, partial(outputs.sarif, file=file)),
         )
         for path, text in formats:
@@ -321,6 +334,20 @@ class OutputOptions:
         if not (self.codegrade or self.github or is_stdout(*(path for path, _ in formats))):
             outputs.show(report)
         return outputs.exit_status(report, self.exit_style)
+
+
+def as_in_a_class(
+    name: str, path: Path, judging: JudgingOptions, lab_options: dict[str, Any]
+) -> Report:
+    """Judge a folder, an archive or a file as `grade` does."""
+    from cudalab.checker.grading import batch
+    from cudalab.system.machine import usable_cores
+
+    task = batch.Task(
+        lab=name, name=path.resolve().name, kind="auto", command="", file="", options=lab_options,
+        judging=judging,
+    )  # fmt: skip
+    return batch.judge_one(task, path.absolute(), jobs=usable_cores())[0]
 
 
 def make_submission(
@@ -396,108 +423,6 @@ def _show_stage(stage: str) -> None:
     """Show the current stage, on a terminal only."""
     if sys.stderr.isatty() and not is_silent():
         click.echo(f"\r{stage:<20}\r", nl=False, err=True)
-
-
-class GradeCommand(CaseCommand):
-    """A command with the options of the lab that --lab names."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Look for --lab first."""
-        for before, word in zip(args, [*args[1:], ""], strict=True):
-            name = before.removeprefix("--lab=") if before.startswith("--lab=") else word
-            if before.startswith("--lab") and name in labs.names():
-                ctx.meta[CASE_OF] = labs.get(name)
-        return click.Command.parse_args(self, ctx, args)
-
-
-@click.command(
-    "grade",
-    cls=GradeCommand,
-    epilog="\n\n".join(
-        [
-            lines(
-                "Example",
-                "cudalab grade submissions/ --lab reduce --out results/",
-                "cudalab grade submissions/ --lab radixsort --command 'python3 sort.py' --out r/",
-                "cudalab grade submissions/ --lab scan --out r/ --scheduler tcp://head:8786",
-            ),
-            CASE_HELP,
-            "Exit status: 0 when all were judged, whatever their points; 1 when some were not.",
-        ]
-    ),
-)
-@click.argument("submissions", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--lab", "name", type=LAB, required=True, metavar="LAB", help="Lab that the submissions solve."
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="Folder of the results. Called again, grade judges what is missing or has changed.",
-)
-@click.option(
-    "--kind",
-    type=Choice(["auto", "kernel", "program", "command"]),
-    default="auto",
-    show_default=True,
-    help="auto: a .cu file with a header is a kernel, any other a program; otherwise a Python "
-    "script.",
-)
-@click.option("--command", default="", metavar="WORDS", help="Command to run in each folder.")
-@click.option("--file", default="", metavar="NAME", help="File to judge in each folder.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of submissions judged at a time. Default: the number of cores; one on a GPU.",
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Use a Dask cluster: tcp://HOST:PORT; local for a process per GPU here; local:N for N.",
-)
-@click.option(
-    "--again",
-    multiple=True,
-    metavar="NAME",
-    help="Judge this submission once more, although it has a result. May be repeated.",
-)
-@judging_options
-@quiet_option
-def grade(
-    *,
-    submissions: Path,
-    name: str,
-    out: Path,
-    kind: str,
-    command: str,
-    file: str,
-    jobs: int | None,
-    scheduler: str | None,
-    again: tuple[str, ...],
-    **options: Any,
-) -> int:
-    """Judge each submission in a folder: files, folders, and archives, one for each student.
-
-    Results are stored in DIR as they arrive: a run that was interrupted goes on where it stopped,
-    and a submission that has changed is judged again. DIR/results.csv and DIR/summary.html cover
-    the class, DIR/reports/ has each verdict in full.
-    """
-    from cudalab.checker.grading import grading
-
-    judging = grouped(JudgingOptions, options)
-    return grading.grade(
-        labs.get(name),
-        submissions,
-        out,
-        grading.GradeOptions(
-            kind=kind, command=command, file=file, jobs=jobs, scheduler=scheduler, again=again
-        ),
-        judging,
-        {key: value for key, value in options.items() if value is not None},
-    )
 
 
 @click.command(

@@ -97,7 +97,9 @@ class Turns:
                 self._changed.notify_all()
 
 
-def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Report, frozenset[int]]:
+def judge_one(
+    task: Task, path: Path, turns: Turns | None = None, *, jobs: int = 1
+) -> tuple[Report, frozenset[int]]:
     """Judge one submission. A submission that cannot be judged gets a report as well."""
     lab = labs.get(task.lab)
     sandbox = sandboxes.choose(task.judging.sandbox)
@@ -112,7 +114,7 @@ def judge_one(task: Task, path: Path, turns: Turns | None = None) -> tuple[Repor
             return refuse(task, error)
         if plan.rules.language is None and task.kind != "command" and not task.command:
             plan = replace(plan, rules=replace(plan.rules, language="cuda"))
-        settings = task.judging.settings(jobs=1)
+        settings = task.judging.settings(jobs=jobs)
         if turns is not None:
             settings = replace(settings, together=turns.together, alone=turns.alone)
         try:

@@ -1,0 +1,1 @@
+"""What courses' platforms need to judge by: Gradescope, GitHub Classroom, check50."""

@@ -1,0 +1,178 @@
+"""Writes the files by which a platform judges submissions: `cudalab grade --make`.
+
+All of them hold cudalab itself, as it is installed here, so that every submission is judged by the
+version that the instructor has tried.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import zipfile
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cudalab
+from cudalab.errors import CudalabError
+from cudalab.labs import registry
+from cudalab.language import source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudalab.checker.cases import Plan
+    from cudalab.labs.base import Lab
+
+TESTS = "tests.toml"
+STAGES = {"kernel": "its kernels compute the answer", "sanitize": "it has no races"}
+SOURCES = (".cu", ".cuh", ".h")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """A lab, and how its submissions are judged."""
+
+    lab: Lab
+    words: Sequence[str]  # options of `cudalab check`, except --tests
+    tests: Path | None
+    plan: Plan  # of these tests, or the public list
+
+    def command(self, tests: str = TESTS) -> list[str]:
+        """The command that judges; `tests` is where the instructor's file will be."""
+        own = ["--tests", tests] if self.tests else []
+        return ["check", self.lab.name, *self.words, *own]
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """The instructor's tests, and the inputs that they name."""
+        if self.tests is None:
+            return
+        yield TESTS, self.tests.read_bytes()
+        for test in self.plan.tests:
+            if test.file is not None:
+                try:
+                    name = test.file.resolve().relative_to(self.tests.resolve().parent)
+                except ValueError:
+                    raise CudalabError(
+                        f"{test.file}: an input that travels with the tests lies in their folder"
+                    ) from None
+                yield name.as_posix(), test.file.read_bytes()
+
+
+def gradescope(course: Course) -> Iterator[tuple[str, bytes]]:
+    """The autograder's zip file, which is uploaded as it is."""
+    default = registry.default(course.lab, course.lab.complete({}), "cpu").name
+    texts = {
+        "setup.sh": _text("setup.sh", LAB=course.lab.name, VARIANT=default),
+        "python.sh": _text("python.sh"),
+        "run_autograder": _text("run_autograder", COMMAND=shlex.join(course.command())),
+    }
+    files = {name: text.encode() for name, text in texts.items()}
+    files |= {"requirements.txt": _requirements(), "cudalab.zip": zipped(package())}
+    yield "autograder.zip", zipped([*files.items(), *course.files()])
+
+
+def classroom(course: Course) -> Iterator[tuple[str, bytes]]:
+    """A workflow for the repository that students' repositories are copied from."""
+    folder = ".github/cudalab"
+    command = shlex.join(course.command(f"{folder}/{TESTS}"))
+    yield ".github/workflows/classroom.yml", _text("classroom.yml", COMMAND=command).encode()
+    yield f"{folder}/cudalab.zip", zipped(package())
+    yield f"{folder}/requirements.txt", _requirements()
+    for name, data in course.files():
+        yield f"{folder}/{name}", data
+
+
+def check50(course: Course) -> Iterator[tuple[str, bytes]]:
+    """A folder of checks, which check50 calls a slug."""
+    command = course.command()
+    words = [f"str(HERE / {word!r})" if word == TESTS else repr(word) for word in command]
+    tests = list(dict.fromkeys(test.name for test in course.plan.tests))
+    checks = [
+        *(_check(f"test_{number}", name, name) for number, name in enumerate(tests, 1)),
+        *(_check(name, title, name, "nothing to look at") for name, title in STAGES.items()),
+    ]
+    text = _text(
+        "checks.txt",
+        LAB=course.lab.name,
+        COMMAND=f"[{', '.join(words)}]",
+        CHECKS="\n\n".join(checks),
+    )
+    packages = _requirements().decode().split()
+    settings = ["check50:", "  dependencies:", *(f"    - {json.dumps(one)}" for one in packages)]
+    settings += ["  files:", '    - !exclude "*"', *(f'    - !include "*{e}"' for e in SOURCES)]
+    yield ".cs50.yaml", ("\n".join(settings) + "\n").encode()
+    yield "__init__.py", text.encode()
+    for name, data in package():
+        yield f"packages/{name}", data
+    yield from course.files()
+
+
+def _check(function: str, title: str, name: str, *missing: str) -> str:
+    """A check that reads one result of cudalab."""
+    arguments = ", ".join(map(repr, [name, *missing]))
+    title = title.replace("\\", "\\\\").replace('"', "'")
+    lines = ["@check50.check(compiles)", f"def {function}():", f'    """{title}"""']
+    return "\n".join([*lines, f"    report({arguments})", ""])
+
+
+KINDS = {"gradescope": gradescope, "classroom": classroom, "check50": check50}
+
+
+def write(kind: str, folder: Path, course: Course) -> list[Path]:
+    """Write the files for a platform; CudalabError if one of them exists already."""
+    files = {folder / name: data for name, data in KINDS[kind](course)}
+    for path in files:
+        if path.exists():
+            raise CudalabError(f"{path} already exists; nothing was written")
+    for path, data in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        except OSError as error:
+            raise CudalabError(f"{path}: cannot be written: {error.strerror}") from None
+    return list(files)
+
+
+@cache
+def package() -> tuple[tuple[str, bytes], ...]:
+    """The files of cudalab as it is installed here, with its kernels."""
+    own, kernels = Path(cudalab.__file__).parent, source.kernels_dir()
+    files = {path: path.relative_to(own.parent) for path in own.rglob("*")}
+    files |= {
+        path: Path("cudalab/kernels", path.relative_to(kernels)) for path in kernels.rglob("*")
+    }
+    return tuple(
+        (name.as_posix(), path.read_bytes())
+        for path, name in sorted(files.items())
+        if path.is_file() and "__pycache__" not in name.parts
+    )
+
+
+def zipped(files: Sequence[tuple[str, bytes]]) -> bytes:
+    """A zip file; scripts in it can be started."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files:
+            info = zipfile.ZipInfo(name)  # of 1980, so that equal contents give equal bytes
+            mode = 0o755 if content.startswith(b"#!") else 0o644
+            info.external_attr, info.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(info, content)
+    return data.getvalue()
+
+
+def _requirements() -> bytes:
+    """The packages that cudalab needs, a line for each."""
+    lines = [line for line in metadata.requires("cudalab") or () if "extra ==" not in line]
+    return "".join(f"{line.partition(';')[0].strip()}\n" for line in lines).encode()
+
+
+def _text(name: str, **values: str) -> str:
+    """A template with its values."""
+    text = Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", value)
+    return text
