@@ -275,7 +275,7 @@ def check(*, name: str, keep: Path | None, **options: Any) -> int:
     return outputs.write(report, str(source.kernel or next(iter(source.program), "")))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SubmissionOptions:
     """The ways to name the submission to check; exactly one is used."""
 
