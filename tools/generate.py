@@ -17,7 +17,7 @@ from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
-from tools import exploits, ladders, mutants, results, rungs, sanitizers, targets
+from tools import exploits, ladders, loops, mutants, results, rungs, sanitizers, targets
 from tools.counters import JUDGED, agreeing
 from tools.results import table
 
@@ -30,6 +30,7 @@ DOCUMENTS = (
     results.ROOT / "docs" / "checking.md",
     results.ROOT / "docs" / "commands.md",
     results.ROOT / "docs" / "performance" / "README.md",
+    results.ROOT / "docs" / "performance" / "cpu.md",
     results.ROOT / "docs" / "performance" / "figures.md",
     results.ROOT / "docs" / "profile.md",
     results.ROOT / "docs" / "python.md",
@@ -342,6 +343,7 @@ PARTS = {
     "mutants": mutated,
     "samples": samples,
     "inputs": inputs,
+    "loops": loops.compared,
 }
 
 

@@ -33,8 +33,8 @@
 #define CUDALAB_EACH_IN(how)                                           \
     for (size_t z_ = 0, row_ = 0; z_ < blockDim.z; ++z_)               \
         for (size_t y_ = 0; y_ < blockDim.y; ++y_, row_ += blockDim.x) \
-    how for (size_t x_ = 0; x_ < blockDim.x; ++x_)                     \
-        CUDALAB_POSITION(row_ + x_, (unsigned)x_, (unsigned)y_, (unsigned)z_)
+    how for (unsigned x_ = 0; x_ < blockDim.x; ++x_)                   \
+        CUDALAB_POSITION(row_ + x_, x_, (unsigned)y_, (unsigned)z_)
 #define CUDALAB_SOME(mask) CUDALAB_SOME_IN(mask, CUDALAB_INDEPENDENT)
 #define CUDALAB_SOME_ORDERED(mask) CUDALAB_SOME_IN(mask, )
 #define CUDALAB_SOME_IN(mask, how)                                                               \
