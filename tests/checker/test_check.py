@@ -15,9 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import jsonschema
 import pytest
 from checking import CHEATS, IMPORTS, RACE, ROOT, checked, cudalab, kernel
 from click.testing import CliRunner
+from gradescope import RESULTS
 
 from cudalab import labs
 from cudalab.backends.cpu.device import CpuDevice
@@ -31,7 +33,7 @@ from cudalab.checker.submit.kernel import Kernel, own_kernel
 from cudalab.checker.submit.reports import Rows, Times
 from cudalab.checker.submit.submission import Command, copy_runtime
 from cudalab.checker.submit.worker import LoadsOnce, Outputs, measure
-from cudalab.checker.verdicts import Clue, Report, Result, Stage, Status, Why
+from cudalab.checker.verdicts import Clue, Report, Result, SpeedResult, Stage, Status, Why
 from cudalab.cli.app import cli
 from cudalab.errors import CudalabError, ExitCode
 from cudalab.labs import registry
@@ -740,6 +742,10 @@ def test_junit():
     assert suite.attrib["failures"] == "1"
     names = [case.attrib["name"] for case in suite]
     assert names == ["compile", "one", "two"]
+    assert {"name", "errors", "skipped", "time"} <= suite.attrib.keys()
+    for case in suite:
+        assert {"name", "classname", "time"} <= case.attrib.keys()
+        assert {part.tag for part in case} <= {"failure", "error", "skipped", "system-err"}
     failure = suite[2].find("failure")
     assert failure.attrib["type"] == "wrong answer"
     assert "expected 1, got 2" in failure.text
@@ -762,6 +768,15 @@ def test_gradescope():
         outputs.gradescope(a_report(stages=[Stage("time", Status.BROKEN, says="no")]))
     )
     assert "score" not in broken
+    timed = SpeedResult(
+        reference="serial", size="1000", ms=2.0, reference_ms=1.0, ratio=2.0, low=1.9, high=2.1,
+        points=1.5, max_points=2.0, full=1.2, zero=5.0, rounds=7, what="kernels",
+    )  # fmt: skip
+    fast = json.loads(outputs.gradescope(a_report(passed(), speed=timed)))
+    assert fast["score"] == 2.5 == sum(test["score"] for test in fast["tests"])
+    assert fast["leaderboard"][0]["value"] == 2
+    for one in (value, broken, fast):
+        jsonschema.validate(one, RESULTS)
 
 
 def test_what_a_submission_prints_is_plain_and_short_in_every_form():

@@ -15,6 +15,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from checking import ROOT, cudalab
+from gradescope import RESULTS
 
 CHECK50 = shutil.which("check50", path=str(Path(sys.executable).parent))
 KERNEL = ROOT / "kernels" / "reduce" / "sequential.cu"
@@ -35,55 +36,6 @@ data = sys.stdin.buffer.read()
 n = int(np.frombuffer(data, "<i4", 1)[0])
 sys.stdout.buffer.write(np.frombuffer(data, "<i4", n, 4).sum(dtype=np.int32).tobytes())
 """
-# The keys, types and ranges of Gradescope's specification of results.json.
-VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
-FORMAT = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
-TEST = {
-    "score": {"type": "number"},
-    "max_score": {"type": "number", "minimum": 0},
-    "status": {"enum": ["passed", "failed"]},
-    "name": {"type": "string"},
-    "name_format": FORMAT,
-    "number": {"type": "string"},
-    "output": {"type": "string"},
-    "output_format": FORMAT,
-    "tags": {"type": "array", "items": {"type": "string"}},
-    "visibility": VISIBILITY,
-    "extra_data": {"type": "object"},
-}
-GRADESCOPE = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "score": {"type": "number", "minimum": 0},
-        "execution_time": {"type": "number", "minimum": 0},
-        "output": {"type": "string"},
-        "output_format": FORMAT,
-        "test_output_format": FORMAT,
-        "test_name_format": FORMAT,
-        "visibility": VISIBILITY,
-        "stdout_visibility": VISIBILITY,
-        "extra_data": {"type": "object"},
-        "tests": {
-            "type": "array",
-            "items": {"type": "object", "additionalProperties": False, "properties": TEST},
-        },
-        "leaderboard": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["name", "value"],
-                "properties": {
-                    "name": {"type": "string"},
-                    "value": {"type": ["number", "string"]},
-                    "order": {"enum": ["asc", "desc"]},
-                },
-            },
-        },
-    },
-    "anyOf": [{"required": ["score"]}, {"required": ["tests"]}],
-}
 
 
 @pytest.fixture
@@ -150,7 +102,7 @@ def test_gradescope(made, platform, tmp_path):
     (autograder / "submission" / "my.cu").write_text(wrong_kernel())
     platform("bash", "./run_autograder", cwd=autograder)
     results = json.loads((autograder / "results" / "results.json").read_text())
-    jsonschema.validate(results, GRADESCOPE)
+    jsonschema.validate(results, RESULTS)
     one, hidden, *_ = results["tests"]
     assert (results["score"], one["score"], one["max_score"]) == (0, 0, 2)
     assert one["name"] == 'a block and "one"'
