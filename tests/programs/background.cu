@@ -61,6 +61,7 @@ static void one_stream() {
     printf(", last error: %s\n", name(cudaPeekAtLastError()));
     CHECK(cudaEventRecord(after, one));
     float ms = -1;
+    CHECK(cudaEventSynchronize(before));
     printf("events: %s %s", name(cudaEventQuery(before)), name(cudaEventQuery(after)));
     printf(" %s\n", name(cudaEventElapsedTime(&ms, before, after)));
     append<<<1, 1, 0, one>>>(number, 3);
