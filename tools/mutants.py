@@ -13,7 +13,6 @@ Stores docs/results/mutants; tools/generate.py makes the table of docs/checking.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -22,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import tomllib
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -223,6 +223,9 @@ def mutant(lab: str, variant: str, text: str, made: Made) -> Mutant:
 
 # Judging ------------------------------------------------------------------------------------------
 
+INPUTS: dict[str, list[Given]] = {}  # of each list of tests: made once, by one thread
+MAKING = threading.Lock()
+
 
 class Given(NamedTuple):
     """One input of the public list."""
@@ -241,27 +244,26 @@ def inputs_of(one: Mutant) -> list[Given]:
         for options in ({}, *CASES.get(lab.name, ()))
         if variant.computes(lab.complete(options))
     ]
-    chosen = usual or [cases.case_for(lab, {}, variant)]
-    return [
-        given for options in chosen for given in made(lab.name, json.dumps(options), variant.name)
-    ]
+    found = []
+    for options in usual or [cases.case_for(lab, {}, variant)]:
+        tests = cases.public(lab, options, variant, quick=False).tests
+        with MAKING:
+            key = f"{lab.name} {tests}"
+            if key not in INPUTS:
+                INPUTS[key] = list(made(lab, tests))
+        found += INPUTS[key]
+    return found
 
 
-@cache
-def made(lab_name: str, options: str, variant_name: str) -> list[Given]:
-    """The inputs of one case."""
-    lab = labs.get(lab_name)
-    case = lab.complete(json.loads(options))
-    variant = registry.find(lab, variant_name)
-    plan = cases.public(lab, json.loads(options), variant, quick=False)
-    given = []
-    for test, seed in zip(plan.tests, cases.seeds(plan.tests, SEED), strict=True):
+def made(lab: Lab, tests: Sequence[cases.Test]) -> Iterator[Given]:
+    """The inputs of a list of tests."""
+    for test, seed in zip(tests, cases.seeds(tests, SEED), strict=True):
+        case = lab.complete(test.options)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "in.bin")
             judge.make_input(lab, case, test, seed, path)
             inputs = lab.read_file(path, case).copy()
-        given.append(Given(case, inputs, 1 if test.large else 2))
-    return given
+        yield Given(case, inputs, 1 if test.large else 2)
 
 
 def verdict(one: Mutant, folder: Path) -> str:

@@ -9,13 +9,14 @@ import shutil
 from pathlib import Path
 from urllib.parse import unquote, urljoin
 
-import jsonschema
 import pytest
 from command import cudalab
 
 from cudalab.microscope import findings
 from cudalab.output import sarif
 from cudalab.output.annotations import Annotation, Related, commands
+
+jsonschema = pytest.importorskip("jsonschema", reason="needs the extra `test`")
 
 ROOT = Path(__file__).parents[2]
 BROKEN = ROOT / "tests" / "broken" / "reduce"
