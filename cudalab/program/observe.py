@@ -388,8 +388,17 @@ class _Program:
         self.send("message", (MESSAGE_KINDS[kind], text.decode(errors="replace")))
 
     def _launch(self, pointer: Any) -> int:
-        """Run a launch of the program; 0 if the grid ends without an error."""
-        launch = pointer.contents
+        """Run a launch of the program; 0 if the grid ends without an error.
+
+        An error of the instrument ends the process: ctypes would go on, and nothing be found.
+        """
+        try:
+            return self._observe(pointer.contents)
+        except BaseException:  # noqa: BLE001 - nothing may unwind into the program
+            sys.excepthook(*sys.exc_info())
+            os._exit(125)
+
+    def _observe(self, launch: Any) -> int:
         grid, block = tuple(launch.grid), tuple(launch.block)
         blocks = grid[0] * grid[1] * grid[2]
         began, fresh, traced = time.monotonic(), True, 0
