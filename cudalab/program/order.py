@@ -72,7 +72,7 @@ def unobserved(files: Sequence[File], for_host: Sequence[File]) -> tuple[str, ..
     used = parts.used(file.text for file in files)
     names = [file.label for file in for_host]
     names += [name for part, name in _LIBRARIES.items() if part in used]
-    return (*names, "functions of the C library but memcpy, memmove and memset")
+    return (*names, "what functions of the C library use, but for memcpy, memmove, memset, fread and fwrite")
 
 
 def finding(unordered: Any, tables: Tables, variables: Mapping[int, str]) -> Finding:

@@ -42,7 +42,7 @@ def test_all_that_nothing_orders_is_found_and_named(tmp_path):
         if mark := re.search(r"// case (\d+)", line):
             cases.setdefault(int(mark[1]), []).append(number)
     kinds = dict.fromkeys(cases, "stream_race") | dict.fromkeys(range(1, 7), "host_race")
-    kinds |= {14: "copy_under_way", 15: "used_too_early", 16: "freed_in_use"}
+    kinds |= {14: "copy_under_way", 15: "used_too_early", 16: "freed_in_use", 18: "host_race"}
     assert pairs(tmp_path / "found.sarif") == {
         (kinds[case], earlier, later) for case, (earlier, later) in cases.items()
     }
@@ -50,8 +50,8 @@ def test_all_that_nothing_orders_is_found_and_named(tmp_path):
     assert "unordered: 4 found" in report
     report = " ".join(report.split())
     path = PROGRAMS / "unordered.cu"
-    assert "Kernel fill, launched at line 25 in the default stream, writes byte 20" in report
-    assert f"at line 10; the host reads it at {path}:26. Nothing makes the host wait." in report
+    assert "Kernel fill, launched at line 26 in the default stream, writes byte 20" in report
+    assert f"at line 11; the host reads it at {path}:27. Nothing makes the host wait." in report
     assert "5. note: copy that may still be under way" in report
 
 

@@ -1,5 +1,6 @@
 // Work that nothing orders: what `run --sanitize` must find, and nothing else. Lines that it names
 // are marked with the number of their case, the earlier piece of work before the later one.
+#include <cstdio>
 #include <cstring>
 
 const int N = 2000, BYTES = N * sizeof(int);
@@ -46,6 +47,12 @@ static void host_and_copies() {
 
     cudaMemsetAsync(managed, 0, BYTES);  // case 6
     sum += managed[0];                   // case 6
+    cudaDeviceSynchronize();
+
+    FILE* nowhere = fopen("/dev/null", "w");
+    fill<<<GRID, BLOCK>>>(managed, 1, N);          // case 18
+    fwrite(managed, sizeof *managed, N, nowhere);  // case 18
+    fclose(nowhere);
     cudaDeviceSynchronize();
 }
 static void streams() {

@@ -187,6 +187,12 @@ EXPORT void cudalab_copied(void* to, const void* from, size_t bytes) {
     memcpy(to, from, bytes);
 }
 
+// What the C library reads or writes for the program's host code.
+EXPORT void cudalab_host_uses(const void* p, size_t bytes, int stores) {
+    if (!runs_kernels && bytes)
+        access_by_host(p, bytes, stores ? STORE : LOAD, false, HERE[1], HERE);
+}
+
 // Both accesses are recorded when the copy starts; its target has no value until it arrives.
 extern "C" void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros) {
     if (bytes > zeros) access_by_header(from, bytes - zeros, LOAD, 0, HERE);

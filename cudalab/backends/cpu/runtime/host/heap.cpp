@@ -1,5 +1,6 @@
-// In check mode: the functions by which a program's own code allocates, copies and sets memory, so
-// that kernels are observed there, too. They are hidden: others use those of the C library.
+// In check mode: the functions by which a program's own code allocates, copies and sets memory, and
+// reads and writes files, so that it is observed there, too. They are hidden: others use those of
+// the C library.
 
 #include <dlfcn.h>
 
@@ -9,6 +10,7 @@ extern "C" {
 // The runtime of check mode (check.cpp).
 void cudalab_moved(void* to, const void* from, size_t bytes);
 void cudalab_set(void* p, int value, size_t bytes);
+void cudalab_host_uses(const void* p, size_t bytes, int stores);
 }
 
 // Declares a function of this file that takes the place of the one called `symbol`.
@@ -75,4 +77,16 @@ void* set(void* p, int value, size_t bytes) HIDES("memset");
 void* set(void* p, int value, size_t bytes) {
     cudalab_set(p, value, bytes);
     return p;
+}
+size_t write_items(const void* from, size_t bytes, size_t count, FILE* file) HIDES("fwrite");
+size_t write_items(const void* from, size_t bytes, size_t count, FILE* file) {
+    static auto* const hidden = original<decltype(fwrite)>("fwrite", "fwrite");
+    cudalab_host_uses(from, bytes * count, false);
+    return hidden(from, bytes, count, file);
+}
+size_t read_items(void* to, size_t bytes, size_t count, FILE* file) HIDES("fread");
+size_t read_items(void* to, size_t bytes, size_t count, FILE* file) {
+    static auto* const hidden = original<decltype(fread)>("fread", "fread");
+    cudalab_host_uses(to, bytes * count, true);
+    return hidden(to, bytes, count, file);
 }
