@@ -72,7 +72,8 @@ def unobserved(files: Sequence[File], for_host: Sequence[File]) -> tuple[str, ..
     used = parts.used(file.text for file in files)
     names = [file.label for file in for_host]
     names += [name for part, name in _LIBRARIES.items() if part in used]
-    return (*names, "what functions of the C library use, but for memcpy, memmove, memset, fread and fwrite")
+    observed = "memcpy, memmove, memset, fread and fwrite"
+    return (*names, f"what functions of the C library use, but for {observed}")
 
 
 def finding(unordered: Any, tables: Tables, variables: Mapping[int, str]) -> Finding:
