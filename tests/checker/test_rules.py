@@ -87,28 +87,23 @@ def judged(monkeypatch):
     return check
 
 
-def test_what_a_race_costs(judged):
-    costly = judged()
-    assert (costly.points, costly.max_points, costly.share) == (2, 4, 0.5)
+def test_what_a_race_costs(judged, monkeypatch):
+    costly = judged(race_cost=0.25)
+    assert (costly.points, costly.max_points, costly.share) == (3, 4, 0.75)
     assert costly.exit_code is ExitCode.WRONG_ANSWER
-    assert outputs.codegrade(costly) == "0.5000"
+    assert outputs.codegrade(costly) == "0.7500"
     score = json.loads(outputs.gradescope(costly))
-    assert score["score"] == 2
-    assert "2 of 4 points, less 50% by the stage sanitize" in score["output"]
-    assert judged(race_cost=1.0).points == 0
+    assert score["score"] == 3
+    assert "3 of 4 points, less 25% by the stage sanitize" in score["output"]
     warned = judged(races="warning")
     assert (warned.points, warned.exit_code) == (4, ExitCode.OK)
     assert warned.stage("sanitize").says == "1 finding, a warning"
-    free = judged(races="free")
-    assert (free.points, free.stage("sanitize")) == (4, None)
-
-
-def test_a_warning_is_no_error_at_its_line(judged, monkeypatch):
-    report = judged(races="warning")
-    report.stage("sanitize").findings = ["a finding"]
+    warned.stage("sanitize").findings = ["a finding"]
     error = Annotation(rule="race", title="t", level="error", text="x", file="my.cu", line=3)
     monkeypatch.setattr(outputs, "of_findings", lambda *_: [error])
-    assert [one.level for one in outputs.remarks(report, "my.cu")] == ["warning"]
+    assert [one.level for one in outputs.remarks(warned, "my.cu")] == ["warning"]
+    free = judged(races="free")
+    assert (free.points, free.stage("sanitize")) == (4, None)
 
 
 def test_a_program_whose_host_computes_the_answer(tmp_path):
