@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cudalab.checker.sandbox import leftovers, reading, sandbox, watch
+from cudalab.checker.sandbox import bubblewrap, leftovers, reading, sandbox, watch
 from cudalab.checker.sandbox.sandbox import Limits, MiB
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import CudalabError, NoDeviceError
@@ -89,7 +89,7 @@ def test_the_sandbox_says_by_itself_whether_it_was_built(inside, monkeypatch):
     forged = "echo 'bwrap: Creating new namespace failed' >&2; exit 1"
     outcome = inside("sh", "-c", forged)
     assert (outcome.started, outcome.status) == (True, 1)
-    monkeypatch.setattr(sandbox, "_bwrap_arguments", lambda *_: ["--ro-bind", "/nowhere", "/"])
+    monkeypatch.setattr(bubblewrap, "arguments", lambda *_: ["--ro-bind", "/nowhere", "/"])
     with pytest.raises(OSError, match="could not be built"):
         inside("true")
 

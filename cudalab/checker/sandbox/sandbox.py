@@ -32,7 +32,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cudalab.checker.sandbox import leftovers, packages
+from cudalab.checker.sandbox import bubblewrap, leftovers, packages
 from cudalab.checker.sandbox.packages import Imports, open_to_all
 from cudalab.checker.sandbox.watch import Group, signal_all
 from cudalab.errors import NoDeviceError
@@ -54,17 +54,6 @@ GROUP_S = 20.0  # until the processes of a group must be gone
 MiB = 1 << 20
 MIN_FREE_BYTES = 4096  # after a run: with less, it may not have written what it wanted to
 
-# The parts of the system that programs need. Most of /etc is left out: it has names and secrets.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt")
-_ETC = (
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "alternatives",
-    "localtime",
-    "nvidia",
-    "OpenCL",
-)
 _BOX = re.compile(r"/[^\s:'\"]*/cudalab-box-\w+/(source/)?")  # contains a submission's files
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX")
 
@@ -442,7 +431,7 @@ class Sandbox:
         if not self.bwrap:
             return list(command)
         status = [word for fd in status_fds for word in ("--json-status-fd", str(fd))]
-        return [self.bwrap, *status, *_bwrap_arguments(box, self.imports), "--", *command]
+        return [self.bwrap, *status, *bubblewrap.arguments(box, self.imports), "--", *command]
 
 
 def check_disk(folder: Path) -> None:
@@ -541,61 +530,6 @@ def _probe(sandbox: Sandbox, *words: str) -> str | None:
     if outcome.ok:
         return None
     return (outcome.stderr.strip().splitlines() or ["it does not isolate"])[-1]
-
-
-def _bwrap_arguments(box: Box, imports: Imports) -> list[str]:
-    """Bubblewrap's arguments: an empty root, and the paths that are bound into it."""
-    arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    arguments += ["--hostname", "box", "--proc", "/proc", "--dev", "/dev"]
-    arguments += _system()
-    arguments += ["--ro-bind-try", "/sys/devices", "/sys/devices"]
-    if box.gpu:
-        arguments += ["--ro-bind-try", "/sys", "/sys"]
-        for device in sorted(Path("/dev").glob("nvidia*")):
-            arguments += ["--dev-bind-try", str(device), str(device)]
-    arguments += ["--size", str(16 * MiB), "--tmpfs", "/dev/shm", "--size", str(16 * MiB)]  # noqa: S108
-    arguments += ["--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
-    for path in _not_nested([*_python_folders(), *imports.files, *box.readable]):
-        arguments += ["--ro-bind", str(path), str(path)]
-    for path in box.hidden:
-        if path.is_dir():
-            arguments += ["--tmpfs", str(path)]
-        elif path.exists():
-            arguments += ["--ro-bind", "/dev/null", str(path)]
-    arguments += ["--bind", str(box.path), str(box.path), "--remount-ro", "/"]
-    return [*arguments, "--chdir", str(box.path)]
-
-
-def _system() -> list[str]:
-    """Arguments that bind the system's programs and libraries, read-only."""
-    arguments = []
-    for name in _SYSTEM:
-        path = Path(name)
-        if path.is_symlink():
-            arguments += ["--symlink", str(path.readlink()), name]
-        elif path.is_dir():
-            arguments += ["--ro-bind", name, name]
-    for name in _ETC:
-        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    return arguments
-
-
-def _python_folders() -> list[Path]:
-    """The folders of this Python and of CUDA."""
-    folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
-    if os.environ.get("CUDA_HOME"):
-        folders.append(Path(os.environ["CUDA_HOME"]))
-    return folders
-
-
-def _not_nested(paths: Iterable[Path]) -> list[Path]:
-    """The existing paths, except those inside another one or in a system folder."""
-    result = [Path(system) for system in _SYSTEM]
-    for path in sorted(paths, key=lambda path: len(path.parts)):
-        known = any(path.is_relative_to(other) for other in result)
-        if not known and path.exists() and path != Path("/"):
-            result.append(path)
-    return result[len(_SYSTEM) :]
 
 
 def tail(file: IO[bytes], max_bytes: int = 16_384) -> str:
