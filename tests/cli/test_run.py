@@ -227,7 +227,7 @@ def test_findings_in_kernels_that_graphs_and_kernels_launch_name_their_lines():
     assert "1. past_end<<<1, 32>>> at" in text
     assert "nested_mistakes.cu:23: access out of bounds" in text
     assert "3. lost_update<<<1, 32>>> at" in text
-    assert "nested_mistakes.cu:11: data race, lost update" in text
+    assert "nested_mistakes.cu:11: lost update" in text
 
 
 def test_kernel_that_waits_for_its_children(tmp_path):
