@@ -103,6 +103,23 @@ __global__ void special(float* out) {
         __syncwarp();
     }
 }
+// Halves so small that many sums round to zero, which has no sign.
+__global__ void small(float* out) {
+    __shared__ alignas(32) __half a[256], b[256], c[256];
+    for (int t = 0; t < 3; ++t) {
+        const unsigned seed = 300000 + 2000 * t;
+        const auto draw = [](unsigned i) {
+            return __ushort_as_half((unsigned short)(hash(i) & ~0x7000));
+        };
+        for (int i = threadIdx.x; i < 256; i += 32) {
+            a[i] = draw(seed + i), b[i] = draw(seed + 500 + i);
+            c[i] = t % 2 ? draw(seed + 1000 + i) : __half(0.0f);
+        }
+        multiply<__half, __half, __half, 16, 16, 16>(a, b, c);
+        for (int i = threadIdx.x; i < 256; i += 32) out[t * 256 + i] = (float)c[i];
+        __syncwarp();
+    }
+}
 __global__ void doubles(double* out) {
     __shared__ double a[32], b[32], c[64];
     for (int t = 0; t < 8; ++t) {
@@ -223,6 +240,7 @@ int main() {
         print("sums of tf32", 2048);
     }
     special<<<1, 32>>>(out), print("special");
+    small<<<1, 32>>>(out), print("small, half to half", 768);
     for (int sparse = 0; sparse < 2; ++sparse) {
         far_apart<__nv_bfloat16, __nv_bfloat16, 16><<<1, 32>>>(out, sparse);
         print("far apart, bfloat16", 1024);

@@ -360,7 +360,8 @@ void multiply(const Product& product, Factor& a, Factor& b, const Sums& c, Sums&
                                       : multiply_floats<16, WIDTH>;
     multiply(product, a, b, c.floats, d.floats);
     if (product.of_d == Number::HALF)
-        for (unsigned i = 0; i < m * n; ++i) d.floats[i] = Half::value(Half::bits(d.floats[i]));
+        for (unsigned i = 0; i < m * n; ++i)  // and no negative zeros
+            d.floats[i] = Half::value(Half::bits(d.floats[i])) + 0.0f;
 }
 
 }  // namespace cudalab
