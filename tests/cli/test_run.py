@@ -145,13 +145,16 @@ def test_every_lab_has_a_program():
     ],
 )
 def test_program_prints(program, device_name):
-    if IS_EMULATED and program == "cublas":
+    if IS_EMULATED and program in ("cublas", "cublas_lt"):
         pytest.skip("the BLAS of NumPy's wheel is for another processor")
     done = run(f"{program}.cu", device_name)
     if device_name == "cuda" and re.search(rb"cu(rand|blas)\w*\.h: No such file", done.stderr):
         pytest.skip("this CUDA toolkit lacks a library")
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout.decode() == (OWN / f"{program}.txt").read_text(encoding="utf-8")
+    texts = [done.stdout.decode(), (OWN / f"{program}.txt").read_text(encoding="utf-8")]
+    if IS_EMULATED:  # the sign of a NaN is the processor's
+        texts = [text.replace("-nan", "nan") for text in texts]
+    assert texts[0] == texts[1]
 
 
 def test_without_a_blas_the_extra_is_named(monkeypatch):
