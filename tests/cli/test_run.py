@@ -575,8 +575,8 @@ def test_more_static_shared_memory_than_nvcc_allows(tmp_path):
 def test_a_program_that_compiles_only_with_the_hosts_arithmetic_says_so(
     tmp_path, monkeypatch, capsys
 ):
-    def broken(files, names, *, exact):
-        texts = rewritten(files, names, exact=exact)
+    def broken(files, names, *, exact, whole_tiles):
+        texts = rewritten(files, names, exact=exact, whole_tiles=whole_tiles)
         return [text + "\n#error\n" for text in texts] if exact else texts
 
     rewritten = rewrite.rewrite

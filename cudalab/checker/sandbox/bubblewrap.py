@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from cudalab.checker.sandbox.box import Box
     from cudalab.checker.sandbox.packages import Imports
-    from cudalab.checker.sandbox.sandbox import Box
 
 IN_MEMORY_BYTES = 16 << 20  # of /tmp, and of /dev/shm
 

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from cudalab.checker.sandbox import bubblewrap, leftovers, packages
+from cudalab.checker.sandbox.box import Box
 from cudalab.checker.sandbox.packages import Imports, open_to_all
 from cudalab.checker.sandbox.watch import Group, signal_all
 from cudalab.errors import NoDeviceError
@@ -55,7 +56,6 @@ MiB = 1 << 20
 MIN_FREE_BYTES = 4096  # after a run: with less, it may not have written what it wanted to
 
 _BOX = re.compile(r"/[^\s:'\"]*/cudalab-box-\w+/(source/)?")  # contains a submission's files
-_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX")
 
 
 @dataclass(frozen=True)
@@ -103,26 +103,6 @@ class Outcome:
     def ok(self) -> bool:
         """Whether it ended on its own with exit status 0."""
         return self.status == 0 and not self.reason
-
-
-@dataclass
-class Box:
-    """The folder of a run: its working directory and its home."""
-
-    path: Path
-    _: KW_ONLY
-    readable: tuple[Path, ...] = ()  # files and folders that it may also read
-    hidden: tuple[Path, ...] = ()  # paths below those that it may not read
-    gpu: bool = False
-    group: int | None = None  # of its user, too: it owns files that no other run may read
-    extra_env: dict[str, str] = field(default_factory=dict)
-
-    def environment(self) -> dict[str, str]:
-        """The environment variables: of the grader's, only those that say where programs are."""
-        passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        own = {"HOME": str(self.path), "TMPDIR": str(self.path), "LANG": "C.UTF-8"}
-        defaults = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
-        return defaults | passed_on | own | self.extra_env
 
 
 class Running:

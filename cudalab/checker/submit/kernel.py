@@ -21,7 +21,7 @@ import numpy as np
 
 from cudalab.backends import emulated
 from cudalab.checker.sandbox.reading import UnreadableError, read_record, read_regular
-from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, check_disk, remove
+from cudalab.checker.sandbox.sandbox import Limits, Outcome, check_disk, remove
 from cudalab.checker.submit import host_code, reports
 from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply, Rows
 from cudalab.checker.submit.session import Session
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from cudalab.checker.sandbox.box import Box
     from cudalab.checker.submit.submission import Trial
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome
+    from cudalab.checker.sandbox.box import Box
+    from cudalab.checker.sandbox.sandbox import Limits, Outcome
     from cudalab.checker.submit.submission import Attempt, Trial
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case

@@ -21,7 +21,8 @@ from cudalab.checker.submit.reports import CONFINES, CONFINES_NOT, Reply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudalab.checker.sandbox.sandbox import Box, Limits, Sandbox
+    from cudalab.checker.sandbox.box import Box
+    from cudalab.checker.sandbox.sandbox import Limits, Sandbox
 
 START_S = 60.0
 MAX_LINE = 4096

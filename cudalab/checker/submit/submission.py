@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from cudalab.backends import emulated
 from cudalab.checker.sandbox.reading import read_record
-from cudalab.checker.sandbox.sandbox import Box, Limits, Outcome, Sandbox, User
+from cudalab.checker.sandbox.sandbox import Limits, Outcome, Sandbox, User
 from cudalab.checker.submit.reports import NO_DEVICE, OUT, TOOLCHAIN, Failure
 from cudalab.checker.verdicts import ANY_DEVICE, Why
 from cudalab.errors import CudalabError, NoDeviceError, UsageError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from cudalab.checker.sandbox.box import Box
     from cudalab.labs.header import Variant
     from cudalab.labs.inputs import Case
 

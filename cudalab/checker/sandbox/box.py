@@ -1,0 +1,32 @@
+"""The folder of a run in a sandbox."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX")
+
+
+@dataclass
+class Box:
+    """The folder of a run: its working directory and its home."""
+
+    path: Path
+    _: KW_ONLY
+    readable: tuple[Path, ...] = ()  # files and folders that it may also read
+    hidden: tuple[Path, ...] = ()  # paths below those that it may not read
+    gpu: bool = False
+    group: int | None = None  # of its user, too: it owns files that no other run may read
+    extra_env: dict[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables: of the grader's, only those that say where programs are."""
+        passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        own = {"HOME": str(self.path), "TMPDIR": str(self.path), "LANG": "C.UTF-8"}
+        defaults = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+        return defaults | passed_on | own | self.extra_env
