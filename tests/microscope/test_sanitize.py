@@ -24,7 +24,8 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
-from cudalab.microscope import findings, order, profile, sanitize
+from cudalab.microscope import findings, profile, sanitize
+from cudalab.microscope import order as ordering
 from cudalab.output import terminal
 
 BROKEN = Path(__file__).parents[1] / "broken"
@@ -389,7 +390,9 @@ def test_every_kind_has_a_broken_kernel():
     kinds = [expectation(path)[0]["kind"] for path in broken()]
     named = {kind for one in kinds for kind in ([one] if isinstance(one, str) else one)}
     notes = {"same_word", "same_value"}  # see test_memory_model.py
-    assert named == set(sanitize.KINDS) - set(order.KINDS) - notes  # the order is of programs alone
+    assert (
+        named == set(sanitize.KINDS) - set(ordering.KINDS) - notes
+    )  # the order is of programs alone
 
 
 @pytest.mark.parametrize("command", ["sanitize", "profile"])
