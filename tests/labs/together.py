@@ -51,14 +51,15 @@ def compile_together(device, lab, variant, cases):
         f"{k}_{number}": params for k, params in loaded.kernels.items() for number in numbers
     }
     module = device.compile(replace(loaded, text=text, kernels=kernels), {})
-    return [_Case(module, number) for number in numbers]
+    return [_Case(module, loaded, number) for number in numbers]
 
 
 class _Case:
     """The kernels of one case, by the names that they have in the file."""
 
-    def __init__(self, module, number):
+    def __init__(self, module, loaded, number):
         self._module, self._number = module, number
+        self.source = loaded
 
     def __getitem__(self, name):
         return self._module[f"{name}_{self._number}"]

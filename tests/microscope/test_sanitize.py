@@ -97,7 +97,7 @@ def test_a_race_between_blocks_has_no_barrier():
         (0, "just past the end of 'x' in global memory"),
         (4, "4 bytes past the end of 'x'"),
         (-1, "1 byte before the start of 'x'"),
-        (None, "outside of every buffer"),
+        (None, "in memory that no argument of the launch leads to"),
     ],
 )
 def test_how_far_out_of_bounds(beyond, words):
