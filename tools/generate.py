@@ -310,10 +310,16 @@ def samples_of(stored: results.Json) -> str:
     passed = [program for program in programs if program["verdict"] == "passed"]
     others = [program for program in programs if program["verdict"] != "passed"]
     folders = dict.fromkeys(program["folder"] for program in passed)
+    again = [program for program in programs if "commit" in program]
+    later = "".join(
+        f"; commit `{commit}`: "
+        + ", ".join(each["program"] for each in again if each["commit"] == commit)
+        for commit in dict.fromkeys(program["commit"] for program in again)
+    )
     made = (
         f"{stored['source']}, commit `{stored['source_commit']}`, as shipped: {len(passed)} of "
         f"{len(programs)} programs pass their own check ({stored['device']}, {stored['date']}, "
-        f"commit `{stored['commit']}`)."
+        f"commit `{stored['commit']}`{later})."
     )
     pass_rows = (
         [f"`{folder}`", ", ".join(each["program"] for each in passed if each["folder"] == folder)]

@@ -445,7 +445,7 @@ def survivors(stored: Sequence[results.Json]) -> Iterable[list[str]]:
     for (lab, before, after), variants in found.items():
         where = f"`{lab}`: {', '.join(dict.fromkeys(variants))}"
         code = [f"`{line.replace('|', chr(0x2758))}`" for line in (before, after)]
-        yield [where, *code, reasons.get((lab, after), "")]
+        yield [where, *code, reasons.get((lab, after), "not examined yet")]
 
 
 if __name__ == "__main__":
