@@ -21,10 +21,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import tomllib
 from collections import Counter, defaultdict
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -223,8 +222,7 @@ def mutant(lab: str, variant: str, text: str, made: Made) -> Mutant:
 
 # Judging ------------------------------------------------------------------------------------------
 
-INPUTS: dict[str, list[Given]] = {}  # of each list of tests: made once, by one thread
-MAKING = threading.Lock()
+INPUTS: dict[str, list[Given]] = {}  # of each list of tests: made once in a process
 
 
 class Given(NamedTuple):
@@ -247,10 +245,9 @@ def inputs_of(one: Mutant) -> list[Given]:
     found = []
     for options in usual or [cases.case_for(lab, {}, variant)]:
         tests = cases.public(lab, options, variant, quick=False).tests
-        with MAKING:
-            key = f"{lab.name} {tests}"
-            if key not in INPUTS:
-                INPUTS[key] = list(made(lab, tests))
+        key = f"{lab.name} {tests}"
+        if key not in INPUTS:
+            INPUTS[key] = list(made(lab, tests))
         found += INPUTS[key]
     return found
 
@@ -372,7 +369,8 @@ def run(*chosen: str) -> None:
         and not variant.precision
         and (not chosen or name in chosen or f"{name}/{variant.name}" in chosen)
     ]
-    with ThreadPoolExecutor(usable_cores()) as pool:
+    # Processes, for a child that is forked while other threads hold locks may wait for ever.
+    with ProcessPoolExecutor(usable_cores()) as pool:
         begun = [
             (
                 lab,
