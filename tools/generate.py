@@ -164,13 +164,13 @@ def suites() -> str:
     """The verdicts on programs whose mistakes are known, from docs/results/sanitize/*.json."""
     stored = results.read_all("sanitize")
     rows = [row for suite in stored for row in suite_rows(suite)]
-    made = "; ".join(
-        f"{suite['suite']}: {suite['source']}; {suite['date']}, commit `{suite['commit']}`"
-        + (f", {suite['gpu']}" if suite["gpu"] else "")
+    made = "".join(
+        f"* **{suite['suite']}**: {suite['source']}. {suite['date']}, commit `{suite['commit']}`"
+        + (f"; {suite['gpu']}.\n" if suite["gpu"] else ".\n")
         for suite in stored
     )
     heads = ["suite", "programs", "number", "`cudalab run --sanitize`", "compute-sanitizer"]
-    return f"{table(heads, rows)}\n{made}.\n" if stored else "Nothing is stored yet.\n"
+    return f"{table(heads, rows)}\n{made}" if stored else "Nothing is stored yet.\n"
 
 
 def suite_rows(suite: results.Json) -> list[list[str]]:
