@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 
 from cudalab.formats import InputStream
 
 POISON = 0xA5  # every byte of an output before a run
+
+
+def target(name, multiprocessors=132):
+    """As much of a device as the choice of a variant needs."""
+    return SimpleNamespace(name=name, multiprocessors=multiprocessors)
 
 
 def drawn(lab, case, n, dist, seed=None):

@@ -127,6 +127,7 @@ class Device(Protocol):
 
     name: str  # its key in `DEVICES`
     features: frozenset[str]  # what a variant's `requires` may name here
+    multiprocessors: int  # launch plans fit their blocks to them
 
     def compile(
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None

@@ -17,6 +17,7 @@ from cudalab.bench.document import Ceiling, Conditions, Document, EndToEnd, Tabl
 from cudalab.bench.measure import Candidate, Entry, Plan, Row, Sampler, Status
 from cudalab.errors import CudalabError, ExitCode, UsageError, nearest
 from cudalab.labs import registry
+from cudalab.labs.header import product_of
 from cudalab.labs.sizes import in_words
 from cudalab.labs.teaching import Work
 
@@ -215,6 +216,7 @@ class Suite:
         variants, notes = choose(lab, case, self.request.variants, self.device)
         if self.request.kernel:
             variants.append(own_variant(lab, case, self.request.kernel))
+        variants = [variant.on(self.device) for variant in variants]
         if not self.request.sweep:
             return variants, notes
         swept = []
@@ -452,17 +454,13 @@ def free_defines(sweep: Sweep) -> list[str]:
 
 def _product(name: str, text: str, defines: Mapping[str, int | str]) -> int:
     """The number for a value such as 2*THREADS_PER_BLOCK."""
-    value = 1
-    for factor in text.split("*"):
-        known = defines.get(factor.strip(), factor.strip())
-        try:
-            value *= int(known)
-        except ValueError:
-            raise UsageError(
-                f"--sweep {name}: '{text}' is no number and no product of numbers and defines",
-                hint="such as 32, 2*THREADS_PER_BLOCK, or ~THREADS_PER_BLOCK: in proportion to it",
-            ) from None
-    return value
+    try:
+        return product_of(text, defines)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(
+            f"--sweep {name}: '{text}' is no number and no product of numbers and defines",
+            hint="such as 32, 2*THREADS_PER_BLOCK, or ~THREADS_PER_BLOCK: in proportion to it",
+        ) from None
 
 
 def _in_proportion(

@@ -70,8 +70,8 @@ class Job:
 
     @property
     def defines(self) -> Mapping[str, int | str]:
-        """The defines in the variant's header."""
-        return self.variant.defines
+        """The defines in the variant's header, as numbers for this device."""
+        return self.variant.on(self.device).defines
 
     def define(
         self,
@@ -164,7 +164,7 @@ class Lab:
         """The variant's kernels for a case."""
         return device.compile(
             source.load(variant.path, variant.label),
-            {**self.kernel_defines(case), **variant.defines},
+            {**self.kernel_defines(case), **variant.on(device).defines},
             arch=variant.architecture,
         )
 
@@ -256,7 +256,7 @@ class Lab:
         """The macros that the case defines for every kernel: T, its element type in C."""
         return {"T": C_TYPES[case["dtype"]]}
 
-    def choose(self, inputs: Inputs, case: Case, device: str) -> str | Sequence[str] | None:
+    def choose(self, inputs: Inputs, case: Case, device: Device) -> str | Sequence[str] | None:
         """The variant for these inputs if the user names none; None leaves it to the headers.
 
         From several, the first whose requirements the device meets is taken; if there is none,

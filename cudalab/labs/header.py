@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from cudalab.backends import defaults_of
 from cudalab.errors import CudalabError, HeaderError
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from cudalab.backends.base import Device
+
 ARCHITECTURE = re.compile(r"sm_(\d+)a?")
+MULTIPROCESSORS = "MULTIPROCESSORS"  # in a define's product: those of the device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +75,47 @@ class Variant:
         named = [(int(m[1]), m[0]) for m in map(ARCHITECTURE.fullmatch, self.requires) if m]
         return max(named)[1] if named else None
 
+    def on(self, device: Device) -> Self:
+        """The variant on a device: defines such as "4 * MULTIPROCESSORS" become numbers."""
+        texts = {
+            name: text
+            for name, text in self.defines.items()
+            if isinstance(text, str) and MULTIPROCESSORS in text
+        }
+        if not texts:
+            return self
+        known = {**self.defines, MULTIPROCESSORS: device.multiprocessors}
+        try:
+            numbers = {name: product_of(text, known) for name, text in texts.items()}
+        except (ValueError, ZeroDivisionError):
+            raise self.error(
+                "defines",
+                f"defines: {next(iter(texts.values()))!r} is no product of numbers and "
+                f"{MULTIPROCESSORS}",
+            ) from None
+        return replace(self, defines={**self.defines, **numbers})
+
     def error(self, key: str, message: str) -> HeaderError:
         """Make an error at the line of the header's `key`."""
         return Header(self.path, self.label).error(key, message)
+
+
+def product_of(text: str, defines: Mapping[str, int | str]) -> int:
+    """The number for a text such as 2*THREADS_PER_BLOCK: factors from the left, / rounds down.
+
+    ValueError if a factor is no number, and no define that is one.
+    """
+    first, *rest = re.split(r"([*/])", text)
+    value = _factor(first, defines)
+    for sign, factor in zip(rest[::2], rest[1::2], strict=True):
+        number = _factor(factor, defines)
+        value = value * number if sign == "*" else value // number
+    return value
+
+
+def _factor(text: str, defines: Mapping[str, int | str]) -> int:
+    name = text.strip()
+    return int(defines.get(name, name))
 
 
 class Header:

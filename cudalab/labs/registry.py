@@ -75,7 +75,7 @@ def default(
 
 def choose(lab: Lab, inputs: Inputs, case: Case, device: Device) -> Variant:
     """The variant that `device` takes for these inputs if the user names none."""
-    chosen = lab.choose(inputs, case, device.name)
+    chosen = lab.choose(inputs, case, device)
     names = [chosen] if isinstance(chosen, str) else chosen or ()
     candidates = (find(lab, name) for name in names)
     able = (one for one in candidates if not one.missing(device.features))

@@ -8,7 +8,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 256
 // ITEMS_PER_THREAD  = 64    # at least; more where MAX_BLOCKS bounds the grid
-// MAX_BLOCKS        = 660   # five on each of 132 multiprocessors: 48 registers per thread
+// MAX_BLOCKS        = "5 * MULTIPROCESSORS"  # 48 registers per thread
 // LOADS             = 4     # 16-byte loads in flight together
 // ///
 //

@@ -9,7 +9,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 512
 // ITEMS_PER_THREAD  = 64    # at least; more where MAX_BLOCKS bounds the grid
-// MAX_BLOCKS        = 264   # two on each of 132 multiprocessors
+// MAX_BLOCKS        = "2 * MULTIPROCESSORS"
 // LOADS             = 4     # 16-byte loads in flight together
 // ///
 //

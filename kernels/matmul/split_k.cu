@@ -12,7 +12,7 @@
 // TM                = 8
 // TN                = 8
 // THREADS_PER_BLOCK = 256
-// BLOCKS            = 264   # the target: two for each of 132 multiprocessors
+// BLOCKS            = "2 * MULTIPROCESSORS"  # the target
 // MIN_PIECE         = 64    # along k
 // ///
 //

@@ -14,7 +14,7 @@
 // TM                = 8
 // TN                = 16
 // THREADS_PER_BLOCK = 256
-// MULTIPROCESSORS   = 132     # each has one block at a time
+// AT_ONCE           = "MULTIPROCESSORS"  # blocks: one on each
 // PIECE_COST        = 64      # the cost of a piece besides its products, in steps along k
 // ALIGN_FROM        = 2048    # rows of B: from here on an aligned copy is worth its time
 // SHARED_BYTES      = 200704  # STAGES * BK * (BM + BN + 8) * 4

@@ -15,7 +15,7 @@
 // BUCKET_THREADS         = 512
 // BUCKET_KEYS_PER_THREAD = 18     # the maximum that a block can sort: a slot
 // MAX_BIN_BITS           = 13     # of a bucket
-// MAX_BLOCKS             = 264    # of the safe path
+// MAX_BLOCKS             = "2 * MULTIPROCESSORS"  # of the safe path
 // RADIX_BITS             = 8
 // TILES_AHEAD            = 100    # of the tile that is prefetched
 // ///

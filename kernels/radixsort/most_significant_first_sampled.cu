@@ -15,11 +15,11 @@
 // BUCKETS_PER_SM         = 3
 // MAX_BIN_BITS           = 13     # of a bucket
 // COUNT_THREADS          = 1024
-// COUNT_BLOCKS           = 132    # one for each multiprocessor
+// COUNT_BLOCKS           = "MULTIPROCESSORS"
 // SAMPLE_BLOCKS          = 32
 // MIN_SAMPLED            = 33554432  # keys: fewer are not worth a sample
-// COPY_BLOCKS            = 396    # three for each multiprocessor
-// MAX_BLOCKS             = 264    # of the safe path
+// COPY_BLOCKS            = "3 * MULTIPROCESSORS"
+// MAX_BLOCKS             = "2 * MULTIPROCESSORS"  # of the safe path
 // RADIX_BITS             = 8
 // TILES_AHEAD            = 100    # of the tile or bucket that is prefetched
 // ///

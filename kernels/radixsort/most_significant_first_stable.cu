@@ -17,9 +17,9 @@
 // BUCKETS_PER_SM         = 4
 // MAX_BIN_BITS           = 12     # of a bucket
 // COUNT_THREADS          = 1024
-// COUNT_BLOCKS           = 132    # one for each multiprocessor
-// COPY_BLOCKS            = 528    # four for each multiprocessor
-// MAX_BLOCKS             = 264    # of the safe path
+// COUNT_BLOCKS           = "MULTIPROCESSORS"
+// COPY_BLOCKS            = "4 * MULTIPROCESSORS"
+// MAX_BLOCKS             = "2 * MULTIPROCESSORS"  # of the safe path
 // RADIX_BITS             = 8
 // TILES_AHEAD            = 100    # of the tile or bucket that is prefetched
 // ///

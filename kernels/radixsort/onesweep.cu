@@ -13,7 +13,7 @@
 // PAIRS_PER_THREAD  = 16     # with their values
 // RADIX_BITS        = 8
 // TILES_AHEAD       = 100    # of the tile that is prefetched
-// COUNT_BLOCKS      = 396    # three for each of 132 multiprocessors
+// COUNT_BLOCKS      = "3 * MULTIPROCESSORS"
 // ///
 //
 // `digit_8bit` reads the keys twice a pass, because a tile must know how many keys with each digit

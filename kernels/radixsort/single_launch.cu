@@ -9,7 +9,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 512
 // BLOCKS_PER_SM     = 2      # leaves a thread 64 registers
-// MAX_BLOCKS        = 264    # two for each of 132 multiprocessors
+// MAX_BLOCKS        = "2 * MULTIPROCESSORS"
 // KEYS_PER_THREAD   = 8      # in registers, for keys of 4 bytes: small tiles
 // PAIRS_PER_THREAD  = 8      # with their values
 // RADIX_BITS        = 8

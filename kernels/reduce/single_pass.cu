@@ -9,7 +9,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 512
 // ITEMS_PER_BLOCK   = 8192   # minimum work of a block
-// MAX_BLOCKS        = 1056   # 8 for each of 132 multiprocessors, of which 4 are resident at once
+// MAX_BLOCKS        = "8 * MULTIPROCESSORS"
 // LOADS_PER_THREAD  = 4      # 16-byte loads in flight
 // ///
 //

@@ -8,7 +8,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 256
 // ITEMS_PER_BLOCK   = 4096   # minimum work of a block
-// MAX_BLOCKS        = 1056   # 8 for each of 132 multiprocessors of 2048 threads
+// MAX_BLOCKS        = "8 * MULTIPROCESSORS"
 // LOADS_PER_THREAD  = 4      # 16-byte loads in flight
 // ///
 //

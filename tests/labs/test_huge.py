@@ -68,7 +68,7 @@ def poison(device, buffer):
 
 def chosen(lab, case, inputs, device):
     if device.name == "cpu":
-        name = lab.choose(inputs, case, "cpu")
+        name = lab.choose(inputs, case, device)
         return [registry.find(lab, name) if name else registry.default(lab, case, "cpu")]
     return [
         variant

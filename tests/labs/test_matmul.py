@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab_inputs import target
 
 from cudalab import labs, runner
 from cudalab.errors import InputError, UsageError
@@ -313,7 +314,9 @@ def test_a_lossy_product_is_never_the_default(variant):
     assert not variant.default
     for n in (1, 16, 256, 640, 1000, 1280, 2048, 4096, 8192):
         for which in PRODUCTS:
-            chosen = LAB.choose(HostInputs({}, dict.fromkeys("mkn", n)), case(which), "cuda")
+            chosen = LAB.choose(
+                HostInputs({}, dict.fromkeys("mkn", n)), case(which), target("cuda")
+            )
             assert variant.name not in (chosen or [])
 
 
@@ -551,7 +554,7 @@ def test_waves_that_are_all_full():
 def test_tiles_of_the_last_wave_in_pieces(device, which, at_once):
     """Rows of B at any address, pieces that end inside a stage, tiles that end inside C."""
     variant = registry.find(LAB, "whole_waves")
-    defines = {"MULTIPROCESSORS": at_once, "PIECE_COST": 1, "ALIGN_FROM": 1}
+    defines = {"AT_ONCE": at_once, "PIECE_COST": 1, "ALIGN_FROM": 1}
     variant = replace(variant, requires=(), defines=variant.defines | defines)
     for m, k, n in [(300, 200, 261), (129, 333, 257), (257, 130, 1030)]:
         inputs = make(which, m, k, n)
@@ -601,7 +604,7 @@ def test_small_tiles_are_those_with_the_least_work_in_a_multiprocessor():
         ((128, 512, 128), small), ((100, 1000, 100), "split_k"), ((300, 3000, 300), "split_k"),
         ((3000, 3000, 40), small), ((2000, 500, 1001), wide), ((3000, 3000, 3), "split_k"),
     ]:  # fmt: skip
-        assert small_tiles(*size) == expected
+        assert small_tiles(*size, 132) == expected
 
 
 def test_every_row_of_the_ladder_is_there():
@@ -628,13 +631,13 @@ def test_tiles_are_chosen_by_the_sizes_on_a_gpu():
         (4096, "cpu", None),
     ]:
         inputs = HostInputs({}, dict.fromkeys("mkn", n))
-        assert LAB.choose(inputs, case(), device) == expected
+        assert LAB.choose(inputs, case(), target(device)) == expected
         assert ("policy" in inputs.params) == bool(expected and "tensor" in expected[0])
     square = HostInputs({}, dict.fromkeys("mkn", 4096))
-    assert LAB.choose(square, case("aat"), "cuda") == ["aat_tensor_cores"]
+    assert LAB.choose(square, case("aat"), target("cuda")) == ["aat_tensor_cores"]
     assert "aat_tensor_cores" in square.params["policy"]
     thin = HostInputs({}, {"m": 9000, "k": 9000, "n": 40})  # no use for tiles of 128 columns
-    assert LAB.choose(thin, case(), "cuda") == [small]
+    assert LAB.choose(thin, case(), target("cuda")) == [small]
 
 
 def test_tensor_cores_only_where_they_are_no_less_exact():

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from lab_inputs import target
 
 from cudalab import labs, runner
 from cudalab.backends import emulated
@@ -519,7 +520,7 @@ def test_equal_keys_are_copied(device, variant, n):
 
 
 def chosen(device, n, **case):
-    return LAB.choose(HostInputs({}, {"n": n}), LAB.complete(case), device)
+    return LAB.choose(HostInputs({}, {"n": n}), LAB.complete(case), target(device))
 
 
 def default(**case):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab_inputs import target
 
 from cudalab import labs, runner
 from cudalab.errors import UsageError
@@ -342,11 +343,12 @@ def test_look_back_over_groups_and_super_groups(device):
 
 
 def test_long_arrays_are_scanned_by_large_tiles_on_a_gpu():
-    def chosen(n, device):
-        return LAB.choose(HostInputs({}, {"n": n}), case("int32"), device)
+    def chosen(n, device, multiprocessors=132):
+        return LAB.choose(HostInputs({}, {"n": n}), case("int32"), target(device, multiprocessors))
 
     assert chosen(1 << 22, "cuda") == "lookback_prefetch"
-    assert chosen((1 << 22) - 1, "cuda") is None
+    assert chosen((1 << 22) - 5, "cuda") is None
+    assert chosen(1 << 21, "cuda", 66) == "lookback_prefetch"
     assert chosen(1 << 28, "cpu") is None
 
 

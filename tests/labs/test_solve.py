@@ -58,7 +58,7 @@ def make(n, dist="random", dtype="float32", seed=1):
 def compute(device, name, inputs, options):
     """Return x and what the run says. Without a name the policy chooses."""
     if name is None:
-        chosen = LAB.choose(inputs, options, device.name)
+        chosen = LAB.choose(inputs, options, device)
         default = registry.default(LAB, options, device.name)
         variant = registry.find(LAB, chosen) if chosen else default
     else:

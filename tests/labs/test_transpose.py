@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lab_inputs import target
 
 from cudalab import labs, runner
 from cudalab.errors import InputError, UsageError
@@ -147,7 +148,7 @@ def check(device, variant, matrix):
 def test_a_gpu_moves_vectors_where_all_rows_begin_at_16_bytes():
     def chosen(shape, dtype, device):
         matrix = np.empty(shape, dtype)
-        return LAB.choose(inputs(matrix), case(matrix), device)
+        return LAB.choose(inputs(matrix), case(matrix), target(device))
 
     assert chosen((4, 8), np.float32, "cuda") is None
     assert chosen((2, 6), np.float64, "cuda") is None

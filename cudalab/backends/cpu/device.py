@@ -117,8 +117,13 @@ class CpuDevice:
     """Runs kernels on the host's cores."""
 
     name = "cpu"
-    features: frozenset[str] = frozenset({"sm_75", "shared_96kb"})
+    features: frozenset[str] = frozenset(
+        {"sm_75", "sm_80", "sm_90", "shared_96kb", "shared_160kb", "shared_224kb"}
+    )
     possible_features = features
+    # An H100's and an H200's, on every machine: the same launches, so the same sums of floats, and
+    # counts of accesses that can be compared with a GPU's.
+    multiprocessors = 132
 
     def __init__(self, threads: int | None = None, *, loops: bool | None = None) -> None:
         """Use `threads` OS threads; None takes every core this process may use.

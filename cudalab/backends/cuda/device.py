@@ -174,6 +174,7 @@ class CudaDevice:
     name = "cuda"
     features: frozenset[str]
     possible_features: frozenset[str]
+    multiprocessors: int
 
     def __init__(self) -> None:
         """Find the device; it is used only inside the `with` block. NoDeviceError if none."""
@@ -183,6 +184,7 @@ class CudaDevice:
         self._capability = 10 * major + minor
         self._arch = f"sm_{self._capability}"
         self.features = _features(self._capability)
+        self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         self._context: Any = None
         self._dead = False  # a kernel crashed: every call of the context fails
         self._last_launched: str | None = None
@@ -511,7 +513,7 @@ class CudaDevice:
         version = self._driver.get_driver_version()
         return DeviceInfo(
             name=self._device.name(),
-            cores=ask("MULTIPROCESSOR_COUNT"),
+            cores=self.multiprocessors,
             warp_size=ask("WARP_SIZE"),
             capability=divmod(self._capability, 10),
             memory_bytes=self._device.total_memory(),

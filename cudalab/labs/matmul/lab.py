@@ -18,15 +18,15 @@ from cudalab.labs.matmul import plans
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from cudalab.backends.base import Device
     from cudalab.formats import InputStream
 
 # Thresholds of `choose`, measured on an H100: docs/performance/matmul.md.
-FEW_ELEMENTS = 1_700**2  # of C: fewer tiles of 128 x 256 than multiprocessors
+FEW_ELEMENTS = 21_894  # of C for each multiprocessor: two thirds of a tile of 128 x 256
 LONG_SUMS = 768  # elements along k
 TENSOR_CORES_FROM = 512  # rows, columns and k
 TENSOR_CORES_PRODUCTS = 720**3
 SQUARES_FROM = 720  # rows of a matrix multiplied by its transpose
-MULTIPROCESSORS = 132
 UNIT = 2.0**-24  # u: half the distance from 1 to the next float32
 SMALLEST = 2.0**-149  # the smallest positive float32
 MIN_NORMAL = 2.0**-126
@@ -74,26 +74,28 @@ class MatMul(Lab):
         """T, and B_TRANSPOSED: 1 if b is stored n x k (with --aat, b is a itself)."""
         return {"T": "float", "B_TRANSPOSED": int(case["product"] != "ab")}
 
-    def choose(self, inputs: Inputs, case: Case, device: str) -> list[str] | None:
+    def choose(self, inputs: Inputs, case: Case, device: Device) -> list[str] | None:
         """On a GPU, choose tiles that suit the sizes, on tensor cores for large products.
 
         Tensor cores are used only where their errors were measured to be no larger than those of a
         float32 product (docs/performance/matmul.md); the inputs' parameter `policy` then tells the
         user. Other variants follow, for devices that lack what the first ones require.
         """
-        if emulated(device):
+        if emulated(device.name):
             return None
         m, k, n = (inputs.params[name] for name in "mkn")
+        at_once = device.multiprocessors
         names = []
         if on_tensor_cores(m, k, n, case["product"]):
             symmetric = case["product"] == "aat"
-            names.append("aat_tensor_cores" if symmetric else tensor_core_tiles(m, k, n))
+            tiles = "aat_tensor_cores" if symmetric else tensor_core_tiles(m, k, n, at_once)
+            names.append(tiles)
             inputs.params["policy"] = (
                 f"auto: {names[0]}: float32 emulated on tensor cores, with errors no larger than "
                 "in float32 arithmetic"
             )
-        if k >= 128 and m * n <= FEW_ELEMENTS:
-            names += dict.fromkeys((small_tiles(m, k, n), "group_split_k"))
+        if k >= 128 and m * n <= FEW_ELEMENTS * at_once:
+            names += dict.fromkeys((small_tiles(m, k, n, at_once), "group_split_k"))
         return names or None
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
@@ -247,23 +249,23 @@ def on_tensor_cores(m: int, k: int, n: int, product: str) -> bool:
     return k <= 3 * shorter or shorter >= 720
 
 
-def tensor_core_tiles(m: int, k: int, n: int) -> str:
-    """The tensor-core variant whose waves of blocks take the least time on an H100.
+def tensor_core_tiles(m: int, k: int, n: int, at_once: int) -> str:
+    """The tensor-core variant whose waves of `at_once` blocks take the least time.
 
     Costs are in steps along k of a 128 x 128 tile. A 128 x 192 tile costs 1.5 * 0.96 times as
     much; sharing a tile between two blocks costs 200 more.
     """
     rows, square, wide = blocks_for(m, 128), blocks_for(n, 128), blocks_for(n, 192)
     costs = {
-        "tensor_cores_bf16x6": blocks_for(rows * square, MULTIPROCESSORS) * k,
-        "tensor_cores_cluster": blocks_for(2 * rows * square, MULTIPROCESSORS) * (k / 2 + 200),
-        "tensor_cores_wide": blocks_for(rows * wide, MULTIPROCESSORS) * 1.5 * 0.96 * k,
+        "tensor_cores_bf16x6": blocks_for(rows * square, at_once) * k,
+        "tensor_cores_cluster": blocks_for(2 * rows * square, at_once) * (k / 2 + 200),
+        "tensor_cores_wide": blocks_for(rows * wide, at_once) * 1.5 * 0.96 * k,
     }
     return min(costs, key=costs.__getitem__)
 
 
-def small_tiles(m: int, k: int, n: int) -> str:
-    """The variant for few elements whose busiest multiprocessor has the least work on an H100.
+def small_tiles(m: int, k: int, n: int, at_once: int) -> str:
+    """The variant for few elements whose busiest of `at_once` multiprocessors has the least work.
 
     Work is counted in elements of C; in tiles of 32 x 64 and 64 x 80 an element takes a thirtieth
     and a tenth longer. Blocks share a tile if few elements with long sums would leave most
@@ -274,10 +276,10 @@ def small_tiles(m: int, k: int, n: int) -> str:
         "group_split_k_80": blocks_for(m, 64) * blocks_for(n, 80),
         "group_split_k_wide": blocks_for(m, 64) * blocks_for(n, 128),
     }
-    if n < 4 or (k >= LONG_SUMS and tiles["group_split_k"] <= MULTIPROCESSORS // 2):
+    if n < 4 or (k >= LONG_SUMS and tiles["group_split_k"] <= at_once // 2):
         return "split_k"
     each = {"group_split_k": 32 * 66, "group_split_k_80": 64 * 88, "group_split_k_wide": 64 * 128}
-    return min(tiles, key=lambda name: blocks_for(tiles[name], MULTIPROCESSORS) * each[name])
+    return min(tiles, key=lambda name: blocks_for(tiles[name], at_once) * each[name])
 
 
 def factors(inputs: HostInputs, case: Case) -> tuple[Array, Array]:

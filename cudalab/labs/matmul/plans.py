@@ -92,7 +92,7 @@ def dispatch_split_k(job: Job) -> Step:
 
 
 def dispatch_whole_waves(job: Job) -> Step:
-    """Tiles in waves of MULTIPROCESSORS blocks; those of the last wave are split along k.
+    """Tiles in waves of AT_ONCE blocks; those of the last wave are split along k.
 
     align_rows(const float *b, float *aligned, unsigned k, unsigned n, unsigned stride)
         copies b (k x n) to rows of `stride` elements, a multiple of 4; any number of blocks
@@ -115,9 +115,9 @@ def dispatch_whole_waves(job: Job) -> Step:
     device, (a, b), (m, k, n) = job.device, _factors(job), _dimensions(job)
     bm, bn, bk = (job.define(name) for name in ("BM", "BN", "BK"))
     threads, shared = job.define("THREADS_PER_BLOCK"), job.define("SHARED_BYTES", at_least=0)
-    tiles = blocks_for(m, bm) * blocks_for(n, bn)
+    tiles, at_once = blocks_for(m, bm) * blocks_for(n, bn), job.define("AT_ONCE")
     whole, pieces, piece_k = whole_waves(
-        tiles, k, bk, job.define("MULTIPROCESSORS"), job.define("PIECE_COST", at_least=0)
+        tiles, k, bk, at_once, job.define("PIECE_COST", at_least=0)
     )
     split = tiles - whole
     align = (
@@ -132,7 +132,7 @@ def dispatch_whole_waves(job: Job) -> Step:
     if align:
         stride = blocks_for(n, 4) * 4
         aligned = device.empty((k, stride), np.float32)
-    align_blocks = min(blocks_for(k * stride, 4 * threads), 16 * job.define("MULTIPROCESSORS"))
+    align_blocks = min(blocks_for(k * stride, 4 * threads), 16 * at_once)
     multiply, add = job.kernels["multiply_waves"], job.kernels["add_pieces"]
     plan = (u(m), u(k), u(n), u(stride), u(whole), u(pieces), u(piece_k))
     add_grid = (blocks_for(bm * bn, 4 * threads), split)

@@ -18,6 +18,7 @@ from cudalab.labs.radixsort.arrays import VALUE_BYTES, is_pairs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from cudalab.backends.base import Device
     from cudalab.formats import InputStream
 
 MAX_SPLIT = 1 << 28  # keys: with more, buckets are larger than a block can sort
@@ -58,11 +59,11 @@ class RadixSort(KeySort):
         """T, the C type of the keys, and PAIRS, whether values follow them."""
         return super().kernel_defines(case) | {"PAIRS": int(is_pairs(case))}
 
-    def choose(self, inputs: Inputs, case: Case, device: str) -> Sequence[str] | None:
+    def choose(self, inputs: Inputs, case: Case, device: Device) -> Sequence[str] | None:
         """On a GPU, sweeps for more keys or pairs than can be split, and for few pairs."""
         min_n, max_n = (MIN_SPLIT_PAIRS, MAX_SPLIT_PAIRS) if is_pairs(case) else (0, MAX_SPLIT)
         split = min_n <= inputs.params["n"] <= max_n
-        return None if split or emulated(device) else ("onesweep",)
+        return None if split or emulated(device.name) else ("onesweep",)
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Header int32 n ≥ 0, then n keys and, with pairs, n values as a second row."""

@@ -18,10 +18,11 @@ from cudalab.labs.scan.reference import PIECE_ITEMS, agree, expected_pieces
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cudalab.backends.base import Device
     from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 
 
-LONG_BYTES = 16 << 20  # about three tiles of `lookback_prefetch` for each of 132 multiprocessors
+LONG_BYTES = 127_100  # about three tiles of `lookback_prefetch` for each multiprocessor
 HEAD_ITEMS = 4096  # enough to tell an inclusive scan from an exclusive one
 
 
@@ -53,10 +54,11 @@ class Scan(ArrayLab):
             "INCLUSIVE": inclusive,
         }
 
-    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+    def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
         """On a GPU, choose large tiles if the array has enough of them to keep it busy."""
-        long = inputs.params["n"] * np.dtype(case["dtype"]).itemsize >= LONG_BYTES
-        return "lookback_prefetch" if long and not emulated(device) else None
+        nbytes = inputs.params["n"] * np.dtype(case["dtype"]).itemsize
+        long = nbytes >= LONG_BYTES * device.multiprocessors
+        return "lookback_prefetch" if long and not emulated(device.name) else None
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
         """Generate items piece by piece; `draw` describes the distributions."""

@@ -23,6 +23,7 @@ from cudalab.labs.solve.residual import backward_error, promise, target_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from cudalab.backends.base import Device
     from cudalab.formats import InputStream
 
 TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
@@ -157,13 +158,13 @@ class Solve(Lab):
         error, _ = _error_and_residual(inputs, x)
         return Accuracy(error, allowed(case, inputs.params["n"]), None, "backward error")
 
-    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+    def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
         """The policy `auto`: an iteration that provably converges quickly, else the default.
 
         The reason goes to the inputs' parameter `policy`, which tells the launch plans that they
         may turn to another method.
         """
-        direct = registry.default(self, case, device).name
+        direct = registry.default(self, case, device.name).name
         if case["alpha"] is not None:
             inputs.params["policy"] = None  # the user chose this iteration: no other
             return "richardson_coalesced"

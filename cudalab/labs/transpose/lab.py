@@ -17,6 +17,7 @@ from cudalab.labs.transpose import plans
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cudalab.backends.base import Device
     from cudalab.formats import InputStream
 
 PIECE_WORDS = 1 << 20  # elements drawn at a time
@@ -74,12 +75,12 @@ class Transpose(Lab):
             else:
                 yield as_bytes(uniform(raw.random_raw(count), dtype))
 
-    def choose(self, inputs: Inputs, case: Case, device: str) -> str | None:
+    def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
         """On a GPU, choose whole sectors if rows do not start at multiples of 16 bytes."""
         itemsize = np.dtype(case["dtype"]).itemsize
         row_bytes = [inputs.params[size] * itemsize for size in ("rows", "cols")]
         unaligned = any(size % 16 for size in row_bytes)
-        return "tiled_sectors" if unaligned and not emulated(device) else None
+        return "tiled_sectors" if unaligned and not emulated(device.name) else None
 
     def reference(self, inputs: HostInputs, case: Case) -> Array:
         """NumPy's transpose, in C order."""

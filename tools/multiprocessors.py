@@ -1,0 +1,277 @@
+"""Launch plans on fewer multiprocessors: is the plan for their number the fastest there?
+
+python -m tools.multiprocessors run [DEVICE] [SECONDS]    measure, and store the times
+
+Parts of a GPU stand for smaller ones: a green context has some of its multiprocessors to itself.
+Each question is one input, and the plans that compute it: variants, and one variant's plans for
+other numbers of multiprocessors. All are sampled in turn. On the CPU device the parts are the
+whole, and inputs are tiny: a rehearsal, which stores nothing.
+
+tools/generate.py makes a table of docs/performance/README.md from the stored times.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+from multiprocessing import get_context
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from cudalab import labs
+from cudalab.backends import choose_device, emulated, open_device
+from cudalab.backends.meter import open_meter
+from cudalab.bench.measure import COLD, Candidate, Sampler
+from cudalab.errors import CudalabError
+from cudalab.labs import registry
+from cudalab.labs.base import Job
+from cudalab.labs.inputs import HostInputs
+from cudalab.labs.sizes import in_words
+from tools import results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.base import Device
+    from cudalab.labs.header import Variant
+    from tools.results import Json
+
+PARTS = (114, 72, 40)
+ROUNDS = 15
+COMPILERS = 8  # processes
+REHEARSED = {"matmul": 100}  # sizes on the CPU device
+REHEARSED_ITEMS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Inputs, and the variants to choose from: the first, unless the lab chooses another."""
+
+    lab: str
+    sizes: tuple[int, ...]
+    variants: tuple[str, ...]
+    case: dict[str, Any] = field(default_factory=dict)
+    dist: str | None = None
+
+
+SMALL = ("group_split_k", "group_split_k_80", "group_split_k_wide", "split_k")
+TENSOR = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
+LOOK_BACK = ("decoupled_lookback", "lookback_prefetch")
+QUESTIONS = (
+    Question("matmul", (1000, 1536, 2048, 3000, 4096), TENSOR),
+    Question("matmul", (1536, 2048, 3000, 4096), ("whole_waves",)),
+    Question("matmul", (256, 400, 512, 640, 777), SMALL),
+    Question("reduce", (1 << 20, 1 << 26), ("single_pass",)),
+    Question("reduce", (1 << 26,), ("single_pass",), {"dtype": "float32"}),
+    Question("reduce", (1 << 26,), ("vectorized",)),
+    Question("scan", (1 << 20, 1 << 21, 1 << 22, 1 << 24), LOOK_BACK),
+    Question("histogram", (1 << 20, 1 << 27), ("privatized_tickets",)),
+    Question("histogram", (1 << 27,), ("privatized_tickets",), dist="equal"),
+    Question("histogram", (1 << 27,), ("privatized",)),
+    Question("histogram", (1 << 25,), ("shared_ranges",), {"dtype": "uint32", "bins": 65_536}),
+    Question("radixsort", (1 << 20, 1 << 24), ("most_significant_first_heavy",)),
+    Question("radixsort", (1 << 24,), ("onesweep",)),
+    Question("radixsort", (1 << 18,), ("single_launch",)),
+    Question("radixsort", (1 << 24,), ("most_significant_first_stable",), {"layout": "pairs"}),
+)  # fmt: skip
+
+
+# Parts of a GPU ----------------------------------------------------------------------------------
+
+
+class _Multiprocessors(ctypes.Structure):
+    """CUdevResource of cuda.h: some of a GPU's multiprocessors."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("padding", ctypes.c_ubyte * 92),
+        ("count", ctypes.c_uint),
+        ("others", ctypes.c_ubyte * 44),
+    )
+
+
+OF_MULTIPROCESSORS = 1  # CU_DEV_RESOURCE_TYPE_SM
+EACH_BY_ITSELF = 1  # CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING
+WITH_A_STREAM = 1  # CU_GREEN_CTX_DEFAULT_STREAM
+
+
+def _call(name: str, *args: object) -> None:
+    """Call the driver. CudalabError if it refuses."""
+    error = getattr(ctypes.CDLL("libcuda.so.1"), name)(*args)
+    if error:
+        raise CudalabError(f"{name} fails with error {error}: an older driver?")
+
+
+@contextmanager
+def part_of(device: Device, count: int) -> Iterator[None]:
+    """Give the open GPU's launches `count` of its multiprocessors, and its plans that number."""
+    if emulated(device.name) or count == device.multiprocessors:
+        device.multiprocessors = count
+        yield
+        return
+    gpu, before = ctypes.c_int(), ctypes.c_void_p()
+    _call("cuCtxGetDevice", ctypes.byref(gpu))
+    _call("cuCtxGetCurrent", ctypes.byref(before))
+    every, some = _Multiprocessors(), _Multiprocessors()
+    _call("cuDeviceGetDevResource", gpu, ctypes.byref(every), OF_MULTIPROCESSORS)
+    groups, rest = ctypes.c_uint(1), _Multiprocessors()
+    _call(
+        "cuDevSmResourceSplitByCount", ctypes.byref(some), ctypes.byref(groups),
+        ctypes.byref(every), ctypes.byref(rest), EACH_BY_ITSELF, count,
+    )  # fmt: skip
+    if some.count != count:
+        raise CudalabError(f"a part of {count} multiprocessors has {some.count}")
+    description, green, context = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    _call("cuDevResourceGenerateDesc", ctypes.byref(description), ctypes.byref(some), 1)
+    _call("cuGreenCtxCreate", ctypes.byref(green), description, gpu, WITH_A_STREAM)
+    _call("cuCtxFromGreenCtx", ctypes.byref(context), green)
+    _call("cuCtxSetCurrent", context)
+    device.multiprocessors = count
+    try:
+        yield
+    finally:
+        device.synchronize()
+        _call("cuCtxSetCurrent", before)
+
+
+# Measuring ---------------------------------------------------------------------------------------
+
+
+def run(name: str = "auto", seconds: str = "150") -> None:
+    """Measure every question on the whole device and on its parts, and store the times."""
+    device, end = choose_device(name), time.monotonic() + float(seconds)
+    with open_device(device) as opened:
+        whole = opened.multiprocessors
+    compiled = {(each, name) for each in QUESTIONS for name in each.variants}
+    with ProcessPoolExecutor(COMPILERS, get_context("spawn")) as pool:
+        list(pool.map(partial(compile_for_cache, device), compiled))
+    rows: list[Json] = []
+    for count in (whole, *PARTS):
+        with open_device(device) as opened, part_of(opened, count):
+            sampler = Sampler(opened, open_meter(opened))
+            for question, size in ((each, n) for each in QUESTIONS for n in each.sizes):
+                if time.monotonic() < end:
+                    rows += times(question, size, sampler, whole)
+    if emulated(device):
+        sys.stdout.writelines(f"{row}\n" for row in rows)
+        return
+    machine = results.machine(device)
+    path = results.FOLDER / "multiprocessors" / f"{results.slug(machine['device'])}.json"
+    results.write_rows(path, {**machine, "multiprocessors": whole}, rows)
+
+
+def compile_for_cache(device: str, what: tuple[Question, str]) -> None:
+    """Compile a variant in a process of its own, so that the cache has it."""
+    question, name = what
+    lab = labs.get(question.lab)
+    variant = registry.find(lab, name)
+    with open_device(device) as opened:
+        if not variant.missing(opened.features):
+            lab.compiled(variant, opened, lab.complete(question.case))
+
+
+def times(question: Question, size: int, sampler: Sampler, whole: int) -> Iterator[Json]:
+    """The median times of all plans that can run, and which of them the lab takes on this part."""
+    device, lab = sampler.device, labs.get(question.lab)
+    case = lab.complete(question.case)
+    shown = REHEARSED.get(lab.name, REHEARSED_ITEMS) if emulated(device.name) else size
+    inputs = drawn(question, shown)
+    buffers = {name: device.to_device(array) for name, array in inputs.arrays.items()}
+    candidates, first = {}, None
+    variants = (registry.find(lab, name) for name in question.variants)
+    for variant in (one for one in variants if not one.missing(device.features)):
+        # No kernel names the numbers that follow from the multiprocessors: one compilation does.
+        kernels = lab.compiled(variant.on(of_size(whole)), device, case)
+        for plan, planned in plans_of(variant, device.multiprocessors):
+            job = Job(
+                device=device,
+                kernels=kernels,
+                variant=planned,
+                buffers=buffers,
+                params=inputs.params,
+                case=case,
+            )
+            step = lab.plan(planned.dispatch)(job)
+            step()
+            answer = device.to_host(step.out)
+            first = answer if first is None else first
+            np.testing.assert_allclose(answer, first, rtol=1e-3, atol=1e-3 * size**0.5)
+            candidates[plan] = Candidate(
+                name=plan,
+                kind="variant",
+                run=step.run,
+                answer=lambda: np.empty(0),
+                poison=lambda: None,
+                reads_back=step.reads_back,
+                device=device.name,
+            )
+    samples: dict[str, list[float]] = {plan: [] for plan in candidates}
+    for number in range(1 if emulated(device.name) else ROUNDS):
+        for plan, candidate in candidates.items():
+            samples[plan].append(sampler.sample(candidate, COLD, number).ms)
+    if not candidates:
+        return
+    yield {
+        "lab": lab.name,
+        "case": question.case,
+        "n": in_words(shown, ","),
+        "dist": lab.distribution(question.dist),
+        "multiprocessors": device.multiprocessors,
+        "chosen": chosen(question, inputs, device, list(candidates)),
+        "ms": {plan: round(statistics.median(ms), 5) for plan, ms in samples.items()},
+    }
+
+
+@cache
+def drawn(question: Question, size: int) -> HostInputs:
+    """The inputs of a question, which all parts share."""
+    lab = labs.get(question.lab)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "input.bin")
+        case = lab.complete(question.case)
+        lab.write_file(path, case, size, lab.distribution(question.dist), seed=1)
+        return lab.read_file(path, case).copy()
+
+
+def of_size(multiprocessors: int) -> Device:
+    """As much of a device as a variant's numbers need."""
+    return cast("Device", SimpleNamespace(multiprocessors=multiprocessors))
+
+
+def plans_of(variant: Variant, here: int) -> Iterator[tuple[str, Variant]]:
+    """The variant as planned for `here` multiprocessors, and for other numbers of them."""
+    if variant.on(of_size(1)) is variant:  # the number has no effect
+        yield variant.name, variant
+        return
+    for number in sorted({here // 2, here, here * 3 // 2, 2 * here, 132, *PARTS}):
+        yield f"{variant.name} for {number}", variant.on(of_size(number))
+
+
+def chosen(question: Question, inputs: HostInputs, device: Device, plans: list[str]) -> str:
+    """The plan that the lab takes of those measured."""
+    lab = labs.get(question.lab)
+    params = HostInputs(inputs.arrays, dict(inputs.params))
+    gpu = cast("Device", SimpleNamespace(name="cuda", multiprocessors=device.multiprocessors))
+    names = lab.choose(params, lab.complete(question.case), gpu)
+    names = [names] if isinstance(names, str) else names or []
+    name = next((one for one in names if one in question.variants), question.variants[0])
+    numbered = f"{name} for {device.multiprocessors}"
+    return numbered if numbered in plans else name
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["run", *words]:
+            run(*words)
+        case _:
+            sys.exit(__doc__)
