@@ -11,10 +11,17 @@ from cudalab.bench.measure import COLD, Status
 from cudalab.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cudalab.bench.document import Document, Environment, Row, Table
 
 THRESHOLD = 0.05  # smaller relative changes of a median are ignored
+# A difference needs more confidence than a factor in a table, because each false one sends somebody
+# to look for its cause: one in a hundred comparisons of a kernel with itself, at most.
+DIFFERENCE = 0.99
+EQUIVALENCE = 0.90  # the confidence at which two one-sided tests have an error of 5 % each
 SAME, FASTER, SLOWER, BROKEN = "SAME", "FASTER", "SLOWER", "BROKEN"
+UNDECIDED = "UNDECIDED"  # the interval is too wide for any of these
 ONLY_OLD, ONLY_NEW, NOT_TIMED = "only in the old", "only in the new", "not timed"
 NO_SAMPLES = "no samples"  # one of the two has only statistics, which decide nothing
 THREADS = "OS threads used"  # a property of the CPU device
@@ -62,9 +69,14 @@ class Comparison:
         """The number of rows that are worse."""
         return sum(verdict.regression for verdict in self.verdicts)
 
+    @property
+    def all_same(self) -> bool:
+        """Whether every row, and there are some, is shown to be equivalent."""
+        return bool(self.verdicts) and all(one.verdict == SAME for one in self.verdicts)
+
 
 def compare(old: Document, new: Document, threshold: float = THRESHOLD) -> Comparison:
-    """Compare row by row: a change needs an interval without 1, and more than `threshold`.
+    """Compare row by row: `judged` says what each verdict takes.
 
     UsageError for results of different kinds of devices: emulated times say nothing about a GPU.
     """
@@ -79,6 +91,11 @@ def compare(old: Document, new: Document, threshold: float = THRESHOLD) -> Compa
     notes += _repeated_notes(old, "then") + _repeated_notes(new, "now")
     if unjudged := sum(one.verdict == NO_SAMPLES for one in verdicts):
         notes.append(f"not judged: {unjudged} rows have statistics only, without samples")
+    if undecided := sum(one.verdict == UNDECIDED for one in verdicts):
+        notes.append(
+            f"{undecided} {UNDECIDED}: more than {100 * threshold:g} % is possible and not shown; "
+            "a longer --time-limit narrows the interval"
+        )
     if not set(before) & set(after):
         notes.append("no row is in both: were other labs, sizes or distributions measured?")
     return Comparison(verdicts, notes)
@@ -148,10 +165,8 @@ def _verdict(key: Key, old: Row | None, new: Row | None, threshold: float) -> Ve
     elif not (old.samples_ms and new.samples_ms):
         verdict = NO_SAMPLES
     else:
-        change = stats.independent_ratio(
-            list(new.valid_samples().values()), list(old.valid_samples().values())
-        )
-        verdict = _judged(change, threshold)
+        before, after = (list(row.valid_samples().values()) for row in (old, new))
+        verdict, change = judged(before, after, threshold)
     return Verdict(
         key=key,
         verdict=verdict,
@@ -161,9 +176,22 @@ def _verdict(key: Key, old: Row | None, new: Row | None, threshold: float) -> Ve
     )
 
 
-def _judged(change: stats.Ratio, threshold: float) -> str:
-    if change.decided and change.value > 1 + threshold:
+def judged(old: Sequence[float], new: Sequence[float], threshold: float) -> tuple[str, stats.Ratio]:
+    """The verdict on two rows' samples, and the change with its interval.
+
+    A difference is shown if the interval excludes 1, and counts if it exceeds the threshold. That
+    there is none must be shown, too, by two one-sided tests (TOST): the change exceeds the
+    threshold in neither direction. Their interval is narrower: each test has an error of 5 %.
+    """
+    change = stats.independent_ratio(new, old, DIFFERENCE)
+    return _verdict_on(
+        change, stats.independent_ratio(new, old, EQUIVALENCE), 1 + threshold
+    ), change
+
+
+def _verdict_on(change: stats.Ratio, within: stats.Ratio, limit: float) -> str:
+    if change.decided and change.value > limit:
         return SLOWER
-    if change.decided and 1 / change.value > 1 + threshold:
+    if change.decided and 1 / change.value > limit:
         return FASTER
-    return SAME
+    return SAME if 1 / limit <= within.low and within.high <= limit else UNDECIDED

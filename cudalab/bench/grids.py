@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudalab.bench import stats, sweeps
-from cudalab.bench.comparison import BROKEN, FASTER, SAME, SLOWER
+from cudalab.bench.comparison import BROKEN, FASTER, SAME, SLOWER, UNDECIDED
 from cudalab.bench.document import EMULATED, cache_text
 from cudalab.bench.measure import COLD
 from cudalab.bench.units import factor, figure, rate_for, unit_for
@@ -261,10 +261,12 @@ def comparison_grid(comparison: Comparison) -> Grid:
     scale, unit = unit_for(one.new_ms for one in verdicts if one.new_ms is not None)
     counts = {
         verdict: sum(one.verdict == verdict for one in verdicts)
-        for verdict in (SAME, FASTER, SLOWER, BROKEN)
+        for verdict in (SAME, FASTER, SLOWER, UNDECIDED, BROKEN)
     }
     total = ", ".join(
-        f"{count} {verdict}" for verdict, count in counts.items() if count or verdict != BROKEN
+        f"{count} {verdict}"
+        for verdict, count in counts.items()
+        if count or verdict not in (UNDECIDED, BROKEN)
     )
     columns = [
         Column("lab", right=False),

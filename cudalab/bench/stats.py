@@ -75,7 +75,9 @@ class Ratio:
         return Ratio(1 / self.value, 1 / self.high, 1 / self.low)
 
 
-def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
+def ratio(
+    of: Mapping[int, float], to: Mapping[int, float], confidence: float = CONFIDENCE
+) -> Ratio:
     """The ratio of the medians with its bootstrap interval; samples are mappings by round.
 
     Rounds with samples of both are resampled in pairs: whatever slows both down in a round, such
@@ -87,7 +89,7 @@ def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
         rounds = []
     pairs = _picks(len(rounds), 0)
     ratios = _medians(of, rounds, pairs, 1) / _medians(to, rounds, pairs, 2)
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - confidence) / 2
     low, high = np.quantile(ratios, [tail, 1 - tail])
     value = median(list(of.values())) / median(list(to.values()))
     return Ratio(value, min(float(low), value), max(float(high), value))
@@ -102,10 +104,12 @@ def _medians(samples: Mapping[int, float], rounds: list[int], pairs: Array, seed
     return medians
 
 
-def independent_ratio(of: Sequence[float], to: Sequence[float]) -> Ratio:
+def independent_ratio(
+    of: Sequence[float], to: Sequence[float], confidence: float = CONFIDENCE
+) -> Ratio:
     """The ratio for samples of different runs, which have no common rounds."""
     shifted = {-1 - i: ms for i, ms in enumerate(to)}
-    return ratio(dict(enumerate(of)), shifted)
+    return ratio(dict(enumerate(of)), shifted, confidence)
 
 
 def _picks(n: int, seed: int) -> Array:

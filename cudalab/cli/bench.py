@@ -27,6 +27,7 @@ from cudalab.cli.options import (
     exclude,
     json_file_option,
     lines,
+    options_present,
     quiet_option,
     refuse_measuring,
     seconds_option,
@@ -190,6 +191,13 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     metavar="PERCENT",
     help="Ignore smaller changes; a regression exits with 3.",
 )
+@click.option(
+    "--equivalent",
+    type=FiniteRange(min=0, min_open=True),
+    metavar="PERCENT",
+    help="Demand that no row changes by more, in either direction: exit with 3 unless this is "
+    "shown for all.",
+)
 @quiet_option
 def bench(
     *,
@@ -199,6 +207,7 @@ def bench(
     against: Path | None,
     compared: tuple[Path, Path] | None,
     threshold: float,
+    equivalent: float | None,
     json_path: Path | None,
     csv_path: Path | None,
     markdown_path: Path | None,
@@ -208,10 +217,15 @@ def bench(
     """Measure variants side by side; every answer is verified before it is timed."""
     from cudalab.bench import document
 
+    if equivalent is not None and "threshold" in options_present():
+        exclude("--threshold", "--equivalent")
+    demand = Demand(threshold) if equivalent is None else Demand(equivalent, equivalence=True)
     if compared:
-        refuse_measuring("--compare", "compared", "threshold")
+        refuse_measuring("--compare", "compared", "threshold", "equivalent")
         old, new = map(document.load, compared)
-        return verdicts(old, new, threshold)
+        return verdicts(old, new, demand)
+    if equivalent is not None and not against:
+        raise UsageError("--equivalent compares two runs", hint="add --compare or --against")
     before = document.load(against) if against else None
     if kernel:
         kill_after = kill_after or KILL_AFTER_S
@@ -221,11 +235,19 @@ def bench(
         names=names,
         kernel=kernel,
         before=before,
-        threshold=threshold,
+        demand=demand,
         files=files,
         **options,
     )
     return within(kill_after, work)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A demand on a comparison: no row is slower by more, or no row has changed by more."""
+
+    percent: float
+    equivalence: bool = False
 
 
 @dataclass(frozen=True)
@@ -279,7 +301,7 @@ def run(
     threads: int | None,
     files: Files,
     before: Document | None,
-    threshold: float,
+    demand: Demand,
     **options: Any,
 ) -> int:
     """Measure, and print each table as soon as it is complete."""
@@ -309,7 +331,7 @@ def run(
     for grid in grids.summaries(suite.document):
         terminal.grid(grid)
     if before is not None:
-        suite.exit_codes.add(verdicts(before, suite.document, threshold))
+        suite.exit_codes.add(verdicts(before, suite.document, demand))
     files.finish(suite.document)
     suite.exit_codes.add(files.draw(suite.document))
     return exit_code(suite.exit_codes)
@@ -354,12 +376,13 @@ def request(names: tuple[str, ...], **options: Any) -> Request:
     )
 
 
-def verdicts(old: Document, new: Document, threshold: float) -> int:
-    """Print the change of each row; return 3 if there is a regression."""
+def verdicts(old: Document, new: Document, demand: Demand) -> int:
+    """Print the change of each row; return 3 if the new run is not as it must be."""
     from cudalab.bench.comparison import compare
     from cudalab.bench.grids import comparison_grid
     from cudalab.output import terminal
 
-    comparison = compare(old, new, threshold / 100)
+    comparison = compare(old, new, demand.percent / 100)
     terminal.grid(comparison_grid(comparison))
-    return ExitCode.WRONG_ANSWER if comparison.regressions else ExitCode.OK
+    missed = not comparison.all_same if demand.equivalence else comparison.regressions
+    return ExitCode.WRONG_ANSWER if missed else ExitCode.OK

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from command import cudalab
 
@@ -599,13 +600,37 @@ def compared(before, after, threshold=0.05):
         ([1.0] * 9, [1.04] * 9, comparison.SAME),  # below the threshold
         ([1.0] * 9, [1.06] * 9, comparison.SLOWER),
         ([1.06] * 9, [1.0] * 9, comparison.FASTER),
-        ([1.0, 2.0, 3.0] * 3, [1.5, 2.5, 3.5] * 3, comparison.SAME),  # the interval holds 1
+        ([1.0, 1.02, 0.98] * 9, [1.01, 1.03, 0.99] * 9, comparison.SAME),
+        ([1.0, 2.0, 3.0] * 3, [1.5, 2.5, 3.5] * 3, comparison.UNDECIDED),  # the interval holds 1
+        ([1.0, 1.1, 0.9] * 9, [1.03, 1.13, 0.93] * 9, comparison.UNDECIDED),  # too wide for SAME
+        ([0.99, 1.01] * 9, [1.02, 1.07] * 9, comparison.UNDECIDED),  # slower, but by how much?
     ],
 )
-def test_a_change_needs_the_interval_and_the_threshold(before, after, verdict):
+def test_each_verdict_needs_to_be_shown(before, after, verdict):
     found = compared(before, after)
     assert [one.verdict for one in found.verdicts] == [verdict]
     assert found.regressions == (verdict == comparison.SLOWER)
+    assert found.all_same == (verdict == comparison.SAME)
+    doubts = [note for note in found.notes if "narrows the interval" in note]
+    assert len(doubts) == (verdict == comparison.UNDECIDED)
+    (total, *_) = grids.comparison_grid(found).notes
+    assert f"1 {verdict}" in total
+
+
+def test_nothing_is_equivalent_to_a_row_that_is_missing():
+    old, new = (document(table([row(name, [1.0] * 9) for name in names])) for names in ("ab", "a"))
+    assert not comparison.compare(old, new).all_same
+    assert not comparison.compare(document(), document()).all_same
+
+
+@pytest.mark.parametrize("scatter", [0.001, 0.2])
+def test_equal_kernels_get_a_false_verdict_in_one_of_a_hundred_comparisons_at_most(scatter):
+    """With little noise they are the same, with much of it nobody knows."""
+    noise = np.random.default_rng(0).lognormal(0, scatter, (2, 100, 20))
+    found = [comparison.judged(*pair, 0.02)[0] for pair in zip(*noise, strict=True)]
+    false = sum(verdict in (comparison.FASTER, comparison.SLOWER) for verdict in found)
+    assert false <= 1
+    assert (comparison.SAME in found) == (comparison.UNDECIDED not in found) == (scatter < 0.1)
 
 
 def test_a_lower_threshold_sees_more():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from lab_inputs import drawn
@@ -12,6 +13,7 @@ from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import HeaderError
 from cudalab.labs import registry
 from cudalab.labs.base import Job
+from cudalab.labs.header import product_of
 from cudalab.language import source
 
 VARIANTS = [
@@ -106,3 +108,38 @@ def test_the_message_says_what_the_plan_needs(value, said):
     with pytest.raises(HeaderError) as caught:
         planned(lab, replace(variant, defines=others))
     assert caught.value.message == f"kernels/reduce/sequential.cu:6: {said}"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12", 12),
+        ("2 * MULTIPROCESSORS", 264),
+        ("MULTIPROCESSORS", 132),
+        ("2 * MULTIPROCESSORS / 3", 88),
+        ("MULTIPROCESSORS / 5 * 2", 52),  # from the left, each quotient rounded down
+        ("2*THREADS_PER_BLOCK", 512),
+    ],
+)
+def test_a_product_of_numbers_and_defines(text, number):
+    assert product_of(text, {"MULTIPROCESSORS": 132, "THREADS_PER_BLOCK": 256}) == number
+
+
+@pytest.mark.parametrize("text", ["", "two * 3", "2 *", "3 / 0", "2 + 3", "OTHER * 2"])
+def test_a_define_that_is_no_product_is_an_error_at_its_line(text):
+    variant = registry.find(labs.get("reduce"), "single_pass")
+    text = f"MULTIPROCESSORS * {text}"
+    broken = replace(variant, defines={**variant.defines, "MAX_BLOCKS": text, "OTHER": "text"})
+    with pytest.raises(HeaderError, match=r"single_pass\.cu:9: defines: .* is no product"):
+        broken.on(SimpleNamespace(multiprocessors=132))
+
+
+@pytest.mark.parametrize(("lab", "variant"), VARIANTS)
+def test_no_number_of_multiprocessors_is_written_into_a_header(lab, variant):
+    """A number of blocks follows from the device's: on a fraction of them there are fewer."""
+    del lab
+    numbers = [each for each in variant.defines.values() if isinstance(each, int) and each]
+    assert all(number % 132 for number in numbers)
+    half = variant.on(SimpleNamespace(multiprocessors=66)).defines
+    for name, number in variant.on(SimpleNamespace(multiprocessors=132)).defines.items():
+        assert half[name] == (number // 2 if "MULTIPROC" in str(variant.defines[name]) else number)
