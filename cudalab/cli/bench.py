@@ -174,6 +174,13 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     metavar="FILE.svg|png|pdf",
     help="Draw time over n, and ladders; .png and .pdf need the extra `plot`.",
 )
+@click.option(
+    "--nvbench",
+    "nvbench_path",
+    type=NEW,
+    metavar="FILE",
+    help="Write NVBench's JSON, and the samples into the folder FILE-bin.",
+)
 @click.option("--against", type=EXISTING, metavar="OLD.json", help="Compare with an earlier run.")
 @click.option(
     "--compare",
@@ -181,7 +188,7 @@ class SweepOption(click.ParamType):  # type: ignore[type-arg] # generic only sin
     type=EXISTING,
     nargs=2,
     metavar="OLD.json NEW.json",
-    help="Compare two files without measuring.",
+    help="Compare two files, ours or NVBench's, without measuring.",
 )
 @click.option(
     "--threshold",
@@ -211,25 +218,32 @@ def bench(
     json_path: Path | None,
     csv_path: Path | None,
     markdown_path: Path | None,
+    nvbench_path: Path | None,
     plot_path: Path | None,
     **options: Any,
 ) -> int:
     """Measure variants side by side; every answer is verified before it is timed."""
-    from cudalab.bench import document
+    from cudalab.bench import nvbench
 
     if equivalent is not None and "threshold" in options_present():
         exclude("--threshold", "--equivalent")
     demand = Demand(threshold) if equivalent is None else Demand(equivalent, equivalence=True)
     if compared:
         refuse_measuring("--compare", "compared", "threshold", "equivalent")
-        old, new = map(document.load, compared)
+        old, new = map(nvbench.load, compared)
         return verdicts(old, new, demand)
     if equivalent is not None and not against:
         raise UsageError("--equivalent compares two runs", hint="add --compare or --against")
-    before = document.load(against) if against else None
+    before = nvbench.load(against) if against else None
     if kernel:
         kill_after = kill_after or KILL_AFTER_S
-    files = Files(json=json_path, csv=csv_path, markdown=markdown_path, plot=plot_path)
+    files = Files(
+        json=json_path,
+        csv=csv_path,
+        markdown=markdown_path,
+        nvbench=nvbench_path,
+        plot=plot_path,
+    )
     work = partial(
         run,
         names=names,
@@ -257,6 +271,7 @@ class Files:
     json: Path | None
     csv: Path | None
     markdown: Path | None
+    nvbench: Path | None
     plot: Path | None
 
     def check(self) -> None:
@@ -276,7 +291,7 @@ class Files:
 
     def finish(self, document: Document) -> None:
         """Write the files that need all samples."""
-        from cudalab.bench import files
+        from cudalab.bench import files, nvbench
         from cudalab.formats import save
 
         self.save(document)
@@ -284,6 +299,8 @@ class Files:
             save(self.csv, files.csv_text(document))
         if self.markdown:
             save(self.markdown, files.markdown(document))
+        if self.nvbench:
+            nvbench.write(self.nvbench, document)
 
     def draw(self, document: Document) -> int:
         """Draw the plot. A failure is reported and returned: the results matter more."""

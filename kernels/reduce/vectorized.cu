@@ -8,7 +8,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 256
 // ITEMS_PER_BLOCK   = 4096   # minimum work of a block
-// MAX_BLOCKS        = "8 * MULTIPROCESSORS"
+// MAX_BLOCKS        = 1056   # on every GPU, so that sums of floats have the same bytes
 // LOADS_PER_THREAD  = 4      # 16-byte loads in flight
 // ///
 //

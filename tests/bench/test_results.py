@@ -19,7 +19,7 @@ import pytest
 from command import cudalab
 
 from cudalab.backends.base import DeviceInfo
-from cudalab.bench import bounds, comparison, files, grids, results, sweeps, units
+from cudalab.bench import bounds, comparison, files, grids, nvbench, results, sweeps, units
 from cudalab.bench import document as documents
 from cudalab.bench import measure as bench
 from cudalab.bench.measure import Row, Sample, Status
@@ -733,6 +733,10 @@ def test_compare_exits_3_for_a_regression_and_prints_a_line_a_row(tmp_path):
     assert "SLOWER" in slower.stdout
     assert run("--compare", new, old).returncode == 0
     assert run("--compare", old, new, "--threshold", "25").returncode == 0
+    assert run("--compare", old, new, "--equivalent", "25").returncode == 0
+    assert run("--compare", new, old, "--equivalent", "5").returncode == 3
+    assert run("--compare", old, new, "--equivalent", "5", "--threshold", "5").returncode == 2
+    assert run("reduce", "--equivalent", "5").returncode == 2
     assert run("--compare", old, new, "reduce").returncode == 2
     assert run("--compare", old, DOCS).returncode == 1
 
@@ -786,7 +790,7 @@ def test_sweeps_that_are_none(text):
 
 
 def test_the_files_of_a_run(tmp_path):
-    paths = {kind: tmp_path / f"results.{kind}" for kind in ("json", "csv", "markdown")}
+    paths = {kind: tmp_path / f"results.{kind}" for kind in ("json", "csv", "markdown", "nvbench")}
     options = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
     measure = ("transpose", "--n", "64,96", "--time-limit", "0.05", "--device", "cpu", *options)
     done = run(*measure, "--baseline", "numpy")
@@ -802,6 +806,7 @@ def test_the_files_of_a_run(tmp_path):
     }
     assert files.csv_text(found) == paths["csv"].read_text(encoding="utf-8")
     assert files.markdown(found) == paths["markdown"].read_text(encoding="utf-8")
+    assert comparison.compare(found, nvbench.load(paths["nvbench"]), 1000).all_same
     assert "emulated" in done.stdout
     assert "median µs over n" in done.stdout
     assert "transpose: dtype float32, n = 64" in done.stderr
