@@ -19,7 +19,7 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -61,6 +61,7 @@ class Question:
     sizes: tuple[int, ...]
     variants: tuple[str, ...]
     case: dict[str, Any] = field(default_factory=dict)
+    _: KW_ONLY
     dist: str | None = None
 
 

@@ -264,7 +264,7 @@ class Demand:
     equivalence: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Files:
     """The files to which results are written."""
 
