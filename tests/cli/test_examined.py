@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from command import cudalab
 
+from cudalab.backends.cpu import assembly
+from cudalab.backends.cpu.control_flow import IS_HEADER
+
 PROGRAM = Path(__file__).parents[1] / "programs" / "examined.cu"
 
 
@@ -34,8 +37,17 @@ def test_a_long_launch_says_how_far_it_was_examined(report):
 
 
 def test_another_buffer_than_the_pointer_came_from(report):
-    assert "examined: 1 found" in report
+    assert "examined: 2 found" in report  # and that the last launch fails
     assert f"{PROGRAM}:{line_of('strays')}, in memory that no argument of the launch" in report
+
+
+def test_a_null_pointer_leads_to_no_buffer(report):
+    place = f"write of 4 bytes at {PROGRAM}:{line_of('strays')}"
+    assert f"{place}, outside of every buffer (address 0)" in report
+
+
+def test_memory_that_a_kernel_allocates_is_its_own(report):
+    assert f"{PROGRAM}:{line_of('allocates')}" not in report
 
 
 def test_a_return_before_a_barrier_is_a_note_at_its_line(report):
@@ -48,3 +60,14 @@ def test_only_the_sanitizer_takes_kill_after():
     assert refused.returncode == 125
     assert b"--kill-after needs --sanitize" in refused.stderr
     assert refused.stdout == b""
+
+
+def test_calls_in_our_headers_are_known_by_either_compilers_names():
+    """By clang's, whose folder stands apart, as by g++'s."""
+    folder = "/here/cudalab/backends/cpu/runtime/host/cudalab"
+    files = [f'"{folder}" "launch.h"', f'"{folder}/launch.h"', '"/here" "program.cu"']
+    listing = assembly._Listing({"program.cu"})
+    for number, name in enumerate(files, 1):
+        for row in (f"\t.file\t{number} {name}", f"\t.loc\t{number} 9 0", "\tcall\tf"):
+            listing.read(row)
+    assert [bool(site.flags & IS_HEADER) for site in listing.sites] == [True, True, False]

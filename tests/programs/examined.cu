@@ -1,6 +1,6 @@
 // For --sanitize: pointers on many ways to a kernel, a launch that takes long, threads that return
-// before a barrier, a block that waits for a later one, and at last another buffer than the one
-// that the pointer came from.
+// before a barrier, a block that waits for a later one, memory that a kernel allocates, and at last
+// another buffer than the one that the pointer came from, and none.
 
 #include <cstdio>
 
@@ -48,6 +48,15 @@ __global__ void waits_for_later(int* flag, int* out) {
     }
 }
 
+__global__ void allocates(int* out) {
+    int *mine = (int*)malloc(4), *other = nullptr;
+    cudaMalloc(&other, 4);
+    *mine = 1, *other = threadIdx.x;  // @allocates
+    out[threadIdx.x] = *mine + *other;
+    free(mine);
+    cudaFree(other);
+}
+
 __global__ void strays(int* out, long offset) {
     out[offset + threadIdx.x] = 1;  // @strays
 }
@@ -76,8 +85,11 @@ int main() {
     waits_for_later<<<2, 1>>>(row, out);
     cudaMemcpy(first, out, sizeof first, cudaMemcpyDeviceToHost);
     printf("%d\n", first[0]);
+    cudaFree(rows), cudaFree(list), cudaFree(last);
+    allocates<<<1, 32>>>(out);
     strays<<<1, 32>>>(out, row - out);
     cudaDeviceSynchronize();
-
-    cudaFree(out), cudaFree(row), cudaFree(other), cudaFree(rows), cudaFree(list), cudaFree(last);
+    cudaFree(out), cudaFree(row), cudaFree(other);
+    strays<<<1, 32>>>(nullptr, 0);
+    return cudaDeviceSynchronize() == cudaSuccess;
 }

@@ -60,7 +60,7 @@ class _Listing:
         self.sources = sources
         self.rows: list[str] = []
         self.files: dict[int, str] = {}
-        self.libraries: set[int] = set()  # those of the files
+        self.headers: dict[int, int] = {}  # the flags of those of the files that are ours
         self.sites: list[Site] = []
         self.blocks: list[Block] = []
         self.starts: dict[str, int] = {}  # label -> the next block that begins behind it
@@ -85,8 +85,7 @@ class _Listing:
                 self._place = (int(match[1]), int(match[2]))
         elif match := _FILE.match(row):
             self.files[int(match[1])] = self._file_name(match[2], match[3])
-            if LIBRARIES.search("/".join(filter(None, match.groups()[1:]))):
-                self.libraries.add(int(match[1]))
+            self.headers[int(match[1])] = _header_flags("/".join(filter(None, match.groups()[1:])))
         elif _FUNCTION.match(row):
             self._function, self._in_block = self._function + 1, False
         elif _SECTION.match(row):
@@ -106,11 +105,7 @@ class _Listing:
             self._address += "" if row.endswith(_SPILLS) else row
             return
         site = Site(len(self.sites) + 1, *self._place, self._function)
-        file = self.files.get(site.file, "")
-        if file.endswith(HEADER) or RUNTIME in file:
-            site.flags |= IS_HEADER
-        if site.file in self.libraries:
-            site.flags |= IS_HEADER | IS_LIBRARY
+        site.flags |= self.headers.get(site.file, 0)
         if starts_block:
             site.flags |= IS_BLOCK
             self.blocks.append(Block(site, len(self.blocks)))
@@ -164,6 +159,13 @@ def annotate(text: str, sources: set[str]) -> str:
         listing.read(row)
     Flow(listing.blocks, listing.starts).classify()
     return "\n".join(listing.rows + _tables(listing.sites, listing.files)) + "\n"
+
+
+def _header_flags(path: str) -> int:
+    """The flags of the calls in a file: those in a header belong to the line that called it."""
+    if LIBRARIES.search(path):
+        return IS_HEADER | IS_LIBRARY
+    return IS_HEADER if path.endswith(HEADER) or RUNTIME in path else 0
 
 
 def _uses_result(row: str, called: str | None) -> bool | None:

@@ -337,13 +337,14 @@ EXPORT unsigned cudalab_check_add(char* low, size_t bytes, size_t guard, unsigne
     Region region = {
         low, low + bytes, guard, space, true, with_shadow ? new_shadow(bytes) : Shadow{}, {}};
     if (with_shadow && watches_uses) region.used_bytes.watch(bytes, new_pages);
-    for (unsigned i = 0; i < run.regions.count; ++i)
-        if (!run.regions[i].used) {
-            run.regions[i] = region;
-            return i;
-        }
-    run.regions.add(region);
-    return (unsigned)run.regions.count - 1;
+    unsigned number = 0;
+    while (number < run.regions.count && run.regions[number].used) ++number;
+    if (number == run.regions.count)
+        run.regions.add(region);
+    else
+        run.regions[number] = region;
+    if (runs_kernels) reach.allocated(number);
+    return number;
 }
 
 EXPORT void cudalab_check_remove(unsigned number) {

@@ -25,6 +25,13 @@ struct Reach {
         return known[number] || unclear || scanned > MAX_SCANNED;
     }
 
+    // The kernel has allocated the region itself.
+    void allocated(unsigned number) {
+        if (launch != run.launches) begin();
+        while (known.count <= number) known.add(false);
+        found(number);
+    }
+
   private:
     static const size_t MAX_SCANNED = 64u << 20;  // bytes; then anything may be reached
 

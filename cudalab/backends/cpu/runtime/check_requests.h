@@ -8,7 +8,7 @@ namespace cudalab {
 // The region that an address belongs to, and whether the access lies inside it.
 static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& inside) {
     if ((size_t)(address - run.tls) < run.module->tls_bytes + ZONE ||
-        (size_t)(address - run.dynamic_shared) < DYNAMIC_SHARED + ZONE) {
+        (run.dynamic_shared && (size_t)(address - run.dynamic_shared) < DYNAMIC_SHARED + ZONE)) {
         unsigned nearest = NO_REGION;
         size_t distance = ~(size_t)0;
         for (unsigned i = 0; i < run.shared_regions.count; ++i) {
@@ -85,7 +85,7 @@ static void out_of_bounds(unsigned thread, const Event& e, unsigned nearest) {
     if (fresh) {
         row.thread = thread, row.block = run.block, row.access = e.kind, row.bytes = e.bytes;
         if (nearest == NO_REGION)
-            snprintf(row.detail, sizeof row.detail, "address %p", (void*)e.address);
+            snprintf(row.detail, sizeof row.detail, "address %#zx", (size_t)e.address);
     }
     if (in_zone) return;
     if (e.kind == LOAD && is_mapped(e.address) && is_mapped(e.address + e.bytes - 1)) return;
