@@ -8,13 +8,15 @@ from dataclasses import replace
 from cudalab.backends.cuda import nvcc
 from cudalab.language import source
 
+_FAST = '#pragma GCC push_options\n#pragma GCC optimize ("O1")'
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
-def one_file(pieces):
+def one_file(pieces, fast=()):
     """Variants with their defines, one behind the other; a piece is a variant, an id and defines.
 
-    Each has a namespace and kernels of its own, and a label that names the case in messages.
+    Each has a namespace and kernels of its own, and a label that names the case in messages. The
+    numbers of those that g++ is to compile fast are in `fast`.
     """
     texts = []
     for number, (variant, case_id, defines) in enumerate(pieces):
@@ -25,9 +27,11 @@ def one_file(pieces):
         texts += [
             system_includes,
             *(f"#define {name} {value}" for name, value in own.items()),
+            *([_FAST] if number in fast else []),
             f"namespace case_{number} {{",
             loaded.text,
             "}",
+            *(["#pragma GCC pop_options"] if number in fast else []),
             *(f"#undef {name}" for name in [*own, *_DEFINED.findall(text)]),
         ]
     return "\n".join(texts)
@@ -36,8 +40,9 @@ def one_file(pieces):
 def compile_together(device, lab, variant, cases):
     """The kernels of a variant for each of its cases, in one library.
 
-    A variable in constant memory is looked up by its name alone, so a file that has one is
-    compiled for each case.
+    The first case of each element type is optimized as for a run, the others in half of the time:
+    their code differs little. A variable in constant memory is looked up by its name alone, so a
+    file that has one is compiled for each case.
     """
     loaded = source.load(variant.path, variant.label)
     defines = [lab.kernel_defines(case) for case in cases]
@@ -45,8 +50,10 @@ def compile_together(device, lab, variant, cases):
         return [device.compile(loaded, each | variant.defines) for each in defines]
     numbers = range(len(cases))
     pieces = [(variant, number, defines[number]) for number in numbers]
+    types = [each.get("T") for each in defines]
+    fast = {number for number in numbers if types[number] in types[:number]}
     visible = [f"using namespace case_{number};" for number in numbers]
-    text = "\n".join([f'#line 1 "{loaded.label}"', one_file(pieces), *visible])
+    text = "\n".join([f'#line 1 "{loaded.label}"', one_file(pieces, fast), *visible])
     kernels = {
         f"{k}_{number}": params for k, params in loaded.kernels.items() for number in numbers
     }
