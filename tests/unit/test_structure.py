@@ -1,6 +1,7 @@
 """The floor plan: what lies where, and who may use what of whom."""
 
 import ast
+import os
 import re
 from pathlib import Path
 
@@ -185,3 +186,11 @@ def test_no_module_asks_for_a_device_by_its_name(path):
 )
 def test_comparisons_with_a_device_s_name_are_seen(code):
     assert {value for value, _ in compared(ast.parse(code))} & set(backends.DEVICES)
+
+
+@pytest.mark.xdist_group("together")
+def test_workers_know_which_tests_belong_together(request):
+    """Or else each of them would compile the same kernels: a pytest may be too new for xdist."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("one process runs all tests")
+    assert request.node.nodeid.endswith("@together")
