@@ -10,8 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -22,22 +20,16 @@ from click.testing import CliRunner
 from gradescope import RESULTS
 
 from cudalab import labs
-from cudalab.backends.cpu.device import CpuDevice
-from cudalab.bench import measure as bench
 from cudalab.checker import cases, judge, outputs, verdicts
 from cudalab.checker.cases import Plan, Speed, Test
 from cudalab.checker.sandbox import sandbox
 from cudalab.checker.settings import Settings
-from cudalab.checker.submit import host_code, speed
-from cudalab.checker.submit.kernel import Kernel, own_kernel
-from cudalab.checker.submit.reports import Rows, Times
+from cudalab.checker.submit import host_code
+from cudalab.checker.submit.kernel import Kernel
 from cudalab.checker.submit.submission import Command, copy_runtime
-from cudalab.checker.submit.worker import LoadsOnce, Outputs, measure
 from cudalab.checker.verdicts import Clue, Report, Result, SpeedResult, Stage, Status, Why
 from cudalab.cli.app import cli
 from cudalab.errors import CudalabError, ExitCode
-from cudalab.labs import registry
-from cudalab.language import source
 from cudalab.system import elf
 
 SORT = """
@@ -866,174 +858,6 @@ def test_unreachable_points_for_speed_are_not_forgotten():
     assert report.max_points == 12
     assert Plan(()).speed.points == 0
     assert Test("x", 1, "uniform").points == 1
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "error"),
-    [
-        ("ok", "skipped", CudalabError),
-        ("skipped", "skipped", CudalabError),
-        ("INVALID", "INVALID", speed._Failed),
-        ("FAILED", "unfinished", speed._Failed),
-    ],
-)
-def test_who_is_to_blame_when_there_are_no_times(tmp_path, monkeypatch, ours, theirs, error):
-    """A submission that spoils the reference's time keeps no points for that."""
-    lab = labs.get("reduce")
-    path = kernel(tmp_path, "reduce", "sequential")
-    mine = Kernel(lab=lab, path=path, sandbox=sandbox.choose("none"), device="cuda", label="my.cu")
-    rows = [Times(status=status, reason="because", ms={}) for status in (ours, theirs)]
-    monkeypatch.setattr(mine, "bench", lambda *_, **__: (Rows(rows=rows), ""))
-    with pytest.raises(error, match="because"):
-        speed._by_bench(lab, mine, mine, {}, 100, Settings(1))
-
-
-def test_a_kernel_far_from_points_is_not_sampled_for_long(tmp_path):
-    lab = labs.get("reduce")
-    for ours_ms, rounds in ((9.9, speed.MIN_ROUNDS), (10.1, 1)):
-        inputs = speed._Inputs(lab, lab.complete({}), 10, 1, tmp_path)
-        seen = []
-        ours, theirs = speed._in_turn(
-            lambda path, ms=ours_ms, seen=seen: seen.append(path.read_bytes()) or ms,
-            lambda _: 1.0, inputs, 0, zero=5,
-        )  # fmt: skip
-        assert len(ours) == len(theirs) == rounds
-        assert len(set(seen)) == rounds  # no input twice
-
-
-def test_a_kernel_that_is_too_slow_has_no_points_and_is_right(tmp_path, monkeypatch):
-    lab = labs.get("reduce")
-    path = kernel(tmp_path, "reduce", "sequential")
-    text = path.read_text()
-    begin = text.index('extern "C" __global__')
-    body = text.index("{", begin) + 1
-    spin = "\n    volatile unsigned more = n;\n    while (more > 500000) {\n    }\n"
-    path.write_text(text[:body] + spin + text[body:])
-    monkeypatch.setattr(speed, "GIVE_UP_S", 0.3)
-    mine = Kernel(lab=lab, path=path, sandbox=sandbox.choose("auto"), device="cpu", label="my.cu")
-    plan = replace(cases.public(lab, {}, mine.variant, quick=True), speed=Speed(points=5))
-    report = judge.check(lab, mine, plan, mine.sandbox, Settings(seed=3, sanitize=False))
-    assert report.passed, report.stages
-    assert (report.points, report.max_points) == (2, 7)
-    assert report.stages[-1].says == "stopped after 0 s: too slow for points for speed"
-
-
-def test_points_for_speed_that_nobody_can_reach():
-    words = ("reduce", "--variant", "sequential", "--device", "cpu", "--quick", "--no-sanitize")
-    report = checked(*words, "--speed-points", "5", "--no-time", status=0)
-    assert report["points"] == report["max_points"] == len(report["tests"])
-    no_reference = ("--reference", "rows_shared")
-    report = checked(*words, *no_reference, status=0)
-    assert report["stages"][-1]["status"] == "skipped"
-    report = checked(*words, *no_reference, "--speed-points", "5", status=1)
-    assert report["stages"][-1]["status"] == "broken"
-
-
-# The GPU's way of measuring, on whatever device there is -----------------------------------------
-
-
-def test_both_in_one_loop(tmp_path):
-    """On a GPU submission and reference are measured by `cudalab bench`'s loop, in one process."""
-    lab = labs.get("reduce")
-    path = kernel(tmp_path, "reduce", "first_add_on_load")
-    box = sandbox.choose("auto")
-    mine = Kernel(lab=lab, path=path, sandbox=box, device="cpu", label="my.cu")
-    reference = own_kernel(lab, registry.find(lab, "sequential"), "cpu")
-    settings = Settings(seed=3, time_limit_s=0.5)
-    try:
-        for one in (mine, reference):
-            one.compile([lab.complete({})])
-        ours, theirs = speed._by_bench(lab, mine, reference, lab.complete({}), 100_000, settings)
-    finally:
-        mine.close()
-        reference.close()
-    assert len(ours) >= 5
-    assert len(theirs) >= 5
-    assert min(*ours.values(), *theirs.values()) > 0
-
-
-def test_inputs_that_keep_a_gpu_busy_fit_into_the_box():
-    for name in labs.names():
-        lab = labs.get(name)
-        size = lab.teaching.timed_size(lab.complete({}), "cuda")
-        elements = size[0] * size[1] if isinstance(size, tuple) else size
-        matrices = size * size if name in ("matmul", "solve") else elements
-        assert (
-            8 * matrices <= speed.TIMING_LIMITS.output_bytes <= speed.TIMING_LIMITS.disk_bytes / 2
-        ), name
-
-
-def test_a_wrong_kernel_has_no_time():
-    lab = labs.get("reduce")
-    box = sandbox.choose("auto")
-    mine = Kernel(
-        lab=lab, path=CHEATS / "only_once.cu", sandbox=box, device="cpu", label="only_once.cu"
-    )
-    reference = own_kernel(lab, registry.find(lab, "sequential"), "cpu")
-    settings = Settings(seed=3, time_limit_s=0.2)
-    try:
-        mine.compile([lab.complete({})])
-        reference.compile([lab.complete({})])
-        with pytest.raises(speed._Failed, match="WRONG"):
-            speed._by_bench(lab, mine, reference, lab.complete({}), 10_000, settings)
-    finally:
-        mine.close()
-        reference.close()
-
-
-def test_a_kernel_is_loaded_once():
-    """So that what it keeps in variables is there when the next input comes, on any device."""
-
-    class Loads:
-        name = "a device that loads each time"
-
-        def compile(self, kernel, defines, arch=None):
-            return [kernel.label, defines, arch]
-
-    device = LoadsOnce(Loads()).as_device()
-    kernel = source.Source(Path("my.cu"), "my.cu", "text")
-    first = device.compile(kernel, {"T": "int"}, arch=None)
-    assert device.compile(kernel, {"T": "int"}, arch=None) is first
-    assert device.compile(kernel, {"T": "float"}, arch=None) is not first
-    assert device.name == "a device that loads each time"
-
-
-@pytest.mark.parametrize(
-    ("kernel", "status"),
-    [("kernels/reduce/sequential.cu", "ok"), ("cudalab/checker/cheats/remembers.cu", "WRONG")],
-)
-def test_inputs_come_in_turn_while_kernels_are_timed(kernel, status, tmp_path, monkeypatch):
-    """As on a GPU, where no host code of the submission runs."""
-    root = Path(__file__).parents[2]
-    monkeypatch.chdir(tmp_path)
-    lab = labs.get("reduce")
-    case = lab.complete({"dtype": "int32", "op": "sum", "along": "all"})
-    spec = {
-        "mode": "bench", "cases": [case], "seed": 1, "seconds": 0.2, "size": 5000,
-        "dist": "uniform",
-        "reference": str(root / "kernels/reduce/serial.cu"), "reference_label": "reference",
-    }  # fmt: skip
-    with CpuDevice() as device:
-        variant = registry.read_header(root / kernel, lab, "my.cu")
-        Path("out").mkdir()
-        with closing(Outputs(spec)) as outputs:
-            measure(lab, variant, LoadsOnce(device).as_device(), spec, outputs)
-    ours, theirs = json.loads(Path("out/rows.json").read_text())["rows"]
-    assert ours["status"] == status, ours["reason"]
-    assert theirs["status"] == "ok"
-    assert len(theirs["ms"]) >= 3 * bench.MIN_SAMPLES
-
-
-@pytest.mark.cuda
-def test_on_a_gpu(tmp_path):
-    path = kernel(tmp_path, "reduce", "sequential")
-    report = checked(
-        "reduce", "--kernel", path, "--device", "cuda", "--reference", "sequential",
-        "--speed-points", 10, status=0,
-    )  # fmt: skip
-    assert [s["name"] for s in report["stages"]] == ["compile", "correct", "time"]
-    assert report["speed"]["points"] > 9
-    assert "device's clock" in report["speed"]["what"]
 
 
 @pytest.mark.cuda

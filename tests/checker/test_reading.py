@@ -16,11 +16,11 @@ from cudalab.checker.sandbox.reading import (
     parse_record,
     read_record,
 )
-from cudalab.checker.submit.reports import CaseReport, Failure, Reply, Rows
+from cudalab.checker.submit.reports import CaseReport, Failure, Reply
 from cudalab.checker.verdicts import Report, encodable
 from cudalab.microscope.findings import Findings
 
-KINDS = (CaseReport, Failure, Reply, Rows, Report, Findings)
+KINDS = (CaseReport, Failure, Reply, Report, Findings)
 FIELDS = sorted({name for kind in KINDS for name in kind.__dataclass_fields__})
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(

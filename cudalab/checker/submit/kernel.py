@@ -23,7 +23,7 @@ from cudalab.backends import emulated
 from cudalab.checker.sandbox.reading import UnreadableError, read_record, read_regular
 from cudalab.checker.sandbox.sandbox import Limits, Outcome, check_disk, remove
 from cudalab.checker.submit import host_code, reports
-from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply, Rows
+from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply
 from cudalab.checker.submit.session import Session
 from cudalab.checker.submit.submission import (
     COMPILE_LIMITS,
@@ -66,7 +66,6 @@ TIMING_LIMITS = Limits(
 )
 MAX_LIBRARY_BYTES = 64 << 20
 _TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
-TOO_SLOW = "it was stopped by its time limit"
 REACHED_OUT = "it tried to start a program or to reach another process, which no kernel can"
 WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
 
@@ -162,23 +161,6 @@ class Kernel(Compiled):
     def box(self, **options: Any) -> AbstractContextManager[Box]:
         """A box for one run, which finds cudalab and the compiled kernels."""
         return super().box(extra_env=self._environment(), **options)
-
-    def bench(self, limits: Limits, **rest: Any) -> tuple[Rows | None, str]:
-        """Measure beside a reference by the loop of `cudalab bench`: the times, or why not."""
-        with self.box() as box:
-            if not self.trusted:
-                shutil.copytree(self.built / "cache", _own_cache(box))
-            session = self._start(box)
-            try:
-                spec = self._spec("bench", **rest) | {"read_only": False, "confine": False}
-                outcome, _ = session.work(spec, limits)
-            finally:
-                session.close()
-            if outcome.reason == "time":
-                return None, TOO_SLOW
-            with suppress(UnreadableError):
-                return read_record(Rows, box.path / OUT / reports.ROWS), ""
-            return None, failure(outcome).says or last_line(outcome)
 
     def run_on_source(
         self, command: Sequence[str], limits: Limits, result: str, source: Path | None = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OUT = "out"  # the only folder of a box that a kernel's runs may write to
 BUILT = "built.json"  # a `Failure` by the process that compiles; without an error if it succeeded
-ANSWER, ROWS = "answer.bin", "rows.json"  # while times are taken: the last answer; the `Rows`
+ANSWER = "answer.bin"  # the last one, while times are taken
 CONFINES, CONFINES_NOT = (
     "it confines kernels",
     "it cannot confine kernels",
@@ -49,22 +49,6 @@ class CaseReport(Failure):
     changed_inputs: list[str] = field(default_factory=list)
     launches: list[Launched] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass(kw_only=True)
-class Times:
-    """The samples of one candidate that the loop of `cudalab bench` has measured."""
-
-    status: str
-    reason: str
-    ms: dict[str, float]  # by round
-
-
-@dataclass(kw_only=True)
-class Rows:
-    """The submission's times and the reference's."""
-
-    rows: list[Times]
 
 
 @dataclass(kw_only=True)

@@ -1,9 +1,9 @@
 """The time of a submission and of a reference variant, measured alternately on one machine.
 
-On the CPU device a kernel file runs in the process that would time it, so the grader times it from
-outside, with another input for each sample, and judges every answer. On a GPU a kernel file runs
-nothing on the host, and `cudalab bench` measures both in one loop. A program is timed from start to
-end, and so is the reference.
+A kernel file computes on command in a worker, with another input for each sample, and every answer
+is judged. On the CPU device it runs in the worker's process, so the grader takes the time; on a GPU
+it runs nothing on the host, and the worker takes the device's own time, as `cudalab bench` does. A
+program is timed from start to end, and so is the reference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cudalab.bench import stats
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine
 from cudalab.checker.sandbox.reading import UnreadableError, read_regular
-from cudalab.checker.submit.kernel import TIMING_LIMITS, TOO_SLOW, Kernel, copy_input, own_kernel
+from cudalab.checker.submit.kernel import TIMING_LIMITS, Kernel, copy_input, own_kernel
 from cudalab.checker.submit.reports import ANSWER, OUT
 from cudalab.checker.submit.submission import OURS, Command, Trial, failure, last_line
 from cudalab.checker.verdicts import SpeedResult, Stage, Status, Why
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from cudalab.checker.cases import Plan
     from cudalab.checker.settings import Settings
-    from cudalab.checker.submit.reports import Times
     from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, Size
@@ -48,8 +47,12 @@ if TYPE_CHECKING:
 MIN_ROUNDS, MAX_ROUNDS = 5, 50
 HOPELESS = 2  # times slower than a submission without points for speed
 GIVE_UP_S = 10.0  # for one run of a kernel, unless the reference is slow, too
-BENCH_S = 45.0  # for all that is measured on a GPU
+ENOUGH_S = 30.0  # of sampling: then no more samples, however few there are
 START_S, STEP_S = 60.0, 60.0  # until a worker must be ready, and have finished a command
+KERNELS_BY = {
+    False: "kernels, by the device's clock",
+    True: "kernels on the CPU device, by the grader's clock: no GPU's speed",
+}
 
 
 class _TooSlow(Exception):  # noqa: N818 - a verdict
@@ -82,14 +85,10 @@ def measure(
                 reference_kernel = own_kernel(lab, reference, device, submission.threads)
                 stack.callback(reference_kernel.close)
                 reference_kernel.begin()  # compiles where it is timed, which is no risk
-                if not emulated(device):
-                    times = _by_bench(lab, submission, reference_kernel, case, size, settings)
-                    what = "kernels, by the device's clock"
-                else:
-                    times = _from_outside(
-                        lab, submission, reference_kernel, case, size, settings, plan.speed.zero
-                    )
-                    what = "kernels on the CPU device, by the grader's clock: no GPU's speed"
+                times = _kernels(
+                    lab, submission, reference_kernel, case, size, settings, plan.speed.zero
+                )
+                what = KERNELS_BY[emulated(device)]
         else:
             times = _whole_programs(
                 lab, submission, reference.name, case, size, device, settings, plan.speed.zero
@@ -121,7 +120,7 @@ def measure(
     return result, Stage("time", Status.PASSED, says=says)
 
 
-def _from_outside(
+def _kernels(
     lab: Lab,
     submission: Kernel,
     reference: Kernel,
@@ -130,7 +129,7 @@ def _from_outside(
     settings: Settings,
     zero: float,
 ) -> RoundTimes:
-    """Time two workers that compute on command, by the clock of this process."""
+    """Time two workers that compute on command."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cudalab-time-")))
         inputs = _Inputs(lab, case, size, settings.seed, folder)
@@ -153,13 +152,16 @@ def _in_turn(
 ) -> RoundTimes:
     """Sample both alternately, each time with an input that neither has seen before.
 
-    Fewer samples are enough for one that is far from points: `zero` times the reference's time.
+    Fewer samples are enough for one that is far from points: `zero` times the reference's time; and
+    for one that takes long.
     """
     times: RoundTimes = ({}, {})
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     for number in range(MAX_ROUNDS):
+        spent = time.monotonic() - began
         hopeless = all(ms > HOPELESS * zero * times[1][i] for i, ms in times[0].items())
-        if number >= (1 if hopeless else MIN_ROUNDS) and time.monotonic() > deadline:
+        few = 1 if hopeless or spent > ENOUGH_S else MIN_ROUNDS
+        if number >= few and spent > seconds:
             break
         path = inputs.number(number + 1)
         pairs = [(ours, times[0]), (theirs, times[1])]
@@ -218,12 +220,14 @@ class _Worker:
         self._command("poison")
         began = time.perf_counter()
         try:
-            self._command("run", give_up_s)
+            measured = self._command("run", give_up_s)
         except _Failed:
             if time.perf_counter() - began >= give_up_s:
                 raise _TooSlow(give_up_s) from None
             raise
         ms = 1e3 * (time.perf_counter() - began)
+        if not emulated(self.kernel.device):
+            ms = float(measured)
         self._command("answer")
         try:
             answer = read_regular(self._session.box.path / OUT / ANSWER, TIMING_LIMITS.output_bytes)
@@ -234,18 +238,21 @@ class _Worker:
             raise self._failed(Why.WRONG, "; ".join(verdict.lines[:2]))
         return ms
 
-    def _command(self, line: str, seconds: float = STEP_S) -> None:
+    def _command(self, line: str, seconds: float = STEP_S) -> str:
         self._session.send(line)
-        self._expect("ok", seconds)
+        return self._expect("ok", seconds)
 
-    def _expect(self, word: str, seconds: float) -> None:
+    def _expect(self, word: str, seconds: float) -> str:
+        """Wait for a reply that begins with `word`; what follows the word."""
         reply = self._session.reply(seconds)
-        if reply != word:
+        said, _, rest = reply.partition(" ")
+        if said != word:
             outcome, _ = self._session.end(reply, TIMING_LIMITS)
             broken = failure(outcome)
             last = last_line(outcome)
             says = f"it crashed: {last}" if broken.why in (Why.EXIT, Why.CRASH) else broken.says
             raise self._failed(broken.why or Why.CRASH, says)
+        return rest
 
     def _failed(self, why: Why, says: str) -> Exception:
         """The submission's failure; that of the reference is nobody's."""
@@ -258,39 +265,6 @@ class _Worker:
             self._session.send("end")
             self._session.end(self._session.reply(STEP_S), TIMING_LIMITS)
         self._copy.unlink(missing_ok=True)
-
-
-def _by_bench(
-    lab: Lab, submission: Kernel, reference: Kernel, case: Case, size: Size, settings: Settings
-) -> RoundTimes:
-    """Measure both in one process, as `cudalab bench` does: the submission runs no host code."""
-    result, why = submission.bench(
-        replace(TIMING_LIMITS, seconds=BENCH_S),
-        cases=[case],
-        reference=str(submission.sandbox.imports.seen(reference.path)),
-        reference_label=reference.label,
-        size=list(size) if isinstance(size, tuple) else size,
-        dist=lab.distributions[0],
-        seed=settings.seed,
-        seconds=settings.time_limit_s,
-    )
-    if why == TOO_SLOW:
-        raise _TooSlow(BENCH_S)
-    if result is None or len(result.rows) != 2:
-        raise _Failed(Why.CRASH, f"it ended during timing: {why}")
-    ours, theirs = result.rows
-    # A failure in the submission can make both fail; then the submission is to blame.
-    if theirs.status != "ok" and ours.status in ("ok", "skipped"):
-        raise CudalabError(
-            f"the reference {reference.label} could not be measured: {theirs.reason}"
-        )
-    if ours.status != "ok":
-        raise _Failed(Why.WRONG, f"{ours.status}: {ours.reason}")
-    return _times(ours), _times(theirs)
-
-
-def _times(row: Times) -> dict[int, float]:
-    return {int(number): ms for number, ms in row.ms.items()}
 
 
 def _whole_programs(

@@ -14,7 +14,6 @@ that loads the submission confines itself before (confine.py), so none can reach
     cases    for each input: a report, a file for each different answer, and one with a bit for
              each element that no run has written
     time     computes on command; see `serve`
-    bench    measures the submission and the reference in turn, by cudalab.bench.measure
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import json
 import os
 import resource
 import sys
-import tempfile
 import traceback
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
@@ -35,7 +33,7 @@ import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import emulated, open_device
-from cudalab.backends.base import WrappedDevice, overwrite
+from cudalab.backends.base import WrappedDevice
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.checker.submit import confine, reports
@@ -46,13 +44,10 @@ from cudalab.checker.submit.reports import (
     CONFINES,
     CONFINES_NOT,
     OUT,
-    ROWS,
     CaseReport,
     Failure,
     Launched,
     Reply,
-    Rows,
-    Times,
 )
 from cudalab.errors import CudalabError, KernelError
 from cudalab.formats import as_bytes
@@ -71,7 +66,6 @@ if TYPE_CHECKING:
     from cudalab.language.source import Source
 
 Json = dict[str, Any]
-TIMED_INPUTS = 3
 RAISED = 1  # Python's exit status after an uncaught exception
 
 
@@ -157,8 +151,8 @@ def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
         resource.setrlimit(getattr(resource, name), (value, value))
     if not spec["confine"]:  # no code of the submission runs on the host
         confine.hide(hidden=False)
-    if spec["read_only"]:
-        os.environ[READ_ONLY] = "1"
+    if spec["read_only"]:  # so is the box, but for its folder of outputs
+        os.environ |= {READ_ONLY: "1", "TMPDIR": str(Path(OUT).absolute())}
     if spec.get("kernels_dir"):
         source.use_kernels_dir(Path(spec["kernels_dir"]))
     lab, mode = labs.get(spec["lab"]), spec["mode"]
@@ -177,10 +171,8 @@ def work(spec: Json, channel: Channel, load: Callable[[], None]) -> int:
         device = LoadsOnce(device, load, confined=spec["confine"]).as_device()
         if mode == "cases":
             run_cases(lab, variant, device, spec, outputs)
-        elif mode == "time":
-            serve(lab, variant, device, spec, channel, outputs)
         else:
-            measure(lab, variant, device, spec, outputs)
+            serve(lab, variant, device, spec, channel, outputs)
     return 0
 
 
@@ -189,7 +181,7 @@ class Outputs:
 
     def __init__(self, spec: Json) -> None:
         """Open those of the specification's mode."""
-        first = {"compile": BUILT, "time": ANSWER, "bench": ROWS}
+        first = {"compile": BUILT, "time": ANSWER}
         names = [first.get(spec["mode"], reports.report_name(0))]
         if spec["mode"] == "cases":
             for number, runs in enumerate(spec["runs"]):
@@ -370,91 +362,37 @@ def prepare(
 def serve(
     lab: Lab, variant: Variant, device: Device, spec: Json, channel: Channel, outputs: Outputs
 ) -> None:
-    """Compute on command, timed by the grader's own clock.
+    """Compute on command.
 
     The commands are lines: "input FILE", "poison", "run", "answer" and, at last, "end". The reply
-    to each is "ok" when it is done; the answer is then in answer.bin.
+    to each is "ok" when it is done; the answer is then in answer.bin. After "run" the milliseconds
+    follow that a GPU has measured itself, from flushed caches. On the CPU device the kernel could
+    write what it likes in this process, so the grader takes the time.
     """
     case = spec["cases"][0]
+    sampler = bench.Sampler(device, open_meter(device))
     channel.reply("ready")
     while line := channel.read():
         word, _, path = line.strip().partition(" ")
+        reply = "ok"
         if word == "input":
             inputs = lab.read_file(Path(path), case).copy()
-            step = runner.prepare(lab, variant, device, inputs, case)
+            buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
+            data = bench.Data(Path(path), inputs, buffers)
+            candidate = bench.variant_candidate(lab, variant, sampler, data, case)
         elif word == "poison":
-            overwrite(device, step.out, bench.POISON)
-        elif word == "run":
-            step()
+            candidate.poison()
             device.synchronize()
+        elif word == "run" and emulated(spec["device"]):
+            candidate.run()
+            device.synchronize()
+        elif word == "run":
+            reply += f" {sampler.sample(candidate, bench.COLD, number=0).ms}"
         elif word == "answer":
-            outputs.write(ANSWER, as_bytes(np.ascontiguousarray(device.to_host(step.out))))
+            outputs.write(ANSWER, as_bytes(np.ascontiguousarray(candidate.answer())))
         else:
             return
-        channel.reply("ok")
-
-
-class JudgeOfEach(bench.Judge):
-    """Judges each candidate by its own input."""
-
-    def __init__(self) -> None:
-        self._judges: dict[int, bench.Judge] = {}  # by the candidates' ids
-
-    def add(self, candidate: bench.Candidate, judge: bench.Judge) -> None:
-        """Use `judge`, which knows the candidate's input, for the candidate."""
-        self._judges[id(candidate)] = judge
-
-    def mistake(self, candidate: bench.Candidate) -> str | None:
-        """A message about what is wrong with the candidate's answer; None if it is right."""
-        return self._judges[id(candidate)].mistake(candidate)
-
-    def modified(self) -> str | None:
-        """The first input that has been changed; all inputs are restored."""
-        changed = [judge.modified() for judge in dict.fromkeys(self._judges.values())]
-        return next(filter(None, changed), None)
-
-
-def measure(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
-    """Measure submission and reference in one loop, where a kernel file runs no host code.
-
-    The inputs take turns, so a kernel that repeats an earlier answer gives a wrong one.
-    """
-    case, plan = spec["cases"][0], bench.Plan(spec["seconds"])
-    reference = registry.read_header(Path(spec["reference"]), lab, spec["reference_label"])
-    size = tuple(spec["size"]) if isinstance(spec["size"], list) else spec["size"]
-    entries: list[tuple[bench.Entry, bench.Entry]] = []  # a pair for each input
-    judges, sampler = JudgeOfEach(), bench.Sampler(device, open_meter(device))
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(TIMED_INPUTS):
-            own = Path(folder, str(number))
-            own.mkdir()
-            seed = spec["seed"] + number
-            data = bench.make_data(lab, case, size, spec["dist"], seed, device, own)
-            judge = bench.Judge(lab, data.inputs, case, device, data.buffers)
-            pair = []
-            for one in (variant, reference):
-                entry = bench.Entry(bench.Row(one.name, device=device.name))
-                try:
-                    entry.candidate = bench.variant_candidate(lab, one, sampler, data, case)
-                    judges.add(entry.candidate, judge)
-                except CudalabError as error:
-                    bench.refuse_for(entry.row, error)
-                pair.append(entry)
-            entries.append((pair[0], pair[1]))
-        bench.measure([one for pair in entries for one in pair], sampler, judges, plan)
-    outputs.record(ROWS, Rows(rows=[in_one(rows) for rows in zip(*entries, strict=True)]))
-
-
-def in_one(entries: tuple[bench.Entry, ...]) -> Times:
-    """One entry with the times on all inputs, or with the first failure."""
-    refused = (entry.row for entry in entries if entry.row.status is not bench.Status.OK)
-    row = next(refused, entries[0].row)
-    times = {
-        str(number * len(entries) + i): ms
-        for i, entry in enumerate(entries)
-        for number, ms in entry.row.valid_samples().items()
-    }
-    return Times(status=str(row.status), reason=row.reason, ms=times)
+        channel.reply(reply)
 
 
 if __name__ == "__main__":
