@@ -212,7 +212,7 @@ def test_samples_that_take_long_are_few(tmp_path, monkeypatch):
     monkeypatch.setattr(speed.time, "monotonic", lambda: next(clock))
     inputs = speed._Inputs(labs.get("reduce"), labs.get("reduce").complete({}), 10, 1, tmp_path)
     ours, _ = speed._in_turn(lambda _: 1.0, lambda _: 1.0, inputs, 2.0, zero=5)
-    assert len(ours) == 2  # after 40 s; there would be five
+    assert len(ours) == 1  # 40 s are enough; there would be five
 
 
 @pytest.mark.cuda
