@@ -114,9 +114,15 @@ def keep_secret(submission: Submission, plan: Plan, sandbox: Sandbox) -> str:
     secret = [test.file.absolute() for test in plan.tests if test.file is not None]
     if isinstance(submission, Command):
         submission.hidden += tuple(secret)
-    if sandbox.bwrap or sandbox.kind == "none" or not any(map(open_to_all, secret)):
+    if sandbox.bwrap or sandbox.kind == "none":
         return ""
-    return "; it can read the inputs of --tests: `chmod o-r` hides them"
+    notes = ""
+    if any(map(open_to_all, secret)):
+        notes += "; it can read the inputs of --tests: `chmod o-r` hides them"
+    own = sandbox.imports.root / "cudalab"
+    if isinstance(submission, Command | Program) and sandbox.imports.readers is None:
+        notes += f"; it can run cudalab's own variants: `chmod o-rx {own}` hides them"
+    return notes
 
 
 def refused(

@@ -7,11 +7,14 @@ import os
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from cudalab.checker.sandbox import packages, sandbox
+from cudalab.checker.submit.program import Program
+from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import NoDeviceError
 
 ROOT = Path(packages.__file__).parents[3]
@@ -90,16 +93,42 @@ def test_packages_are_those_of_the_project():
     assert names - {"cudalab"} == {*packages.REQUIRED, *packages.EXTRA}
 
 
-def test_what_others_cannot_read_is_copied(monkeypatch, tmp_path):
-    closed = tmp_path / "closed"
-    (closed / "cudalab").mkdir(parents=True)
-    (closed / "cudalab" / "__init__.py").write_text("")
-    (closed / "kernels" / "reduce").mkdir(parents=True)
-    (closed / "kernels" / "reduce" / "mine.cu").write_text("// a kernel")
-    closed.chmod(0o700)
-    monkeypatch.setattr(packages, "PACKAGE_ROOT", closed)
+@pytest.fixture
+def closed(monkeypatch, tmp_path):
+    """An installation that only its owner can read."""
+    folder = tmp_path / "closed"
+    (folder / "cudalab").mkdir(parents=True)
+    (folder / "cudalab" / "__init__.py").write_text("")
+    (folder / "kernels" / "reduce").mkdir(parents=True)
+    (folder / "kernels" / "reduce" / "mine.cu").write_text("// a kernel")
+    folder.chmod(0o700)
+    monkeypatch.setattr(packages, "PACKAGE_ROOT", folder)
+    return folder
+
+
+def test_what_others_cannot_read_is_copied(closed):
     imports = packages.for_others.__wrapped__()
     assert imports.root != closed
     assert imports.seen(closed / "kernels" / "reduce" / "mine.cu").read_text() == "// a kernel"
     assert all(packages.open_to_all(path) for path in imports.root.rglob("*"))
     assert imports.seen(Path("/elsewhere")) == Path("/elsewhere")
+    assert imports.readers is None
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can start a run as another user")
+@pytest.mark.usefixtures("closed")
+def test_a_copy_of_cudalab_is_not_for_submissions():
+    """Where runs see the machine's files: its variants would compute the answers."""
+    imports = packages.for_others.__wrapped__(separate=True)
+    box = sandbox.Sandbox("user", "", own_users=True, imports=imports)
+    program = Program(files=[], sandbox=box, name="x.cu", device="cpu")
+    command = ["/bin/cat", str(imports.root / "kernels" / "reduce" / "mine.cu")]
+    with closing(program):
+        program.begin()
+        for own_code, seen in ((True, b"// a kernel"), (False, b"")):
+            with program.box(own_code=own_code) as one:
+                outcome, printed = box.capture(command, one, sandbox.Limits())
+                assert printed == seen, outcome
+                assert (str(imports.root / "cudalab") in map(str, one.hidden)) is not own_code
+    attempt = Command(command, box).attempt(Trial({}, Path("/dev/null"), sandbox.Limits()))
+    assert "Permission denied" in attempt.says

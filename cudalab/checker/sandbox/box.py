@@ -21,7 +21,7 @@ class Box:
     readable: tuple[Path, ...] = ()  # files and folders that it may also read
     hidden: tuple[Path, ...] = ()  # paths below those that it may not read
     gpu: bool = False
-    group: int | None = None  # of its user, too: it owns files that no other run may read
+    groups: tuple[int, ...] = ()  # of its user, too: they own files that no other run may read
     extra_env: dict[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:

@@ -3,12 +3,14 @@
 A judged process has another home, a clean environment and perhaps another user. It would lack what
 the judge imports from `pip install --user`, from PYTHONPATH or from a home that others cannot read.
 So the folders of the packages that cudalab needs, and nothing else, are put on its import path;
-packages that its user cannot read are copied to where the user can.
+packages that its user cannot read are copied to where the user can. cudalab itself, whose variants
+compute every answer, is copied to where only the processes of a group can.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import re
 import shutil
 import site
@@ -29,6 +31,7 @@ PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 # The requirements in pyproject.toml: always, and for a GPU or a machine without a compiler.
 REQUIRED = ("click", "numpy", "rich")
 EXTRA = ("pycuda", "nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-cuda-runtime", "ziglang")
+READERS = 60_999  # the group of processes that may read a copy of cudalab; nothing else has it
 _NAME = re.compile(r"[\w.-]+")
 
 
@@ -107,6 +110,7 @@ class Imports:
     root: Path = PACKAGE_ROOT  # cudalab itself, and in a checkout its kernels
     packages: tuple[Path, ...] = ()  # folders
     files: tuple[Path, ...] = ()  # and folders: all that a process needs of the above
+    readers: int | None = None  # a group: only its processes can read cudalab
 
     def own(self) -> list[Path]:
         """The folders of cudalab, with all variants: what no command may use."""
@@ -131,8 +135,11 @@ def as_they_are() -> Imports:
 
 
 @cache
-def for_others() -> Imports:
-    """The imports of an unrelated user: packages that the user cannot read are copied."""
+def for_others(*, separate: bool = False) -> Imports:
+    """The imports of an unrelated user: what the user cannot read is copied.
+
+    `separate`: the copy of cudalab can be read only by `READERS`.
+    """
     python = sys.executable
     own = {Path(folder).resolve() for folder in site.getsitepackages()}
     if not open_to_all(Path(python)):
@@ -141,19 +148,21 @@ def for_others() -> Imports:
     usable = [package for package in needed() if package not in closed]
     packages = [package.folder for package in usable if package.folder.resolve() not in own]
     files = [top for package in usable for top in package.tops]
-    root = PACKAGE_ROOT
-    if closed or not open_to_all(root / "cudalab"):
+    root, readers = PACKAGE_ROOT, None
+    if closed:
         copy = _copies()
         for package in closed:
             _copy(package.folder, package.files, copy)
         packages.insert(0, copy)
         files.append(copy)
-        if not open_to_all(root / "cudalab"):
-            for folder in _own_folders(root):
-                _copy(root, _files_below(root, folder.name), copy)
-            root = copy
+    if not open_to_all(root / "cudalab"):
+        readers = READERS if separate else None
+        copy = _copies(readers)
+        for folder in _own_folders(root):
+            _copy(root, _files_below(root, folder.name), copy)
+        root = copy
     files += _own_folders(root)
-    return Imports(python, root, tuple(dict.fromkeys(packages)), tuple(files))
+    return Imports(python, root, tuple(dict.fromkeys(packages)), tuple(files), readers)
 
 
 def _own_folders(root: Path) -> list[Path]:
@@ -161,11 +170,15 @@ def _own_folders(root: Path) -> list[Path]:
     return [root / name for name in ("cudalab", "kernels") if (root / name).is_dir()]
 
 
-def _copies() -> Path:
-    """A new folder that all users can read, removed when the judge ends."""
+def _copies(readers: int | None = None) -> Path:
+    """A new folder that all users or those of a group can read, removed when the judge ends."""
     folder = Path(tempfile.mkdtemp(prefix="cudalab-packages-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    folder.chmod(0o755)
+    if readers is None:
+        folder.chmod(0o755)
+    else:
+        os.chown(folder, -1, readers)
+        folder.chmod(0o750)
     return folder
 
 
@@ -177,7 +190,7 @@ def _copy(folder: Path, files: Iterable[str], to: Path) -> None:
             shutil.copyfile(source, target)
             runs = source.stat().st_mode & stat.S_IXUSR
             target.chmod(0o755 if runs else 0o644)
-            for parent in target.relative_to(to).parents:
+            for parent in (*target.relative_to(to).parents,)[:-1]:
                 (to / parent).chmod(0o755)
 
 

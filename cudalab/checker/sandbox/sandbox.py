@@ -267,6 +267,11 @@ class Sandbox:
     own_users: bool = False  # a user for each run
     imports: Imports = field(default_factory=packages.as_they_are)  # for Python in a run
 
+    @property
+    def readers(self) -> tuple[int, ...]:
+        """The groups of a box in which cudalab itself runs."""
+        return () if self.imports.readers is None else (self.imports.readers,)
+
     @contextmanager
     def box(self, **options: Any) -> Iterator[Box]:
         """A box for one or more runs, removed at the end of the block."""
@@ -311,7 +316,7 @@ class Sandbox:
             "cwd": str(box.path),
             "box": str(box.path),
             "uid": user.uid if user is not None else None,
-            "groups": [box.group] if box.group is not None else [],
+            "groups": box.groups,
             "shared_folders": [] if user is None or self.bwrap else leftovers.shared_folders(),
             "rlimits": limits.rlimits(),
             "limits": self.watched(limits),
@@ -492,14 +497,15 @@ def _other_users() -> Sandbox | str:
     if os.getuid() != 0:
         return "only root can start a run as another user"
     words = "each run has its own user; the network and files that anyone may read are accessible"
-    sandbox = Sandbox("user", words, own_users=True, imports=packages.for_others())
+    sandbox = Sandbox("user", words, own_users=True, imports=packages.for_others(separate=True))
     imports = "import os, sys, numpy, cudalab; sys.exit(os.getuid() == 0)"
     return _probe(sandbox, "-c", imports) or sandbox
 
 
 def _probe(sandbox: Sandbox, *words: str) -> str | None:
     """Why Python fails in the sandbox; None if it succeeds."""
-    with sandbox.box() as box, tempfile.TemporaryDirectory() as folder:
+    groups = sandbox.readers
+    with sandbox.box(groups=groups) as box, tempfile.TemporaryDirectory() as folder:
         command, out = [sandbox.imports.python, *words], Path(folder, "out")
         box.extra_env["PYTHONPATH"] = sandbox.imports.path()
         limits = Limits(seconds=PROBE_S)

@@ -84,7 +84,8 @@ class Program(Compiled):
 
     def _run(self, trial: Trial, environment: dict[str, str] | None = None) -> Attempt:
         command = [str(self.built / "program")]
-        with self.box(extra_env=environment or {}) as box, trial.opened() as stdin:
+        made = self.box(own_code=False, extra_env=environment or {})
+        with made as box, trial.opened() as stdin:
             outcome, answer = self.sandbox.capture(command, box, trial.limits, stdin=stdin)
         return replace(failure(outcome), answers=[answer])
 

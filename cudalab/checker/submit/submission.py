@@ -281,9 +281,13 @@ class Compiled:
         self._folder = box.path
         return box
 
-    def _box(self, **options: Any) -> AbstractContextManager[Box]:
-        gpu = not emulated(self.device)
-        return self.sandbox.box(gpu=gpu, group=self._group, **options)
+    def _box(self, *, own_code: bool = True, **options: Any) -> AbstractContextManager[Box]:
+        groups = (self._group,) if self._group is not None else ()
+        if own_code:
+            options["groups"] = (*groups, *self.sandbox.readers)
+        else:
+            options |= {"groups": groups, "hidden": tuple(self.sandbox.imports.own())}
+        return self.sandbox.box(gpu=not emulated(self.device), **options)
 
     def finish(self) -> str:
         """Protect what was compiled, and summarise."""
@@ -291,7 +295,7 @@ class Compiled:
         return "compiled for the CPU device" if emulated(self.device) else "compiled by nvcc"
 
     def box(self, **options: Any) -> AbstractContextManager[Box]:
-        """A box for one run."""
+        """A box for one run; without `own_code` it has none of cudalab's, which has the answers."""
         return self._box(readable=(self.built,), **options)
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ fi
 . ./python.sh
 
 "$PYTHON" -m zipfile -e cudalab.zip ../packages
+chmod 700 ../packages/cudalab  # nor are the variants and their answers
 "$PYTHON" -m pip install --target ../packages -r requirements.txt
 # A first check: it fails here and now if something is missing, and compiles what all checks need.
 cd ..
