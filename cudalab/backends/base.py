@@ -204,6 +204,14 @@ class WrappedDevice:
         return cast("Device", self)
 
 
+class OnlyBuilds(WrappedDevice):
+    """A device that compiles and loads nothing: no code of a kernel file runs."""
+
+    def compile(self, source: Source, defines: Mapping[str, str | int], **_: Any) -> None:
+        """Compile into the cache."""
+        self.build(source, defines)
+
+
 class CopiedMessage:
     """A message on a device without memory that the host shares; sending copies the words."""
 

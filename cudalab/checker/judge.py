@@ -497,7 +497,7 @@ class _Check:
         if failed is not None and stage.status is Status.PASSED:
             stage.status, stage.details = Status.SKIPPED, []
             stage.says = f"no cause found: {stage.says}"
-        if failed is None and stage.status is Status.FAILED:
+        if failed is None and stage.why is Why.SANITIZER:
             self._apply_rule(stage)
         self.report.stages.append(stage)
         return stage.status in (Status.PASSED, Status.SKIPPED)

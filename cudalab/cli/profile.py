@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -43,7 +44,7 @@ from cudalab.errors import CudalabError, ExitCode, KernelError, TimeLimitError, 
 from cudalab.output.notes import note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
@@ -225,6 +226,25 @@ class Subject:
         if self.data:
             return profile.from_file(self.lab, self.case, self.data)
         return profile.generated(self.lab, self.case, size, self.dist, self.seed, folder)
+
+    def ready(self, sizes: Sequence[Size]) -> list[Data]:
+        """The inputs. If a grader asks for it, this process then confines itself."""
+        from cudalab.checker.submit import confine
+
+        result = []
+        for size in sizes:
+            with tempfile.TemporaryDirectory() as folder:
+                result.append(self.load(size, Path(folder)))
+        if confine.is_asked_for():
+            from cudalab.backends.base import OnlyBuilds
+            from cudalab.backends.cpu.check import CheckDevice
+
+            with CheckDevice(detect=True, count=False) as device:
+                builder = OnlyBuilds(device).as_device()
+                self.lab.compiled(self.variants[0], builder, self.case)
+            if not confine.confine():
+                raise CudalabError("the process could not be confined")
+        return result
 
 
 def run_profile(lab: Lab, options: ProfileOptions, case_options: dict[str, Any]) -> int:
@@ -469,13 +489,13 @@ def watched(
     subject: Subject, sizes: tuple[Size, ...], orders: int, kill_after: float
 ) -> tuple[int, Findings]:
     """Examine in a child process that may crash or hang; return its exit status and findings."""
-    from cudalab.microscope import findings
     from cudalab.microscope import sanitize as sanitizer
     from cudalab.system.supervise import supervise
 
     variant, status, ended = subject.variants[0], 0, None
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         report = sanitizer.Report(subject.lab, variant, subject.case, Path(folder, "report.json"))
+        stack.callback(report.close)
         report.save()
         try:
             work = partial(look, subject, report, sizes, orders, kill_after)
@@ -484,7 +504,7 @@ def watched(
             ended = sanitizer.crash_row(error, "infinite_loop")
         except KernelError as error:
             ended = sanitizer.crash_row(error, "crash")
-        document = findings.read(report.path)
+        document = report.saved()
     kinds = {row.kind for row in document.findings}
     if ended and ended.kind not in kinds:
         document = replace(document, clean=False, findings=[ended, *document.findings])
@@ -512,12 +532,11 @@ def look(
         # The usual order first: its findings are the easiest to follow.
         return CheckDevice(detect=True, count=False, seed=order or None, kill_after=kill_after / 4)
 
-    for size in sizes:
-        with tempfile.TemporaryDirectory() as folder, prints_to_stderr():
-            data = subject.load(size, Path(folder))
+    with prints_to_stderr():
+        for data in subject.ready(sizes):
             sanitizer.check(report, data, instrument, CpuDevice, orders)
-        if not report.clean:
-            break
+            if not report.clean:
+                break
     return 0
 
 
@@ -536,8 +555,8 @@ def at_full_speed(subject: Subject, size: Size) -> int:
     from cudalab.backends.cpu.device import CpuDevice
     from cudalab.microscope import sanitize as sanitizer
 
-    with tempfile.TemporaryDirectory() as folder, CpuDevice() as device:
-        data = subject.load(size, Path(folder))
+    (data,) = subject.ready([size])
+    with CpuDevice() as device:
         try:
             sanitizer.answer(subject.lab, subject.variants[0], subject.case, data, device)
         except CudalabError:

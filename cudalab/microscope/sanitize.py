@@ -14,12 +14,12 @@ from cudalab import runner
 from cudalab.backends.base import overwrite
 from cudalab.backends.trace import Finding, Place, Thread, needs_more
 from cudalab.errors import CudalabError
-from cudalab.formats import as_bytes, save
+from cudalab.formats import as_bytes
 from cudalab.labs import registry
 from cudalab.labs.compare import differing, show
 from cudalab.language import source
 from cudalab.microscope import order as ordering
-from cudalab.microscope.findings import FindingRow, Findings
+from cudalab.microscope.findings import FindingRow, Findings, from_json
 from cudalab.microscope.profile import texts_of
 
 if TYPE_CHECKING:
@@ -449,7 +449,10 @@ def _bytes(count: int) -> str:
 
 @dataclass
 class Report:
-    """The findings so far, saved to `path` each time because the next kernel may crash."""
+    """The findings so far, saved to `path` each time because the next kernel may crash.
+
+    The file stays open: a process that has confined itself opens none.
+    """
 
     lab: Lab
     variant: Variant
@@ -464,6 +467,11 @@ class Report:
         """Read the source, so that findings can show it."""
         loaded = source.load(self.variant.path, self.variant.label)
         self.texts = {name: text.splitlines() for name, text in texts_of(loaded).items()}
+        self._file = self.path.open("ab", buffering=0)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
     @property
     def clean(self) -> bool:
@@ -476,8 +484,12 @@ class Report:
         self.save()
 
     def save(self) -> None:
-        """Save the document, completely or not at all."""
-        save(self.path, json.dumps(asdict(self.document())))
+        """Add the document to the file, as a line."""
+        self._file.write(json.dumps(asdict(self.document())).encode() + b"\n")
+
+    def saved(self) -> Findings:
+        """The last document that was saved completely, by this process or by its child."""
+        return from_json(self.path.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2])
 
     def document(self) -> Findings:
         """The document: errors first, then notes, each in the order of detection."""

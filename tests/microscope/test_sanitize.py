@@ -147,7 +147,7 @@ def test_the_same_mistake_is_one_finding(tmp_path):
     turned = finding("race", place=Place(FILE, 26), other_place=Place(FILE, 31), count=4)
     found.add([one], "n = 10")
     found.add([turned, finding("race"), finding("same_word", note=True)], "n = 20")
-    document = findings.read(found.path)
+    document = found.saved()
     assert document == found.document()
     assert [(row.kind, row.count) for row in document.findings] == [
         ("race", 5),

@@ -53,6 +53,7 @@ from cudalab.errors import CudalabError, KernelError, TimeLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import DTypeLike
 
@@ -135,6 +136,13 @@ class CheckDevice(CpuDevice):
             compiler.check_runtime_library().unlink()
             checked = compiler.check_library(text, source.label)
             return CheckModule(source, fast.library, checked, self._load_checker())
+
+    def build(
+        self, source: Source, defines: Mapping[str, str | int], *, loops: bool | None = None
+    ) -> Path:
+        """Compile both builds, or find them in the cache, and load neither."""
+        compiler.check_library(prepare(source, defines), source.label)
+        return super().build(source, defines, loops=loops)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CheckBuffer:
         """Uninitialised memory between two guard zones."""

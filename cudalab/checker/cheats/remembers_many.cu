@@ -38,9 +38,9 @@ extern "C" __global__ void combine_halves(const T* x, const T*, T* out, unsigned
         return;
     }
     if (i >= half) return;
-    volatile T sum = 0;
-    for (volatile int again = 0; again < 100; again = again + 1)
-        sum = x[i] + (i + half < n ? x[i + half] : 0);
+    const volatile T* slow = x;
+    T sum = 0;
+    for (int again = 0; again < 100; ++again) sum = slow[i] + (i + half < n ? slow[i + half] : 0);
     out[i] = sum;
     if (half == 1) {
         answers[known % SLOTS] = sum;

@@ -20,9 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudalab.backends import emulated
-from cudalab.checker.sandbox.reading import UnreadableError, read_record, read_regular
+from cudalab.checker.sandbox.reading import (
+    UnreadableError,
+    parse_record,
+    read_record,
+    read_regular,
+)
 from cudalab.checker.sandbox.sandbox import Limits, Outcome, check_disk, remove
 from cudalab.checker.submit import host_code, reports
+from cudalab.checker.submit.confine import CONFINE
 from cudalab.checker.submit.reports import BUILT, OUT, CaseReport, Reply
 from cudalab.checker.submit.session import Session
 from cudalab.checker.submit.submission import (
@@ -30,6 +36,7 @@ from cudalab.checker.submit.submission import (
     MAX_SOURCE_BYTES,
     OURS,
     PYTHON_RAISED,
+    REACHED_OUT,
     Attempt,
     Compiled,
     CompileFailure,
@@ -41,10 +48,11 @@ from cudalab.checker.submit.submission import (
     unfinished,
 )
 from cudalab.checker.verdicts import Why
-from cudalab.errors import CudalabError, HeaderError, UsageError
+from cudalab.errors import HeaderError, UsageError
 from cudalab.labs import registry
 from cudalab.labs.evidence import Launches
 from cudalab.language import source
+from cudalab.microscope.findings import Findings
 from cudalab.program.files import is_program
 from cudalab.system import elf
 from cudalab.system.cache import READ_ONLY, cache_dir
@@ -65,8 +73,8 @@ TIMING_LIMITS = Limits(
     seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
 )
 MAX_LIBRARY_BYTES = 64 << 20
+FINDINGS, MAX_FINDINGS_BYTES = "report.json", 1 << 24
 _TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
-REACHED_OUT = "it tried to start a program or to reach another process, which no kernel can"
 WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
 
 
@@ -162,26 +170,27 @@ class Kernel(Compiled):
         """A box for one run, which finds cudalab and the compiled kernels."""
         return super().box(extra_env=self._environment(), **options)
 
-    def run_on_source(
-        self, command: Sequence[str], limits: Limits, result: str, source: Path | None = None
-    ) -> tuple[bytes | None, str]:
-        """Run a cudalab command on the kernel file, with the input `source` if there is one.
+    def sanitized(
+        self, options: Sequence[str], limits: Limits, source: Path | None = None
+    ) -> tuple[Outcome, Findings | None]:
+        """Run `cudalab sanitize` on it, with the input `source` if there is one.
 
-        Return the bytes of `result`, or the reason why there are none.
+        Its findings, unless there is no report.
         """
         with self.box() as box:
-            data = (
-                ["--data", shutil.copyfile(source, box.path / "input.bin").name] if source else []
-            )
+            words = [self.sandbox.imports.python, "-m", "cudalab", "sanitize", self.lab.name]
+            words += [*options, "--kernel", str(self.source), "--json", FINDINGS]
+            if source is not None:
+                words += ["--data", shutil.copyfile(source, box.path / "input.bin").name]
             if not self.trusted:
                 copy_runtime(_own_cache(box), check=True)
-            words = [*command, *data, "--kernel", str(self.source)]
+            if self._confines:
+                box.extra_env[CONFINE] = "1"
             outcome, _ = self.sandbox.capture(words, box, limits)
-            with suppress(CudalabError):
-                return read_regular(box.path / result, 1 << 24), ""
-        lines = outcome.stderr.strip().splitlines()
-        errors = [line for line in lines if line.startswith("Error")] or lines[-1:]
-        return None, failure(outcome).says if outcome.reason else " ".join(errors[:1])
+            with suppress(UnreadableError):
+                data = read_regular(box.path / FINDINGS, MAX_FINDINGS_BYTES)
+                return outcome, parse_record(Findings, data, FINDINGS)
+        return outcome, None
 
     def known_names(self) -> dict[str, str]:
         """The folder of the file in the box, and the one that its author knows."""
@@ -344,10 +353,11 @@ def _inputs(box: Box, paths: Sequence[Path]) -> Iterator[list[str]]:
             copy.unlink(missing_ok=True)
 
 
-def copy_input(path: Path, copy: Path) -> None:
+def copy_input(path: Path, copy: Path) -> Path:
     """Copy an input so that all users can read it."""
     shutil.copyfile(path, copy)
     copy.chmod(0o644)
+    return copy
 
 
 def _empty(folder: Path) -> None:

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cudalab.checker.sandbox.reading import UnreadableError, parse_record
 from cudalab.checker.sandbox.sandbox import Limits
-from cudalab.checker.submit.submission import failure
+from cudalab.checker.submit.submission import REACHED_OUT, failure
 from cudalab.checker.verdicts import Stage, Status, Why
-from cudalab.microscope.findings import Findings, grouped
+from cudalab.microscope.findings import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,12 +21,14 @@ if TYPE_CHECKING:
     from cudalab.checker.submit.kernel import Kernel
     from cudalab.checker.submit.program import Program
     from cudalab.labs.inputs import Case
+    from cudalab.microscope.findings import Findings
 
 LIMITS = Limits(seconds=120, cpu_seconds=480, memory_bytes=4 << 30, disk_bytes=512 << 20)
 MAX_FINDINGS = 3
 MAX_PLACES = 2  # of one finding
 MAX_STORED = 100  # findings
 WRONG_ANSWER = "wrong_answer"  # a kind of finding
+KILLED_BY_FILTER = (-signal.SIGSYS, 128 + signal.SIGSYS)  # `cudalab sanitize` says it by its status
 
 
 def stage(
@@ -37,16 +38,15 @@ def stage(
 
     `look` is the command that does the same by hand.
     """
-    lab = submission.lab
-    command = [submission.sandbox.imports.python, "-m", "cudalab", "sanitize", lab.name]
-    command += [*lab.words(case), "--json", "report.json"]
-    if path is None:
-        command += ["--seed", str(seed)]
-    data, says = submission.run_on_source(command, LIMITS, "report.json", path)
-    if data is not None:
-        with suppress(UnreadableError):
-            report = parse_record(Findings, data, "report.json")
-            return _stage_of(_named(report, submission.known_names()), look)
+    options = [*submission.lab.words(case), *(["--seed", str(seed)] if path is None else [])]
+    outcome, report = submission.sanitized(options, LIMITS, path)
+    if report is not None:
+        return _stage_of(_named(report, submission.known_names()), look)
+    if outcome.status in KILLED_BY_FILTER:
+        return Stage("sanitize", Status.FAILED, says=REACHED_OUT, why=Why.FOREIGN, cost=1.0)
+    lines = outcome.stderr.strip().splitlines()
+    errors = [line for line in lines if line.startswith("Error")] or lines[-1:]
+    says = failure(outcome).says if outcome.reason else " ".join(errors[:1])
     return Stage("sanitize", Status.SKIPPED, says=f"could not be run: {says}")
 
 

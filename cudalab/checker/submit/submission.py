@@ -40,6 +40,7 @@ MAX_SOURCE_BYTES = 4 << 20
 PIPE_BYTES = 7  # delivered at a time by a slow pipe
 OURS = Sandbox("none", "cudalab's own code needs no sandbox")
 PYTHON_RAISED = 1  # Python's exit status after an uncaught exception
+REACHED_OUT = "it tried to start a program or to reach another process, which no kernel can"
 HEADERS = (".cuh", ".h", ".hpp", ".inl")
 CRASHES = {
     signal.SIGSEGV: "segmentation fault: access to memory that is not its own",

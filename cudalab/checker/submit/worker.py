@@ -33,7 +33,7 @@ import numpy as np
 
 from cudalab import labs, runner
 from cudalab.backends import emulated, open_device
-from cudalab.backends.base import WrappedDevice
+from cudalab.backends.base import OnlyBuilds, WrappedDevice
 from cudalab.backends.meter import open_meter
 from cudalab.bench import measure as bench
 from cudalab.checker.submit import confine, reports
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from cudalab.language.source import Source
 
 Json = dict[str, Any]
+Params = dict[str, Any]
 RAISED = 1  # Python's exit status after an uncaught exception
 
 
@@ -251,11 +252,6 @@ class LoadsOnce(WrappedDevice):
 
 def compile_cases(lab: Lab, variant: Variant, device: Device, spec: Json, outputs: Outputs) -> None:
     """Compile for each case. On the CPU device nothing is loaded: that would run code."""
-
-    class OnlyBuilds(WrappedDevice):
-        def compile(self, kernel: Source, defines: Mapping[str, str | int], **_: Any) -> None:
-            self.build(kernel, defines)
-
     builder = OnlyBuilds(device).as_device() if emulated(spec["device"]) else device
     failure = Failure()
     try:
@@ -371,15 +367,20 @@ def serve(
     """
     case = spec["cases"][0]
     sampler = bench.Sampler(device, open_meter(device))
+    params: Params | None = None
     channel.reply("ready")
     while line := channel.read():
         word, _, path = line.strip().partition(" ")
         reply = "ok"
         if word == "input":
-            inputs = lab.read_file(Path(path), case).copy()
-            buffers = {name: device.to_device(data) for name, data in inputs.arrays.items()}
-            data = bench.Data(Path(path), inputs, buffers)
-            candidate = bench.variant_candidate(lab, variant, sampler, data, case)
+            inputs = lab.read_file(Path(path), case)
+            if params != inputs.params:
+                buffers = {name: device.to_device(one) for name, one in inputs.arrays.items()}
+                data, params = bench.Data(Path(path), inputs, buffers), inputs.params
+                candidate = bench.variant_candidate(lab, variant, sampler, data, case)
+            else:  # memory that was used before has no page faults, and is known to a GPU's TLB
+                for name, one in inputs.arrays.items():
+                    device.copy(np.ascontiguousarray(one), buffers[name])
         elif word == "poison":
             candidate.poison()
             device.synchronize()
