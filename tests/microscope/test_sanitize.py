@@ -148,6 +148,7 @@ def test_the_same_mistake_is_one_finding(tmp_path):
     found.add([one], "n = 10")
     found.add([turned, finding("race"), finding("same_word", note=True)], "n = 20")
     document = found.saved()
+    found.close()
     assert document == found.document()
     assert [(row.kind, row.count) for row in document.findings] == [
         ("race", 5),
@@ -332,6 +333,7 @@ def test_a_right_variant_is_clean(lab, variant, case, tmp_path):
             ),
             CpuDevice,
         )
+    found.close()
     errors = [row for row in found.rows.values() if not row.note]
     assert not errors, "\n".join(row.what for row in errors)
 

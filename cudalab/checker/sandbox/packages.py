@@ -18,7 +18,7 @@ import stat
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, cached_property
 from importlib import metadata, util
 from pathlib import Path
@@ -110,6 +110,7 @@ class Imports:
     root: Path = PACKAGE_ROOT  # cudalab itself, and in a checkout its kernels
     packages: tuple[Path, ...] = ()  # folders
     files: tuple[Path, ...] = ()  # and folders: all that a process needs of the above
+    _: KW_ONLY
     readers: int | None = None  # a group: only its processes can read cudalab
 
     def own(self) -> list[Path]:
@@ -162,7 +163,7 @@ def for_others(*, separate: bool = False) -> Imports:
             _copy(root, _files_below(root, folder.name), copy)
         root = copy
     files += _own_folders(root)
-    return Imports(python, root, tuple(dict.fromkeys(packages)), tuple(files), readers)
+    return Imports(python, root, tuple(dict.fromkeys(packages)), tuple(files), readers=readers)
 
 
 def _own_folders(root: Path) -> list[Path]:
