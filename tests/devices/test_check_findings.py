@@ -110,6 +110,19 @@ def test_lanes_that_write_one_word_are_a_note():
     assert {(f.kind, f.note) for f in equal} == {("same_word", True), ("same_value", True)}
 
 
+@pytest.mark.parametrize(
+    ("kernel", "inputs", "kinds"),
+    [
+        ("in_different_rounds", [], {"same_word", "race"}),
+        ("behind_a_loop", [np.arange(32, dtype=INT)], {"same_word"}),
+        ("between_barriers", [], {"same_word"}),
+    ],
+)
+def test_lanes_in_one_instruction_and_in_several(kernel, inputs, kinds):
+    found, _ = sanitize(kernel, 1, 32, *inputs, zeros(1))
+    assert {finding.kind for finding in found} == kinds
+
+
 def test_blocks_that_collide():
     finding = only(sanitize("blocks_collide", 2, 64, zeros(64))[0])
     assert (finding.kind, finding.missing, finding.space) == ("race", None, "global")

@@ -301,3 +301,32 @@ extern "C" __global__ void tree_without_barriers(const int* in, int* out) {
         if (t % (2 * s) == 0) values[t] = values[t] + values[t + s];  // @all_levels
     if (t == 0) out[0] = values[0];
 }
+
+// Lanes store in different rounds of a loop: not in one instruction.
+extern "C" __global__ void in_different_rounds(int* out) {
+    for (unsigned round = 0; round < 2; ++round)
+        if (threadIdx.x % 2 == round) out[0] = 10 + round;  // @in_rounds
+}
+
+// Lanes leave the loop in different rounds, some in its middle, and meet again behind it.
+extern "C" __global__ void behind_a_loop(const int* in, int* out) {
+    int sum = 0;
+    for (unsigned i = 0; i < threadIdx.x; ++i) {
+        if (in[i] > 20) break;
+        sum += in[i] % 2 ? in[i] : -in[i];
+    }
+    out[0] = sum;  // @behind_loop
+}
+
+// Lanes take different ways to a barrier, and stay together after it.
+extern "C" __global__ void between_barriers(int* out) {
+    __shared__ int values[32];
+    values[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    for (unsigned s = 16; s > 0; s /= 2) {
+        if (threadIdx.x < s) values[threadIdx.x] += values[threadIdx.x + s];
+        __syncthreads();
+        if (threadIdx.x < s) out[0] = s;  // @by_half
+        __syncthreads();
+    }
+}

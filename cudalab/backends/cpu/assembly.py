@@ -16,16 +16,22 @@ import re
 from cudalab.backends.cpu.control_flow import (
     BLOCK_HOOK,
     BOUNDS_HOOK,
+    ENTRY_HOOK,
     IS_BLOCK,
+    IS_END,
     IS_HEADER,
+    IS_JOIN,
     IS_LIBRARY,
     IS_LOCAL,
+    LEAVE_HOOK,
     LOOKS,
+    NO_CALL,
     RESULT_UNUSED,
     Block,
     Flow,
     Site,
 )
+from cudalab.backends.cpu.joins import may_stop
 
 ZONE_BYTES = 256  # behind each shared array
 HEADER = "cudalab_cpu.h"  # what happens there belongs to the line that called it
@@ -35,7 +41,7 @@ LIBRARIES = re.compile(r"/cpu/runtime/libraries/|/include/cccl/")
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
-_FUNCTION = re.compile(r"\s*\.type\s+[^\s,]+,\s*[@%]function")
+_FUNCTION = re.compile(r"\s*\.type\s+([^\s,]+),\s*[@%]function")
 _SECTION = re.compile(r"\s*\.(?:section|text|data|bss)\b")
 _THREAD_LOCAL = re.compile(r"\s*\.section\s+\.t(?:bss|data)\b")
 _SPACE = re.compile(r"\s*\.(?:zero|skip|space)\s")
@@ -50,19 +56,22 @@ _RESULT = re.compile(r"%[re]?ax\b|%[ad]l\b|%xmm0\b|\b[wx]0\b|\b[sd]0\b")
 _READERS = ("st", "cmp", "tst", "cbz", "cbnz", "tbz", "tbnz")  # on ARM; others write the first
 # The address of an array in the frame of its function.
 _OF_FRAME = re.compile(r"\(%rbp,|\blea\w*\s+-?\d+\(%rbp\)|\badd\s+x\d+, (?:sp|x29),")
+_PLAIN = re.compile(r"__tsan_(?:unaligned_)?((?:read|write)\d+)$")
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
 
 
 class _Listing:
     """The rows of an assembly file, read one after another."""
 
-    def __init__(self, sources: set[str]) -> None:
-        self.sources = sources
+    def __init__(self, sources: set[str], *, is_program: bool = False) -> None:
+        self.sources, self.is_program = sources, is_program
         self.rows: list[str] = []
         self.files: dict[int, str] = {}
         self.headers: dict[int, int] = {}  # the flags of those of the files that are ours
         self.sites: list[Site] = []
         self.blocks: list[Block] = []
+        self.functions: dict[str, int] = {}  # name -> number
+        self.hooks: dict[int, Site] = {}  # number of a row -> the call that begins a block there
         self.starts: dict[str, int] = {}  # label -> the next block that begins behind it
         self._pending: set[str] = set()  # labels without code behind them so far
         self._place = (0, 0)  # file and line
@@ -86,8 +95,9 @@ class _Listing:
         elif match := _FILE.match(row):
             self.files[int(match[1])] = self._file_name(match[2], match[3])
             self.headers[int(match[1])] = _header_flags("/".join(filter(None, match.groups()[1:])))
-        elif _FUNCTION.match(row):
+        elif match := _FUNCTION.match(row):
             self._function, self._in_block = self._function + 1, False
+            self.functions[match[1]] = self._function
         elif _SECTION.match(row):
             self._thread_local = _THREAD_LOCAL.match(row) is not None
         elif self._thread_local and _SPACE.match(row):
@@ -106,12 +116,12 @@ class _Listing:
             return
         site = Site(len(self.sites) + 1, *self._place, self._function)
         site.flags |= self.headers.get(site.file, 0)
-        if starts_block:
-            site.flags |= IS_BLOCK
-            self.blocks.append(Block(site, len(self.blocks)))
-            self._in_block = True
+        self._read_hook(site, called)
         if self._in_block:
             self.blocks[-1].sites.append(site)
+            in_header = site.flags & (IS_HEADER | IS_LIBRARY) == IS_HEADER
+            if may_stop(called, in_header=in_header):
+                self.blocks[-1].stops.append(called)
         if LOOKS.match(called):
             site.looks = self._address
         if _EXCHANGE.match(called):
@@ -121,6 +131,27 @@ class _Listing:
         self._address = ""
         self.rows.append(f".Lcudalab_site_{site.number}:")
         self.sites.append(site)
+
+    def _read_hook(self, site: Site, called: str) -> None:
+        """Note or change the call of a hook, in the last row."""
+        if called.startswith(BLOCK_HOOK):
+            site.flags |= IS_BLOCK
+            self.hooks[len(self.rows) - 1] = site
+            self.blocks.append(Block(site, len(self.blocks)))
+            self._in_block = True
+        elif called.startswith((ENTRY_HOOK, LEAVE_HOOK)):
+            self._drop(site)
+        elif match := _PLAIN.match(called):
+            if not site.flags & IS_HEADER:
+                row = self.rows[-1].replace(called, f"cudalab_{match[1]}")
+                self.rows[-1] = _numbered(row, site, 1)
+            elif not (site.flags & IS_LIBRARY or self.is_program):
+                self._drop(site)  # no host code calls it
+
+    def _drop(self, site: Site) -> None:
+        """Remove the call in the last row."""
+        site.flags |= NO_CALL
+        self.rows[-1] = ""
 
     def _continue_block(self, row: str, called: str | None) -> None:
         block = self.blocks[-1]
@@ -149,15 +180,18 @@ class _Listing:
         return joined if joined in self.sources else second
 
 
-def annotate(text: str, sources: set[str]) -> str:
+def annotate(text: str, sources: set[str], *, is_program: bool) -> str:
     """Add labels behind calls, the tables, and the zones behind shared arrays.
 
-    `sources` are the names that #line directives give to files.
+    `sources` are the names that #line directives give to files. Of a program the host's accesses
+    are observed, too.
     """
-    listing = _Listing(sources)
+    listing = _Listing(sources, is_program=is_program)
     for row in text.splitlines():
         listing.read(row)
-    Flow(listing.blocks, listing.starts).classify()
+    Flow(listing.blocks, listing.starts, listing.functions).classify()
+    for number, site in listing.hooks.items():
+        listing.rows[number] = _block_hook(site, listing.rows[number])
     return "\n".join(listing.rows + _tables(listing.sites, listing.files)) + "\n"
 
 
@@ -180,6 +214,27 @@ def _uses_result(row: str, called: str | None) -> bool | None:
         return "," in behind or not mnemonic.startswith(("mov", "lea"))
     written = first.rstrip(",") == match[0] and not mnemonic.startswith(_READERS)
     return not written or match[0] in behind
+
+
+def _block_hook(site: Site, row: str) -> str:
+    """The call at the start of a block, in the place of `row`; empty in headers."""
+    if site.flags & IS_LIBRARY:
+        return row.replace(BLOCK_HOOK, "cudalab_block_of_library")
+    if site.flags & IS_HEADER:
+        site.flags |= NO_CALL
+        return ""
+    hook = "cudalab_block"
+    hook += "_end" if site.flags & IS_END else ""
+    hook += "_join" if site.flags & IS_JOIN else ""
+    return _numbered(row.replace(BLOCK_HOOK, hook), site, 0)
+
+
+def _numbered(row: str, site: Site, argument: int) -> str:
+    """A call of a hook with the number of its site as an argument, from 0."""
+    if "call" in row:
+        return f"\tmovl\t${site.number}, %{('edi', 'esi')[argument]}\n{row}"
+    high, low = divmod(site.number, 1 << 16)  # on ARM
+    return f"\tmov\tw{argument}, #{low}\n\tmovk\tw{argument}, #{high}, lsl #16\n{row}"
 
 
 def _tables(sites: list[Site], files: dict[int, str]) -> list[str]:

@@ -185,7 +185,8 @@ def check_library(
             from cudalab.backends.cpu import assembly  # noqa: PLC0415 - for check mode only
 
             listing = compiled.read_text(encoding="utf-8")
-            annotated.write_text(assembly.annotate(listing, sources), encoding="utf-8")
+            listing = assembly.annotate(listing, sources, is_program=bool(more))
+            annotated.write_text(listing, encoding="utf-8")
 
         return (
             (*compile_with, "-S", str(folder / "source.cpp"), "-o", str(compiled)),
@@ -194,7 +195,7 @@ def check_library(
             partial(_link, folder, libraries=(*libraries, runtime)),
         )
 
-    tables = map(_text, ("../assembly.py", "../control_flow.py"))
+    tables = map(_text, ("../assembly.py", "../control_flow.py", "../joins.py"))
     depends = (runtime, *libraries, *tables, *_headers(text))
     with stage(f"compiling {label}, instrumented"):
         return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)

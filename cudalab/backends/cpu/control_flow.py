@@ -6,11 +6,14 @@ import re
 from collections import defaultdict
 from dataclasses import KW_ONLY, dataclass, field
 
+from cudalab.backends.cpu.joins import Graph, cycles
+
 # Flags of a site; check_sites.h has the same.
 IS_BLOCK, IS_HEADER, IS_BRANCH, IS_END, IS_LIBRARY = 1, 2, 4, 8, 16
-IS_JOIN, IS_IN_WAIT, IS_READER, RESULT_UNUSED, IS_LOCAL = 32, 64, 128, 256, 512
+IS_JOIN, IS_IN_WAIT, IS_READER, RESULT_UNUSED, IS_LOCAL, NO_CALL = 32, 64, 128, 256, 512, 1024
 
-BLOCK_HOOK, LEAVE_HOOK = "__sanitizer_cov_trace_pc", "__tsan_func_exit"
+BLOCK_HOOK = "__sanitizer_cov_trace_pc"
+ENTRY_HOOK, LEAVE_HOOK = "__tsan_func_entry", "__tsan_func_exit"
 BOUNDS_HOOK = "__ubsan_handle_out_of_bounds"
 # Calls that look at a word again, and calls that no loop makes which only waits for one.
 LOOKS = re.compile(r"__tsan_(?:unaligned_)?volatile_read|\w*__ldcv")
@@ -56,6 +59,7 @@ class Block:
     position: int  # in the order of the listing
     _: KW_ONLY
     calls: int = 0
+    stops: list[str] = field(default_factory=list)  # calls in which a lane may stop
     sites: list[Site] = field(default_factory=list)  # of its calls
     works: bool = False  # it does more than waiting for a word to change
     only_checks: bool = False  # it reports an index that is out of bounds, and nothing else
@@ -102,10 +106,15 @@ class Block:
 
 
 class Flow:
-    """The ways from block to block; `starts` has the position of the block behind each label."""
+    """The ways from block to block.
 
-    def __init__(self, blocks: list[Block], starts: dict[str, int]) -> None:
-        self.blocks, self.starts = blocks, starts
+    `starts` has the position of the block behind each label, `functions` the number of each name.
+    """
+
+    def __init__(
+        self, blocks: list[Block], starts: dict[str, int], functions: dict[str, int]
+    ) -> None:
+        self.blocks, self.starts, self.functions = blocks, starts, functions
 
     def classify(self) -> None:
         """Set the flags of all sites, and the heads of conditions."""
@@ -189,9 +198,20 @@ class Flow:
                 before[way].add(origin)
             if "" in block.jumps_if:
                 unclear.add(block.site.function)
-        for block in self.blocks:
-            if len(before[block.position]) > 1 or block.site.function in unclear:
-                block.site.flags |= IS_JOIN
+        candidates = (
+            block.position
+            for block in self.blocks
+            if len(before[block.position]) > 1 or block.site.function in unclear
+        )
+        graph = Graph(
+            ways=[self._ways(block) for block in self.blocks],
+            stops=[block.stops for block in self.blocks],
+            function_of=[block.site.function for block in self.blocks],
+            functions=self.functions,
+            unclear=unclear,
+        )
+        for position in graph.joins(candidates):
+            self.blocks[position].site.flags |= IS_JOIN
 
     def _mark_waits(self) -> None:
         """Mark calls in loops that only wait, and functions that might be called by such loops."""
@@ -211,40 +231,9 @@ class Flow:
                     site.flags |= IS_IN_WAIT
 
     def _in_cycles(self) -> set[int]:
-        """The positions of blocks from which a way without work leads back to them (Tarjan)."""
-        ways = [
-            () if block.works else tuple(way for way in self._ways(block) if way >= 0)
-            for block in self.blocks
-        ]
-        number: dict[int, int] = {}
-        lowest: dict[int, int] = {}
-        stack: list[int] = []
-        waiting: set[int] = set()  # those on the stack
-        result: set[int] = set()
-        for root in range(len(ways)):
-            todo = [] if root in number else [(root, iter(ways[root]))]
-            while todo:
-                at, rest = todo[-1]
-                if at not in number:
-                    number[at] = lowest[at] = len(number)
-                    stack.append(at)
-                    waiting.add(at)
-                way = next((w for w in rest if not self.blocks[w].works), None)
-                if way is None:
-                    todo.pop()
-                    if todo:
-                        lowest[todo[-1][0]] = min(lowest[todo[-1][0]], lowest[at])
-                    if lowest[at] == number[at]:
-                        component = stack[stack.index(at) :]
-                        del stack[-len(component) :]
-                        waiting.difference_update(component)
-                        if len(component) > 1 or at in ways[at]:
-                            result.update(component)
-                elif way not in number:
-                    todo.append((way, iter(ways[way])))
-                elif way in waiting:
-                    lowest[at] = min(lowest[at], number[way])
-        return result
+        """The positions of blocks from which a way without work leads back to them."""
+        idle = {block.position for block in self.blocks if not block.works}
+        return set().union(*cycles(idle, [self._ways(block) for block in self.blocks]))
 
 
 def _evaluates(block: Block, head: Block) -> bool:

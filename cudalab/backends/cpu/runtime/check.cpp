@@ -102,8 +102,13 @@ static void run_threads() {
     run.parked = false;
     shuffle_warps();
     in_block = true;
+    __atomic_store_n(&run.attention, run.counts, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&run.stopping, __ATOMIC_SEQ_CST) ||
+        __atomic_load_n(&run.looking_away, __ATOMIC_SEQ_CST))
+        run.attention = true;
     unsigned first = next_thread();
     set_thread(run.index[first], first);
+    last_block = run.observing && run.detects ? paths.last[first] : nullptr;
     switch_to(&run.main_context, run.context[first]);
     in_block = false;
     run.blocks_done += !run.parked;
@@ -446,14 +451,16 @@ EXPORT int cudalab_check_wait(int ms) {
 // Ends the launch at the next basic block, as an endless loop.
 EXPORT void cudalab_check_stop() {
     pthread_mutex_lock(&mutex);
-    run.stopping = running;
+    __atomic_store_n(&run.stopping, running, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&run.attention, true, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&mutex);
 }
 
 // Runs the rest of the launch without the instrument.
 EXPORT void cudalab_check_look_away() {
     pthread_mutex_lock(&mutex);
-    run.looking_away = running;
+    __atomic_store_n(&run.looking_away, running, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&run.attention, true, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&mutex);
 }
 

@@ -113,18 +113,25 @@ struct Detector {
             FindingRow& row = findings.report(what, now.place, 0, now.region, fresh);
             if (fresh) describe(row, now);
         }
-        Mark mark = Mark::of(ordering.request, now.thread, mask, now.flags, now.place,
-                             ordering.clock[now.thread]);
-        if (now.kind != LOAD) {
-            (now.flags & IS_ATOMIC ? cell.atomic : cell.store) = mark;
-            written = (unsigned char)((written | mask) & ~UNDER_WAY);
-            return;
-        }
-        if (cell.load.thread != mark.thread || !ordering.is_here(cell.load))
+        if (now.kind == LOAD) return load(cell, now.thread, mask, now.flags, now.place);
+        (now.flags & IS_ATOMIC ? cell.atomic : cell.store) = Mark::of(
+            ordering.request, now.thread, mask, now.flags, now.place, ordering.clock[now.thread]);
+        written = (unsigned char)((written | mask) & ~UNDER_WAY);
+    }
+
+    // Whether the bytes in `mask` have a value, and no load of them now can be a race.
+    bool is_quiet(const Cell& cell, unsigned char written, unsigned mask) const {
+        return (written & mask) == mask && ordering.is_past(cell.store) &&
+               ordering.is_past(cell.atomic);
+    }
+    // Remembers a load.
+    void load(Cell& cell, unsigned thread, unsigned bytes, unsigned flags, Place place) {
+        const unsigned now = ordering.clock[thread];
+        if (cell.load.thread != thread || !ordering.is_here(cell.load))
             cell.other_load = cell.load;
-        else if (cell.load.clock == mark.clock && !ordering.precedes_barrier(cell.load))
-            mark.bytes |= cell.load.bytes;
-        cell.load = mark;
+        else if (cell.load.clock == now && !ordering.precedes_barrier(cell.load))
+            bytes |= cell.load.bytes;
+        cell.load = Mark::of(ordering.request, thread, bytes, flags, place, now);
     }
 
     // The releases and acquires of an atomic or volatile access to a word that may be a flag.
@@ -202,7 +209,7 @@ struct Detector {
     }
 
     void meet(const Mark& mark, unsigned mark_kind, unsigned char mask, const Doing& now) {
-        if (!ordering.is_known(mark) || !(mark.bytes & mask)) return;
+        if (ordering.is_past(mark) || !(mark.bytes & mask)) return;
         const bool same_block = ordering.is_here(mark);
         if (same_block ? mark.thread == now.thread : now.space == SHARED) return;
         const bool mark_writes = mark_kind != LOAD && !(mark.flags & CHANGED_NOTHING);

@@ -17,12 +17,19 @@ static size_t width_of(const char* address, size_t bytes) {
 
 static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes, unsigned kind,
                      unsigned flags, bool is_direct) {
-    unsigned thread = current.thread;
-    size_t width = width_of(address, bytes);
+    const unsigned thread = current.thread;
+    const size_t width = width_of(address, bytes);
+    const bool goes_on = kind == LOAD && !(flags & (IS_VOLATILE | IS_ATOMIC)) && !run.counts;
     run.behind[thread] = how_far(depth, site);
     while (bytes > 0) {
         run.event[thread] = {site,     depth, kind, (unsigned)width, address, (unsigned char)flags,
                              is_direct};
+        if (goes_on) {
+            ++detector.ordering.request;
+            check_access(thread, run.event[thread]);
+            address += width, bytes -= width;
+            continue;
+        }
         if (flags & (IS_VOLATILE | IS_ATOMIC) && kind == LOAD && ++run.polls[thread] >= PATIENCE)
             let_others_run(thread);
         stop(thread);
@@ -111,44 +118,74 @@ static void written_by_library(const char* address, size_t bytes) {
     }
 }
 
-static inline void access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
-                          void* return_address, void* frame) {
-    unsigned how = is_volatile ? IS_VOLATILE : 0;
+// Whether an access is to be observed as the kernel's own.
+static inline bool is_observed(const volatile void* p, size_t bytes, unsigned kind,
+                               bool is_volatile, void* return_address, void** frame) {
     if (!run.observing || !runs_kernels) {
         if (kind == STORE && library_access) written_by_library((char*)p, bytes);
         if (!runs_kernels)
-            return access_by_host(p, bytes, kind, is_volatile, return_address, (void**)frame);
-        if (is_volatile && kind == LOAD) cudalab_spinning();  // perhaps a wait for another thread
-        return;
+            access_by_host(p, bytes, kind, is_volatile, return_address, frame);
+        else if (is_volatile && kind == LOAD)
+            cudalab_spinning();  // perhaps a wait for another thread
+        return false;
     }
-    char* address = (char*)p;
-    unsigned thread = current.thread;
-    if ((size_t)(address - (char*)&current) < sizeof current) return;
-    if ((size_t)(address - stack_low(thread)) < FIBER_STACK) return;
+    return (size_t)((char*)p - (char*)&current) >= sizeof current &&
+           (size_t)((char*)p - stack_low(current.thread)) >= FIBER_STACK;
+}
+static void access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
+                   void* return_address, void** frame) {
+    if (!is_observed(p, bytes, kind, is_volatile, return_address, frame)) return;
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
-    if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, (void**)frame);
+    unsigned how = is_volatile ? IS_VOLATILE : 0;
+    if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, frame);
     if (flags & IS_HEADER) return;
-    if (is_volatile && kind == LOAD && is_waiting(site, *(void***)frame)) how |= IS_WAITING;
-    stop_for(site, (unsigned)(run.stack_top[thread] - (char*)frame), address, bytes, kind, how,
-             true);
+    if (is_volatile && kind == LOAD && is_waiting(site, (void**)*frame)) how |= IS_WAITING;
+    const unsigned depth = (unsigned)(run.stack_top[current.thread] - (char*)frame);
+    stop_for(site, depth, (char*)p, bytes, kind, how, true);
+}
+// The same for a plain access by the kernel's own code, whose site is known.
+static __attribute__((noinline)) void access_at(unsigned site, void* p, size_t bytes, unsigned kind,
+                                                void* return_address, void** frame) {
+    if (!is_observed(p, bytes, kind, false, return_address, frame)) return;
+    const unsigned depth = (unsigned)(run.stack_top[current.thread] - (char*)frame);
+    stop_for(site, depth, (char*)p, bytes, kind, 0, true);
 }
 
-static __attribute__((noinline)) void stop_at_block(unsigned site, void* frame) {
+static void stop_at_block(unsigned site, void* frame) {
     const unsigned thread = current.thread;
-    const unsigned depth = (unsigned)(run.stack_top[thread] - (char*)frame);
-    run.event[thread] = {site, depth, BLOCK_START, 0, nullptr, 0, false};
-    run.behind[thread] = how_far(depth, site);
+    Event& e = run.event[thread];
+    e.site = site, e.kind = BLOCK_START;
+    e.depth = (unsigned)(run.stack_top[thread] - (char*)frame);
+    run.behind[thread] = how_far(e.depth, site);
     stop(thread);
 }
-static inline void enter_block(void* return_address, void* frame) {
-    if (!run.kernel || !runs_kernels) return;  // other threads are the host's
+// The running thread enters a block, and there is nothing else to do.
+static inline bool just_enters(unsigned site) {
+    if (__builtin_expect(!last_block || run.attention, 0)) return false;
+    paths.enter(site);
+    return true;
+}
+// The same, whatever else there is to do. Returns whether the kernel is looked at.
+static bool enters(unsigned site, bool ends) {
+    if (!run.kernel || !runs_kernels) return false;  // other threads are the host's
+    if (run.observing) run.event[current.thread].site = site;
     check_time();
-    if (!run.observing) return;
-    const Sites::Call here = run.module->sites.call((uintptr_t)return_address);
-    if (!here.site || here.flags & IS_HEADER) return;
-    if (run.detects) paths.enter(current.thread, here);
-    if (run.counts || here.flags & IS_JOIN) stop_at_block(here.site, frame);
+    if (!run.observing) last_block = nullptr;
+    if (last_block && !ends) {
+        paths.enter(site);
+        if (paths.suspects.count) paths.look_for_suspect(current.thread, site);
+    }
+    return run.observing;
+}
+static __attribute__((noinline)) void enter(unsigned site, void* frame) {
+    if (enters(site, false) && run.counts) stop_at_block(site, frame);
+}
+static __attribute__((noinline)) void enter_join(unsigned site, void* frame) {
+    if (just_enters(site) || enters(site, false)) stop_at_block(site, frame);
+}
+static __attribute__((noinline)) void enter_end(unsigned site, void* frame) {
+    if (enters(site, true)) stop_at_block(site, frame);
 }
 
 extern "C" void cudalab_access(const volatile void* p, size_t bytes, unsigned kind,
@@ -210,7 +247,22 @@ extern "C" void cudalab_wait_for_copies(unsigned under_way) {
         under_way, [](const AsyncCopy& copy) { set_under_way(copy.to, copy.bytes, false); });
 }
 
-#define CALLER __builtin_return_address(0), __builtin_frame_address(0)
+#define CALLER __builtin_return_address(0), HERE
+
+// Plain accesses by the kernel's own code: assembly.py chooses these hooks, and names the site.
+#define HOOKS_AT(n)                                                         \
+    EXPORT void cudalab_read##n(void* p, unsigned site) {                   \
+        if (!last_block || run.attention || !just_loads(site, (char*)p, n)) \
+            access_at(site, p, n, LOAD, CALLER);                            \
+    }                                                                       \
+    EXPORT void cudalab_write##n(void* p, unsigned site) {                  \
+        access_at(site, p, n, STORE, CALLER);                               \
+    }
+HOOKS_AT(1)
+HOOKS_AT(2)
+HOOKS_AT(4)
+HOOKS_AT(8)
+HOOKS_AT(16)
 
 #define HOOKS(n)                                              \
     EXPORT void __tsan_read##n(void* p) {                     \
@@ -296,12 +348,23 @@ EXPORT void __ubsan_handle_out_of_bounds(const Indexing* indexing, uintptr_t ind
         if (*c != '\'' && *c != ' ') row.detail[used++] = *c;  // compilers differ in these
 }
 
-EXPORT void __sanitizer_cov_trace_pc() {
-    enter_block(CALLER);
+// At the start of each basic block: assembly.py chooses the hook, and names the site.
+EXPORT void cudalab_block(unsigned site) {
+    if (!just_enters(site)) enter(site, HERE);
+}
+EXPORT void cudalab_block_join(unsigned site) {
+    enter_join(site, HERE);
+}
+EXPORT void cudalab_block_end(unsigned site) {
+    if (run.counts) enter_end(site, HERE);
+}
+EXPORT void cudalab_block_end_join(unsigned site) {
+    enter_end(site, HERE);
+}
+EXPORT void cudalab_block_of_library() {
+    if (run.attention && run.kernel && runs_kernels) check_time();
 }
 EXPORT void __tsan_init() {}
-EXPORT void __tsan_func_entry(void*) {}
-EXPORT void __tsan_func_exit() {}
 EXPORT void __tsan_vptr_update(void**, void*) {}
 EXPORT void __tsan_vptr_read(void**) {}
 

@@ -104,6 +104,12 @@ struct Ordering {
     bool is_here(const Mark& mark) {
         return mark.request > block_start && (!resumed || block_of(mark) == block);
     }
+    // Whether an access is one that nothing meets: none at all, of another launch, or of this block
+    // before its last barrier.
+    bool is_past(const Mark& mark) const {
+        return mark.request <= launch_start ||
+               (mark.request <= barrier && mark.request > block_start && !resumed);
+    }
     bool precedes_barrier(const Mark& mark) const { return mark.request <= barrier; }
     unsigned block_of(const Mark& mark) { return span_of(mark.request).block; }
 

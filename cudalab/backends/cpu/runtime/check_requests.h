@@ -1,12 +1,26 @@
 // Check mode: counts and checks the access that a group of lanes is about to make.
 #pragma once
 
+#include "check_paths.h"
 #include "check_reach.h"
 
 namespace cudalab {
 
+static inline Region& region(unsigned number) {
+    return number >= FIRST_SHARED_REGION ? run.shared_regions[number - FIRST_SHARED_REGION]
+                                         : run.regions[number];
+}
+
 // The region that an address belongs to, and whether the access lies inside it.
 static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& inside) {
+    const unsigned known = run.region_of_site[site];
+    if (known != NO_REGION) {
+        const Region& r = region(known);
+        if (r.used && address >= r.low && address + bytes <= r.high) {
+            inside = true;
+            return known;
+        }
+    }
     if ((size_t)(address - run.tls) < run.module->tls_bytes + ZONE ||
         (run.dynamic_shared && (size_t)(address - run.dynamic_shared) < DYNAMIC_SHARED + ZONE)) {
         unsigned nearest = NO_REGION;
@@ -34,19 +48,12 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
         inside = false;
         return nearest;
     }
-    unsigned known = run.region_of_site[site];
-    if (known != NO_REGION && run.regions[known].used && address >= run.regions[known].low &&
-        address + bytes <= run.regions[known].high) {
-        inside = true;
-        return known;
-    }
     unsigned nearest = NO_REGION;
     size_t distance = ~(size_t)0;
     for (unsigned i = 0; i < run.regions.count; ++i) {
         const Region& r = run.regions[i];
         if (!r.used) continue;
         if (address >= r.low && address + bytes <= r.high) {
-            run.region_of_site[site] = i;
             inside = true;
             return i;
         }
@@ -58,11 +65,6 @@ static unsigned find_region(char* address, unsigned bytes, unsigned site, bool& 
     inside = false;
     // An address far away from all buffers means a wrong pointer rather than a wrong index.
     return distance < (64u << 20) ? nearest : NO_REGION;
-}
-
-static Region& region(unsigned number) {
-    return number >= FIRST_SHARED_REGION ? run.shared_regions[number - FIRST_SHARED_REGION]
-                                         : run.regions[number];
 }
 
 // Reports an access outside all regions. Returns if it can be carried out nevertheless.
@@ -169,36 +171,67 @@ static void set_under_way(char* to, size_t bytes, bool under_way) {
     memset(r.shadow.written + first, under_way ? UNDER_WAY : 15, behind - first);
 }
 
+// The access that a thread is about to make is checked. Returns the region, or NO_REGION.
+static unsigned check_access(unsigned thread, const Event& e) {
+    bool inside;
+    const unsigned number = find_region(e.address, e.bytes, e.site, inside);
+    if (!inside) {
+        const bool ignored =
+            e.address >= run.module->image_low && e.address < run.module->image_high;
+        if (!ignored && run.detects)
+            out_of_bounds(thread, e, number);
+        else if (!ignored && !is_mapped(e.address))
+            crash("invalid memory access");
+        return NO_REGION;
+    }
+    if (!run.detects) return run.region_of_site[e.site] = number;
+    if (e.bytes > 1 && (uintptr_t)e.address % e.bytes) misaligned(thread, e, number);
+    if (e.is_direct && number < FIRST_SHARED_REGION && !reach.includes(number))
+        out_of_reach(thread, e, number);
+    else
+        run.region_of_site[e.site] = number;
+    detect(thread, e, number);
+    return number;
+}
+
+// A load that nothing is wrong with. False if there is more to look at.
+static inline bool just_loads(unsigned site, char* address, unsigned bytes) {
+    const unsigned number = run.region_of_site[site];
+    if (number == NO_REGION) return false;
+    Region& r = region(number);
+    if (!r.used || address < r.low || address + bytes > r.high) return false;
+    if ((uintptr_t)address & (bytes - 1) || !r.shadow.cells) return false;
+    const unsigned thread = current.thread;
+    const size_t offset = (size_t)(address - r.low), first = offset / 4;
+    const unsigned words = bytes < 4 ? 1 : bytes / 4, each = bytes / words;
+    if (offset % 4 + each > 4) return false;
+    const unsigned mask = ((1u << each) - 1) << offset % 4;
+    for (unsigned i = 0; i < words; ++i)
+        if (!detector.is_quiet(r.shadow.cells[first + i], r.shadow.written[first + i], mask))
+            return false;
+    const Place place = run.module->sites.place(site);
+    run.event[thread].site = site;
+    ++detector.ordering.request;
+    for (unsigned i = 0; i < words; ++i) {
+        detector.load(r.shadow.cells[first + i], thread, mask, IS_READ, place);
+        if (r.used_bytes.words) r.used_bytes.add(first + i, 0, mask, place);
+    }
+    detector.updates(thread, (uintptr_t)address, place, LOAD);
+    return true;
+}
+
 // The lanes in `group` are about to do the same access.
 static void request(unsigned warp, unsigned group) {
     ++detector.ordering.request;
-    unsigned base = warp * 32, sites = 0, regions[32];
+    const unsigned base = warp * 32;
+    unsigned sites = 0, regions[32];
     Request r;
     for (unsigned left = group; left; left &= left - 1) {
-        unsigned lane = __builtin_ctz(left), thread = base + lane;
-        const Event& e = run.event[thread];
+        const unsigned lane = __builtin_ctz(left);
+        const Event& e = run.event[base + lane];
         sites = e.site;
-        bool inside;
-        regions[lane] = find_region(e.address, e.bytes, e.site, inside);
         r.address[lane] = (uintptr_t)e.address;
-        if (!inside) {
-            regions[lane] = NO_REGION;
-            bool ignored = e.address >= run.module->image_low && e.address < run.module->image_high;
-            if (!ignored && run.detects) {
-                bool any;
-                out_of_bounds(thread, e, find_region(e.address, e.bytes, e.site, any));
-            } else if (!ignored && !is_mapped(e.address)) {
-                crash("invalid memory access");
-            }
-            continue;
-        }
-        if (run.detects && e.bytes > 1 && (uintptr_t)e.address % e.bytes)
-            misaligned(thread, e, regions[lane]);
-        if (!run.detects) continue;
-        const bool is_shared = regions[lane] >= FIRST_SHARED_REGION;
-        if (e.is_direct && !is_shared && !reach.includes(regions[lane]))
-            out_of_reach(thread, e, regions[lane]);
-        detect(thread, e, regions[lane]);
+        regions[lane] = check_access(base + lane, e);
     }
     if (!run.counts) return;
     Place place = run.module->sites.place(sites);
@@ -217,85 +250,6 @@ static void request(unsigned warp, unsigned group) {
                    run.with_steps);
     }
 }
-
-// The basic blocks that each thread has entered since the last barrier, and threads that left the
-// kernel while others reached a barrier. Returning early is allowed. Going past the barrier is not:
-// entering a basic block that the waiting threads enter once the barrier has released them. Blocks
-// that only leave a function do not count.
-struct Paths {
-    static const unsigned LONGEST = 512;
-    unsigned short blocks[MAX_THREADS][LONGEST];  // the low half of each block's site
-    unsigned count[MAX_THREADS], last[MAX_THREADS];
-    Place last_place[MAX_THREADS];  // where a thread was seen last
-    unsigned left[MAX_THREADS], num_left;
-
-    struct Suspect {
-        unsigned short block;
-        unsigned thread, waits;
-        Place barrier;
-    };
-    List<Suspect> suspects;
-
-    void begin_block(unsigned threads) {
-        memset(count, 0, threads * sizeof *count);
-        memset(last, 0, threads * sizeof *last);
-        num_left = 0;
-        suspects.clear();
-    }
-    // What the threads have done before is not known: nothing is compared up to the next barrier.
-    void resume_block(unsigned threads) {
-        begin_block(threads);
-        for (unsigned t = 0; t < threads; ++t) count[t] = LONGEST;
-    }
-    void enter(unsigned thread, const Sites::Call& block) {
-        if (block.flags & IS_END) return;
-        last[thread] = block.site;
-        unsigned& n = count[thread];
-        if (n < LONGEST) blocks[thread][n++] = (unsigned short)block.site;
-        if (suspects.count) look_for_suspect(thread, (unsigned short)block.site);
-    }
-    void leave(unsigned thread) {
-        left[num_left++] = thread;
-        if (!last[thread]) return;
-        const Site& s = run.module->sites[last[thread]];
-        last_place[thread] =
-            s.branch_line ? place_of(s.branch_file, s.branch_line) : place_of(s.file, s.line);
-    }
-    // `waits` is one of the threads that the barrier releases.
-    void pass_barrier(unsigned waits, unsigned threads) {
-        for (unsigned i = 0; i < num_left; ++i) compare(left[i], waits);
-        num_left = 0;
-        memset(count, 0, threads * sizeof *count);
-    }
-
-  private:
-    __attribute__((noinline)) void look_for_suspect(unsigned thread, unsigned short block) {
-        for (const Suspect& s : suspects)
-            if (s.block == block && thread != s.thread) {
-                accuse(s, BARRIER_DIVERGENCE);
-                return suspects.clear();
-            }
-    }
-    void compare(unsigned gone, unsigned waits) {
-        accuse({0, gone, waits, place_of_event(waits)}, EARLY_RETURN);
-        if (count[gone] == LONGEST || count[waits] == LONGEST) return;
-        unsigned same = 0;
-        while (same < count[gone] && same < count[waits] &&
-               blocks[gone][same] == blocks[waits][same])
-            ++same;
-        for (unsigned i = same; i < count[gone] && suspects.count < 64; ++i)
-            suspects.add({blocks[gone][i], gone, waits, place_of_event(waits)});
-    }
-    void accuse(const Suspect& s, FindingKind kind) {
-        bool fresh;
-        FindingRow& row = findings.report(kind, s.barrier, last_place[s.thread], NO_REGION, fresh);
-        if (!fresh) return;
-        row.thread = s.waits, row.other_thread = s.thread;
-        row.block = row.other_block = run.block;
-        snprintf(row.detail, sizeof row.detail, "left");
-    }
-};
-static Paths paths;
 
 static void observe(unsigned warp, unsigned group) {
     const Event& first = run.event[warp * 32 + __builtin_ctz(group)];

@@ -49,14 +49,14 @@ static unsigned choose_group(unsigned warp, unsigned lanes) {
 static bool wake();
 
 // Forms the next group. False when the block has ended.
-static bool form_group() {
+static __attribute__((noinline)) bool form_group() {
     for (;;) {
         for (unsigned i = 0; i < run.warps; ++i) {
             unsigned position = run.warp + i < run.warps ? run.warp + i : run.warp + i - run.warps;
             unsigned warp = run.order[position];
             unsigned lanes = run.ready[warp] & ~run.yielded[warp];
             if (!lanes) continue;
-            run.warp = position;
+            run.warp = position, run.first = warp * 32;
             run.group = run.active = choose_group(warp, lanes);
             if (run.observing) observe(warp, run.group);
             return true;
@@ -75,11 +75,16 @@ static bool form_group() {
     }
 }
 
-static unsigned next_thread() {
-    if (!run.group && !form_group()) return NOBODY;
+static inline unsigned next_thread() {
+    if (__builtin_expect(!run.group, 0) && !form_group()) return NOBODY;
     const unsigned lane = run.shuffles ? any_of(run.group) : run.group & -run.group;
     run.group &= ~lane;
-    return run.order[run.warp] * 32 + __builtin_ctz(lane);
+    return run.first + __builtin_ctz(lane);
+}
+
+static inline void set_running(unsigned before, unsigned thread) {
+    set_thread(run.index[thread], thread);
+    paths.switch_to(before, thread);
 }
 
 // The running thread has stopped: resume the next one.
@@ -87,7 +92,7 @@ static inline void stop(unsigned thread) {
     if (detector.has_stores()) detector.settle(thread);
     unsigned next = next_thread();
     if (next == thread) return;
-    if (next != NOBODY) set_thread(run.index[next], next);
+    if (next != NOBODY) set_running(thread, next);
     switch_to(&run.context[thread], next == NOBODY ? run.main_context : run.context[next]);
 }
 
@@ -100,7 +105,7 @@ static void thread_finished() {
     if (run.observing && run.counts) forks.leave(thread, 0, 0, counts.branches);
     if (run.observing && run.detects) paths.leave(thread);
     unsigned next = next_thread();
-    if (next != NOBODY) set_thread(run.index[next], next);
+    if (next != NOBODY) set_running(thread, next);
     switch_to(&run.context[thread], next == NOBODY ? run.main_context : run.context[next]);
 }
 
@@ -233,7 +238,7 @@ static void deadlock(unsigned first) {
 
 // All live threads wait at the block barrier.
 static void check_barrier(unsigned first) {
-    paths.pass_barrier(first, run.threads);
+    paths.pass_barrier(first, run.threads, current.thread);
     Place place = place_of_event(first);
     for (unsigned t = first + 1; t < run.threads; ++t) {
         if (!(run.live[t >> 5] & bit(t))) continue;

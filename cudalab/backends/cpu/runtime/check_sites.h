@@ -24,6 +24,7 @@ enum SiteFlags : unsigned {
     IS_READER = 128,
     RESULT_UNUSED = 256,
     IS_LOCAL = 512,  // of a check of an index: the array is the thread's own
+    NO_CALL = 1024,  // where there was a call that is not needed
 };
 
 struct Site {
@@ -124,6 +125,7 @@ struct Sites {
     uintptr_t first;
     size_t num_places;
     Call* by_place;
+    Place* places;
 
     void index(const Site* sites, size_t num_sites) {
         rows = sites, count = num_sites;
@@ -135,8 +137,11 @@ struct Sites {
         }
         num_places = count ? ((last - first) >> 2) + 1 : 0;
         by_place = (Call*)calloc(num_places + 1, sizeof *by_place);
-        if (!by_place) abort();
+        places = (Place*)calloc(count + 1, sizeof *places);
+        if (!by_place || !places) abort();
         for (size_t i = 0; i < count; ++i) {
+            places[i + 1] = place_of(rows[i].file, rows[i].line);
+            if (rows[i].flags & NO_CALL) continue;
             const uintptr_t offset = rows[i].return_address - first;
             by_place[offset >> 2] = {(unsigned)i + 1, (unsigned short)rows[i].flags,
                                      (unsigned short)(offset & 3)};
@@ -150,9 +155,7 @@ struct Sites {
     }
     unsigned at(uintptr_t return_address) const { return call(return_address).site; }
     const Site& operator[](unsigned number) const { return rows[number - 1]; }
-    Place place(unsigned number) const {
-        return number ? place_of(rows[number - 1].file, rows[number - 1].line) : 0;
-    }
+    Place place(unsigned number) const { return places[number]; }
 };
 
 }  // namespace cudalab

@@ -65,6 +65,7 @@ static struct {
     bool detects, counts, in_step, shuffles, cooperative;
     uint64_t random;
     int failed, stopping, looking_away;
+    int attention;                   // there is something to do at each basic block
     uint64_t blocks_done, progress;  // threads that have ended, and barriers of blocks
     char error[400];
 
@@ -74,8 +75,9 @@ static struct {
     bool observing, with_steps;
     unsigned interval;
     unsigned live[32], ready[32], yielded[32], at_barrier[32], at_warp_op[32];
-    unsigned warp, group, active;  // lanes of the warp that still have to be resumed; all of them
-    unsigned order[32];            // of warps
+    unsigned warp, first;    // the place of the warp in `order`, and its first thread
+    unsigned group, active;  // its lanes that still have to be resumed; all of them
+    unsigned order[32];      // of warps
     Event event[MAX_THREADS];
     uint64_t behind[MAX_THREADS];  // a thread that is further behind has a smaller number
     unsigned polls[MAX_THREADS];
@@ -203,7 +205,7 @@ static __attribute__((noinline)) void time_is_over() {
     if (run.looking_away) look_away();
     if (!run.stopping) return;
     bool fresh;
-    report_here(INFINITE_LOOP, run.order[run.warp] * 32 + __builtin_ctz(run.active), 0, fresh);
+    report_here(INFINITE_LOOP, current.thread, 0, fresh);
     give_up("did not end in time");
 }
 static inline void check_time() {
