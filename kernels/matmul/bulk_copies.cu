@@ -29,7 +29,7 @@
 // Two barriers in shared memory belong to each stage. `filled`: the copies of this round have
 // arrived; the engine counts its bytes there. `emptied`: all warps have read it. The ninth warp
 // keeps the ring filled, the other eight multiply, and no barrier holds them all together: warps
-// may be stages apart. The phases of these barriers are described in matmul/parts/bulk_copy.cuh.
+// may be stages apart. The phases of these barriers are described in common/thread/bulk_copy.cuh.
 //
 // Tensor cores are fed in this way in `tensor_cores_bf16x6`; here the multiplications are the
 // ordinary ones, whose rate is the limit.
@@ -39,7 +39,7 @@
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
 // THREADS_PER_BLOCK, SHARED_BYTES.
 #include "matmul/async_copy.cu"
-#include "matmul/parts/bulk_copy.cuh"
+#include "common/thread/bulk_copy.cuh"
 
 constexpr unsigned A_TILE = BK * LDA, B_TILE = BK * LDB;  // words of a packed tile
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;        // that multiply

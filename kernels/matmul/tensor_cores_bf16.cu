@@ -28,7 +28,7 @@
 // it again.
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, THREADS_PER_BLOCK.
-#include "matmul/parts/bf16.cuh"
+#include "common/thread/bf16.cuh"
 #include "matmul/parts/mma.cuh"
 
 constexpr unsigned PAIRS = BK / 2;  // of a line of a tile

@@ -44,10 +44,9 @@
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, BLOCKS_PER_TILE,
 // THREADS_PER_BLOCK, SPLIT_THREADS, SHARED_BYTES.
+#include "common/block/bf16_parts.cuh"
 #include "matmul/parts/cluster.cuh"
-#include "matmul/parts/wgmma.cuh"
 
-constexpr unsigned PARTS = 3;
 // In 16-byte chunks: a part of BM lines of A, and of BN lines of B; a block, whose parts are
 // contiguous.
 constexpr unsigned A_PART = BM * CHUNKS, B_PART = BN * CHUNKS;
@@ -57,7 +56,6 @@ constexpr unsigned CONSUMERS = 256;  // two warpgroups; the third one fills the 
 constexpr unsigned BAND = 16;        // tile rows
 
 static_assert(BM == 128 && (BN == 128 || BN == 192), "two warpgroups of 64 rows");
-static_assert(BK * 2 == LINE_BYTES, "a block's lines are 64 bytes");
 static_assert(THREADS_PER_BLOCK == CONSUMERS + 128, "whole warpgroups");
 static_assert(SHARED_BYTES == STAGES * (STAGE * 16 + 2 * sizeof(Barrier)), "ring and barriers");
 
@@ -74,81 +72,6 @@ constexpr unsigned MIN_SUM = 2 * 127 - 110;
 // allowed for k = 1.
 constexpr unsigned MIN_K = 16;
 
-// ---- Splitting ---------------------------------------------------------------------------------
-
-// Writes the parts of the 8 numbers of a chunk, PART chunks apart, and widens `range` to include
-// the bits of their magnitudes.
-template <unsigned PART>
-__device__ inline void split_chunk(float (&x)[8], uint4* target, uint2& range) {
-#pragma unroll
-    for (unsigned i = 0; i < 8; ++i) {
-        const unsigned magnitude = __float_as_uint(x[i]) & 0x7FFFFFFF;
-        range.x = max(range.x, magnitude);
-        if (magnitude) range.y = min(range.y, magnitude);
-    }
-#pragma unroll
-    for (unsigned part = 0; part < PARTS; ++part) {
-        unsigned pairs[4];
-#pragma unroll
-        for (unsigned i = 0; i < 4; ++i) {
-            pairs[i] = round_to_bf16(x[2 * i], x[2 * i + 1]);
-            x[2 * i] -= __uint_as_float(pairs[i] << 16);  // exact: the rounding error
-            x[2 * i + 1] -= __uint_as_float(pairs[i] & 0xFFFF0000);
-        }
-        target[part * PART] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
-    }
-}
-
-// Reads 8 numbers along k from a matrix that is stored along k; zeros outside of it.
-__device__ inline void read_along(float (&x)[8], const float* source, unsigned line, unsigned p,
-                                  unsigned lines, unsigned k) {
-    const float* from = source + (size_t)line * k + p;
-    if (line < lines && p + 8 <= k && k % 4 == 0) {  // all inside, at a multiple of 16 bytes
-        const float4 low = reinterpret_cast<const float4*>(from)[0];
-        const float4 high = reinterpret_cast<const float4*>(from)[1];
-        x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
-        x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
-    } else {
-#pragma unroll
-        for (unsigned i = 0; i < 8; ++i) x[i] = line < lines && p + i < k ? from[i] : 0;
-    }
-}
-
-// Writes the parts of BK numbers from p0 on, in LINES lines from line0 on; returns their range.
-template <unsigned LINES>
-__device__ inline uint2 split_block(const float* source, uint4* parts, bool along, unsigned line0,
-                                    unsigned p0, unsigned lines, unsigned k) {
-    constexpr unsigned LINES_PER_PASS = SPLIT_THREADS / CHUNKS;
-    // A word of padding per row: a warp reads 4 chunks c of 8 lines l at once, from banks 8c + l.
-    __shared__ float tile[BK][LINES + 1];
-    const unsigned t = threadIdx.x, chunk = t % CHUNKS;
-
-    // Columns of B lie across memory: they are read along rows and picked up by columns.
-    if (!along) {
-#pragma unroll
-        for (unsigned i = 0; i < BK * LINES / SPLIT_THREADS; ++i) {
-            const unsigned e = t + i * SPLIT_THREADS, p = e / LINES, line = e % LINES;
-            const bool inside = p0 + p < k && line0 + line < lines;
-            tile[p][line] = inside ? source[(size_t)(p0 + p) * lines + line0 + line] : 0;
-        }
-        __syncthreads();  // the tile is complete
-    }
-
-    uint2 range = make_uint2(0, 255u << 23);
-#pragma unroll
-    for (unsigned line = t / CHUNKS; line < LINES; line += LINES_PER_PASS) {
-        float x[8];
-        if (along) {
-            read_along(x, source, line0 + line, p0 + 8 * chunk, lines, k);
-        } else {
-#pragma unroll
-            for (unsigned i = 0; i < 8; ++i) x[i] = tile[8 * chunk + i][line];
-        }
-        split_chunk<LINES * CHUNKS>(x, parts + swizzled(line, chunk), range);
-    }
-    return range;
-}
-
 // The first thread blocks split A, tile row by tile row, along k; the others split B. A block's
 // range is the exponents of its largest number and of its smallest one but 0 (255 if there is
 // none).
@@ -163,9 +86,9 @@ extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_factors(
     const unsigned block = of_a ? blockIdx.x : blockIdx.x - a_blocks;
     const unsigned tile = block / k_blocks, p0 = block % k_blocks * BK;
     uint2 range =
-        of_a ? split_block<BM>(a, a_parts + (size_t)block * A_BLOCK, true, tile * BM, p0, m, k)
-             : split_block<BN>(b, b_parts + (size_t)block * B_BLOCK, B_TRANSPOSED, tile * BN, p0, n,
-                               k);
+        of_a ? split_block<BM>(a, k, a_parts + (size_t)block * A_BLOCK, true, tile * BM, p0, m, k)
+             : split_block<BN>(b, B_TRANSPOSED ? k : n, b_parts + (size_t)block * B_BLOCK,
+                               B_TRANSPOSED, tile * BN, p0, n, k);
 
     range.x = __reduce_max_sync(0xFFFFFFFF, range.x);
     range.y = __reduce_min_sync(0xFFFFFFFF, range.y);
@@ -313,8 +236,6 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
     }
     if (BN > 128) take_registers<232>();
 
-    // Which part of A is multiplied by which part of B, the smallest products first.
-    constexpr unsigned LEFT[] = {1, 0, 2, 0, 1, 0}, RIGHT[] = {1, 2, 0, 1, 0, 0};
     const unsigned warpgroup = t / 128;
     float sum[BN / 2] = {}, acc[BN / 2] = {};
     for (unsigned i = 0; i < end - begin; ++i) {
@@ -322,22 +243,14 @@ __device__ inline void multiply_tile(const uint4* a_parts, const uint4* b_parts,
         wait_for_phase(filled + stage, round % 2);
         const unsigned left = shared_address(ring + stage * STAGE) + warpgroup * 64 * LINE_BYTES;
         const unsigned right = shared_address(ring + stage * STAGE + A_BLOCK);
-        begin_products();
-#pragma unroll
-        for (unsigned q = 0; q < 6; ++q) {
-#pragma unroll
-            for (unsigned half = 0; half < 2; ++half)  // 16 numbers along k, 32 bytes of a line
-                start_product(acc, describe(left + LEFT[q] * A_PART * 16 + half * 32),
-                              describe(right + RIGHT[q] * B_PART * 16 + half * 32), q + half > 0);
-        }
-        finish_products(acc);
+        multiply_stage<A_PART, B_PART>(acc, left, right);
         // The tensor core has read the stage for the whole warpgroup: it may be filled again.
         if (t % 128 == 0) arrive(emptied + stage);
 #pragma unroll
         for (unsigned e = 0; e < BN / 2; ++e) sum[e] += acc[e];
     }
 
-    // Element 4j + 2h + e of a lane: see matmul/parts/wgmma.cuh.
+    // Element 4j + 2h + e of a lane: see common/warpgroup/wgmma.cuh.
     const unsigned own_row = warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4, own_col = t % 4 * 2;
 #if BLOCKS_PER_TILE == 1
 #pragma unroll

@@ -1,4 +1,4 @@
-// Bulk copies and their barriers in plain C++, in the place of matmul/parts/bulk_copy.cuh on a
+// Bulk copies and their barriers in plain C++, in the place of common/thread/bulk_copy.cuh on a
 // device without them. The threads of a block take turns there, so nothing has to be atomic, and a
 // copy has arrived when the call returns.
 

@@ -243,8 +243,14 @@ class BlockedFactors(Direct):
                 self.eliminate_panel(start, strip_end)
             rest = self.padded - strip_end
             launch(job, "solve_rows", rest // 32, self.solve_threads, lu=lu, ld=ld, start=first)
-            tiles = blocks_for(rest, self.edge)
-            launch(job, "update_trailing", (tiles, tiles), 256, lu=lu, ld=ld, start=first)
+            self.update(first, blocks_for(rest, self.edge))
+
+    def update(self, first: int, tiles: int) -> None:
+        """Subtract the product of the strip's L and U from the tiles x tiles below and right."""
+        launch(
+            self.job, "update_trailing", (tiles, tiles), 256,
+            lu=self.work, ld=self.ld, start=first,
+        )  # fmt: skip
 
     def eliminate_panel(self, start: int, strip_end: int) -> None:
         """Find the panel's pivots, eliminate the rows below, exchange rows in all columns."""
@@ -265,6 +271,32 @@ class BlockedFactors(Direct):
     def substitute(self) -> None:
         """Solve L y = b, then U x = y, in one launch each."""
         self.chain.substitute()
+
+
+class TensorFactors(BlockedFactors):
+    """The same factors, with the updates on tensor cores."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.stages = self.strip // job.define("BK")  # of a tile
+        shape = (blocks_for(self.padded, self.edge) * self.stages, 3, self.edge, job.define("BK"))
+        self.l_parts, self.u_parts = (job.device.empty(shape, np.uint16) for _ in range(2))
+        self.split_threads = job.define("SPLIT_THREADS")
+        self.update_threads = job.define("UPDATE_THREADS")
+        self.shared_bytes = job.define("SHARED_BYTES")
+        self.cores = job.device.info().cores
+
+    def update(self, first: int, tiles: int) -> None:
+        """Split the strip's L and U into parts; then a block a multiprocessor shares the tiles."""
+        parts = {"l_parts": self.l_parts, "u_parts": self.u_parts}
+        launch(
+            self.job, "split_strip", 2 * tiles * self.stages, self.split_threads,
+            lu=self.work, **parts, ld=self.ld, start=first,
+        )  # fmt: skip
+        launch(
+            self.job, "subtract_products", min(tiles * tiles, self.cores), self.update_threads,
+            self.shared_bytes, lu=self.work, **parts, tiles=tiles, ld=self.ld, start=first,
+        )  # fmt: skip
 
 
 class SubstitutionChain:

@@ -16,10 +16,18 @@ THREADS = 256  # for the kernels that all variants share
 
 
 def launch(
-    job: Job, kernel: str, grid: Dim, block: Dim, /, **named: Buffer | np.generic | int
+    job: Job,
+    kernel: str,
+    grid: Dim,
+    block: Dim,
+    shared_bytes: int = 0,
+    /,
+    **named: Buffer | np.generic | int,
 ) -> None:
     """Launch a kernel with named `arguments`."""
-    job.device.launch(job.kernels[kernel], grid, block, *arguments(**named))
+    job.device.launch(
+        job.kernels[kernel], grid, block, *arguments(**named), shared_bytes=shared_bytes
+    )
 
 
 def arguments(**named: Buffer | np.generic | int) -> tuple[Buffer | np.generic, ...]:

@@ -24,6 +24,7 @@ from cudalab.labs.solve.factors import (
     Factors,
     Inverse,
     SingularError,
+    TensorFactors,
 )
 from cudalab.labs.solve.iterations import (
     Chebyshev,
@@ -143,10 +144,15 @@ def dispatch_lu(job: Job) -> Step:
     choose_pivots, eliminate_rows, solve_rows, update_trailing, substitute_lower_chain,
     substitute_upper_chain
         as lu_blocked_panel.cu describes them, with its defines
+    or, if the file also defines subtract_products,
+    split_strip, subtract_products in place of update_trailing
+        as lu_tensor_cores.cu describes them, with its defines
     Also: the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
     kernels = job.kernels.source.kernels
+    if "subtract_products" in kernels:
+        return _refine(job, "lu_tensor_cores", TensorFactors(job))
     if "choose_pivots" in kernels:
         return _refine(job, "lu_blocked_panel", BlockedFactors(job))
     if "substitute_lower_chain" in kernels:

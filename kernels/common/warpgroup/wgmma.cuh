@@ -12,8 +12,8 @@
 // Warp w of the four has rows 16w to 16w + 15 of the product. In a lane, element
 // 4j + 2h + e is at row 16w + lane / 4 + 8h, column 8j + lane % 4 * 2 + e.
 #pragma once
-#include "matmul/parts/bf16.cuh"
-#include "matmul/parts/bulk_copy.cuh"
+#include "common/thread/bf16.cuh"
+#include "common/thread/bulk_copy.cuh"
 
 constexpr unsigned LINE_BYTES = 64;
 constexpr unsigned CHUNKS = LINE_BYTES / 16;  // in a line

@@ -1,0 +1,166 @@
+// /// cudalab
+// summary  = "LU factors: the matrix updated on tensor cores, in emulated fp32"
+// order    = 8.5
+// ladder   = "direct methods"
+// adds     = "the updates on tensor cores, a float as three bfloat16 parts"
+// dispatch = "lu"
+// requires = ["sm_90a", "tensor_cores", "bulk_copy", "inline_ptx"]
+// applies  = { dtype = ["float32"] }
+//
+// [defines]
+// PANEL                 = 32      # columns whose pivots one launch finds
+// BLOCK                 = 256     # columns after which the rest is updated
+// MAX_THREADS_PER_BLOCK = 512     # of choose_pivots
+// ROWS_OF_THREAD        = 2       # of choose_pivots
+// TILE                  = 128     # rows and columns of a tile of subtract_products
+// BK                    = 32      # numbers along k of a stage
+// STAGES                = 4
+// SPLIT_THREADS         = 256
+// UPDATE_THREADS        = 384     # of subtract_products
+// SHARED_BYTES          = 196672  # STAGES * 2 * TILE * 3 * 64 + 2 * STAGES * 8
+// ///
+//
+// `lu_blocked_panel` spends most of its time in the updates of the trailing matrix if n is large.
+// They are products of matrices, and here tensor cores compute them as in `tensor_cores_bf16x6` of
+// the lab matmul, with no less accuracy than floats have:
+//   split_strip         the strip's columns of L and its rows of U as three bfloat16 parts each
+//   subtract_products   the rest of the matrix minus their product
+// The elements of a scaled matrix are near 1. Those too small for three parts are nothing beside
+// the rounding errors of others; those too large make the residual infinite, and
+// `lu_partial_pivot` takes over. So no range is examined.
+//
+// With 256 numbers along k, a tile takes only eight stages. So a block computes one tile after the
+// other, and its ring of stages never runs dry between them: the thread that fills it goes on to
+// the next tile while the others finish this one. The elements to be updated are read at the
+// beginning of a tile and needed at its end.
+//
+// Limits: while a panel is eliminated, most of the GPU is idle.
+//
+// Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE, BK,
+// STAGES, SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
+#include "common/block/bf16_parts.cuh"
+#include "solve/lu_blocked_panel.cu"
+
+constexpr unsigned K_BLOCKS = BLOCK / BK;       // stages of a tile
+constexpr unsigned PART = TILE * CHUNKS;        // 16-byte chunks
+constexpr unsigned PARTS_BLOCK = PARTS * PART;  // of one factor in a stage
+constexpr unsigned STAGE = 2 * PARTS_BLOCK;
+constexpr unsigned CONSUMERS = 256;  // two warpgroups; the third one fills the stages
+constexpr unsigned BAND = 16;        // tile rows
+
+static_assert(sizeof(T) == 4, "a float has three parts");
+static_assert(TILE == 128, "two warpgroups of 64 rows, 128 columns");
+static_assert(BLOCK % BK == 0, "whole stages");
+static_assert(UPDATE_THREADS == CONSUMERS + 128, "whole warpgroups");
+static_assert(SHARED_BYTES == STAGES * (STAGE * 16 + 2 * sizeof(Barrier)), "ring and barriers");
+
+// The first half of the blocks split the strip's columns of L, tile row by tile row, along k; the
+// others its rows of U, tile column by tile column.
+extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_strip(const float* lu,
+                                                                        uint4* l_parts,
+                                                                        uint4* u_parts, unsigned ld,
+                                                                        unsigned start) {
+    const unsigned rest = ld - start - BLOCK, blocks = gridDim.x / 2;
+    const bool of_l = blockIdx.x < blocks;
+    const unsigned block = of_l ? blockIdx.x : blockIdx.x - blocks;
+    const unsigned line0 = block / K_BLOCKS * TILE, k0 = block % K_BLOCKS * BK;
+    uint4* target = (of_l ? l_parts : u_parts) + (size_t)block * PARTS_BLOCK;
+    const float* corner = lu + (size_t)start * ld + start;
+    const float* source = of_l ? corner + (size_t)BLOCK * ld : corner + BLOCK;
+    split_block<TILE>(source, ld, target, of_l, line0, k0, rest, BLOCK);
+}
+
+// The tile with this number: in bands of BAND tile rows, column by column, so that blocks that run
+// together read a nearly square part of the factors. Tile row and tile column of `tiles` each.
+__device__ inline uint2 tile_at(unsigned number, unsigned tiles) {
+    const unsigned band = number / (BAND * tiles), place = number % (BAND * tiles);
+    const unsigned rows_in_band = min(tiles - band * BAND, BAND);
+    return make_uint2(band * BAND + place % rows_in_band, place / rows_in_band);
+}
+
+// Fills the stages of all tiles of this block, one after the other, as they become empty.
+__device__ inline void fill_stages(uint4* ring, Barrier* filled, Barrier* emptied,
+                                   const uint4* l_parts, const uint4* u_parts, unsigned tiles) {
+    unsigned count = 0;
+    for (unsigned number = blockIdx.x; number < tiles * tiles; number += gridDim.x) {
+        const uint2 tile = tile_at(number, tiles);
+        const uint4* left = l_parts + (size_t)tile.x * K_BLOCKS * PARTS_BLOCK;
+        const uint4* right = u_parts + (size_t)tile.y * K_BLOCKS * PARTS_BLOCK;
+        for (unsigned i = 0; i < K_BLOCKS; ++i, ++count) {
+            const unsigned stage = count % STAGES, round = count / STAGES;
+            uint4* target = ring + stage * STAGE;
+            wait_for_phase(emptied + stage, (round + 1) % 2);  // the first round need not wait
+            arrive_expecting(filled + stage, STAGE * 16);
+            copy_bulk(target, left + i * PARTS_BLOCK, PARTS_BLOCK * 16, filled + stage);
+            copy_bulk(target + PARTS_BLOCK, right + i * PARTS_BLOCK, PARTS_BLOCK * 16,
+                      filled + stage);
+        }
+    }
+}
+
+// Subtracts (the strip's columns of L) x (its rows of U) from the matrix below and right of the
+// strip, which is `tiles` tiles wide and high. Any number of blocks share the tiles.
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_products(
+    float* lu, const uint4* l_parts, const uint4* u_parts, unsigned tiles, unsigned ld,
+    unsigned start) {
+    extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
+    Barrier* filled = reinterpret_cast<Barrier*>(ring + STAGES * STAGE);  // one for each stage
+    Barrier* emptied = filled + STAGES;
+    const unsigned t = threadIdx.x;
+    if (t == 0) {
+        for (unsigned stage = 0; stage < STAGES; ++stage) {
+            init_barrier(filled + stage, 1);   // the thread that starts the copies
+            init_barrier(emptied + stage, 2);  // one thread of each warpgroup
+        }
+        publish_barriers();
+    }
+    __syncthreads();  // all threads may use the barriers
+    // Accumulators, sums and elements need more registers than an equal share: the third warpgroup
+    // gives some of its own.
+    if (t >= CONSUMERS) {
+        give_registers<40>();
+        if (t == CONSUMERS) fill_stages(ring, filled, emptied, l_parts, u_parts, tiles);
+        return;
+    }
+    take_registers<232>();
+
+    // Element 4j + 2h + e of a lane: see common/warpgroup/wgmma.cuh.
+    const unsigned warpgroup = t / 128;
+    const unsigned own_row = warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4, own_col = t % 4 * 2;
+    unsigned count = 0;
+    for (unsigned number = blockIdx.x; number < tiles * tiles; number += gridDim.x) {
+        const uint2 tile = tile_at(number, tiles);
+        const size_t row = start + BLOCK + tile.x * TILE + own_row;
+        float* corner = lu + row * ld + start + BLOCK + tile.y * TILE + own_col;
+        auto pair_at = [&](unsigned h, unsigned j) {
+            return reinterpret_cast<float2*>(corner + (size_t)(8 * h) * ld + 8 * j);
+        };
+        float2 elements[2][TILE / 8];
+#pragma unroll
+        for (unsigned h = 0; h < 2; ++h)
+#pragma unroll
+            for (unsigned j = 0; j < TILE / 8; ++j) elements[h][j] = *pair_at(h, j);
+
+        float sum[TILE / 2] = {}, acc[TILE / 2] = {};
+        for (unsigned i = 0; i < K_BLOCKS; ++i, ++count) {
+            const unsigned stage = count % STAGES, round = count / STAGES;
+            wait_for_phase(filled + stage, round % 2);
+            const unsigned left =
+                shared_address(ring + stage * STAGE) + warpgroup * 64 * LINE_BYTES;
+            const unsigned right = shared_address(ring + stage * STAGE + PARTS_BLOCK);
+            multiply_stage<PART, PART>(acc, left, right);
+            // The tensor core has read the stage for the whole warpgroup: it may be filled again.
+            if (t % 128 == 0) arrive(emptied + stage);
+#pragma unroll
+            for (unsigned e = 0; e < TILE / 2; ++e) sum[e] += acc[e];
+        }
+#pragma unroll
+        for (unsigned h = 0; h < 2; ++h)
+#pragma unroll
+            for (unsigned j = 0; j < TILE / 8; ++j) {
+                const float2 element = elements[h][j];
+                *pair_at(h, j) =
+                    make_float2(element.x - sum[4 * j + 2 * h], element.y - sum[4 * j + 2 * h + 1]);
+            }
+    }
+}
