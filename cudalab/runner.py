@@ -16,6 +16,7 @@ from cudalab.output import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from cudalab.backends.base import Device
     from cudalab.backends.meter import Meter, Timer
@@ -174,6 +175,10 @@ class TimedDevice(WrappedDevice):
         self._meter = meter
         self.launches: list[tuple[str, Timer]] = []  # kernel name, its time
         self.how: dict[str, str] = {}  # how a device of the host runs each kernel
+
+    def stream(self) -> AbstractContextManager[None]:
+        """No stream: what is timed runs in order."""
+        return nullcontext()
 
     def launch(self, kernel: Any, *args: Any, **options: Any) -> None:
         """Launch between the start and the stop of a timer."""

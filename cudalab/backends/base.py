@@ -6,6 +6,7 @@ does with a device goes through the few methods of `Device`; a lab never knows w
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
@@ -15,6 +16,7 @@ from cudalab.errors import CudalabError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import DTypeLike
 
@@ -235,6 +237,16 @@ def message(device: Device, words: int) -> Message:
     """So many words of 4 bytes, zero at first: the device's own kind of message, if it has one."""
     make = getattr(device, "message", None)
     return make(words) if make is not None else CopiedMessage(device, words)
+
+
+def stream(device: Device) -> AbstractContextManager[None]:
+    """A stream: launches inside its `with` block may run beside those of other streams.
+
+    They begin when what was launched before outside of any stream has ended, and the next launch
+    or copy outside waits for all streams. A device without streams runs everything in order.
+    """
+    make = getattr(device, "stream", None)
+    return make() if make is not None else nullcontext()
 
 
 def overwrite(device: Device, buffer: Buffer, value: int) -> None:

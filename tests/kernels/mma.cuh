@@ -1,15 +1,6 @@
-// What the PTX manual says of mma.m16n8k16 and of rounding to bfloat16, in plain C++: in the place
-// of matmul/parts/mma.cuh and bf16.cuh on a device without the instructions. The fragments are
-// written down as the manual's formulas for a_i, b_i and c_i are.
-
-__device__ inline unsigned bits_of_bf16(float value) {
-    const unsigned bits = __float_as_uint(value);
-    if (value != value) return 0x7FFF;
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;  // to the nearest, ties to even
-}
-__device__ inline unsigned round_to_bf16(float low, float high) {
-    return bits_of_bf16(low) | bits_of_bf16(high) << 16;
-}
+// What the PTX manual says of mma.m16n8k16, in plain C++: in the place of matmul/parts/mma.cuh on a
+// device without the instruction. The fragments are written down as the manual's formulas for a_i,
+// b_i and c_i are.
 
 __device__ inline float half_of(unsigned pair, unsigned i) {
     return __uint_as_float(i % 2 ? pair & 0xFFFF0000 : pair << 16);

@@ -160,6 +160,25 @@ class CudaMessage:
         return [int(word) for word in self._words]
 
 
+class CudaStream:
+    """A stream that waits for the default stream, and for which the default stream waits.
+
+    Neither needs an event: that is how the default stream and streams without the flag
+    NON_BLOCKING are ordered.
+    """
+
+    def __init__(self, device: CudaDevice, stream: Any) -> None:
+        self._device, self._stream = device, stream
+
+    def __enter__(self) -> None:
+        """Launch in this stream from here on."""
+        self._outer = self._device.change_stream(self._stream)
+
+    def __exit__(self, *_: object) -> None:
+        """Launch where launches went before."""
+        self._device.change_stream(self._outer)
+
+
 class _Bounce:
     """A pinned buffer and the event after which it may be used again."""
 
@@ -190,6 +209,7 @@ class CudaDevice:
         self._last_launched: str | None = None
         self._bounces: list[_Bounce] = []
         self._meter: CudaMeter | None = None
+        self._stream: Any = None  # of launches; None: the default stream
 
     @staticmethod
     def available() -> bool:
@@ -404,7 +424,12 @@ class CudaDevice:
         if shared_bytes > kernel.shared_allowed:
             self._allow_shared(kernel, function, shared_bytes)
         try:
-            function.prepared_call(blocks, threads, *values, shared_size=shared_bytes)
+            if self._stream is None:
+                function.prepared_call(blocks, threads, *values, shared_size=shared_bytes)
+            else:
+                function.prepared_async_call(
+                    blocks, threads, self._stream, *values, shared_size=shared_bytes
+                )
         except self._driver.Error as error:
             raise self._launch_failure(kernel, function, threads, error) from None
         self._last_launched = kernel.name
@@ -469,6 +494,16 @@ class CudaDevice:
         """So many words of 4 bytes, zero at first."""
         with self.errors_in_words():
             return CudaMessage(self, self._driver, words)
+
+    def stream(self) -> CudaStream:
+        """A stream beside the default one."""
+        with self.errors_in_words():
+            return CudaStream(self, self._driver.Stream())
+
+    def change_stream(self, stream: Any) -> Any:
+        """Launch in this stream of the driver from now on; returns the one before."""
+        before, self._stream = self._stream, stream
+        return before
 
     def synchronize(self) -> None:
         """Wait for everything launched; errors of those launches are raised here at the latest."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cudalab.backends.base import stream
 from cudalab.labs.base import blocks_for
 from cudalab.labs.solve.launches import THREADS, arguments, launch, warp_blocks
 from cudalab.labs.solve.spectrum import RefusalError
@@ -254,18 +255,26 @@ class BlockedFactors(Direct):
 
     def eliminate_panel(self, start: int, strip_end: int) -> None:
         """Find the panel's pivots, eliminate the rows below, exchange rows in all columns."""
-        job, end, ld = self.job, self.padded, self.ld
+        self.choose_pivots(start, strip_end)
+        self.eliminate_rows(start, strip_end, exchanged=start + self.padded - strip_end)
+
+    def choose_pivots(self, start: int, strip_end: int) -> None:
+        """Find the panel's pivots and bring their rows to its top, in the rest of the strip too."""
         launch(
-            job, "choose_pivots", *self.election(end - start),
+            self.job, "choose_pivots", *self.election(self.padded - start),
             lu=self.work, relative=self.relative, row_of=self.row_of, candidates=self.candidates,
             arrived=self.arrived, pivots=self.pivots, status=self.status,
-            threshold=self.threshold, end=end, ld=ld, start=start, strip_end=strip_end,
+            threshold=self.threshold, end=self.padded, ld=self.ld, start=start,
+            strip_end=strip_end,
         )  # fmt: skip
-        tiles = blocks_for(end - start - PANEL, self.rows)
-        others = (start + end - strip_end) // 32  # blocks that exchange, 32 columns each
+
+    def eliminate_rows(self, start: int, strip_end: int, *, exchanged: int) -> None:
+        """Eliminate the rows below the panel; exchange rows in so many columns outside of it."""
+        tiles = blocks_for(self.padded - start - PANEL, self.rows)
         launch(
-            job, "eliminate_rows", tiles + others, 256,
-            lu=self.work, pivots=self.pivots, end=end, ld=ld, start=start, strip_end=strip_end,
+            self.job, "eliminate_rows", tiles + exchanged // 32, 256,
+            lu=self.work, pivots=self.pivots, end=self.padded, ld=self.ld, start=start,
+            strip_end=strip_end,
         )  # fmt: skip
 
     def substitute(self) -> None:
@@ -280,23 +289,69 @@ class TensorFactors(BlockedFactors):
         super().__init__(job)
         self.stages = self.strip // job.define("BK")  # of a tile
         shape = (blocks_for(self.padded, self.edge) * self.stages, 3, self.edge, job.define("BK"))
-        self.l_parts, self.u_parts = (job.device.empty(shape, np.uint16) for _ in range(2))
+        self.parts = {name: job.device.empty(shape, np.uint16) for name in ("l_parts", "u_parts")}
         self.split_threads = job.define("SPLIT_THREADS")
         self.update_threads = job.define("UPDATE_THREADS")
         self.shared_bytes = job.define("SHARED_BYTES")
         self.cores = job.device.info().cores
 
     def update(self, first: int, tiles: int) -> None:
-        """Split the strip's L and U into parts; then a block a multiprocessor shares the tiles."""
-        parts = {"l_parts": self.l_parts, "u_parts": self.u_parts}
+        """Split the strip's L and U, and subtract their product, on all multiprocessors."""
+        self.split(first, tiles)
+        self.subtract(first, tiles, 0, tiles, self.cores)
+
+    def split(self, first: int, tiles: int) -> None:
+        """Write the parts of the strip's L and U."""
         launch(
             self.job, "split_strip", 2 * tiles * self.stages, self.split_threads,
-            lu=self.work, **parts, ld=self.ld, start=first,
+            lu=self.work, **self.parts, ld=self.ld, start=first,
         )  # fmt: skip
+
+    def subtract(self, first: int, tiles: int, first_column: int, columns: int, cores: int) -> None:
+        """Update these tile columns in blocks that share the tiles, one per multiprocessor."""
         launch(
-            self.job, "subtract_products", min(tiles * tiles, self.cores), self.update_threads,
-            self.shared_bytes, lu=self.work, **parts, tiles=tiles, ld=self.ld, start=first,
+            self.job, "subtract_products", min(tiles * columns, cores), self.update_threads,
+            self.shared_bytes, lu=self.work, **self.parts, tile_rows=tiles,
+            first_column=first_column, tile_columns=columns, ld=self.ld, start=first,
         )  # fmt: skip
+
+
+class LookAheadFactors(TensorFactors):
+    """The same factors; the next strip is eliminated beside the update of all that follows it."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.updating = self.cores - max(1, self.cores // job.define("PANEL_SHARE"))
+        self.streams = [stream(job.device) for _ in range(2)]
+
+    def eliminate(self) -> None:
+        """Eliminate the first strip; then update, and eliminate the next one meanwhile."""
+        job, lu, ld, strip = self.job, self.work, self.ld, self.strip
+        self.eliminate_strip(0)
+        for first in range(0, self.padded, strip):
+            strip_end = min(first + strip, self.padded)
+            rest = self.padded - strip_end
+            launch(
+                job, "exchange_strip", self.padded // PANEL, 256,
+                lu=lu, pivots=self.pivots, ld=ld, first=first, strip_end=strip_end,
+            )  # fmt: skip
+            launch(job, "solve_rows", rest // 32, self.solve_threads, lu=lu, ld=ld, start=first)
+            tiles = blocks_for(rest, self.edge)
+            self.split(first, tiles)
+            next_columns = min(tiles, strip // self.edge)
+            self.subtract(first, tiles, 0, next_columns, self.cores)
+            eliminating, updating = self.streams
+            with eliminating:
+                self.eliminate_strip(strip_end)
+            with updating:
+                self.subtract(first, tiles, next_columns, tiles - next_columns, self.updating)
+
+    def eliminate_strip(self, first: int) -> None:
+        """Eliminate panel by panel; exchange rows in this strip only, right of each panel."""
+        strip_end = min(first + self.strip, self.padded)
+        for start in range(first, strip_end, PANEL):
+            self.choose_pivots(start, strip_end)
+            self.eliminate_rows(start, strip_end, exchanged=0)
 
 
 class SubstitutionChain:

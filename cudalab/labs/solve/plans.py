@@ -23,6 +23,7 @@ from cudalab.labs.solve.factors import (
     Direct,
     Factors,
     Inverse,
+    LookAheadFactors,
     SingularError,
     TensorFactors,
 )
@@ -147,10 +148,14 @@ def dispatch_lu(job: Job) -> Step:
     or, if the file also defines subtract_products,
     split_strip, subtract_products in place of update_trailing
         as lu_tensor_cores.cu describes them, with its defines
+    or, if the file also defines exchange_strip,
+    exchange_strip in addition, as lu_look_ahead.cu describes it, with its defines
     Also: the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
     """
     _no_alpha(job)
     kernels = job.kernels.source.kernels
+    if "exchange_strip" in kernels:
+        return _refine(job, "lu_look_ahead", LookAheadFactors(job))
     if "subtract_products" in kernels:
         return _refine(job, "lu_tensor_cores", TensorFactors(job))
     if "choose_pivots" in kernels:
