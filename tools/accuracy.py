@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Errors = tuple[float, float]
 
 SIZES = {"cpu": 256, "cuda": 1024}  # of products
-UNKNOWNS = 200
+UNKNOWNS = {"cpu": 200, "cuda": 1000}
 UNIT = 2.0**-24  # half of the last bit of a float in [1, 2)
 
 
@@ -138,14 +138,14 @@ def main(device: str) -> None:
         described = environment(device, opened.info(), 0, ())
         tables = {
             "matmul": dict(of_products(opened, SIZES[device])),
-            "solve": dict(of_systems(opened)),
+            "solve": dict(of_systems(opened, UNKNOWNS[device])),
         }
     name = described.device_name
     stored = {
         "device": name,
         "date": results.today(),
         "commit": described.commit,
-        "n": {"matmul": SIZES[device], "solve": UNKNOWNS},
+        "n": {"matmul": SIZES[device], "solve": UNKNOWNS[device]},
         "errors": tables,
     }
     results.write(results.FOLDER / "accuracy" / f"{results.slug(name)}.json", stored)
@@ -175,13 +175,13 @@ def of_products(device: Device, n: int) -> Iterator[tuple[str, dict[str, Errors 
         yield what, row
 
 
-def of_systems(device: Device) -> Iterator[tuple[str, dict[str, Errors | str]]]:
+def of_systems(device: Device, n: int) -> Iterator[tuple[str, dict[str, Errors | str]]]:
     """For each system, each variant's backward error and the relative error of its answer."""
     lab = labs.get("solve")
     for what, draw in SYSTEMS.items():
         rng = np.random.default_rng(1)
-        a = draw(rng, UNKNOWNS).astype(np.float32)
-        f = (a.astype(np.float64) @ rng.uniform(-1, 1, UNKNOWNS)).astype(np.float32)
+        a = draw(rng, n).astype(np.float32)
+        f = (a.astype(np.float64) @ rng.uniform(-1, 1, n)).astype(np.float32)
         wide = a.astype(np.float64), f.astype(np.float64)
         solution = np.linalg.solve(*wide)
 
@@ -191,7 +191,7 @@ def of_systems(device: Device) -> Iterator[tuple[str, dict[str, Errors | str]]]:
             off = np.abs(x - exact).max() / np.abs(exact).max()
             return float(np.abs(a @ x - f).max() / size), float(off)
 
-        computed = answers(lab, device, HostInputs({"a": a, "f": f}, {"n": UNKNOWNS}))
+        computed = answers(lab, device, HostInputs({"a": a, "f": f}, {"n": n}))
         row: dict[str, Errors | str] = {
             name: errors(x.astype(np.float64)) if isinstance(x, np.ndarray) else x
             for name, x in computed

@@ -146,7 +146,9 @@ def accuracy() -> str:
     """The errors of matmul's and solve's variants, from docs/results/accuracy/*.json."""
     parts = []
     for stored in results.read_all("accuracy"):
-        parts.append(f"{stored['device']}, {stored['date']}, commit `{stored['commit']}`:\n")
+        sizes = f"products of order {stored['n']['matmul']:,}, systems of {stored['n']['solve']:,}"
+        made = f"{stored['date']}, commit `{stored['commit']}`"
+        parts.append(f"{stored['device']}, {sizes} unknowns, {made}:\n")
         parts += (table(*errors_of_answers.lines(stored, lab)) for lab in stored["errors"])
     return "\n".join(parts)
 

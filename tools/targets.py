@@ -61,6 +61,7 @@ ITERATIONS = (
 )
 SMALL_TILES = ("group_split_k", "group_split_k_80", "group_split_k_wide")
 LARGE_TILES = ("async_copy_deep", "whole_waves")
+FACTORS = ("lu_blocked_panel", "lu_look_ahead")
 TENSOR_CORES = ("tensor_cores_bf16x6", "tensor_cores_cluster", "tensor_cores_wide")
 
 sums = partial(Target, lab="reduce", peer="cub", variants=("single_pass",))
@@ -144,12 +145,9 @@ TARGETS = (
         systems(work=dist, dist=dist, sizes=(4096, 8192, 16384), goal=5.0, variants=ITERATIONS)
         for dist in ("dominant", "spd")
     ),
-    systems(
-        work="random",
-        dist="random",
-        sizes=(1024, 4096, 16384),
-        goal=1.0,
-        variants=("lu_blocked_panel",),
+    *(
+        systems(work="random", dist="random", sizes=(n,), goal=goal, variants=FACTORS)
+        for n, goal in ((1024, 1.2), (4096, 1.6), (8192, 1.8), (16384, 2.5))
     ),
 )
 

@@ -37,6 +37,8 @@
 // Macros from outside: those of `lu_tensor_cores`.
 #include "solve/lu_tensor_cores.cu"
 
+static_assert(BLOCK % TILE == 0, "the next strip is whole tile columns");
+
 // Exchanges rows in 32 columns per block as choose_pivots has done in each panel of the strip, in
 // its panel and in the columns right of that up to the end of the strip.
 extern "C" __global__ void __launch_bounds__(256) exchange_strip(T* lu, const unsigned* pivots,

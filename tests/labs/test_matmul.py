@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab_inputs import target
+from stand_ins import written_out
 
 from cudalab import labs, runner
 from cudalab.errors import InputError, UsageError
@@ -28,7 +27,6 @@ from cudalab.labs.matmul.lab import (
     small_tiles,
 )
 from cudalab.labs.matmul.plans import deal_squares, whole_waves
-from cudalab.language import source
 
 LAB = labs.get("matmul")
 PRODUCTS = LAB.axes["product"]
@@ -43,7 +41,6 @@ COVERED = [(variant, p) for variant in VARIANTS for p in PRODUCTS if variant.com
 )]  # fmt: skip
 IN_FLOAT32 = [(variant, p) for variant, p in COVERED if not variant.precision]
 LOSSY = [variant for variant in VARIANTS if variant.precision]
-STAND_INS = Path(__file__).parents[1] / "kernels"
 
 
 def case(which="ab", **options):
@@ -330,22 +327,13 @@ def test_a_lossy_product_is_refused_in_float32(device, variant, which):
     assert LAB.compare(got, inputs, case(which)).count > got.size / 2
 
 
-def written_out(tmp_path, monkeypatch, header):
-    """A copy of the kernels with a stand-in for a header of PTX; returns the folder of headers."""
-    folder = tmp_path / "kernels"
-    shutil.copytree(source.kernels_dir(), folder)
-    shutil.copy(STAND_INS / header, folder / "matmul/parts")
-    monkeypatch.setattr(source, "_custom_kernels", folder)
-    return folder / "matmul/parts"
-
-
 @pytest.mark.parametrize("which", PRODUCTS)
 def test_a_ring_of_bulk_copies_loses_no_stage(device, monkeypatch, tmp_path, which):
     """With the copy engine and its barriers written out; also where k is less than the ring."""
     if device.name != "cpu":
         pytest.skip("the copy engine itself runs here")
     written_out(tmp_path, monkeypatch, "bulk_copy.cuh")
-    variant = replace(registry.find(LAB, "bulk_copies"), requires=())
+    variant = registry.find(LAB, "bulk_copies")
     for m, k, n in [(1, 1, 1), (128, 8, 256), (129, 39, 257), (130, 41, 300), (33, 200, 70)]:
         inputs = make(which, m, k, n)
         found = LAB.compare(compute(device, variant, inputs, which), inputs, case(which))
@@ -357,8 +345,8 @@ def test_fragments_of_tensor_cores_lie_as_the_manual_says(device, monkeypatch, t
     """The kernel's indices, with the instruction written out for a device without it."""
     if device.name != "cpu":
         pytest.skip("the instruction itself runs here")
-    (written_out(tmp_path, monkeypatch, "mma.cuh") / "bf16.cuh").write_text("")
-    variant = replace(registry.find(LAB, "tensor_cores_bf16"), requires=())
+    written_out(tmp_path, monkeypatch, "mma.cuh", "bf16.cuh")
+    variant = registry.find(LAB, "tensor_cores_bf16")
     for m, k, n in [(1, 1, 1), (16, 16, 8), (128, 32, 128), (33, 17, 65), (129, 65, 131)]:
         inputs = make(which, m, k, n)
         got = compute(device, variant, inputs, which).reshape(m, -1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stand_ins import written_out
 
 from cudalab import labs, runner
 from cudalab.errors import CudalabError, InputError, UsageError
@@ -19,9 +20,16 @@ from cudalab.labs import registry
 from cudalab.labs.base import Job
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.solve import factors, iterations, launches, spectrum, systems
-from cudalab.labs.solve.factors import UNIT, BlockedFactors, ChainedFactors, Factors
+from cudalab.labs.solve.factors import (
+    UNIT,
+    BlockedFactors,
+    ChainedFactors,
+    Factors,
+    LookAheadFactors,
+    TensorFactors,
+)
 from cudalab.labs.solve.iterations import chebyshev_coefficients
-from cudalab.labs.solve.lab import quick_iteration
+from cudalab.labs.solve.lab import TENSOR_CORES_N, quick_iteration
 from cudalab.labs.solve.launches import arguments
 from cudalab.language import source
 from cudalab.language.source import parameter_names
@@ -33,6 +41,7 @@ DIRECT = (
     "gauss_jordan", "lu_partial_pivot", "lu_substitution_chain", "lu_blocked_panel",
     "complete_pivot",
 )  # fmt: skip
+ON_TENSOR_CORES = {"lu_tensor_cores": TensorFactors, "lu_look_ahead": LookAheadFactors}
 ITERATIONS = (
     "richardson", "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient",
     "conjugate_gradient_one_launch", "conjugate_gradient_scaled",
@@ -364,8 +373,15 @@ def test_negative_definite_systems(device, name):
     assert LAB.compare(x, inputs, case()) is None
 
 
+def check_it_runs(device, name):
+    """Skip the test if the device lacks what the variant requires."""
+    if missing := registry.find(LAB, name).missing(device.features):
+        pytest.skip(f"needs {', '.join(missing)}")
+
+
 @pytest.mark.parametrize("name", [v.name for v in VARIANTS])
 def test_a_zero_right_hand_side(device, name):
+    check_it_runs(device, name)
     inputs = make(33, "dominant")
     inputs.arrays["f"][:] = 0
     x, _ = compute(device, name, inputs, case())
@@ -375,6 +391,7 @@ def test_a_zero_right_hand_side(device, name):
 @pytest.mark.parametrize("name", [v.name for v in VARIANTS])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_not_finite_is_refused(device, name, value):
+    check_it_runs(device, name)
     for array, place in (("a", (3, 1)), ("f", 2)):
         inputs = make(20, "dominant")
         inputs.arrays[array][place] = value
@@ -500,6 +517,49 @@ def test_factors_multiply_to_the_matrix(device, dtype, defines):
         # Partial pivoting keeps multipliers below 1 up to the scaling of rows by powers of two,
         # the election of pivots in blocks below a small number.
         assert np.abs(lower).max() < (2 if found.finds_greatest else 20)
+
+
+@pytest.fixture
+def tensor_cores(device, tmp_path, monkeypatch):
+    """Tensor cores and the copy engine, written out on the CPU device."""
+    if device.name == "cpu":
+        written_out(tmp_path, monkeypatch, "wgmma.cuh", "bf16.cuh", "bulk_copy.cuh")
+    elif "sm_90a" not in device.features:
+        pytest.skip("needs compute capability 9.0")
+
+
+@pytest.mark.usefixtures("tensor_cores")
+def test_factors_from_tensor_cores_multiply_to_the_matrix(device):
+    """As exactly as floats; looking ahead changes no bit."""
+    for n, block in [(33, 256), (300, 128), (420, 256)]:
+        inputs = make(n, "random", seed=n)
+        found = [
+            factorize(device, name, method, inputs, case(), BLOCK=block)
+            for name, method in ON_TENSOR_CORES.items()
+        ]
+        plain, ahead = (device.to_host(one.work) for one in found)
+        np.testing.assert_array_equal(plain, ahead)
+        padded = found[0].padded
+        assert not plain[padded:].any()
+        assert not plain[:, padded:].any()
+        factors = plain[:padded, :padded].astype(np.float64)
+        lower, upper = np.tril(factors, -1) + np.eye(padded), np.triu(factors)
+        allowed = n * UNIT["float32"] * (np.abs(lower) @ np.abs(upper))
+        error = np.abs(lower @ upper - scaled_rows(device, found[0], inputs))
+        assert (error <= allowed).all(), f"n = {n}: {(error / (allowed + 1e-300)).max()}"
+
+
+def test_large_systems_are_for_tensor_cores():
+    a = np.ones((TENSOR_CORES_N, TENSOR_CORES_N), np.float32)
+    for n, dtype, device, chosen in [
+        (TENSOR_CORES_N, "float32", "cuda", "lu_look_ahead"),
+        (TENSOR_CORES_N - 1, "float32", "cuda", None),
+        (TENSOR_CORES_N, "float64", "cuda", None),
+        (TENSOR_CORES_N, "float32", "cpu", None),
+    ]:
+        inputs = system(a[:n, :n], np.ones(n), dtype)
+        assert LAB.choose(inputs, case(dtype), device) == chosen
+        assert inputs.params["policy"].startswith("auto: ")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -879,23 +939,23 @@ def test_the_policy_reads_a_stream_in_order(device, tmp_path):
     assert LAB.compare(x, make(100, "dominant", seed=9), case()) is None
 
 
-def test_a_step_can_be_repeated(device):
-    for variant in VARIANTS:
-        inputs = make(40, "dominant")
-        watch = runner.Stopwatch()
-        step = runner.prepare(LAB, variant, device, inputs, case(), watch=watch)
-        answers = []
-        for _ in range(2):
-            step()
-            answers.append((device.to_host(step.out).tobytes(), list(step.notes)))
-        one, two = answers
-        assert one == two
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_a_step_can_be_repeated(device, variant):
+    check_it_runs(device, variant.name)
+    inputs = make(40, "dominant")
+    step = runner.prepare(LAB, variant, device, inputs, case(), watch=runner.Stopwatch())
+    answers = []
+    for _ in range(2):
+        step()
+        answers.append((device.to_host(step.out).tobytes(), list(step.notes)))
+    one, two = answers
+    assert one == two
 
 
 def test_every_row_of_the_ladder_is_there():
     assert [variant.name for variant in VARIANTS] == [
         *ITERATIONS, "gauss_jordan", "lu_partial_pivot", "lu_substitution_chain",
-        "lu_blocked_panel", "complete_pivot",
+        "lu_blocked_panel", *ON_TENSOR_CORES, "complete_pivot",
     ]  # fmt: skip
     assert all(one.order < two.order for one, two in pairwise(VARIANTS))
 
@@ -904,8 +964,12 @@ def test_every_row_of_the_ladder_is_there():
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
-def test_arguments_are_called_as_the_kernels_call_their_parameters(device, monkeypatch, variant):
+def test_arguments_are_called_as_the_kernels_call_their_parameters(
+    device, request, monkeypatch, variant
+):
     """Only their order counts, so a name in the wrong place would be believed."""
+    if variant.name in ON_TENSOR_CORES:
+        request.getfixturevalue("tensor_cores")
     called = []
 
     def recorded(**named):

@@ -65,6 +65,21 @@ class Vendor:
 
         return errstate
 
+    def solve_refined(self, kind: str, a: Any, b: Any) -> Any:
+        """Solve by cuSOLVER: factors in arithmetic of this kind, then refinement to float32.
+
+        `kind` is FP32, TF32 or BF16, as CuPy's names of compute types end.
+        """
+        from cupy._core import _routines_linalg as routines  # noqa: PLC0415 - has no public name
+        from cupyx import cusolver  # noqa: PLC0415 - see above
+
+        before = routines.get_compute_type(np.float32)
+        routines.set_compute_type(np.float32, getattr(routines, f"COMPUTE_TYPE_{kind}"))
+        try:
+            return cusolver.gesv(a, b)
+        finally:
+            routines.set_compute_type(np.float32, before)
+
     def compute_in_full_float32(self) -> None:
         """Disable TF32, regardless of environment variables."""
         from cupy._core import _routines_linalg as routines  # noqa: PLC0415 - has no public name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cudalab.backends import emulated
 from cudalab.errors import CudalabError, InputError, UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs import registry
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
 COMPARED = "A x against f, row by row"
 SMALL_N = 64  # up to this order it is not worth looking for an iteration
+TENSOR_CORES_N = 1536  # from this order on LU factors are faster if tensor cores update the matrix
 
 
 class Solve(Lab):
@@ -175,6 +177,10 @@ class Solve(Lab):
         a = _held(inputs, "a")
         variant, reason = quick_iteration(a, target_of(case, n))
         inputs.params["policy"] = f"auto: {variant or direct}: {reason}"
+        large = n >= TENSOR_CORES_N and case["dtype"] == "float32" and not emulated(device)
+        if variant is None and large:
+            inputs.params["policy"] = f"auto: LU factors: {reason}"
+            return "lu_look_ahead"  # the default if the GPU cannot run it
         return variant
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cudalab.labs.libraries import Compute, Problem
     from cudalab.labs.teaching import Params
 
+REFINED_FROM = ("FP32", "TF32", "BF16")  # cuSOLVER's arithmetic for factors that it refines
 CONVERGES = "dominant"  # the distribution for which all of the course's iterations converge
 # Launch plans that solve any system, and their numbers of operations for n unknowns.
 DIRECT = {"lu": lambda n: 2 * n**3 // 3, "gauss_jordan": lambda n: n**3}
@@ -57,7 +59,15 @@ class SolveLibraries(Libraries):
         def solve_cholesky() -> None:
             out[...] = vendor.lapack.posv(a, f)
 
+        def solve_refined(kind: str) -> None:
+            out[...] = vendor.solve_refined(kind, a, f)
+
         ways = [Way(solve_lu, ["cuSOLVER's LU factors"])]
+        if a.dtype == np.float32:
+            ways += [
+                Way(partial(solve_refined, kind), [f"cuSOLVER's factors in {kind}, refined"], kind)
+                for kind in REFINED_FROM
+            ]
         if bool((a == a.T).all()):
             try:
                 with vendor.errstate(linalg="raise"):
