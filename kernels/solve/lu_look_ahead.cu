@@ -34,7 +34,8 @@
 // Limits: once the rest of the matrix is small, the elimination takes longer than the update beside
 // it; after that its chain of steps is what counts.
 //
-// Macros from outside: those of `lu_tensor_cores`.
+// Macros from outside: T (float), PANEL, BLOCK, MAX_THREADS_PER_BLOCK, ROWS_OF_THREAD, TILE, BK,
+// STAGES, SPLIT_THREADS, UPDATE_THREADS, SHARED_BYTES.
 #include "solve/lu_tensor_cores.cu"
 
 static_assert(BLOCK % TILE == 0, "the next strip is whole tile columns");

@@ -448,6 +448,8 @@ class FakeCupy(types.ModuleType):
         )
         routines = types.ModuleType("_routines_linalg")
         routines.COMPUTE_TYPE_FP32 = "full"
+        routines.COMPUTE_TYPE_TF32, routines.COMPUTE_TYPE_FP16 = "short", "half"
+        routines.get_compute_type = self.compute_types.get
         routines.set_compute_type = self.compute_types.__setitem__
         core = types.ModuleType("cupy._core")
         core._routines_linalg = routines
@@ -456,6 +458,7 @@ class FakeCupy(types.ModuleType):
         extra = types.ModuleType("cupyx")
         extra.errstate = lambda **_: contextlib.nullcontext()
         extra.lapack = types.SimpleNamespace(gesv=self._gesv, posv=self._posv)
+        extra.cusolver = types.SimpleNamespace(gesv=self._refined)
         modules = {"cupy": self, "cupy._core": core, "cupy.cublas": self.cublas, "cupyx": extra}
         for name, module in modules.items():
             monkeypatch.setitem(sys.modules, name, module)
@@ -473,6 +476,10 @@ class FakeCupy(types.ModuleType):
         assert offset == 0
         array = memory_at(address, nbytes // np.dtype(dtype).itemsize, dtype)
         return array.reshape(shape)
+
+    def _refined(self, a, b):
+        assert self.compute_types[np.float32] in {"full", "short", "half"}
+        return np.linalg.solve(a, b)
 
     @staticmethod
     def _histogram(x, y, levels):
@@ -509,7 +516,7 @@ def test_what_is_asked_of_cupy(host, tmp_path, monkeypatch, name, case):
     candidates = through_cupy.candidates(lab, sampler_of(host), made.inputs, case, made.buffers)
     assert fake.freed == 1
     assert candidates[0].name == "cupy"
-    assert ("float32" in map(str, map(np.dtype, fake.compute_types))) == (name == "matmul")
+    assert (fake.compute_types.get(np.float32) == "full") == (name == "matmul")
     for candidate in candidates:
         assert (candidate.kind, candidate.device) == ("baseline", "cpu")
         assert candidate.notes[0].startswith("CuPy 0")

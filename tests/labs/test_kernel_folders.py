@@ -8,7 +8,7 @@ from cudalab import labs
 from cudalab.labs import registry
 from cudalab.language import source
 
-SCOPES = {"thread", "warp", "block", "device"}  # who calls a shared header's functions together
+SCOPES = {"thread", "warp", "warpgroup", "block", "device"}  # who calls a shared header together
 
 
 def users() -> dict[str, set[str]]:

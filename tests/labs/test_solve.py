@@ -466,6 +466,7 @@ def factorize(device, name, method, inputs, options, **defines):
     kernels = device.compile(
         source.load(variant.path, variant.label),
         {**LAB.kernel_defines(options), **variant.defines},
+        arch=variant.architecture,
     )
     buffers = {key: device.to_device(array) for key, array in inputs.arrays.items()}
     found = method(

@@ -68,7 +68,7 @@ class Vendor:
     def solve_refined(self, kind: str, a: Any, b: Any) -> Any:
         """Solve by cuSOLVER: factors in arithmetic of this kind, then refinement to float32.
 
-        `kind` is FP32, TF32 or BF16, as CuPy's names of compute types end.
+        `kind` is FP32, TF32 or FP16, as CuPy's names of compute types end.
         """
         from cupy._core import _routines_linalg as routines  # noqa: PLC0415 - has no public name
         from cupyx import cusolver  # noqa: PLC0415 - see above

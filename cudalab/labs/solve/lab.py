@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TEXT_ROUNDING = 1e-10  # error of an answer written with eleven digits
 COMPARED = "A x against f, row by row"
 SMALL_N = 64  # up to this order it is not worth looking for an iteration
-TENSOR_CORES_N = 1536  # from this order on LU factors are faster if tensor cores update the matrix
+TENSOR_CORES_N = 3072  # from this order on LU factors are faster if tensor cores update the matrix
 
 
 class Solve(Lab):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cudalab.labs.libraries import Compute, Problem
     from cudalab.labs.teaching import Params
 
-REFINED_FROM = ("FP32", "TF32", "BF16")  # cuSOLVER's arithmetic for factors that it refines
+REFINED_FROM = ("FP32", "TF32", "FP16")  # cuSOLVER's arithmetic for factors that it refines
 CONVERGES = "dominant"  # the distribution for which all of the course's iterations converge
 # Launch plans that solve any system, and their numbers of operations for n unknowns.
 DIRECT = {"lu": lambda n: 2 * n**3 // 3, "gauss_jordan": lambda n: n**3}
