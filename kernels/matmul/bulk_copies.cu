@@ -38,8 +38,8 @@
 //
 // Macros from outside: B_TRANSPOSED (1: B is stored n x k), BM, BN, BK, STAGES, TM, TN,
 // THREADS_PER_BLOCK, SHARED_BYTES.
-#include "matmul/async_copy.cu"
 #include "common/thread/bulk_copy.cuh"
+#include "matmul/async_copy.cu"
 
 constexpr unsigned A_TILE = BK * LDA, B_TILE = BK * LDB;  // words of a packed tile
 constexpr unsigned WARPS = THREADS_PER_BLOCK / 32;        // that multiply

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab_inputs import target
 from stand_ins import written_out
 
 from cudalab import labs, runner
@@ -559,7 +560,7 @@ def test_large_systems_are_for_tensor_cores():
         (TENSOR_CORES_N, "float32", "cpu", None),
     ]:
         inputs = system(a[:n, :n], np.ones(n), dtype)
-        assert LAB.choose(inputs, case(dtype), device) == chosen
+        assert LAB.choose(inputs, case(dtype), target(device)) == chosen
         assert inputs.params["policy"].startswith("auto: ")
 
 

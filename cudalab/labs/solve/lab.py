@@ -177,7 +177,7 @@ class Solve(Lab):
         a = _held(inputs, "a")
         variant, reason = quick_iteration(a, target_of(case, n))
         inputs.params["policy"] = f"auto: {variant or direct}: {reason}"
-        large = n >= TENSOR_CORES_N and case["dtype"] == "float32" and not emulated(device)
+        large = n >= TENSOR_CORES_N and case["dtype"] == "float32" and not emulated(device.name)
         if variant is None and large:
             inputs.params["policy"] = f"auto: LU factors: {reason}"
             return "lu_look_ahead"  # the default if the GPU cannot run it
