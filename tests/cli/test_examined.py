@@ -11,6 +11,8 @@ from command import cudalab
 from cudalab.backends.cpu import assembly
 from cudalab.backends.cpu.control_flow import IS_HEADER
 
+pytestmark = pytest.mark.xdist_group("examined")  # one report for all
+
 PROGRAM = Path(__file__).parents[1] / "programs" / "examined.cu"
 
 

@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("ziglang", reason="the compiler of machines without one is an extra")
 
+pytestmark = pytest.mark.xdist_group("first_run")  # zig compiles once for all
+
 REPOSITORY = Path(__file__).parents[2]
 SAMPLES = REPOSITORY / "samples"
 

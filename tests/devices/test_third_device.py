@@ -16,6 +16,8 @@ import pytest
 
 import cudalab
 
+pytestmark = pytest.mark.xdist_group("third_device")  # one copy for all
+
 REPOSITORY = Path(__file__).parents[2]
 CODE = '''
 """A device like the CPU's, and one that cannot measure."""
@@ -46,7 +48,7 @@ def copy(tmp_path_factory):
     """A copy of the package with two more devices, and what its tests need beside it."""
     folder = tmp_path_factory.mktemp("third")
     package = Path(cudalab.__file__).parent
-    shutil.copytree(package, folder / "cudalab", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package, folder / "cudalab")
     for name in ("kernels", "tests", "pyproject.toml"):
         (folder / name).symlink_to(REPOSITORY / name)
     (folder / "cudalab" / "backends" / "mirror").mkdir()

@@ -48,7 +48,9 @@ def compilations():
                     pieces[target, "fast"].append(first)
         for (target, how), wanted in pieces.items():
             for number, some in enumerate(batches(wanted)):
-                yield pytest.param(some, target, how, id=f"{name}-{target}-{how}-{number}")
+                id_ = f"{name}-{target}-{how}-{number}"
+                group = pytest.mark.xdist_group(id_)  # each is long
+                yield pytest.param(some, target, how, id=id_, marks=group)
 
 
 def batches(pieces):
