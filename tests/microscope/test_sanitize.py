@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from itertools import permutations
 from pathlib import Path
@@ -135,20 +136,29 @@ def test_a_barrier_that_was_skipped():
 # The report --------------------------------------------------------------------------------------
 
 
+@pytest.fixture
 def report(tmp_path):
+    """Makes reports."""
     lab = labs.get("reduce")
     variant = registry.find(lab, "interleaved_strided")
-    return sanitize.Report(lab, variant, lab.complete({}), tmp_path / "report.json")
+    with ExitStack() as stack:
+
+        def make():
+            path = tmp_path / "report.json"
+            found = sanitize.Report(lab, variant, lab.complete({}), path)
+            stack.callback(found.close)
+            return found
+
+        yield make
 
 
-def test_the_same_mistake_is_one_finding(tmp_path):
-    found = report(tmp_path)
+def test_the_same_mistake_is_one_finding(report):
+    found = report()
     one = finding("race", other_place=Place(FILE, 26), other_thread=Thread((3, 0, 0), (1, 0, 0)))
     turned = finding("race", place=Place(FILE, 26), other_place=Place(FILE, 31), count=4)
     found.add([one], "n = 10")
     found.add([turned, finding("race"), finding("same_word", note=True)], "n = 20")
     document = found.saved()
-    found.close()
     assert document == found.document()
     assert [(row.kind, row.count) for row in document.findings] == [
         ("race", 5),
@@ -177,12 +187,12 @@ def test_findings_are_counted_as_they_are_numbered(capsys):
     ]
 
 
-def test_the_barrier_that_cures_both_is_named(tmp_path):
+def test_the_barrier_that_cures_both_is_named(report):
     other = {"other_place": Place(FILE, 26), "other_thread": Thread((3, 0, 0), (1, 0, 0))}
     within = finding("race", missing="__syncwarp", count=8, **other)
     across = finding("race", missing="__syncthreads", thread=Thread((3, 0, 0), (81, 0, 0)), **other)
     for order in permutations([within, across]):
-        found = report(tmp_path)
+        found = report()
         for one in order:
             found.add([one], "n = 10")
         (row,) = found.document().findings
@@ -191,14 +201,14 @@ def test_the_barrier_that_cures_both_is_named(tmp_path):
         assert "Put __syncthreads()" in row.cure
 
 
-def test_notes_leave_a_kernel_clean(tmp_path):
-    found = report(tmp_path)
+def test_notes_leave_a_kernel_clean(report):
+    found = report()
     found.add([finding("same_word", note=True)], "n = 10")
     assert found.document().clean
 
 
-def test_keys_are_documented(tmp_path):
-    found = report(tmp_path)
+def test_keys_are_documented(report):
+    found = report()
     found.add([finding("race")], "n = 10")
     text = (BROKEN.parent.parent / "docs" / "profile.md").read_text(encoding="utf-8")
     document = asdict(found.document())
