@@ -293,7 +293,7 @@ class TensorFactors(BlockedFactors):
         self.split_threads = job.define("SPLIT_THREADS")
         self.update_threads = job.define("UPDATE_THREADS")
         self.shared_bytes = job.define("SHARED_BYTES")
-        self.cores = job.device.info().cores
+        self.cores = job.device.multiprocessors
 
     def update(self, first: int, tiles: int) -> None:
         """Split the strip's L and U, and subtract their product, on all multiprocessors."""
