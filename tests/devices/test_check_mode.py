@@ -12,6 +12,7 @@ from instrumented import COMPILERS, forget_compiler, profiled, use
 from cudalab.backends.cpu.check import CheckDevice, spread
 from cudalab.backends.cpu.check_rows import merge_findings
 from cudalab.backends.trace import Finding, Place, Thread
+from cudalab.checker.submit.submission import copy_runtime
 from cudalab.language import source
 from cudalab.system import elf
 from cudalab.system.cache import cache_dir
@@ -88,6 +89,7 @@ def test_compilers_agree_and_right_kernels_are_clean(monkeypatch, lab, variant, 
 
 
 def test_a_damaged_cache_entry_is_built_again(tmp_path, monkeypatch):
+    copy_runtime(tmp_path, check=True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cache_dir.cache_clear()
     try:

@@ -15,6 +15,7 @@ import pytest
 
 from cudalab.backends.cpu import toolchain
 from cudalab.backends.cpu.device import CpuDevice, prepare
+from cudalab.checker.submit.submission import copy_runtime
 from cudalab.errors import (
     DeviceMemoryError,
     KernelCompileError,
@@ -117,7 +118,7 @@ def test_stacks_are_aligned(device):
 def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads):
     done = run_python(
         f"""
-        blocks = 500
+        blocks = 100
         with CpuDevice({threads}) as device:
             handed_on = device.to_device(np.zeros(blocks, np.uint32))
             ticket = device.to_device(np.zeros(1, np.uint32))
@@ -243,6 +244,7 @@ def test_a_compiler_is_looked_for_in_the_promised_order(monkeypatch):
 
 
 def test_a_damaged_cache_entry_is_built_again(tmp_path):
+    copy_runtime(tmp_path, check=False)
     code = """
         with CpuDevice(1) as device:
             out = device.to_device(np.zeros(1, np.int32))
@@ -264,6 +266,7 @@ def test_a_precompiled_header_changes_nothing_but_the_time(tmp_path):
     """The same bytes with it, with a damaged one, which is removed, and without it."""
     if not toolchain.find_compiler().name.endswith("g++"):
         pytest.skip("only g++ precompiles the header")
+    copy_runtime(tmp_path, check=False)
     code = """
         with CpuDevice(1) as device:
             device.compile(source.load(KERNELS / "waiting.cu"), {})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from toolkits import toolkit
 
-from cudalab.backends.cuda import driver, nvcc
+from cudalab.backends.cuda import device, driver, nvcc
 from cudalab.errors import KernelCompileError, NoDeviceError
 from cudalab.language import source
 from cudalab.system.cache import cache_dir
@@ -238,3 +238,13 @@ def test_rejected_kernel(compiler, tmp_path):
     assert type(error) is KernelCompileError
     assert 'rejected.cu:4: error: identifier "undeclared_name" is undefined' in error.message
     assert "kernel.cu" not in error.message
+
+
+def test_the_measuring_kernels_compile(compiler, tmp_path):
+    kernels = Path(device.__file__).with_name("measure.cu")
+    for target in ("sm_75", "sm_90"):
+        out = tmp_path / f"{target}.cubin"
+        flags = [*nvcc.FLAGS, "-Werror", "all-warnings"]
+        command = [compiler, "-cubin", f"-arch={target}", *flags, kernels, "-o", out]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
