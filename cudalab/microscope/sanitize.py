@@ -197,6 +197,12 @@ _FLAGS = _Advice(
     "Put __threadfence() between the write and the flag, and another one between the loop that "
     "waits for the flag and the read.",
 )
+_PLAIN_READ = _Advice(
+    "The read is no atomic operation, so nothing says which of the values it sees.",
+    "If all changes must have been made, put a barrier between them and the read, or read in the "
+    "next kernel. If any value will do, read atomically, too: atomicAdd(&x, 0), or a value that "
+    "atomicCAS(&x, value, ...) then checks.",
+)
 # By what is missing and the detail.
 _FENCES = {
     (None, "scope"): _Advice(
@@ -322,6 +328,9 @@ def _lost_update(finding: Finding) -> str:
 
 def _race_advice(finding: Finding, why: str, cure: str) -> tuple[str, str]:
     """Advice on a race, which depends on how far apart the threads are."""
+    among_atomics = {finding.access, finding.other_access} == {"load", "atomic"}
+    if among_atomics and finding.missing in (None, "__syncwarp") and not finding.detail:
+        return f"{why} {_PLAIN_READ.why}", _PLAIN_READ.cure
     if finding.missing == "__syncwarp" or finding.detail == "volatile":
         why = f"{why} {INDEPENDENT_THREADS}"
     if finding.missing == "__threadfence" or finding.detail == "scope":

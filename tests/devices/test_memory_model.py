@@ -52,6 +52,14 @@ def test_what_is_ordered(kernel, grid, block, args, expected):
     assert race(found(kernel, grid, block, *args)) == expected
 
 
+def test_a_read_that_a_compare_and_swap_checks():
+    assert found("adds_by_swap", 4, 64, zeros(1, np.float64)) == []
+    findings = found("swaps_another_word", 4, 64, zeros(1), zeros(1))
+    unchecked = line_of("unchecked", KERNELS)
+    assert {f.kind for f in findings} == {"race"}
+    assert all(unchecked in (f.place.line, f.other_place.line) for f in findings)
+
+
 def test_both_ends_of_a_race_are_named():
     (finding,) = found("handed_over_in_block_scope", 2, 1, zeros(1), zeros(2))
     assert finding.place.line == line_of("read_too_early", KERNELS)

@@ -188,3 +188,19 @@ extern "C" __global__ void reverse_chain(int* flags, int* sums, int fenced) {
         atomicExch(flags + b, 1);
     }
 }
+
+// Whatever is read first, the swap checks it.
+extern "C" __global__ void adds_by_swap(double* sum) {
+    unsigned long long* const bits = (unsigned long long*)sum;
+    unsigned long long old = *bits, expected;
+    do {
+        expected = old;
+        const double next = __longlong_as_double((long long)expected) + 1;
+        old = atomicCAS(bits, expected, (unsigned long long)__double_as_longlong(next));
+    } while (expected != old);
+}
+extern "C" __global__ void swaps_another_word(int* sum, int* other) {
+    const int old = *sum;  // @unchecked
+    atomicCAS(other, 0, old);
+    atomicAdd(sum, 1);
+}

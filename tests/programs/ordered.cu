@@ -117,6 +117,13 @@ static void host_functions() {
     cudaStreamSynchronize(one);
     sum += seen;
 }
+static void host_and_atomics() {
+    count<<<GRID, BLOCK>>>(managed);
+    int seen;  // the swap checks what is read
+    do seen = managed[0];
+    while (__sync_val_compare_and_swap(managed, seen, seen + 1) != seen);
+    cudaDeviceSynchronize();
+}
 static void pools() {
     int* memory;
     cudaMallocAsync(&memory, BYTES, one);
@@ -169,6 +176,7 @@ int main() {
     copies();
     streams();
     host_functions();
+    host_and_atomics();
     pools();
     graphs();
     cudaEventDestroy(event);

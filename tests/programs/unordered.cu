@@ -36,6 +36,16 @@ static void host_and_kernels() {
     memcpy(pageable, pinned, BYTES);              // case 3
     cudaDeviceSynchronize();
 }
+static void host_and_atomics() {
+    count<<<GRID, BLOCK>>>(managed);  // case 19
+    sum += managed[0];                // case 19
+    sum += managed[N - 1];
+    __sync_val_compare_and_swap(&managed[N - 1], sum, 0);
+    cudaDeviceSynchronize();
+
+    count<<<GRID, BLOCK>>>(managed + 1);  // case 20
+    sum += managed[1];                    // case 20
+}
 static void host_and_copies() {
     cudaMemcpyAsync(pinned, a, BYTES, cudaMemcpyDeviceToHost, one);  // case 4
     sum += pinned[N - 1];                                            // case 4
@@ -137,6 +147,7 @@ int main() {
     default_stream();
     pools();
     graphs();
+    host_and_atomics();
     cudaEventDestroy(event);
     for (cudaStream_t stream : {one, two, alone}) cudaStreamDestroy(stream);
     for (int* memory : {a, b, managed}) cudaFree(memory);

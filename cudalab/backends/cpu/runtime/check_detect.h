@@ -2,7 +2,9 @@
 //
 // Two accesses to a word that nothing orders are a race if one of them writes, unless both are
 // atomic operations whose scopes include each other, or one is a volatile load: of a word that is
-// updated by atomic operations, or in a loop that waits for a volatile store.
+// updated by atomic operations, or in a loop that waits for a volatile store. A plain load beside
+// atomic operations is none if its thread goes on with a compare-and-swap of the word, which checks
+// the value: old = *p; do … while (old != atomicCAS(p, …)).
 #pragma once
 
 #include <stdarg.h>
@@ -101,11 +103,11 @@ struct Detector {
 
     // One lane's access to at most 4 bytes of a word.
     void touch(Cell& cell, unsigned char& written, unsigned char mask, const Doing& now) {
-        meet(cell.store, STORE, mask, now);
-        meet(cell.atomic, ATOMIC, mask, now);
+        meet(cell, cell.store, STORE, mask, now);
+        meet(cell, cell.atomic, ATOMIC, mask, now);
         if (now.writes()) {
-            meet(cell.load, LOAD, mask, now);
-            meet(cell.other_load, LOAD, mask, now);
+            meet(cell, cell.load, LOAD, mask, now);
+            meet(cell, cell.other_load, LOAD, mask, now);
         }
         if (now.kind != STORE && (written & mask) != mask && !(now.flags & IS_UNUSED)) {
             bool fresh;
@@ -164,13 +166,32 @@ struct Detector {
             const Store store = stores[i];
             stores[i--] = stores[--num_stores];
             const bool same = !memcmp((void*)store.now.address, store.before, store.now.bytes);
-            accuse(same ? SAME_VALUE : RACE, store.now, store.mark, STORE, store.order);
+            accuse({same ? SAME_VALUE : RACE, store.now, store.mark, STORE, store.order,
+                    missing_between(store.mark, store.now, store.order), nullptr});
         }
     }
     bool has_stores() const { return num_stores > 0; }
 
+    // The thread has carried out a compare-and-swap of the word: what it had read before was right
+    // if that has succeeded.
+    void check_guesses(Cell& cell, unsigned thread) {
+        set_checked(cell.load, thread);
+        set_checked(cell.other_load, thread);
+        List<Accusation>& mine = guesses[thread];
+        for (size_t i = mine.count; i-- > 0;)
+            if (mine[i].cell == &cell) mine[i] = mine[--mine.count];
+    }
+    // The block ends, or lets others run: no more compare-and-swaps follow.
+    void end_part(unsigned threads) {
+        for (unsigned t = 0; has_guesses && t < threads; ++t) {
+            for (const Accusation& race : guesses[t]) accuse(race);
+            guesses[t].clear();
+        }
+        has_guesses = false;
+    }
+
   private:
-    static const unsigned MAX_THREAD = 1024, MAX_STORES = 64;
+    static const unsigned MAX_THREAD = 1024, MAX_STORES = 64, MAX_GUESSES = 8;
     struct Recent {  // loads of a thread
         struct {
             uintptr_t address;
@@ -191,6 +212,23 @@ struct Detector {
     } stores[MAX_STORES];
     unsigned num_stores = 0;
 
+    struct Accusation {
+        FindingKind kind;
+        Doing now;
+        Mark mark;
+        unsigned mark_kind;
+        Order order;
+        unsigned missing;
+        const Cell* cell;
+    };
+    List<Accusation> guesses[MAX_THREAD];  // races but for a compare-and-swap of the thread
+    bool has_guesses = false;
+
+    void set_checked(Mark& mark, unsigned thread) {
+        const bool is_plain = !(mark.flags & (IS_ATOMIC | IS_VOLATILE));
+        if (is_plain && mark.thread == thread && ordering.is_here(mark)) mark.flags |= IS_CHECKED;
+    }
+
     static void describe(FindingRow& row, const Doing& now) {
         row.thread = now.thread, row.block = now.block;
         row.access = now.kind, row.space = now.space, row.bytes = now.bytes;
@@ -208,7 +246,8 @@ struct Detector {
         return either & (CHANGED_NOTHING | IS_READ);
     }
 
-    void meet(const Mark& mark, unsigned mark_kind, unsigned char mask, const Doing& now) {
+    void meet(const Cell& cell, const Mark& mark, unsigned mark_kind, unsigned char mask,
+              const Doing& now) {
         if (ordering.is_past(mark) || !(mark.bytes & mask)) return;
         const bool same_block = ordering.is_here(mark);
         if (same_block ? mark.thread == now.thread : now.space == SHARED) return;
@@ -229,7 +268,29 @@ struct Detector {
         const Order order = ordering.order(mark, now.thread);
         if (order == ORDERED) return;
         if (both_store && !lost && num_stores < MAX_STORES) return keep(now, mark, order);
-        accuse(lost ? LOST_UPDATE : RACE, now, mark, mark_kind, order);
+        const Accusation race = {lost ? LOST_UPDATE : RACE,         now,  mark, mark_kind, order,
+                                 missing_between(mark, now, order), &cell};
+        if (!may_be_guess(race, same_block)) return accuse(race);
+        const unsigned reader = now.kind == LOAD ? now.thread : mark.thread;
+        if (!(mark_kind == LOAD && mark.flags & IS_CHECKED)) guess(reader, race);
+    }
+
+    // A plain load beside an atomic operation.
+    static bool may_be_guess(const Accusation& race, bool same_block) {
+        const unsigned strong = IS_ATOMIC | IS_VOLATILE;
+        if (race.now.kind == LOAD) return race.mark_kind == ATOMIC && !(race.now.flags & strong);
+        return race.now.kind == ATOMIC && race.mark_kind == LOAD && !(race.mark.flags & strong) &&
+               (same_block || race.mark.flags & IS_CHECKED);
+    }
+    // The load is a race unless its thread goes on with a compare-and-swap.
+    void guess(unsigned reader, const Accusation& race) {
+        for (const Accusation& known : guesses[reader])
+            if (known.cell == race.cell && known.now.place == race.now.place &&
+                known.mark.place == race.mark.place)
+                return;
+        if (guesses[reader].count == MAX_GUESSES) return accuse(race);
+        guesses[reader].add(race);
+        has_guesses = true;
     }
 
     // A store of a thread to several words is kept once.
@@ -241,20 +302,24 @@ struct Detector {
         memcpy(store.before, (void*)now.address, now.bytes);
     }
 
-    void accuse(FindingKind kind, const Doing& now, const Mark& mark, unsigned mark_kind,
-                Order order) {
-        bool fresh;
-        FindingRow& row = findings.report(kind, now.place, mark.place, now.region, fresh);
+    unsigned missing_between(const Mark& mark, const Doing& now, Order order) {
         const bool same_block = ordering.is_here(mark);
         const bool same_warp = same_block && mark.thread / 32 == now.thread / 32;
-        unsigned missing = same_warp ? SYNCWARP : same_block ? SYNCTHREADS : NOTHING;
-        if (order != UNORDERED || flag_was_set(mark, now)) missing = FENCE;
+        if (order != UNORDERED || flag_was_set(mark, now)) return FENCE;
+        return same_warp ? SYNCWARP : same_block ? SYNCTHREADS : NOTHING;
+    }
+    void accuse(const Accusation& race) {
+        const Doing& now = race.now;
+        const Mark& mark = race.mark;
+        bool fresh;
+        FindingRow& row = findings.report(race.kind, now.place, mark.place, now.region, fresh);
         // If several pairs of threads race here, what the most distant ones need cures all of them.
-        if (!fresh && !needs_more(missing, row.missing)) return;
+        if (!fresh && !needs_more(race.missing, row.missing)) return;
         describe(row, now);
-        name_other(row, mark, mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : mark_kind, missing);
-        const char* detail = order == UNFENCED_LOCK                 ? "lock"
-                             : order == NARROW_SCOPE                ? "scope"
+        const unsigned kind = mark.flags & IS_ATOMIC ? (unsigned)ATOMIC : race.mark_kind;
+        name_other(row, mark, kind, race.missing);
+        const char* detail = race.order == UNFENCED_LOCK            ? "lock"
+                             : race.order == NARROW_SCOPE           ? "scope"
                              : now.flags & mark.flags & IS_ATOMIC   ? "scope"
                              : now.flags & mark.flags & IS_VOLATILE ? "volatile"
                                                                     : "";

@@ -81,6 +81,13 @@ static inline void access_by_host(const volatile void* p, size_t bytes, unsigned
     host_watch->use(address, bytes, kind - LOAD, place_on_host(return_address, frame));
 }
 
+// The host compares and swaps a word.
+static inline void checked_by_host(const volatile void* p) {
+    const uintptr_t address = (uintptr_t)p;
+    if (!runs_kernels && address >= host_watch->low && address < host_watch->high)
+        host_watch->check(address);
+}
+
 // ------------------------------------------------------------------ accesses
 
 // CUDA's own loads, stores and atomics, and copies of its vectors, which cudalab_cpu.h carries out
@@ -197,6 +204,8 @@ extern "C" void cudalab_in_block_only() {
 }
 extern "C" void cudalab_swapped(void* p, size_t bytes, bool done) {
     if (!run.observing || !run.detects) return;
+    visit_words((char*)p, (unsigned)bytes,
+                [](Cell& cell) { detector.check_guesses(cell, current.thread); });
     if (!done) return changed_nothing((char*)p, (unsigned)bytes);
     detector.ordering.take_lock((uintptr_t)p, current.thread);
 }
@@ -396,14 +405,17 @@ EXPORT void __tsan_vptr_read(void**) {}
     }                                                                                              \
     EXPORT int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected, T v, int, \
                                                              int) {                                \
+        checked_by_host(p);                                                                        \
         return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }                                                                                              \
     EXPORT int __tsan_atomic##bits##_compare_exchange_weak(volatile T* p, T* expected, T v, int,   \
                                                            int) {                                  \
+        checked_by_host(p);                                                                        \
         return __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }                                                                                              \
     EXPORT T __tsan_atomic##bits##_compare_exchange_val(volatile T* p, T expected, T v, int,       \
                                                         int) {                                     \
+        checked_by_host(p);                                                                        \
         __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);       \
         return expected;                                                                           \
     }

@@ -18,6 +18,8 @@ enum MarkFlags : unsigned char {
     CHANGED_NOTHING = 32,  // an atomic operation that turned out to be a load
     IS_READ = 64,
     IS_UNUSED = 128,  // the old value that it returns
+    IS_CHECKED =
+        128,  // of a plain load: its thread has gone on with a compare-and-swap of the word
 };
 
 // An access to a word. Requests are numbered over all blocks and launches, so the number says when

@@ -149,14 +149,23 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
     }
 }
 
-// The atomic operation that `thread` has just carried out has changed nothing.
-static void changed_nothing(char* address, unsigned bytes) {
+// Calls visit(cell) for the words of an atomic operation that the running thread has carried out.
+template <class Visit>
+static void visit_words(char* address, unsigned bytes, Visit visit) {
     bool inside;
-    const unsigned thread = current.thread;
-    const unsigned number = find_region(address, bytes, run.event[thread].site, inside);
+    const unsigned number = find_region(address, bytes, run.event[current.thread].site, inside);
     if (!inside || !region(number).shadow.cells) return;
-    Mark& mark = region(number).shadow.cells[(address - region(number).low) / 4].atomic;
-    if (mark.thread == thread && detector.ordering.is_here(mark)) mark.flags |= CHANGED_NOTHING;
+    const size_t offset = (size_t)(address - region(number).low);
+    for (size_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word)
+        visit(region(number).shadow.cells[word]);
+}
+// It has changed nothing.
+static void changed_nothing(char* address, unsigned bytes) {
+    visit_words(address, bytes, [](Cell& cell) {
+        Mark& mark = cell.atomic;
+        if (mark.thread == current.thread && detector.ordering.is_here(mark))
+            mark.flags |= CHANGED_NOTHING;
+    });
 }
 
 // An asynchronous copy to these bytes has started, or has arrived.

@@ -16,11 +16,12 @@ const unsigned PLACE_SHIFT = 12, NUM_PLACES = 16;
 const size_t PIECE = 4096, PIECE_WORDS = PIECE / 4;  // memory is looked at in pieces
 typedef unsigned UsePlaces[NUM_PLACES];              // of a piece: lines, in check mode's form
 
-// The host's own accesses between these addresses are reported. `kind`: 0
-// loads, 1 stores.
+// The host's own accesses between these addresses are reported, `kind` 0 loads, 1 stores; and its
+// compare-and-swaps.
 struct HostWatch {
     uintptr_t low, high;
     void (*use)(uintptr_t address, size_t bytes, unsigned kind, unsigned place);
+    void (*check)(uintptr_t address);
 };
 
 }  // namespace cudalab

@@ -33,6 +33,7 @@ static void at_exit() {
         Call call("exit", {});
         wait_for_all_work();
     }
+    program_ends();
     if (unread.error) {
         char text[700];
         snprintf(text, sizeof text,

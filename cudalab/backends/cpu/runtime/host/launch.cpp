@@ -161,6 +161,7 @@ void host_waits() {}
 void memory_read(const void*, size_t) {}
 void pool_gives(const void*, Place, cudaStream_t) {}
 void pool_takes(const void*, Place, cudaStream_t) {}
+void program_ends() {}
 void library_works() {}
 
 // Leaks, and failed calls whose result the program can check, are reported only on request; what a

@@ -199,9 +199,42 @@ void order_kernel() {
         });
 }
 
+// A plain load by the host of a word that a kernel changes atomically: right if a compare-and-swap
+// follows, which checks what was read.
+struct Guess {
+    pthread_t thread;
+    uintptr_t address;
+    Memory* memory;
+    Party earlier, self;
+    unsigned task;
+};
+static List<Guess>& guesses = *(List<Guess>*)calloc(1, sizeof(List<Guess>));
+
+// No compare-and-swap has followed: by this thread, or by any.
+static void settle_guesses(bool of_all) {
+    for (size_t i = guesses.size(); i-- > 0;) {
+        const Guess guess = guesses[i];
+        if (!of_all && !pthread_equal(guess.thread, pthread_self())) continue;
+        guesses.remove_at(i);
+        report(HOST, *guess.memory, guess.address - guess.memory->begin, guess.earlier, guess.self,
+               guess.task, NO_TASK);
+    }
+}
+static void host_checks(uintptr_t address) {
+    const Locked locked;
+    for (size_t i = guesses.size(); i-- > 0;)
+        if (guesses[i].address == address && pthread_equal(guesses[i].thread, pthread_self()))
+            guesses.remove_at(i);
+}
+void program_ends() {
+    const Locked locked;
+    settle_guesses(true);
+}
+
 // The host itself uses memory that kernels and copies use, too.
 static void host_uses(uintptr_t address, size_t bytes, unsigned kind, unsigned place) {
     const Locked locked;
+    settle_guesses(false);
     Memory* memory = find_memory(address);
     if (!memory || !memory->pieces) return;
     const Clock& done = doing ? *doing->clock : order.host;
@@ -215,7 +248,11 @@ static void host_uses(uintptr_t address, size_t bytes, unsigned kind, unsigned p
             const Use theirs = (Use)(use_of(earlier, byte) & 0x111 << byte % 4);
             const Footprint here = {earlier.task, {}, theirs, nullptr};
             if (find_conflict(here, used) == PIECE) continue;
-            report(HOST, *memory, offset, party_of(earlier, byte), self, earlier.task, NO_TASK);
+            const Party party = party_of(earlier, byte);
+            if (kind == 0 && !Bytes(theirs).stores)
+                guesses.add({pthread_self(), address, memory, party, self, earlier.task});
+            else
+                report(HOST, *memory, offset, party, self, earlier.task, NO_TASK);
         }
     }
 }
@@ -235,6 +272,7 @@ void order_ends(const Allocation& memory) {
     const auto found = order.memories.find(memory.begin);
     if (found == order.memories.end()) return;
     Memory* gone = found->value;
+    settle_guesses(true);
     gone->forget();
     order.used.remove(gone);
     order.memory_of[gone->region] = nullptr;
@@ -412,6 +450,7 @@ extern "C" void cudalab_order(Listener listener, int own_default) {
     order.listener = listener;
     order.default_is_per_thread = own_default;
     order.watch.use = host_uses;
+    order.watch.check = host_checks;
     cudalab_check_watch_uses(&order.watch);
 }
 // A variable, which check mode has as a region.

@@ -62,6 +62,7 @@ void memory_read(const void* address, size_t bytes);
 // Memory of a pool, which comes and goes in the order of a stream.
 void pool_gives(const void* memory, Place place, cudaStream_t stream);
 void pool_takes(const void* memory, Place place, cudaStream_t stream);
+void program_ends();
 void library_works();  // device memory becomes accessible outside of all ordered work
 
 // For observe.cpp: memory comes and goes, is written, and the kernel of this thread's work has run.
