@@ -72,6 +72,7 @@ class CpuKernel:
         self.param_sizes = [handle.param_sizes[i] & 127 for i in range(self.num_params)]
         self.is_pointer = [bool(handle.param_sizes[i] & 128) for i in range(self.num_params)]
         self.has_loops = not handle.thread
+        self.is_flat = bool(handle.flat)
         self.how = "loops over the threads of a block" if self.has_loops else "fibers"
         self.with_fibers: Callable[[], CpuKernel] = lambda: self
 
@@ -129,10 +130,10 @@ class CpuDevice:
         """Use `threads` OS threads; None takes every core this process may use.
 
         With `loops`, the threads of as many kernels as possible are loops; else all are fibers.
-        None asks the environment: CUDALAB_LOOPS=1.
+        None means loops, unless the environment has CUDALAB_LOOPS=0.
         """
         self.threads = threads or usable_cores()
-        self.loops = os.environ.get("CUDALAB_LOOPS") == "1" if loops is None else loops
+        self.loops = os.environ.get("CUDALAB_LOOPS") != "0" if loops is None else loops
         self._runtime: ctypes.CDLL | None = None
 
     @staticmethod
@@ -224,7 +225,7 @@ class CpuDevice:
         )
         if 0 in blocks:
             return
-        if kernel.has_loops and not tiers.fits_loops(blocks, threads):
+        if kernel.has_loops and not tiers.fits_loops(blocks, threads, flat=kernel.is_flat):
             kernel = kernel.with_fibers()
         values = (ctypes.c_uint64 * len(args))()
         pointers = (ctypes.c_void_p * len(args))()
@@ -332,6 +333,8 @@ class KernelEntry(ctypes.Structure):
         ("block", ctypes.c_void_p),
         ("num_params", ctypes.c_uint),
         ("param_sizes", ctypes.POINTER(ctypes.c_ubyte)),
+        ("arg_bytes", ctypes.c_void_p),
+        ("flat", ctypes.c_bool),
     )
 
 

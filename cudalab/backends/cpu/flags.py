@@ -30,6 +30,7 @@ KERNEL = (
     "-fno-rtti",
     "-fno-threadsafe-statics",
     "-Werror=vla",  # as with nvcc; other warnings are not shown
+    "-ffp-contract=off",  # an optimizer's fused products would differ by tier and by compiler
 )
 PROGRAM = (
     *_COMMON,

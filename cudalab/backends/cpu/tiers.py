@@ -73,6 +73,7 @@ def with_loops(parts: Parts, preprocessed: str) -> tuple[str, bool]:
     others = [name for name in parts.kernels if name not in written.kernels]
     text = _joined(
         '#include "cudalab_cpu.h"',
+        "#define CUDALAB_FLAT" if written.flat else "",
         '#include "regions.h"',
         "#undef __global__",
         "#define __global__ inline",  # compiled only where nothing else takes its place
@@ -100,9 +101,10 @@ def with_fibers(parts: Parts, reason: str = "", reasons: dict[str, str] | None =
     )
 
 
-def fits_loops(grid: tuple[int, int, int], block: tuple[int, int, int]) -> bool:
-    """Whether the index of every thread in the grid is small enough for loops."""
-    return all(b * t <= _GREATEST_INDEX for b, t in zip(grid, block, strict=True))
+def fits_loops(grid: tuple[int, int, int], block: tuple[int, int, int], *, flat: bool) -> bool:
+    """Whether loops run the grid: each thread's index is small enough, `flat` blocks are rows."""
+    small = all(b * t <= _GREATEST_INDEX for b, t in zip(grid, block, strict=True))
+    return small and (not flat or block[1:] == (1, 1))
 
 
 def _because(kernels: Sequence[str], reasons: dict[str, str]) -> str:

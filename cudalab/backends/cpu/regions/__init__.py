@@ -18,7 +18,7 @@ from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.control import WholeBody
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.waiting import refuse_needless, refuse_waiting
-from cudalab.backends.cpu.regions.words import NotCoveredError, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, Words, read, spaces, texts
 from cudalab.backends.cpu.regions.writer import Writer
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Loops:
     _: KW_ONLY
     kernels: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)  # by kernel
+    flat: bool = True  # no thread asks for its place but along the first dimension
 
 
 def loops(preprocessed: str) -> Loops:
@@ -40,24 +41,52 @@ def loops(preprocessed: str) -> Loops:
 
     `preprocessed` has its macros expanded and its conditions decided, but for those of the device.
     """
-    reasons: dict[str, str] = {}
+    written = Loops("")
     try:
-        unit = Unit(preprocessed)
+        for name, words in spaces(read(preprocessed)):
+            _add(written, name, words)
     except NotCoveredError as reason:
         return Loops("", reasons={"": str(reason)})
+    except RecursionError:
+        return Loops("", reasons={"": "it is nested too deeply"})
+    return written
+
+
+def _add(written: Loops, namespace: str, words: Words) -> None:
+    """Write the kernels of a namespace, or those outside of all."""
+    unit = Unit(words, namespace)
     kernels: list[Function] = []
-    text = ""
     for kernel in unit.kernels():
         try:
             functions = [parsed(each) for each in unit.check(kernel)]
             refuse_waiting(functions)
             refuse_needless(unit, functions)
-            text = _written(unit, [*kernels, kernel])
+        except NotCoveredError as reason:
+            written.reasons[kernel.name] = str(reason)
+        else:
+            kernels.append(kernel)
+    try:
+        text = _written(unit, kernels)
+    except NotCoveredError:  # in one of them
+        kernels, text = _one_by_one(unit, kernels, written.reasons)
+    written.flat &= all(map(unit.is_flat, kernels))
+    written.text += f"namespace {namespace} {{\n{text}\n}}\n" if namespace and text else text
+    written.kernels += [kernel.name for kernel in kernels]
+
+
+def _one_by_one(
+    unit: Unit, kernels: list[Function], reasons: dict[str, str]
+) -> tuple[list[Function], str]:
+    """The kernels that can be written, and their text; the `reasons` of the others are added."""
+    covered = []
+    for kernel in kernels:
+        try:
+            _written(unit, [kernel])
         except NotCoveredError as reason:
             reasons[kernel.name] = str(reason)
         else:
-            kernels.append(kernel)
-    return Loops(text, kernels=[kernel.name for kernel in kernels], reasons=reasons)
+            covered.append(kernel)
+    return covered, _written(unit, covered)
 
 
 def _written(unit: Unit, kernels: list[Function]) -> str:

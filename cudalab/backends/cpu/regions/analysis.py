@@ -196,11 +196,13 @@ class Analysis:
         self.reached = reached
         together = [each for each in reached if each.is_kernel or each.name in unit.collective]
         self.facts = {function: Facts(unit, function) for function in together}
-        news = True
-        while news:
-            news = bool(sum(self._hand_over(function) for function in together))
-            for facts in self.facts.values():
-                facts.look()
+        waiting = dict.fromkeys(together)  # functions whose calls have not been followed
+        while waiting:
+            function = next(iter(waiting))
+            del waiting[function]
+            for called in self._hand_over(function):
+                self.facts[called].look()
+                waiting[called] = None
         used = {word.text for function in reached for word in function.body}
         classes = {word.text for word in unit.classes(used)}
         self.needs_current = bool(_CURRENT & used or {"threadIdx", *_CURRENT} & classes)
@@ -234,24 +236,24 @@ class Analysis:
             level = Level.THREAD
         return any(self._returns(facts, part, level) for part in statement.parts)
 
-    def _hand_over(self, function: Function) -> bool:
-        """Tell the functions that `function` calls what it passes; whether that is news."""
-        facts, news = self.facts[function], False
+    def _hand_over(self, function: Function) -> list[Function]:
+        """Tell the functions that `function` calls what it passes; those to which it is news."""
+        facts, news = self.facts[function], []
         words = [word for statement in facts.statements for word in statement.words]
         for call in calls(words, self.unit.collective):
             callee = self.unit.by_name[words[call.name].text][0]
             known = self.facts[callee]
+            before = set(known.own), list(known.parameters)
             arguments = split(words[call.opening + 1 : call.closing])
             for i, parameter in enumerate(callee.parameters):
                 argument = arguments[i] if i < len(arguments) else parameter.default
-                level = facts.levels.of(argument)
                 if i < len(arguments) and (
                     parameter.is_reference or not facts.is_scalar_value(argument)
                 ):
-                    news |= parameter.name not in known.own
                     known.own.add(parameter.name)
-                news |= level > known.parameters[i]
-                known.parameters[i] = max(level, known.parameters[i])
+                known.parameters[i] = max(facts.levels.of(argument), known.parameters[i])
+            if before != (known.own, known.parameters):
+                news.append(callee)
         return news
 
     def _with_arrays(self) -> set[str]:

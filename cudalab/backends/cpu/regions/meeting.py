@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions.body import Body
 from cudalab.backends.cpu.regions.levels import has_lambda
 from cudalab.backends.cpu.regions.parts import Part, type_of
-from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BUILT_IN, VALUED
+from cudalab.backends.cpu.regions.unit import BLOCK_VOTES, BUILT_IN, VALUED, VOTES
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, calls, spaced, split, texts
 
 if TYPE_CHECKING:
@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.writer import Piece
 
 _ALL = "::cudalab::All()"
+
+
+def _type_of_operand(name: str, position: int) -> str:
+    """The type of an operand of a built-in operation; nothing for that of a shuffled value."""
+    if name in BLOCK_VOTES:
+        return "int"
+    if position == 0:
+        return "unsigned"  # the mask
+    if position == 1 and name not in VOTES:
+        return ""
+    return "int"
 
 
 class MeetingBody(Body):
@@ -39,7 +50,8 @@ class MeetingBody(Body):
             result = [f", &{self.keep(part.result, kind)}[0]"]
         if name in BUILT_IN:
             for i, argument in enumerate(arguments):
-                result += [",", *self._operand(argument, f"{part.result}{i}_")]
+                operand = self._operand(argument, _type_of_operand(name, i), f"{part.result}{i}_")
+                result += [",", *operand]
             result += [f', "{words[0].file}", {words[0].line}']
             self.flush()
             self.writer.add(f"::cudalab::regions::{name}( B_ , {self.mask or _ALL}", result, ");")
@@ -58,15 +70,22 @@ class MeetingBody(Body):
         mask = f", {self.mask}" if self.mask else ""
         self.writer.add(called, words[1:opening], f"( B_ {mask}", result, ");")
 
-    def _operand(self, argument: Words, temporary: str) -> list[Piece]:
-        """An operand of a built-in operation: one value for all, or where the threads' are."""
+    def _operand(self, argument: Words, kind: str, temporary: str) -> list[Piece]:
+        """An operand of a built-in operation: one value for all, or where the threads' are.
+
+        `kind` is the type that it is converted to; nothing if the operation takes any.
+        """
         if self.facts.is_scalar_value(argument):
-            return ["::cudalab::uniform(", *argument, ")"]
+            return [
+                f"::cudalab::uniform<{kind}>(" if kind else "::cudalab::uniform(",
+                *argument,
+                ")",
+            ]
         whole = argument[0].text if len(argument) == 1 else ""
-        if whole in self.homes and self.homes[whole].is_array:
+        if not kind and whole in self.homes and self.homes[whole].is_array:
             return [f"&{whole}"]
-        kind = f"std::decay_t<decltype({spaced(self.unit.handing_over(argument))})>"
-        return self._temporary(argument, kind, temporary)
+        own = f"std::decay_t<decltype({spaced(self.unit.handing_over(argument))})>"
+        return self._temporary(argument, kind or own, temporary)
 
     def _temporary(self, argument: Words, kind: str, temporary: str) -> list[Piece]:
         self.writer.add(f"::cudalab::Values<{kind}, {self.most}> {temporary};")

@@ -12,7 +12,6 @@ from cudalab.backends.cpu.regions.words import (
     Words,
     calls,
     close,
-    read,
     texts,
 )
 
@@ -54,9 +53,10 @@ _ONLY_FIBERS = {
 class Unit:
     """The functions of a preprocessed file, and what they do together."""
 
-    def __init__(self, text: str) -> None:
-        """Read the words of `text`, in which includes are inlined."""
-        self.words = read(text)
+    def __init__(self, words: Words, namespace: str = "") -> None:
+        """Take the words of a file, in which includes are inlined; its own stand in `namespace`."""
+        self.words = words
+        self.namespace = namespace
         self.functions = functions(self.words)
         self.by_name: dict[str, list[Function]] = {}
         for function in self.functions:
@@ -77,8 +77,12 @@ class Unit:
         return {word.text for word in self.outside if word.kind == "name"}
 
     def kernels(self) -> list[Function]:
-        """The kernels, in the order of the text."""
-        return [function for function in self.functions if function.is_kernel]
+        """Its own kernels, in the order of the text."""
+        return [
+            function
+            for function in self.functions
+            if function.is_kernel and function.head[0].namespace == self.namespace
+        ]
 
     def is_collective(self, words: Words) -> bool:
         """Whether the words have a barrier or a warp operation, or call what has one."""
@@ -116,6 +120,17 @@ class Unit:
         used = {word.text for function in reached for word in function.body}
         _check_words(self.classes(used))
         return reached
+
+    def is_flat(self, kernel: Function) -> bool:
+        """Whether a kernel uses threadIdx.x alone."""
+        bodies = [function.body for function in self.called_by(kernel)]
+        bodies.append(self.classes({word.text for body in bodies for word in body}))
+        return all(
+            texts(body[i + 1 : i + 3]) == [".", "x"]
+            for body in bodies
+            for i, word in enumerate(body)
+            if word.text == "threadIdx"
+        )
 
     def handing_over(self, words: Words) -> Words:
         """The words, in which functions that use threadIdx are handed it."""

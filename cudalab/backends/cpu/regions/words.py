@@ -14,6 +14,7 @@ _MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"([^"]*)"')
 _ASSIGNING = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 CHANGING = frozenset({*_ASSIGNING, "++", "--"})
 _JOINED = CHANGING | {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "...", "##"}
+_LONGEST = 2**20  # bytes that are read in a second or two
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 
 
@@ -28,6 +29,7 @@ class Word(NamedTuple):
     kind: str  # as in language.tokens
     file: str
     line: int
+    namespace: str = ""  # a named one, in which the word stands
 
     @property
     def place(self) -> str:
@@ -39,6 +41,8 @@ Words = list[Word]
 
 def read(text: str) -> Words:
     """The words of a preprocessed text, placed by its line markers; pragmas are left out."""
+    if len(text) > _LONGEST:
+        raise NotCoveredError("the file is too long")
     words: Words = []
     file, offset, line, at, end = "", 0, 1, 0, -1
     for token in tokenize(text):
@@ -55,6 +59,26 @@ def read(text: str) -> Words:
             words.append(Word(token.text, token.kind, file, line + offset))
         end = token.end
     return words
+
+
+def spaces(words: Words) -> list[tuple[str, Words]]:
+    """The words outside of named namespaces, and those that each namespace can name.
+
+    The second of each pair begins with what stands outside, before the namespace.
+    """
+    outside: Words = []
+    inside: list[tuple[str, Words]] = []
+    i = 0
+    while i < len(words):
+        if texts(words[i : i + 3 : 2]) == ["namespace", "{"] and words[i + 1].kind == "name":
+            end = close(words, i + 2)
+            own = [word._replace(namespace=words[i + 1].text) for word in words[i + 3 : end]]
+            inside.append((words[i + 1].text, [*outside, *own]))
+            i = end + 1
+        else:
+            outside.append(words[i])
+            i += 1
+    return [("", outside), *inside]
 
 
 def texts(words: Iterable[Word]) -> list[str]:

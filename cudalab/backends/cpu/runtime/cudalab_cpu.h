@@ -151,13 +151,21 @@ enum WarpOp : unsigned {
 };
 enum BlockOp : unsigned { NONE, COUNT, ALL, ANY };
 
-// A warp whose lanes are at one operation together; a bit or a value for each lane.
-struct Lanes {
-    unsigned warp;
-    unsigned here, live;  // at the operation; not yet returned from the kernel
-    unsigned mask[32], source[32];
-    uint64_t value[32], result[32];
+// For kernels whose threads are loops (regions.h and loops.h): what the threads of a block bring to
+// an operation at which they meet.
+struct Operand {
+    const void* values;  // of the threads, in their order
+    unsigned bytes;      // of a value
+    bool one_for_all;    // there is only one
 };
+struct WarpCall {
+    const unsigned *here, *live;  // lanes of each warp: at the call, in the kernel; null: all
+    Operand masks, values;
+    void* results;
+    const char* file;
+    int line;
+};
+enum Shuffle : unsigned { FROM_LANE, FROM_BELOW, FROM_ABOVE, FROM_ACROSS };
 
 // The kernel's own code reads the results after these return: code after the switch to another
 // fiber inside them would make the processor mispredict their return.
@@ -174,7 +182,9 @@ void cudalab_wait_for_copies(unsigned under_way);
 long long cudalab_clock();
 long long cudalab_read_clock(const void* at);  // by a kernel; null: at the place of this call
 // For kernels whose threads are loops: loops.h and regions.h.
-void cudalab_complete(WarpOp op, Lanes* lanes, const char* what, const char* file, int line);
+void cudalab_shuffle(const WarpCall* call, Shuffle by, Operand lanes, Operand widths);
+void cudalab_combine(const WarpCall* call, WarpOp op, BlockOp vote);
+void cudalab_vote_of_block(const unsigned* here, BlockOp op, Operand predicates, int* results);
 void cudalab_disagree(const char* file, int line);
 void* cudalab_borrow(size_t bytes);
 void cudalab_give_back(size_t bytes);
@@ -226,6 +236,7 @@ struct Kernel {
     unsigned num_params;
     const unsigned char* param_sizes;  // bytes; a pointer has its top bit set
     const unsigned* arg_bytes;         // in whole programs: of each parameter, and of the closure
+    bool flat;                         // loops for blocks of one dimension
 };
 struct Symbol {
     void* address;

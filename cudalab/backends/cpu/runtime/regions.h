@@ -30,18 +30,25 @@
 // one by one those that have arrays of their own, or that change what others see.
 #define CUDALAB_EACH CUDALAB_EACH_IN(CUDALAB_INDEPENDENT)
 #define CUDALAB_EACH_ORDERED CUDALAB_EACH_IN()
+#define CUDALAB_SOME(mask) CUDALAB_SOME_IN(mask, CUDALAB_INDEPENDENT)
+#define CUDALAB_SOME_ORDERED(mask) CUDALAB_SOME_IN(mask, )
+#ifdef CUDALAB_FLAT  // no kernel names threadIdx.y or z: blocks have one dimension
+#define CUDALAB_EACH_IN(how) \
+    how for (unsigned x_ = 0; x_ < B_.threads; ++x_) CUDALAB_POSITION(x_, x_, 0, 0)
+#define CUDALAB_AT(t) CUDALAB_POSITION(t, (unsigned)(t), 0, 0)
+#else
 #define CUDALAB_EACH_IN(how)                                           \
     for (size_t z_ = 0, row_ = 0; z_ < blockDim.z; ++z_)               \
         for (size_t y_ = 0; y_ < blockDim.y; ++y_, row_ += blockDim.x) \
     how for (unsigned x_ = 0; x_ < blockDim.x; ++x_)                   \
         CUDALAB_POSITION(row_ + x_, x_, (unsigned)y_, (unsigned)z_)
-#define CUDALAB_SOME(mask) CUDALAB_SOME_IN(mask, CUDALAB_INDEPENDENT)
-#define CUDALAB_SOME_ORDERED(mask) CUDALAB_SOME_IN(mask, )
-#define CUDALAB_SOME_IN(mask, how)                                                               \
-    for (size_t first_ = 0; first_ < B_.threads; first_ += 32)                                   \
-        if (const unsigned lanes_ = mask.lanes[first_ / 32])                                     \
-    how for (unsigned lane_ = 0; lane_ < 32; ++lane_) if (lanes_ >> lane_ & 1) CUDALAB_POSITION( \
-        first_ + lane_, B_.x(first_ + lane_), B_.y(first_ + lane_), B_.z(first_ + lane_))
+#define CUDALAB_AT(t) CUDALAB_POSITION(t, B_.x(t), B_.y(t), B_.z(t))
+#endif
+#define CUDALAB_SOME_IN(mask, how)                                             \
+    for (size_t first_ = 0; first_ < B_.threads; first_ += 32)                 \
+        if (const unsigned lanes_ = mask.lanes[first_ / 32])                   \
+    how for (unsigned lane_ = 0; lane_ < 32; ++lane_) if (lanes_ >> lane_ & 1) \
+        CUDALAB_AT(first_ + lane_)
 #define CUDALAB_POSITION(number, ...) \
     if (const ::cudalab::Position position_{number, {__VA_ARGS__}}; true)
 #define CUDALAB_THREAD                       \
@@ -104,13 +111,6 @@ struct Mask {
         return all != 0;
     }
 };
-inline unsigned lanes_of(const Block& block, const Mask& mask, unsigned warp) {
-    return mask.lanes[warp] & block.lanes(warp);
-}
-inline unsigned lanes_of(const Block& block, All, unsigned warp) {
-    return block.lanes(warp);
-}
-
 // The answers of threads to a condition that is the same for all of them.
 struct Agreement {
     unsigned some = 0, others = 0;
@@ -151,191 +151,90 @@ CUDALAB_INLINE Uniform<T> uniform(T value) {
     return {value};
 }
 
-// ------------------------------------------------------------------ warp operations
-// `from` threads, whose operands are arrays over the block's threads or one value for all.
+// ------------------------------------------------------------------ warp operations and votes
+// The runtime, which is compiled once, has them: loops.h.
 
 namespace regions {
 
-const Uniform<int> WHOLE = {32};
-
-// The lanes of warp `w` that are `from` it, their masks and values, for cudalab_complete.
+// Operands of the threads: an array, or one value for all.
+template <class T>
+inline Operand operand(const T* values) {
+    return {values, sizeof(T), false};
+}
+template <class T>
+inline Operand operand(const Uniform<T>& value) {
+    return {&value.value, sizeof(T), true};
+}
+inline const unsigned* lanes_of(All) {
+    return nullptr;
+}
+inline const unsigned* lanes_of(const Mask& mask) {
+    return mask.lanes;
+}
 template <class S, class M, class V>
-inline Lanes lanes_at(const Block& block, const S& from, unsigned w, M masks, V value_of) {
-    Lanes lanes;
-    lanes.warp = w;
-    lanes.here = lanes_of(block, from, w);
-    lanes.live = block.live ? block.live->lanes[w] : block.lanes(w);
-    for (unsigned l = 0; l < 32; ++l) {
-        const bool here = lanes.here >> l & 1;
-        lanes.mask[l] = here ? (unsigned)masks[32 * w + l] : 0;
-        lanes.value[l] = here ? value_of(32 * w + l) : 0;
-    }
-    return lanes;
+inline WarpCall call_of(const Block& block, const S& from, void* results, const M& masks,
+                        const V& values, const char* file, int line) {
+    const unsigned* live = block.live ? block.live->lanes : nullptr;
+    return {lanes_of(from), live, operand(masks), operand(values), results, file, line};
 }
 
-// Not all lanes of warp `w` take part.
-template <class S, class T, class M, class V, class F>
-CUDALAB_COLD void shuffle_some(const Block& block, const S& from, unsigned w, T* result, M masks,
-                               V values, F source, const char* file, int line) {
-    Lanes lanes = lanes_at(block, from, w, masks, [&](size_t t) { return to_bits<T>(values[t]); });
-    for (unsigned l = 0; l < 32; ++l)
-        lanes.source[l] = lanes.here >> l & 1 ? source(l, 32 * w + l) : 0;
-    cudalab_complete(SHUFFLE, &lanes, "a shuffle", file, line);
-    for (unsigned left = lanes.here; left; left &= left - 1) {
-        const unsigned l = __builtin_ctz(left);
-        result[32 * w + l] = from_bits<T>(lanes.result[l]);
+#define CUDALAB_SHUFFLE(name, by)                                                        \
+    template <class S, class T, class M, class V, class L, class W>                      \
+    inline void name(const Block& block, const S& from, T* results, const M& masks,      \
+                     const V& values, const L& lanes, const W& widths, const char* file, \
+                     int line) {                                                         \
+        const WarpCall call = call_of(block, from, results, masks, values, file, line);  \
+        cudalab_shuffle(&call, by, operand(lanes), operand(widths));                     \
+    }                                                                                    \
+    template <class S, class T, class M, class V, class L>                               \
+    inline void name(const Block& block, const S& from, T* results, const M& masks,      \
+                     const V& values, const L& lanes, const char* file, int line) {      \
+        name(block, from, results, masks, values, lanes, uniform(32), file, line);       \
     }
-}
-template <class S, class T, class M, class V, class F>
-CUDALAB_INLINE void shuffle(const Block& block, const S& from, T* result, M masks, V values,
-                            F source, const char* file, int line) {
-    for (unsigned w = 0; w < block.warps; ++w) {
-        const size_t base = 32 * w;
-        unsigned all = lanes_of(block, from, w);
-        for (unsigned l = 0; l < 32; ++l) all &= (unsigned)masks[base + l];
-        if (__builtin_expect(all == ~0u, 1)) {
-            CUDALAB_INDEPENDENT
-            for (unsigned l = 0; l < 32; ++l)
-                result[base + l] = values[base + (source(l, base + l) & 31)];
-        } else if (lanes_of(block, from, w)) {
-            shuffle_some(block, from, w, result, masks, values, source, file, line);
-        }
-    }
-}
+CUDALAB_SHUFFLE(__shfl_sync, FROM_LANE)
+CUDALAB_SHUFFLE(__shfl_up_sync, FROM_BELOW)
+CUDALAB_SHUFFLE(__shfl_down_sync, FROM_ABOVE)
+CUDALAB_SHUFFLE(__shfl_xor_sync, FROM_ACROSS)
+#undef CUDALAB_SHUFFLE
 
-template <class S, class T, class M, class V, class L, class W>
-inline void __shfl_sync(const Block& block, const S& from, T* result, M masks, V values, L lanes,
-                        W widths, const char* file, int line) {
-    shuffle(
-        block, from, result, masks, values,
-        [&](unsigned l, size_t t) {
-            const unsigned n = (unsigned)widths[t];
-            return (l & ~(n - 1)) | ((unsigned)lanes[t] & (n - 1));
-        },
-        file, line);
-}
-template <class S, class T, class M, class V, class D, class W>
-inline void __shfl_up_sync(const Block& block, const S& from, T* result, M masks, V values,
-                           D deltas, W widths, const char* file, int line) {
-    shuffle(
-        block, from, result, masks, values,
-        [&](unsigned l, size_t t) {
-            const unsigned n = (unsigned)widths[t], d = (unsigned)deltas[t];
-            return (l & (n - 1)) >= d ? l - d : l;
-        },
-        file, line);
-}
-template <class S, class T, class M, class V, class D, class W>
-inline void __shfl_down_sync(const Block& block, const S& from, T* result, M masks, V values,
-                             D deltas, W widths, const char* file, int line) {
-    shuffle(
-        block, from, result, masks, values,
-        [&](unsigned l, size_t t) {
-            const unsigned n = (unsigned)widths[t], d = (unsigned)deltas[t];
-            return d < n && (l & (n - 1)) + d < n ? l + d : l;
-        },
-        file, line);
-}
-template <class S, class T, class M, class V, class L, class W>
-inline void __shfl_xor_sync(const Block& block, const S& from, T* result, M masks, V values,
-                            L lane_masks, W widths, const char* file, int line) {
-    shuffle(
-        block, from, result, masks, values,
-        [&](unsigned l, size_t t) {
-            const unsigned s = l ^ (unsigned)lane_masks[t], n = (unsigned)widths[t];
-            return s < 32 && s / n <= l / n ? s : l;
-        },
-        file, line);
-}
-#define CUDALAB_WHOLE_WARP(name)                                                              \
-    template <class S, class T, class M, class V, class D>                                    \
-    CUDALAB_INLINE void name(const Block& block, const S& from, T* result, M masks, V values, \
-                             D deltas, const char* file, int line) {                          \
-        name(block, from, result, masks, values, deltas, WHOLE, file, line);                  \
+#define CUDALAB_COMBINE(name, T, op, vote)                                              \
+    template <class S, class M, class V>                                                \
+    inline void name(const Block& block, const S& from, T* results, const M& masks,     \
+                     const V& values, const char* file, int line) {                     \
+        const WarpCall call = call_of(block, from, results, masks, values, file, line); \
+        cudalab_combine(&call, op, vote);                                               \
     }
-CUDALAB_WHOLE_WARP(__shfl_sync)
-CUDALAB_WHOLE_WARP(__shfl_up_sync)
-CUDALAB_WHOLE_WARP(__shfl_down_sync)
-CUDALAB_WHOLE_WARP(__shfl_xor_sync)
-#undef CUDALAB_WHOLE_WARP
+CUDALAB_COMBINE(__ballot_sync, unsigned, VOTE, NONE)
+CUDALAB_COMBINE(__any_sync, int, VOTE, ANY)
+CUDALAB_COMBINE(__all_sync, int, VOTE, ALL)
+CUDALAB_COMBINE(__match_any_sync, unsigned, MATCH_ANY, NONE)
+CUDALAB_COMBINE(__reduce_add_sync, int, ADD, NONE)
+CUDALAB_COMBINE(__reduce_add_sync, unsigned, ADD, NONE)
+CUDALAB_COMBINE(__reduce_min_sync, int, MIN_SIGNED, NONE)
+CUDALAB_COMBINE(__reduce_max_sync, int, MAX_SIGNED, NONE)
+CUDALAB_COMBINE(__reduce_min_sync, unsigned, MIN_UNSIGNED, NONE)
+CUDALAB_COMBINE(__reduce_max_sync, unsigned, MAX_UNSIGNED, NONE)
+CUDALAB_COMBINE(__reduce_and_sync, unsigned, AND, NONE)
+CUDALAB_COMBINE(__reduce_or_sync, unsigned, OR, NONE)
+CUDALAB_COMBINE(__reduce_xor_sync, unsigned, XOR, NONE)
+#undef CUDALAB_COMBINE
 
-// Any other operation.
-template <class S, class T, class M, class V, class R>
-CUDALAB_COLD void combine(WarpOp op, const Block& block, const S& from, T* result, M masks,
-                          V value_of, R result_of, const char* what, const char* file, int line) {
-    for (unsigned w = 0; w < block.warps; ++w) {
-        Lanes lanes = lanes_at(block, from, w, masks, value_of);
-        cudalab_complete(op, &lanes, what, file, line);
-        for (unsigned left = lanes.here; left; left &= left - 1) {
-            const unsigned l = __builtin_ctz(left);
-            result[32 * w + l] = result_of(lanes.result[l]);
-        }
-    }
-}
-#define CUDALAB_VOTE(name, T, answer)                                                 \
-    template <class S, class M, class V>                                              \
-    inline void name(const Block& block, const S& from, T* result, M masks, V values, \
-                     const char* file, int line) {                                    \
-        combine(                                                                      \
-            VOTE, block, from, result, masks,                                         \
-            [&](size_t t) { return (uint64_t)(values[t] != 0); },                     \
-            [](uint64_t vote) { return (T)(answer); }, "a vote", file, line);         \
-    }
-CUDALAB_VOTE(__ballot_sync, unsigned, (unsigned)vote)
-CUDALAB_VOTE(__any_sync, int, (unsigned)vote != 0)
-CUDALAB_VOTE(__all_sync, int, (unsigned)vote == (unsigned)(vote >> 32))
-#undef CUDALAB_VOTE
-template <class S, class M, class V>
-inline void __match_any_sync(const Block& block, const S& from, unsigned* result, M masks, V values,
-                             const char* file, int line) {
-    combine(
-        MATCH_ANY, block, from, result, masks, [&](size_t t) { return to_bits(values[t]); },
-        [](uint64_t lanes) { return (unsigned)lanes; }, "a match", file, line);
-}
-#define CUDALAB_REDUCTION(name, SIGNED, UNSIGNED)                                     \
-    template <class S, class T, class M, class V>                                     \
-    inline void name(const Block& block, const S& from, T* result, M masks, V values, \
-                     const char* file, int line) {                                    \
-        combine(                                                                      \
-            std::is_signed<T>::value ? SIGNED : UNSIGNED, block, from, result, masks, \
-            [&](size_t t) { return (uint64_t)(int64_t)(T)values[t]; },                \
-            [](uint64_t total) { return (T)total; }, "a warp reduction", file, line); \
-    }
-CUDALAB_REDUCTION(__reduce_add_sync, ADD, ADD)
-CUDALAB_REDUCTION(__reduce_min_sync, MIN_SIGNED, MIN_UNSIGNED)
-CUDALAB_REDUCTION(__reduce_max_sync, MAX_SIGNED, MAX_UNSIGNED)
-CUDALAB_REDUCTION(__reduce_and_sync, AND, AND)
-CUDALAB_REDUCTION(__reduce_or_sync, OR, OR)
-CUDALAB_REDUCTION(__reduce_xor_sync, XOR, XOR)
-#undef CUDALAB_REDUCTION
-
-// ------------------------------------------------------------------ votes of the block
-
-template <class S, class V, class F>
-inline void vote_of_block(const Block& block, const S& from, int* result, V values, F answer) {
-    int yes = 0, all = 0;
-    for (unsigned w = 0; w < block.warps; ++w)
-        for (unsigned left = lanes_of(block, from, w); left; left &= left - 1, ++all)
-            yes += values[32 * w + __builtin_ctz(left)] != 0;
-    for (unsigned t = 0; t < block.threads; ++t) result[t] = answer(yes, all);
-}
+// Their names are macros where threads are fibers.
 #pragma push_macro("__syncthreads_or")
 #undef __syncthreads_or
 #pragma push_macro("__syncthreads_and")
 #undef __syncthreads_and
 #pragma push_macro("__syncthreads_count")
 #undef __syncthreads_count
-#define CUDALAB_BLOCK_VOTE(name, answer)                                                           \
-    template <class S, class V>                                                                    \
-    inline void name(const Block& block, const S& from, int* result, V values, const char*, int) { \
-        vote_of_block(block, from, result, values, [](int yes, int all) {                          \
-            (void)all;                                                                             \
-            return (int)(answer);                                                                  \
-        });                                                                                        \
+#define CUDALAB_BLOCK_VOTE(name, op)                                                          \
+    template <class S, class V>                                                               \
+    inline void name(const Block&, const S& from, int* results, const V& values, const char*, \
+                     int) {                                                                   \
+        cudalab_vote_of_block(lanes_of(from), op, operand(values), results);                  \
     }
-CUDALAB_BLOCK_VOTE(__syncthreads_count, yes)
-CUDALAB_BLOCK_VOTE(__syncthreads_and, yes == all)
-CUDALAB_BLOCK_VOTE(__syncthreads_or, yes != 0)
+CUDALAB_BLOCK_VOTE(__syncthreads_count, COUNT)
+CUDALAB_BLOCK_VOTE(__syncthreads_and, ALL)
+CUDALAB_BLOCK_VOTE(__syncthreads_or, ANY)
 #undef CUDALAB_BLOCK_VOTE
 #pragma pop_macro("__syncthreads_count")
 #pragma pop_macro("__syncthreads_and")
@@ -370,6 +269,11 @@ struct BlockLauncher<kernel> {
 
 }  // namespace cudalab
 
+#ifdef CUDALAB_FLAT
+#define CUDALAB_IS_FLAT true
+#else
+#define CUDALAB_IS_FLAT false
+#endif
 #define CUDALAB_BLOCKS(kernel)                               \
     extern "C" __attribute__((visibility("default")))        \
     const ::cudalab::Kernel cudalab_kernel_##kernel = {      \
@@ -378,4 +282,5 @@ struct BlockLauncher<kernel> {
         ::cudalab::BlockLauncher<kernel##_all_>::run,        \
         ::cudalab::BlockLauncher<kernel##_all_>::num_params, \
         ::cudalab::BlockLauncher<kernel##_all_>::sizes,      \
-        nullptr};
+        nullptr,                                             \
+        CUDALAB_IS_FLAT};
