@@ -63,7 +63,8 @@ def test_indices_beyond_an_int_have_fibers():
         out = device.to_device(np.zeros(1, np.uint32))
         device.launch(kernel, 1, 1024, out)
         assert device.to_host(out)[0] == 1
-        assert "fibers" in kernel.with_fibers().how
+        with kernel.with_fibers() as fibers:
+            assert "fibers" in fibers.how
 
 
 def test_large_locals_and_early_returns():

@@ -154,11 +154,16 @@ def _compile_loops(parts: tiers.Parts, folder: Path, command: tuple[str, ...]) -
     """Compile kernels as loops over threads; with fibers if the compiler refuses the loops."""
     source = folder / "source.cpp"
     source.write_text(tiers.to_preprocess(parts), encoding="utf-8")
-    done = run((*find_compiler().compile, *tiers.DEFINED, "-E", str(source)))
+    compiler = find_compiler()
+    done = run((*compiler.compile, *tiers.DEFINED, "-E", str(source)))
     text, any_loops = tiers.with_loops(parts, done.stdout)
     source.write_text(text, encoding="utf-8")
-    done = _run_compiler(command, folder.parent)
-    if done.returncode != 0 and any_loops:
+    if not any_loops:
+        return _run_compiler(command, folder.parent)
+    at = command.index("-O3")
+    optimized = ("-O3",) if "clang" in compiler.version() else tiers.GCC_OPTIMIZED
+    done = _run_compiler((*command[:at], *optimized, *command[at + 1 :]), folder.parent)
+    if done.returncode != 0:
         reason = "the compiler refuses its loops"
         source.write_text(tiers.with_fibers(parts, reason), encoding="utf-8")
         done = _run_compiler(command, folder.parent)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from cudalab.system.machine import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from numpy.typing import DTypeLike
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from cudalab.language.source import Source
 
 ALIGNMENT = 256  # bytes, as cudaMalloc aligns
+KERNEL = "cudalab_kernel_"  # begins the names of the kernels' entries in a library
 
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\b[^;{]*;")
 _SYMBOL = re.compile(  # after extern "C", whose literal is blanked, only with an initializer
@@ -74,7 +77,9 @@ class CpuKernel:
         self.has_loops = not handle.thread
         self.is_flat = bool(handle.flat)
         self.how = "loops over the threads of a block" if self.has_loops else "fibers"
-        self.with_fibers: Callable[[], CpuKernel] = lambda: self
+        self.with_fibers: Callable[[], AbstractContextManager[CpuKernel]] = lambda: nullcontext(
+            self
+        )
 
 
 class CpuModule(CompiledModule):
@@ -97,13 +102,28 @@ class CpuModule(CompiledModule):
                 f'{self.source.label}: kernel {name} is not extern "C": a GPU does not find it',
                 hint=f'begin it with extern "C" __global__ void {name}(',
             )
-        entry = f"cudalab_kernel_{name}"
+        entry = f"{KERNEL}{name}"
         kernel = CpuKernel(name, KernelEntry.in_dll(self.library, entry))
         reason = "" if kernel.has_loops else self.reasons().get(name)
         if reason:
             kernel.how = f"fibers: {reason}"
-        kernel.with_fibers = lambda: CpuKernel(name, KernelEntry.in_dll(self.with_fibers(), entry))
+        kernel.with_fibers = partial(self._with_fibers, entry)
         return kernel
+
+    @contextmanager
+    def _with_fibers(self, entry: str) -> Iterator[CpuKernel]:
+        """The kernel with fibers, which meanwhile has the variables of the other library."""
+        library = self.with_fibers()
+        self._copy_variables(self.library, library)
+        yield CpuKernel(entry.removeprefix(KERNEL), KernelEntry.in_dll(library, entry))
+        self._copy_variables(library, self.library)
+
+    def _copy_variables(self, source: ctypes.CDLL, target: ctypes.CDLL) -> None:
+        for name in _namespace_symbols(sources.blank_comments(self.source.text)):
+            symbol, copy = (
+                _Symbol.in_dll(each, f"cudalab_symbol_{name}") for each in (source, target)
+            )
+            ctypes.memmove(copy.address, symbol.address, symbol.bytes)
 
     def reasons(self) -> dict[str, str]:
         """Why the threads of kernels are fibers and not loops, by kernel."""
@@ -225,15 +245,15 @@ class CpuDevice:
         )
         if 0 in blocks:
             return
-        if kernel.has_loops and not tiers.fits_loops(blocks, threads, flat=kernel.is_flat):
-            kernel = kernel.with_fibers()
+        fits = not kernel.has_loops or tiers.fits_loops(blocks, threads, flat=kernel.is_flat)
         values = (ctypes.c_uint64 * len(args))()
         pointers = (ctypes.c_void_p * len(args))()
         for i, arg in enumerate(args):
             pointers[i] = ctypes.addressof(values) + 8 * i
             values[i] = _argument(kernel, i, arg)
         try:
-            self._run(kernel, blocks, threads, pointers)
+            with nullcontext(kernel) if fits else kernel.with_fibers() as fitting:
+                self._run(fitting, blocks, threads, pointers)
         except KeyboardInterrupt:
             # A block that never ends runs until the process ends, and needs its memory until then.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object((args, values, pointers)))
@@ -309,9 +329,22 @@ class CpuDevice:
             runtime.cudalab_cancel()
             runtime.cudalab_wait(1000)  # a block that never ends dies with the process
             raise
+        if state < 0 and runtime.cudalab_crashed():
+            self._crash_again(kernel, sizes(*grid), sizes(*block), pointers)
         if state < 0:
             message = runtime.cudalab_error().decode(errors="replace")
             raise KernelError(message, hint=_explain(message))
+
+    def _crash_again(self, kernel: CpuKernel, *launch: Any) -> NoReturn:
+        """Run the block that has crashed as loops with fibers: they know which thread they are.
+
+        The process ends by the signal of the crash.
+        """
+        runtime = self._load_runtime()
+        with suppress(CudalabError), kernel.with_fibers() as fibers:
+            runtime.cudalab_crash_again(fibers.handle, *launch)
+        runtime.cudalab_crash_again(None, *launch)
+        raise AssertionError("a process that has crashed goes on")
 
 
 def load_library(build: Callable[[], Path]) -> ctypes.CDLL:

@@ -52,6 +52,7 @@ const unsigned PATIENCE = 64;             // polls by a block before its other t
 const unsigned CLOCK_READS = 8;           // in succession: a wait
 const long long WORK_NS = 200;            // between two reads of the clock: no wait
 const uint64_t NO_BLOCK = ~0ull;
+const int REPEAT_MS = 10000;         // to find out which thread of a block crashes
 const int MAX_GUARDED_WORKERS = 16;  // guard pages count against the kernel's limit of mappings
 
 // ------------------------------------------------------------------ state
@@ -140,6 +141,13 @@ static struct Pool {
     // on.
     bool (*on_parting)(Worker& w, unsigned thread, const Site& here, bool same_kind);
     int crash_fd = 2;
+    struct {  // of a kernel whose threads are loops, which do not say where they are
+        int signal;
+        void* address;
+        bool overflow;
+        uint64_t block;
+        char text[400];
+    } crash;
 } pool;
 
 static __thread Worker* worker __attribute__((tls_model("initial-exec")));
@@ -642,36 +650,60 @@ static int give_way_signal() {
 }
 #endif
 
-static void report_crash(int signal, siginfo_t* info, void*) {
-    char text[400];
-    Worker* w = worker;
-    if (w && w->kernel) {
-        const uint3 &b = current.block_idx, &t = current.thread_idx;
-        bool overflow = signal == SIGSEGV && is_in_stacks(*w, (uintptr_t)info->si_addr);
-        char thread[50] = "";  // loops over threads do not say which one they are at
-        if (w->kernel->thread)
-            snprintf(thread, sizeof thread, ", thread (%u,%u,%u)", t.x, t.y, t.z);
-        int length;
-        if (overflow)
-            length = snprintf(text, sizeof text,
-                              "kernel %s, block (%u,%u,%u)%s: stack overflow (local "
-                              "variables and recursion have %zu KB per thread)\n",
-                              w->kernel->name, b.x, b.y, b.z, thread, LOCAL_MEMORY >> 10);
-        else
-            length = snprintf(text, sizeof text, "kernel %s, block (%u,%u,%u)%s: %s%p\n",
-                              w->kernel->name, b.x, b.y, b.z, thread,
-                              signal == SIGFPE ? "division by zero at "
-                              : signal == SIGILL || signal == SIGTRAP
-                                  ? "illegal instruction or __trap() at "
-                                  : "invalid memory access at address ",
-                              info->si_addr);
-        if (write(pool.crash_fd, text, (size_t)length) < 0) signal = SIGABRT;
-    }
+static void end_by(int signal, const char* text) {
+    if (write(pool.crash_fd, text, strlen(text)) < 0) signal = SIGABRT;
     struct sigaction standard;
     memset(&standard, 0, sizeof standard);
     standard.sa_handler = SIG_DFL;
     sigaction(signal, &standard, nullptr);
     raise(signal);
+}
+
+static void describe_crash(const Worker& w, int signal, void* address, bool overflow, char* text,
+                           size_t size) {
+    const uint3 &b = current.block_idx, &t = current.thread_idx;
+    char thread[50] = "";
+    if (w.kernel->thread) snprintf(thread, sizeof thread, ", thread (%u,%u,%u)", t.x, t.y, t.z);
+    const int used = snprintf(text, size, "kernel %s, block (%u,%u,%u)%s: ", w.kernel->name, b.x,
+                              b.y, b.z, thread);
+    if (overflow)
+        snprintf(text + used, size - used,
+                 "stack overflow (local variables and recursion have %zu KB per thread)\n",
+                 LOCAL_MEMORY >> 10);
+    else
+        snprintf(text + used, size - used, "%s%p\n",
+                 signal == SIGFPE                        ? "division by zero at "
+                 : signal == SIGILL || signal == SIGTRAP ? "illegal instruction or __trap() at "
+                                                         : "invalid memory access at address ",
+                 address);
+}
+
+// The first crash of loops only ends the launch: cudalab_crash_again finds out which thread it was.
+static void report_crash(int signal, siginfo_t* info, void*) {
+    auto& first = pool.crash;
+    Worker* w = worker;
+    if (!w || !w->kernel) return end_by(signal, "");
+    void* address = info->si_addr;
+    const bool overflow = signal == SIGSEGV && is_in_stacks(*w, (uintptr_t)address);
+    char text[sizeof first.text];
+    describe_crash(*w, signal, address, overflow, text, sizeof text);
+    if (!w->kernel->thread) {
+        int none = 0;
+        if (__atomic_compare_exchange_n(&first.signal, &none, signal, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+            first.address = address;
+            first.overflow = overflow;
+            first.block = w->block;
+            memcpy(first.text, text, sizeof text);
+        }
+        __atomic_store_n(&pool.launch.failed, 1, __ATOMIC_RELAXED);
+        abandon(*w);
+    }
+    const bool at_code = signal == SIGFPE || signal == SIGILL || signal == SIGTRAP;
+    const bool same = signal == first.signal && overflow == first.overflow &&
+                      (overflow || at_code || address == first.address);
+    if (!first.signal || same) return end_by(signal, text);
+    end_by(first.signal, first.text);
 }
 
 // Where `extern __shared__` arrays are, for this OS thread.
@@ -774,7 +806,7 @@ EXPORT int cudalab_start(int workers, int crash_fd) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = report_crash;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // for loops it returns elsewhere
     for (int signal : CRASHES) sigaction(signal, &action, nullptr);
 #endif
     pthread_mutex_lock(&pool.mutex);
@@ -837,4 +869,21 @@ EXPORT void cudalab_cancel() {
 
 EXPORT const char* cudalab_error() {
     return pool.launch.error;
+}
+
+// Whether the grid has ended with a crash of a kernel whose threads are loops.
+EXPORT int cudalab_crashed() {
+    return pool.crash.signal != 0;
+}
+
+// Runs the block that has crashed once more, with `kernel`'s fibers, which know their thread; null:
+// there are none. The process ends here, by the signal of the crash.
+EXPORT void cudalab_crash_again(const Kernel* kernel, const unsigned* grid, const unsigned* block,
+                                void* const* args) {
+    const uint64_t crashed = pool.crash.block;
+    if (kernel) {
+        cudalab_launch_blocks(kernel, grid, block, args, crashed, crashed + 1);
+        cudalab_wait(REPEAT_MS);
+    }
+    end_by(pool.crash.signal, pool.crash.text);
 }
