@@ -154,7 +154,7 @@ def show(lab: str, variant: str | None, whole: bool, tier: bool) -> None:
 
     A terminal also shows which headers the variant includes; --whole prints their text, each in
     the place of its #include. With --tier, one line for each kernel says instead whether its
-    threads are loops on the CPU device, or fibers, and why not loops (with CUDALAB_LOOPS=1).
+    threads are loops on the CPU device, or fibers, and why not loops.
     """
     from cudalab.labs import registry
     from cudalab.language import source
