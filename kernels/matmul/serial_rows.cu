@@ -59,14 +59,14 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) multiply(const f
                 const float s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
                 for (unsigned j = 0; j < BN; ++j) {
                     float first = acc[i][j], second = acc[i + 1][j];
-                    first += r0 * Bs[p][j];
-                    second += s0 * Bs[p][j];
-                    first += r1 * Bs[p + 1][j];
-                    second += s1 * Bs[p + 1][j];
-                    first += r2 * Bs[p + 2][j];
-                    second += s2 * Bs[p + 2][j];
-                    first += r3 * Bs[p + 3][j];
-                    second += s3 * Bs[p + 3][j];
+                    first = fmaf(r0, Bs[p][j], first);
+                    second = fmaf(s0, Bs[p][j], second);
+                    first = fmaf(r1, Bs[p + 1][j], first);
+                    second = fmaf(s1, Bs[p + 1][j], second);
+                    first = fmaf(r2, Bs[p + 2][j], first);
+                    second = fmaf(s2, Bs[p + 2][j], second);
+                    first = fmaf(r3, Bs[p + 3][j], first);
+                    second = fmaf(s3, Bs[p + 3][j], second);
                     acc[i][j] = first;
                     acc[i + 1][j] = second;
                 }

@@ -31,7 +31,10 @@ _LOCAL_HERE = (
     *(f"__syncthreads_{vote}" for vote in ("count", "and", "or")),
 )
 # In the place of -O3, for g++: loops over threads are much code, of which -O3 would make more.
-GCC_OPTIMIZED = ("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fsplit-loops")
+GCC_OPTIMIZED = (
+    *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
+    *("-fsplit-loops", "-fpeel-loops"),
+)
 _GREATEST_INDEX = 2**31 - 1 - 1024  # of a thread in a grid: regions.h counts on it
 
 

@@ -92,13 +92,12 @@ def _one_by_one(
 def _written(unit: Unit, kernels: list[Function]) -> str:
     """The text of some kernels and of all functions that they reach."""
     analysis = Analysis(unit, kernels)
-    wanted = {(kernel.name, False) for kernel in kernels}
-    bodies: dict[tuple[str, bool], str] = {}
-    while missing := sorted(wanted - bodies.keys()):
-        for name, masked in missing:
-            body = WholeBody(analysis, unit.by_name[name][0], masked=masked)
-            bodies[name, masked] = body.text()
-            wanted |= body.called
+    bodies = _bodies(analysis, kernels)
+    # What is shared in a function is one variable, so there is one function that has it.
+    twice = {name for name, masked in bodies if masked and (name, False) in bodies}
+    if twice := {name for name in twice if unit.has_shared(name)}:
+        analysis.always_masked = twice
+        bodies = _bodies(analysis, kernels)
     parts = []
     for function in unit.functions:  # a function stands behind those that it calls
         if function not in analysis.reached:
@@ -107,6 +106,18 @@ def _written(unit: Unit, kernels: list[Function]) -> str:
             parts.append(_placed(analysis, function))
         parts += [bodies[key] for key in sorted(bodies) if key[0] == function.name]
     return "".join(parts)
+
+
+def _bodies(analysis: Analysis, kernels: list[Function]) -> dict[tuple[str, bool], str]:
+    """The text of each function, for all threads of a block or for those of a mask."""
+    wanted = {(kernel.name, False) for kernel in kernels}
+    bodies: dict[tuple[str, bool], str] = {}
+    while missing := sorted(wanted - bodies.keys()):
+        for name, masked in missing:
+            body = WholeBody(analysis, analysis.unit.by_name[name][0], masked=masked)
+            bodies[name, masked] = body.text()
+            wanted |= body.called
+    return bodies
 
 
 def _placed(analysis: Analysis, function: Function) -> str:

@@ -190,6 +190,7 @@ class Analysis:
     def __init__(self, unit: Unit, kernels: list[Function]) -> None:
         """Look until no call says more about a parameter."""
         self.unit = unit
+        self.always_masked: set[str] = set()  # functions that are handed a mask in any case
         reached: list[Function] = []
         for kernel in kernels:
             reached += [each for each in unit.called_by(kernel) if each not in reached]

@@ -65,9 +65,10 @@ class MeetingBody(Body):
             temporary = f"{part.result}{i}_"
             result += [",", *self._argument(function, parameter, argument, temporary)]
         self.flush()
-        self.called.add((name, bool(self.mask)))
-        called = words[0]._replace(text=self.analysis.name_for(function, bool(self.mask)))
-        mask = f", {self.mask}" if self.mask else ""
+        masked = bool(self.mask) or name in self.analysis.always_masked
+        self.called.add((name, masked))
+        called = words[0]._replace(text=self.analysis.name_for(function, masked))
+        mask = f", {self.mask or '::cudalab::Mask(B_)'}" if masked else ""
         self.writer.add(called, words[1:opening], f"( B_ {mask}", result, ");")
 
     def _operand(self, argument: Words, kind: str, temporary: str) -> list[Piece]:

@@ -121,6 +121,10 @@ class Unit:
         _check_words(self.classes(used))
         return reached
 
+    def has_shared(self, name: str) -> bool:
+        """Whether a function has variables that the threads of a block share."""
+        return any("__shared__" in texts(function.body) for function in self.by_name[name])
+
     def is_flat(self, kernel: Function) -> bool:
         """Whether a kernel uses threadIdx.x alone."""
         bodies = [function.body for function in self.called_by(kernel)]
