@@ -56,6 +56,8 @@ class Access:
     buffer: str | None = None  # the kernel's parameter or the shared array, as named in the source
     sectors: int = 0
     ideal_sectors: int = 0
+    lines: int = 0  # distinct pieces of 128 bytes, of which L1 serves one at a time
+    partial_sectors: int = 0  # those of the sectors of which a request covers a part only
     wavefronts: int = 0
     ideal_wavefronts: int = 0
     conflict_degree_max: int = 0  # 1: none; 0: not shared memory
@@ -95,6 +97,8 @@ class LaunchTrace:
     operations: dict[str, int] = field(
         default_factory=dict
     )  # such as {"float": …}, counted by lane
+    shared_bytes: int = 0  # dynamic shared memory of a block
+    buffers: dict[str, int] = field(default_factory=dict)  # bytes of each, by its parameter
 
 
 @dataclass(frozen=True)

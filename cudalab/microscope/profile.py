@@ -349,6 +349,8 @@ def merged_access(parts: Sequence[Access]) -> Access:
         lanes=_sum(parts, "lanes"),
         sectors=_sum(parts, "sectors"),
         ideal_sectors=_sum(parts, "ideal_sectors"),
+        lines=_sum(parts, "lines"),
+        partial_sectors=_sum(parts, "partial_sectors"),
         wavefronts=_sum(parts, "wavefronts"),
         ideal_wavefronts=_sum(parts, "ideal_wavefronts"),
         conflict_degree_max=max(part.conflict_degree_max for part in parts),

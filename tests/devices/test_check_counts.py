@@ -44,16 +44,17 @@ def at(found, name, kind=None):
 def test_sectors():
     found = trace("global_strides", 1, 32, zeros(1024, FLOAT), zeros(32, FLOAT))
     sectors = {
-        "stride1": (4, 4),
-        "stride2": (8, 4),
-        "stride32": (32, 4),
-        "shifted": (5, 4),
-        "broadcast": (1, 1),
-        "out": (4, 4),
+        "stride1": (4, 4, 1, 0),
+        "stride2": (8, 4, 2, 8),
+        "stride32": (32, 4, 32, 32),
+        "shifted": (5, 4, 2, 2),
+        "broadcast": (1, 1, 1, 1),
+        "out": (4, 4, 1, 0),
     }
-    for name, (touched, ideal) in sectors.items():
+    for name, (touched, ideal, *lines_and_partial) in sectors.items():
         access = at(found, name)
         assert (access.sectors, access.ideal_sectors) == (touched, ideal), name
+        assert [access.lines, access.partial_sectors] == lines_and_partial, name
         assert (access.requests, access.lanes, access.bytes_per_lane) == (1, 32, 4)
         assert access.space == "global"
     assert at(found, "stride1").buffer == "in"

@@ -42,6 +42,7 @@ import ctypes
 import random
 import time
 import weakref
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -224,10 +225,12 @@ class _Launch:
         self.device, self.kernel, self.shared_bytes = device, kernel, shared_bytes
         self.module = kernel.module
         self.buffers: dict[int, tuple[str, int]] = {}  # name and bytes of an item by region
+        self.buffer_bytes: dict[str, int] = {}
         names = kernel.parameters if len(kernel.parameters) == len(args) else [None] * len(args)
         for name, arg in zip(names, args, strict=True):
             if isinstance(arg, CheckBuffer) and arg.region not in self.buffers:
                 self.buffers[arg.region] = (name or "a buffer", arg.dtype.itemsize)
+                self.buffer_bytes[name or "a buffer"] = arg.nbytes
         for variable in self.module.variables:
             self.buffers[variable.region] = (variable.name, 0)
         self.checker = device._load_checker()  # noqa: SLF001 - one part of the device
@@ -398,7 +401,9 @@ class _Launch:
                 self.device.findings, check_rows.findings(self.checker, names)
             )
         if self.device.count:
-            self.device.traces.append(check_rows.trace(self.checker, names, blocks, traced))
+            launch = check_rows.trace(self.checker, names, blocks, traced)
+            launch = replace(launch, shared_bytes=self.shared_bytes, buffers=self.buffer_bytes)
+            self.device.traces.append(launch)
 
 
 def spread(count: int, blocks: int) -> list[int]:

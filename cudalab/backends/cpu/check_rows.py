@@ -79,7 +79,7 @@ class AccessRow(ctypes.Structure):
     _fields_ = (
         *_fields(U32, "place region kind space bytes degree_max same_max unused"),
         *_fields(U64, "requests lanes sectors ideal_sectors wavefronts ideal_wavefronts"),
-        *_fields(U64, "degree_sum same_sum"),
+        *_fields(U64, "degree_sum same_sum lines partial"),
     )
 
 
@@ -266,6 +266,8 @@ def _access(rows: list[Any], steps: list[Any], names: Names) -> Access:
         buffer=names.region(first.region),
         sectors=total("sectors"),
         ideal_sectors=total("ideal_sectors"),
+        lines=total("lines"),
+        partial_sectors=total("partial"),
         wavefronts=total("wavefronts"),
         ideal_wavefronts=total("ideal_wavefronts"),
         conflict_degree_max=max(row.degree_max for row in rows),

@@ -5,7 +5,7 @@
 
 namespace cudalab {
 
-const unsigned SECTOR_BYTES = 32, MAX_STEPS = 256;
+const unsigned SECTOR_BYTES = 32, SECTORS_PER_LINE = 4, MAX_STEPS = 256;
 
 // The addresses of one request, by lane.
 struct Request {
@@ -16,6 +16,7 @@ struct Request {
 
 struct Cost {
     unsigned sectors, ideal_sectors;     // global memory
+    unsigned lines, partial;             // of 128 bytes; sectors that it covers in part
     unsigned wavefronts, ideal, degree;  // shared memory
     unsigned same_address;               // maximum number of lanes
 };
@@ -96,18 +97,31 @@ static void shared_cost_16_banks(const Request& r, Cost& cost) {
 // The distinct sectors, and the minimum number for the distinct bytes.
 static void global_cost(const Request& r, Cost& cost) {
     uintptr_t sectors[64], starts[32];
+    unsigned covered[64];  // bytes of each sector
     unsigned distinct = 0, num_starts = 0;
     for (unsigned left = r.lanes; left; left &= left - 1) {
-        uintptr_t address = r.address[__builtin_ctz(left)];
-        uintptr_t last = (address + r.bytes - 1) / SECTOR_BYTES;
-        for (uintptr_t sector = address / SECTOR_BYTES; sector <= last; ++sector) {
-            unsigned i = distinct;
-            while (i > 0 && sectors[i - 1] != sector) --i;
-            if (i == 0) sectors[distinct++] = sector;
-        }
+        const uintptr_t address = r.address[__builtin_ctz(left)], end = address + r.bytes;
         unsigned i = num_starts;
         while (i > 0 && starts[i - 1] != address) --i;
-        if (i == 0) starts[num_starts++] = address;
+        if (i != 0) continue;
+        starts[num_starts++] = address;
+        for (uintptr_t from = address; from < end;) {
+            const uintptr_t sector = from / SECTOR_BYTES, next = (sector + 1) * SECTOR_BYTES;
+            const unsigned bytes = (unsigned)((next < end ? next : end) - from);
+            i = distinct;
+            while (i > 0 && sectors[i - 1] != sector) --i;
+            if (i == 0) sectors[distinct] = sector, covered[distinct] = 0, i = ++distinct;
+            covered[i - 1] += bytes;
+            from = next;
+        }
+    }
+    for (unsigned i = 0; i < distinct; ++i) {
+        unsigned before = i;  // a line's sectors mostly follow one another
+        while (before > 0 &&
+               sectors[before - 1] / SECTORS_PER_LINE != sectors[i] / SECTORS_PER_LINE)
+            --before;
+        cost.lines += before == 0;
+        cost.partial += covered[i] < SECTOR_BYTES;
     }
     cost.sectors = distinct;
     cost.ideal_sectors = (num_starts * r.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
@@ -134,7 +148,7 @@ struct AccessRow {
     Place place;
     unsigned region, kind, space, bytes, degree_max, same_max, unused;
     uint64_t requests, lanes, sectors, ideal_sectors, wavefronts, ideal_wavefronts, degree_sum,
-        same_sum;
+        same_sum, lines, partial;
 };
 struct StepRow {  // consecutive requests with the same cost, of the first block traced
     unsigned row, interval, requests, wavefronts, ideal, sectors;
@@ -179,7 +193,7 @@ struct Counts {
             (uint64_t)place << 32 | (region & 0xffffff) << 8 | (kind << 5 & 0xe0) | (r.bytes & 31);
         unsigned index = row_of.put(key, (unsigned)rows.count);
         if (index == rows.count) {
-            rows.add({place, region, kind, space, r.bytes, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+            rows.add({place, region, kind, space, r.bytes, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
             last_step.add(~0u);
             num_steps.add(0);
         }
@@ -192,6 +206,8 @@ struct Counts {
         row.ideal_wavefronts += cost.ideal;
         row.degree_sum += cost.degree;
         row.same_sum += cost.same_address;
+        row.lines += cost.lines;
+        row.partial += cost.partial;
         if (cost.degree > row.degree_max) row.degree_max = cost.degree;
         if (cost.same_address > row.same_max) row.same_max = cost.same_address;
         if (with_steps) add_step(index, interval, cost);
