@@ -17,7 +17,7 @@ from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
-from tools import exploits, ladders, loops, mutants, results, rungs, sanitizers, targets
+from tools import exploits, ladders, loops, mutants, predict, results, rungs, sanitizers, targets
 from tools.counters import JUDGED, agreeing
 from tools.results import table
 
@@ -32,6 +32,7 @@ DOCUMENTS = (
     results.ROOT / "docs" / "performance" / "README.md",
     results.ROOT / "docs" / "performance" / "cpu.md",
     results.ROOT / "docs" / "performance" / "figures.md",
+    results.ROOT / "docs" / "predict.md",
     results.ROOT / "docs" / "profile.md",
     results.ROOT / "docs" / "python.md",
     results.ROOT / "docs" / "run.md",
@@ -352,6 +353,10 @@ PARTS = {
     "samples": samples,
     "inputs": inputs,
     "loops": loops.compared,
+    "predict-constants": predict.constants,
+    "predict-gpus": predict.known_gpus,
+    "predict-scores": predict.scores,
+    "predict-misses": predict.misses,
 }
 
 

@@ -51,6 +51,7 @@ COMMANDS = {
     "run": ("run:run", "Compile and run a whole CUDA program, with or without a GPU."),
     "bench": ("bench:bench", "Measure variants side by side."),
     "profile": ("profile:profile", "Show what each line's memory accesses cost."),
+    "predict": ("predict:predict", "Predict a ladder's times on a GPU that is not there."),
     "sanitize": (
         "profile:sanitize",
         "Find races, missing barriers and out-of-bounds accesses.",

@@ -20,6 +20,7 @@ TOPICS = (
     "coalescing",
     "banks",
     "divergence",
+    "roofline",
     "matmul",
     "reduction",
     "scan",

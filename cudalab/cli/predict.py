@@ -1,0 +1,187 @@
+"""The command `predict`: a ladder's times on a GPU that is not there.
+
+Nothing heavy is imported before it runs.
+"""
+# ruff: noqa: PLC0415 - `cudalab --help` must not wait for NumPy, rich or a device
+
+from __future__ import annotations
+
+import json
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cudalab import labs
+from cudalab.cli.failures import within
+from cudalab.cli.lab import prints_to_stderr
+from cudalab.cli.options import (
+    CASE_HELP,
+    EXISTING,
+    CaseCommand,
+    Choice,
+    Sizes,
+    dist_option,
+    exclude,
+    json_file_option,
+    lines,
+    quiet_option,
+    seconds_option,
+    seed_option,
+    variants_option,
+)
+from cudalab.cli.profile import PROFILE_KILL_AFTER_S, choose
+from cudalab.cli.remarks import is_stdout
+from cudalab.errors import CudalabError, install_command
+
+if TYPE_CHECKING:
+    from cudalab.labs.base import Lab
+    from cudalab.labs.inputs import HostInputs, Size
+    from cudalab.predict.ladder import Prediction
+
+NO_NVCC = (
+    "no nvcc here, so nothing is known of the instructions: the order is likely, the times are "
+    f"rough; {install_command('nvcc')} brings it"
+)
+
+
+@click.command(
+    "predict",
+    cls=CaseCommand,
+    epilog="\n\n".join(
+        [
+            lines(
+                "Example",
+                "cudalab predict transpose --gpu rtx3060",
+                "cudalab predict reduce --variants sequential,warp_shuffle --n 2^22 --gpu t4",
+                "cudalab predict matmul --kernel my.cu --gpu h200 --json my.json",
+            ),
+            CASE_HELP,
+            "docs/predict.md has the model, and how far it is from what was measured.",
+        ]
+    ),
+)
+@click.argument("lab", type=Choice(labs.names()), metavar="LAB")
+@click.option(
+    "--gpu",
+    required=True,
+    metavar="NAME|FILE.toml",
+    help="a100, b200, h100, h200, rtx3060, rtx4090, t4, or a file of the same form.",
+)
+@variants_option("all (that the CPU device can count), or comma-separated names.", "all")
+@click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Predict your own file only.")
+@click.option(
+    "--n",
+    "sizes",
+    type=Sizes(),
+    metavar="SIZES",
+    help="Sizes. Default: the one that bench measures.",
+)
+@dist_option
+@seed_option
+@json_file_option("Write all times, limits and counts as JSON; - is stdout.")
+@seconds_option(
+    "--kill-after",
+    f"Abort after this time. Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
+)
+@quiet_option
+def predict(
+    *,
+    lab: str,
+    gpu: str,
+    variants: str,
+    kernel: Path | None,
+    sizes: list[Size] | None,
+    dist: str | None,
+    seed: int,
+    json_path: Path | None,
+    kill_after: float | None,
+    **options: Any,
+) -> int:
+    """Predict each rung's time on a GPU, and what limits it, without that GPU.
+
+    The CPU device counts what the kernels do, and nvcc, where there is one, compiles them. A model
+    with few constants turns that into times; docs/predict.md says how far they are from measured
+    ones.
+    """
+    if kernel:
+        if variants != "all":
+            exclude("--variants", "--kernel")
+        kill_after = kill_after or PROFILE_KILL_AFTER_S
+
+    def run() -> int:
+        from cudalab.formats import save
+        from cudalab.output import terminal
+        from cudalab.predict import show
+
+        predictions = predict_sizes(
+            labs.get(lab), gpu, variants, kernel, sizes, dist, seed, options
+        )
+        rungs = [rung for each in predictions for rung in each.rungs]
+        if all(rung.failed for rung in rungs):
+            raise CudalabError("\n".join(dict.fromkeys(rung.failed for rung in rungs)))
+        if not is_stdout(json_path, None):
+            for each in predictions:
+                terminal.grid(show.grid(each))
+        if json_path:
+            document = [each.to_json() for each in predictions]
+            save(json_path, json.dumps(document, indent=1) + "\n")
+        return 0
+
+    return within(kill_after, run)
+
+
+def predict_sizes(
+    lab: Lab,
+    gpu_name: str,
+    variants: str,
+    kernel: Path | None,
+    sizes: list[Size] | None,
+    dist: str | None,
+    seed: int,
+    case_options: dict[str, Any],
+) -> list[Prediction]:
+    """Predict the chosen variants at each size."""
+    from cudalab.bench.suite import case_of, shown_case
+    from cudalab.labs.sizes import in_words
+    from cudalab.microscope.profile import generated
+    from cudalab.output import terminal
+    from cudalab.predict import gpus, ladder
+
+    gpu = gpus.load(gpu_name)
+    case = case_of(lab, case_options)
+    chosen, notes = choose(lab, case, kernel, variants, "cpu")
+    distribution = lab.distribution(dist)
+    result = []
+    with (
+        terminal.BenchProgress() as progress,
+        tempfile.TemporaryDirectory() as name,
+        prints_to_stderr(),
+    ):
+        progress.begin(f"predict {lab.name}")
+
+        @cache
+        def inputs(size: Size) -> HostInputs:
+            folder = Path(tempfile.mkdtemp(dir=name))
+            return generated(lab, case, size, distribution, seed, folder).inputs
+
+        for size in sizes or [lab.teaching.bench_size(case, "cuda")]:
+            rungs = []
+            for variant in sorted(chosen, key=lambda one: one.order):
+                progress.step(variant.name)
+                rungs += ladder.predict(lab, variant, case, size, inputs, [gpu])
+            result.append(
+                ladder.Prediction(
+                    gpu=gpu.name,
+                    assumed=gpu.origins("assumed"),
+                    lab=lab.name,
+                    case=shown_case(lab, case),
+                    size=in_words(size, ","),
+                    rungs=rungs,
+                    notes=notes if all(rung.compiled for rung in rungs) else [*notes, NO_NVCC],
+                )
+            )
+            inputs.cache_clear()
+    return result

@@ -1,0 +1,388 @@
+"""The instructions of a kernel, as nvcc emits them: what they cost, and what waits for what.
+
+PTX names each instruction's source line, so the counts of a profile, which are by line, tell how
+often each stretch of it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.toolchain import run
+from cudalab.backends.cuda import nvcc
+from cudalab.system.cache import cache_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudalab.language.source import Source
+    from cudalab.predict.gpus import Gpu
+
+# File, line, space and kind of an access, as the profile names them; or "barrier" and its kind.
+Key = tuple[str, int, str, str]
+
+_ENTRY = re.compile(
+    r"^\.(?:visible|weak) \.entry (\w+)\(.*?^\{\n(.*?)^\}", re.DOTALL | re.MULTILINE
+)
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+))?")
+_LABELS = re.compile(r'^#line 1 "([^"]*)"$', re.MULTILINE)
+_LABEL = re.compile(r"(\$\w+):")
+_INSTRUCTION = re.compile(r"\s*(?:(@!?%\w+)\s+)?([a-z][\w.:]*)(?:\s+([^;]*))?;")
+_REGISTER = re.compile(r"%[a-z]+\d+")
+_VECTOR = re.compile(r"\.v([248])\.")
+_WIDTH = re.compile(r"\.(?:[bsuf]|bf)(\d+)$")
+_KINDS = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "atomic"}
+BARRIER = ("barrier", "block")  # of a key
+SHORT = 8  # instructions
+ROUNDS = 200  # of expectation maximisation
+_WARP = ("shfl", "vote", "match", "redux")
+_JUMPS = ("bra", "ret", "exit", "brx", "trap")
+
+# Instructions of a GPU for one of PTX: those that another instruction absorbs are 0, and what has
+# no instruction of its own takes several.
+_FREE = ("mov", "cvta", "ld.param", "ld.const", "bra.uni", "ret", "cvt.u64.u32", "cvt.s64.s32")
+_SEVERAL = {
+    "div.u32": 20, "div.s32": 24, "rem.u32": 21, "rem.s32": 25, "div.u64": 90, "div.s64": 100,
+    "rem.u64": 90, "rem.s64": 100, "div.rn.f32": 9, "div.rn.f64": 12, "sqrt.rn.f32": 9,
+    "sqrt.rn.f64": 14, "mul.lo.s64": 4, "mul.lo.u64": 4, "mad.lo.s64": 4,
+}  # fmt: skip
+_SLOW = ("popc", "clz", "bfind", "brev", "ex2", "lg2", "sin", "cos", "rcp", "rsqrt", "sqrt", "tanh")
+_FLOAT = re.compile(r"(?:add|sub|mul|fma|mad)\.(?:\w+\.)*f(?:32|16x2|16)$")
+_DOUBLE = re.compile(r"\w+\.(?:\w+\.)*f64$")
+_WIDE = re.compile(r"(?:add|sub|and|or|xor|shl|shr|setp|selp|min|max)\.(?:\w+\.)*[bsu]64$")
+
+
+@dataclass
+class Instruction:
+    """One instruction of PTX."""
+
+    op: str
+    key: Key | None  # what the profile counts of it
+    bytes: int  # by a lane
+    target: tuple[str, ...]  # registers
+    sources: tuple[str, ...]
+
+    @property
+    def space(self) -> str:
+        """The memory that it accesses."""
+        return self.key[2] if self.key else "local" if ".local" in self.op else ""
+
+    @property
+    def weight(self) -> int:
+        """What it counts for its line: compilers merge neighbouring accesses into wider ones."""
+        return 1 if self.key and self.key[2] == "barrier" else self.bytes
+
+    def cost(self) -> int:
+        """How many instructions of a GPU it becomes."""
+        if self.op.startswith(_FREE):
+            return 0
+        if self.op in _SEVERAL:
+            return _SEVERAL[self.op]
+        if self.op == "add.s64" and not self.sources[1:]:
+            return 0  # a constant offset is part of the access
+        return 2 if _WIDE.match(self.op) and self.op != "add.s64" else 1
+
+    def unit(self) -> str:
+        """The part of a multiprocessor that executes it."""
+        if self.key or self.space or self.op.startswith(("bra", "bar", "ret", "exit")):
+            return "other"
+        if _DOUBLE.match(self.op):
+            return "double"
+        if self.op.startswith(_SLOW):
+            return "slow"
+        return "float" if _FLOAT.match(self.op) else "integer"
+
+
+@dataclass
+class Block:
+    """A basic block: it is entered at its begin and left at its end."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    depth: int = 0  # in loops
+    repeats: bool = False  # it is a loop of its own
+    is_joined: bool = False  # with the one before it: a short condition becomes a predicate
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the assembler rather predicates it than jumps over it."""
+        length = sum(one.cost() for one in self.instructions)
+        return length <= SHORT and not self.barriers()
+
+    def counts(self) -> Counter[str]:
+        """Its instructions by the unit that executes them; those to local memory as "local"."""
+        result: Counter[str] = Counter()
+        for one in self.instructions:
+            result[one.unit()] += one.cost()
+            if one.space == "local":
+                result["local"] += one.bytes // 4
+        return result
+
+    def barriers(self) -> int:
+        """How many barriers of a thread block it has."""
+        return sum(one.key is not None and one.key[2:] == BARRIER for one in self.instructions)
+
+
+@dataclass(frozen=True)
+class Code:
+    """A compiled kernel."""
+
+    blocks: list[Block]
+    registers: int
+    shared_bytes: int  # static
+    local_bytes: int  # of a thread
+
+
+def compiled(source: Source, defines: Mapping[str, str | int], arch: str) -> dict[str, Code]:
+    """The kernels of a file by name. NoDeviceError without nvcc."""
+    compiler = nvcc.find_nvcc(arch)
+    text = nvcc.with_defines(source.text, defines)
+    name = sha256("\0".join((str(compiler), arch, text)).encode()).hexdigest()[:32]
+    entry = cache_dir("predict") / f"{name}.json"
+    if not entry.is_file():
+        ptx, log = _compile(compiler, source.label, text, arch)
+        partial = entry.with_suffix(".partial")
+        partial.write_text(json.dumps({"ptx": ptx, "log": log}), encoding="utf-8")
+        partial.replace(entry)
+    stored = json.loads(entry.read_text(encoding="utf-8"))
+    ptx, log = stored["ptx"], stored["log"]
+    files = _files(ptx, _LABELS.findall(source.text))
+    return {name: _code(name, body, files, log) for name, body in _ENTRY.findall(ptx)}
+
+
+def _compile(compiler: Path, label: str, text: str, arch: str) -> tuple[str, str]:
+    """PTX, and what the assembler says of each kernel."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "kernel.cu").write_text(text, encoding="utf-8")
+        keep = ("-cubin", "-keep", "-keep-dir", name, "-Xptxas", "-v", "-o", f"{name}/kernel.cubin")
+        command = (str(compiler), *nvcc.FLAGS, f"-arch={arch}", *keep, f"{name}/kernel.cu")
+        done = run(command)
+        if done.returncode != 0:
+            raise nvcc.rejection(label, done.stdout + done.stderr)
+        (ptx,) = folder.glob("*.ptx")
+        return ptx.read_text(encoding="utf-8"), done.stdout + done.stderr
+
+
+def _files(ptx: str, labels: list[str]) -> dict[int, str]:
+    """The source's own files by their number in PTX, under the names that messages use."""
+    result = {}
+    for number, path in _FILE.findall(ptx):
+        own = [label for label in labels if path == label or path.endswith(f"/{label}")]
+        if own:
+            result[int(number)] = max(own, key=len)
+    return result
+
+
+def _code(name: str, body: str, files: Mapping[int, str], log: str) -> Code:
+    about = log.partition(f"'{name}'")[2].partition("Compiling entry")[0]
+
+    def said(pattern: str) -> int:
+        match = re.search(pattern, about)
+        return int(match[1]) if match else 0
+
+    return Code(
+        blocks=_blocks(body, files),
+        registers=said(r"Used (\d+) registers"),
+        shared_bytes=said(r"(\d+) bytes smem"),
+        local_bytes=said(r"(\d+) bytes stack frame"),
+    )
+
+
+def _blocks(body: str, files: Mapping[int, str]) -> list[Block]:
+    """The basic blocks in the order of the text."""
+    blocks, labels, jumps, place = [Block()], dict[str, int](), list[tuple[int, str]](), ("", 0)
+    for line in body.splitlines():
+        if match := _LOC.match(line):
+            place = _place(match, files) or place
+        elif match := _LABEL.match(line):
+            if blocks[-1].instructions:
+                blocks.append(Block())
+            labels[match[1]] = len(blocks) - 1
+        for match in _INSTRUCTION.finditer(line.partition("//")[0]):
+            blocks[-1].instructions.append(_instruction(match, place))
+            if match[2].startswith(_JUMPS):
+                jumps += [(len(blocks) - 1, to) for to in re.findall(r"\$\w+", match[3] or "")]
+                blocks.append(Block())
+    for at, label in jumps:
+        to = labels.get(label, len(blocks))
+        blocks[at].repeats |= to == at
+        for block in blocks[to : at + 1]:
+            block.depth += 1
+        if to == at + 2 < len(blocks) and blocks[at + 1].is_short:
+            blocks[at + 1].is_joined = blocks[to].is_joined = True
+    return blocks
+
+
+def _place(match: re.Match[str], files: Mapping[int, str]) -> tuple[str, int] | None:
+    """The line of the source; for code of CUDA's headers, the line that calls it."""
+    for number, line in ((match[1], match[2]), (match[3], match[4])):
+        if number and int(number) in files:
+            return files[int(number)], int(line)
+    return None
+
+
+def _instruction(match: re.Match[str], place: tuple[str, int]) -> Instruction:
+    guard, op, operands = match[1] or "", match[2], match[3] or ""
+    parts = op.split(".")
+    vector, width = _VECTOR.search(op), _WIDTH.search(op)
+    num_bytes = (int(width[1]) // 8 if width else 4) * (int(vector[1]) if vector else 1)
+    key: Key | None = None
+    if parts[0] in _KINDS and not op.startswith(("ld.param", "ld.const", "ld.local", "st.local")):
+        space = "shared" if any(part.startswith("shared") for part in parts) else "global"
+        key = (*place, space, _KINDS[parts[0]])
+    elif op.startswith("cp.async.c"):
+        key, num_bytes = (*place, "global", "load"), 16
+        sizes = re.findall(r",\s*(\d+)", operands)
+        num_bytes = int(sizes[0]) if sizes else 16
+    elif parts[0] in ("bar", "barrier"):
+        key = (*place, "barrier", "block")
+    elif parts[0] in _WARP:
+        key = (*place, "barrier", "warp")
+    writes = parts[0] not in ("st", "red", "bra", "bar", "barrier", "ret", "exit", "cp", "membar")
+    first = re.match(r"\{[^}]*\}|[^,]*", operands)
+    head = first[0] if first and writes else ""
+    sources = _REGISTER.findall(guard + " " + operands[len(head) :])
+    return Instruction(op, key, num_bytes, tuple(_REGISTER.findall(head)), tuple(sources))
+
+
+# How long one warp takes alone ------------------------------------------------------------------
+
+
+def chains(
+    code: Code, gpu: Gpu, miss: float, local: float, turns: Mapping[Key, float]
+) -> list[float]:
+    """Cycles of each block in a warp that has the multiprocessor to itself.
+
+    A load from global memory takes `miss` cycles, one from local memory `local`; a request is
+    issued `turns` times. Of a loop the second turn counts; what the first one takes longer belongs
+    to the block before it.
+    """
+    warp = _Warp(gpu, miss, local, turns)
+    cycles: list[float] = []
+    for block in code.blocks:
+        first = warp.run(block)
+        if block.repeats:
+            again = warp.run(block)
+            if cycles:
+                cycles[-1] += max(0.0, first - again)
+            first = again
+        cycles.append(first)
+    return cycles
+
+
+@dataclass
+class _Warp:
+    """A warp that has the multiprocessor to itself.
+
+    The compiler moves loads forward within a block, but not before a store to the same memory, nor
+    before an atomic. The hardware issues in order, and waits for registers.
+    """
+
+    gpu: Gpu
+    miss: float
+    local: float
+    turns: Mapping[Key, float]
+    now: float = 0.0
+    issued: float = 0.0  # without waiting
+    begin: float = 0.0  # of the blocks that are joined
+    ready: dict[str, float] = field(default_factory=dict)  # when a register has its value
+    stored: dict[str, float] = field(default_factory=dict)  # when a memory was last written
+
+    def run(self, block: Block) -> float:
+        """The cycles until the last instruction of a block is issued."""
+        before = self.now
+        if not block.is_joined:
+            self.begin = self.issued = self.now
+        for one in block.instructions:
+            start = max([self.begin, *(self.ready.get(name, 0.0) for name in one.sources)])
+            self.issued += one.cost()
+            if one.key:
+                self.issued += self.turns.get(one.key, 1.0) - 1
+                start = self._access(one, one.key, start)
+            self.now = max(self.now, start, self.issued)
+            for name in one.target:
+                self.ready[name] = start + self._latency(one)
+        return self.now - before
+
+    def _access(self, one: Instruction, key: Key, start: float) -> float:
+        """When an access or a barrier can be issued."""
+        if key[2:] == BARRIER:
+            self.begin = start = max(start, self.now, self.issued)
+            self.stored = dict.fromkeys(("shared", "global"), start)
+        if key[3] in ("load", "atomic"):
+            start = max(start, self.stored.get(one.space, 0.0))
+        if key[3] == "store":
+            self.stored[one.space] = start
+        elif key[3] == "atomic":
+            self.stored = dict.fromkeys(("shared", "global"), start)
+        return start
+
+    def _latency(self, one: Instruction) -> float:
+        """Cycles until its result can be used."""
+        gpu, cost = self.gpu, one.cost()
+        if one.key and one.space == "global":
+            return 2 * gpu.l2_latency if one.key[3] == "atomic" else self.miss
+        if one.key and one.space == "shared":
+            return gpu.shared_latency * (2 if one.key[3] == "atomic" else 1)
+        if one.key:
+            return gpu.shuffle_latency
+        if one.space == "local":
+            return self.local
+        if one.unit() == "slow":
+            return 5 * gpu.issue_latency
+        return gpu.issue_latency * max(min(cost, 6), cost / 3) if cost else 0.0
+
+
+# How often each block runs ----------------------------------------------------------------------
+
+
+def frequencies(code: Code, executed: Mapping[Key, float], warps: float) -> list[float]:
+    """How often warps execute each block: what explains the counts of all lines.
+
+    `executed` has the requests of each line, times the bytes of a lane. Expectation maximisation;
+    a barrier weighs more, since no lane's predicate turns it off. A block whose lines the profile
+    never saw is a path that was not taken.
+    """
+    blocks, rows = code.blocks, _anchors(code, executed)
+    seen = {i for row in rows.values() for i in row}
+    often = [warps * (8.0**block.depth if i in seen else 1) for i, block in enumerate(blocks)]
+    for _ in range(ROUNDS):
+        up, down = [0.0] * len(blocks), [0.0] * len(blocks)
+        for key, row in rows.items():
+            factor = (20 if key[2:] == BARRIER else 1) / sum(row.values())
+            explained = sum(weight * often[i] for i, weight in row.items()) or 1e-9
+            for i, weight in row.items():
+                up[i] += factor * weight * executed[key] / explained
+                down[i] += factor * weight
+        for i in seen:
+            often[i] *= up[i] / down[i]
+            if not blocks[i].depth:
+                often[i] = min(often[i], warps)
+    lines = {key[:2] for key in executed}
+    for i, block in enumerate(blocks):
+        accesses = [one.key[:2] for one in block.instructions if one.key]
+        if i not in seen and accesses and not any(place in lines for place in accesses):
+            often[i] = 0.0
+        elif i not in seen and block.depth:  # without an access: as the nearest of its loop
+            near = [(abs(i - j), often[j]) for j in seen if blocks[j].depth == block.depth]
+            often[i] = min(near)[1] if near else warps
+    return often
+
+
+def _anchors(code: Code, executed: Mapping[Key, float]) -> dict[Key, dict[int, int]]:
+    """What each block, by its index, adds to the count of a line whenever it runs."""
+    rows: dict[Key, dict[int, int]] = {}
+    for i, block in enumerate(code.blocks):
+        for one in block.instructions:
+            if one.key is not None and one.key in executed:
+                row = rows.setdefault(one.key, {})
+                row[i] = row.get(i, 0) + one.weight
+    return rows

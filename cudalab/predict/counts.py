@@ -1,0 +1,167 @@
+"""What each kernel of a variant does at a size: counted there, or grown from two smaller sizes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudalab import runner
+from cudalab.backends.cpu.check import CheckDevice
+from cudalab.errors import CudalabError
+from cudalab.language import source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.backends.trace import LaunchTrace
+    from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, HostInputs
+    from cudalab.predict.code import Key
+
+SAMPLE = 16  # blocks of a launch to trace
+BUDGET_S = 4.0  # for tracing a variant
+KILL_AFTER_S = 60.0  # for one launch
+MANY = 8  # blocks, of which one does not read half of a buffer unless it draws its work
+SMALL_BYTES = 1 << 17  # of buffers that any block may read
+SECTOR_BYTES = 32
+_ATOMIC = re.compile(r"\batomic(?:Add|Inc)\b")
+NEAR = 0.12  # a power of the size this near to a half is taken for that
+
+
+class Row(NamedTuple):
+    """One access of the source."""
+
+    key: Key
+    buffer: str
+    bytes: int  # of a lane
+
+
+@dataclass
+class Cost:
+    """What the requests of one access cost, in all blocks of all launches."""
+
+    requests: float = 0.0
+    sectors: float = 0.0
+    lines: float = 0.0
+    partial: float = 0.0
+    wavefronts: float = 0.0
+
+
+@dataclass
+class KernelCounts:
+    """One kernel: its launches, and what all of them together count."""
+
+    launches: list[LaunchTrace] = field(default_factory=list)
+    rows: dict[Row, Cost] = field(default_factory=lambda: defaultdict(Cost))
+    barriers: dict[Key, float] = field(default_factory=lambda: defaultdict(float))  # by warps
+
+    @property
+    def blocks(self) -> int:
+        """The blocks of all launches."""
+        return sum(launch.blocks for launch in self.launches)
+
+
+Counts = dict[str, KernelCounts]  # by the kernel's name
+
+
+def traced(
+    lab: Lab, variant: Variant, inputs: HostInputs, case: Case, blocks: int | None = SAMPLE
+) -> list[LaunchTrace]:
+    """Run a variant once, with so many blocks of each launch traced; None: all."""
+    budget_s = None if blocks is None else BUDGET_S
+    with CheckDevice(
+        detect=False, count=True, blocks=blocks, budget_s=budget_s, kill_after=KILL_AFTER_S
+    ) as device:
+        step = runner.prepare(lab, variant, device, inputs, case)
+        if step.reads_back:
+            raise CudalabError(
+                f"{variant.name} waits for results on the host between its launches, which the "
+                "model knows nothing of"
+            )
+        step.run()
+        device.synchronize()
+        return device.traces
+
+
+def draws_work(lab: Lab, variant: Variant, inputs: HostInputs, case: Case) -> bool:
+    """Whether blocks draw their work, so that a sample of them says nothing about the others.
+
+    On the CPU device, where they run one after another, the first one then draws everything.
+    """
+    if not _ATOMIC.search(source.load(variant.path, variant.label).text):
+        return False
+    return any(
+        access.sectors * SECTOR_BYTES > trace.buffers.get(access.buffer or "", 0) / 2
+        for trace in traced(lab, variant, inputs, case, blocks=1)
+        if trace.blocks >= MANY and trace.blocks_traced
+        for access in trace.accesses
+        if access.space == "global" and access.kind == "load"
+        if trace.buffers.get(access.buffer or "", 0) > SMALL_BYTES
+    )
+
+
+def counted(traces: Sequence[LaunchTrace]) -> Counts:
+    """The counts of the blocks that were traced, for all blocks."""
+    result: Counts = {}
+    for trace in traces:
+        result.setdefault(trace.kernel, KernelCounts()).launches.append(trace)
+    for kernel in result.values():
+        sample = [trace for trace in kernel.launches if trace.blocks_traced]
+        rest = kernel.blocks / max(1, sum(trace.blocks for trace in sample))
+        for trace in sample:
+            _add(kernel, trace, rest * trace.blocks / trace.blocks_traced)
+    return result
+
+
+def _add(kernel: KernelCounts, trace: LaunchTrace, factor: float) -> None:
+    for access in trace.accesses:
+        key = access.place.file, access.place.line, access.space, access.kind
+        row = Row(key, access.buffer or "", access.bytes_per_lane)
+        cost = kernel.rows[row]
+        cost.requests += factor * access.requests
+        cost.sectors += factor * access.sectors
+        cost.lines += factor * access.lines
+        cost.partial += factor * access.partial_sectors
+        cost.wavefronts += factor * access.wavefronts
+    warps = trace.warps_traced / trace.blocks_traced
+    for place, executions in trace.barriers.items():
+        kernel.barriers[place.file, place.line, "barrier", "block"] += factor * warps * executions
+    for place, executions in trace.warp_operations.items():
+        kernel.barriers[place.file, place.line, "barrier", "warp"] += factor * executions
+
+
+def grown(
+    small: Counts, large: Counts, ratio: float, further: float, launches: Sequence[LaunchTrace]
+) -> Counts:
+    """The counts of `launches`, at a size `further` times that of `large`.
+
+    Each count grows as a power of the size, which those of `large`, at `ratio` times the size of
+    `small`, show.
+    """
+
+    def power(a: float, b: float) -> float:
+        if not a or not b:
+            return b
+        exponent = math.log(b / a) / math.log(ratio)
+        near = round(2 * exponent) / 2
+        return float(b * further ** (near if abs(near - exponent) < NEAR else exponent))
+
+    result: Counts = {}
+    for launch in launches:
+        result.setdefault(launch.kernel, KernelCounts()).launches.append(launch)
+    for name, kernel in result.items():
+        if name not in large:
+            raise CudalabError(f"the kernel {name} does not run at sizes that can be counted")
+        before, last = small.get(name, KernelCounts()), large[name]
+        for row, cost in last.rows.items():
+            first = vars(before.rows[row])
+            kernel.rows[row] = Cost(
+                **{x: power(first[x], value) for x, value in vars(cost).items()}
+            )
+        for key, executions in last.barriers.items():
+            kernel.barriers[key] = power(before.barriers[key], executions)
+    return result

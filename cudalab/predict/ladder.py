@@ -1,0 +1,170 @@
+"""A ladder as a GPU would climb it: each rung's predicted time, and the part that limits it."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from cudalab import runner
+from cudalab.backends.cpu.device import CpuDevice
+from cudalab.errors import CudalabError, NoDeviceError
+from cudalab.labs import registry
+from cudalab.language import source
+from cudalab.predict import model
+from cudalab.predict.code import compiled
+from cudalab.predict.counts import SAMPLE, counted, draws_work, grown, traced
+from cudalab.predict.model import Constants, Work
+from cudalab.predict.recorder import Recorder
+from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, HostInputs, Size
+    from cudalab.predict.code import Code
+    from cudalab.predict.counts import Counts
+    from cudalab.predict.gpus import Gpu
+
+    Inputs = Callable[[Size], HostInputs]
+
+SCHEMA = "cudalab-predict/1"
+MAX_BYTES, MAX_FLOPS = 1 << 28, 1 << 30  # of an input whose kernels are counted at its own size
+WHOLE_BYTES = 1 << 21  # of one whose blocks are all traced
+# The time is within this factor of the prediction for nine of ten rungs of the H100's ladders.
+INTERVAL, INTERVAL_WITHOUT_NVCC = 1.5, 4.0
+TIE = 1.1  # rungs closer than this have no winner
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+    """One variant's prediction; without a time, the reason why."""
+
+    variant: str
+    order: float
+    summary: str
+    ms: float | None = None
+    low_ms: float | None = None
+    high_ms: float | None = None
+    limit: str = ""  # the part of the GPU that takes longest
+    terms_ms: dict[str, float] | None = None  # of all parts
+    failed: str = ""
+    compiled: bool = True  # by nvcc; without it, nothing is known of the instructions
+    kernels: list[Work] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """The document of `cudalab predict --json`."""
+
+    schema: str = SCHEMA
+    gpu: str
+    assumed: list[str]  # the numbers of the GPU's file that nobody measured or documented
+    lab: str
+    case: dict[str, Scalar]
+    size: str
+    rungs: list[Rung]
+    notes: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """The document as JSON."""
+        return asdict(self)
+
+
+def predict(
+    lab: Lab, variant: Variant, case: Case, size: Size, inputs: Inputs, gpus: Sequence[Gpu]
+) -> list[Rung]:
+    """Count one variant, and predict its time on each GPU; `inputs` makes the inputs of a size."""
+    about = {"variant": variant.name, "order": variant.order, "summary": variant.summary}
+    try:
+        counts = counts_at(lab, variant, case, size, inputs)
+        return [rung(counts, codes_of(lab, variant, case, gpu), gpu, about) for gpu in gpus]
+    except CudalabError as error:
+        failed: Rung = Rung(**about, failed=error.message)  # type: ignore[arg-type]
+        return [failed] * len(gpus)
+
+
+def rung(counts: Counts, codes: dict[str, Code], gpu: Gpu, about: dict[str, Any]) -> Rung:
+    """The prediction from the counts and the code of a variant's kernels."""
+    works = [
+        model.work(each, codes.get(name), gpu, is_first=i == 0)
+        for i, (name, each) in enumerate(counts.items())
+    ]
+    interval = INTERVAL if codes else INTERVAL_WITHOUT_NVCC
+    terms: dict[str, float] = defaultdict(float)
+    for each in works:
+        for name, seconds in model.terms(each, gpu, Constants()).items():
+            terms[name] += 1e3 * seconds
+    terms["launches"] += 1e-3 * gpu.launch_us * sum(each.launches for each in works)
+    ms = 1e3 * model.seconds(works, gpu, Constants())
+    return Rung(
+        **about,
+        ms=ms,
+        low_ms=ms / interval,
+        high_ms=ms * interval,
+        limit=max(terms, key=lambda name: terms[name]),
+        terms_ms=dict(terms),
+        compiled=bool(codes),
+        kernels=works,
+    )
+
+
+def codes_of(lab: Lab, variant: Variant, case: Case, gpu: Gpu) -> dict[str, Code]:
+    """The variant's kernels as nvcc compiles them for the GPU; none without nvcc."""
+    loaded = source.load(variant.path, variant.label)
+    defines = {**lab.kernel_defines(case), **variant.defines}
+    try:
+        return compiled(loaded, defines, gpu.architecture)
+    except NoDeviceError:
+        return {}
+
+
+def counts_at(lab: Lab, variant: Variant, case: Case, size: Size, inputs: Inputs) -> Counts:
+    """Count a variant's kernels at a size, or at two that are small enough and let them grow."""
+    registry.check_features(variant, CpuDevice.name, CpuDevice.features)
+    blocks: int | None = SAMPLE
+    fits = _halvings(lab, case, size, inputs(size), MAX_BYTES)
+    wholly = _halvings(lab, case, size, inputs(size), WHOLE_BYTES)
+    if draws_work(lab, variant, inputs(smaller(size, wholly)), case):
+        fits, blocks = wholly, None
+    last = counted(traced(lab, variant, inputs(smaller(size, fits)), case, blocks))
+    if not fits:
+        return last
+    first = counted(traced(lab, variant, inputs(smaller(size, fits + 1)), case, blocks))
+    recorder = Recorder(CpuDevice.name, CpuDevice.features)
+    step = runner.prepare(lab, variant, recorder, inputs(size), case)
+    recorder.launches.clear()
+    step.run()
+    return grown(first, last, 2, 2.0**fits, recorder.launches)
+
+
+def _halvings(lab: Lab, case: Case, size: Size, inputs: HostInputs, max_bytes: int) -> int:
+    """How often a size is halved until its inputs, and the work on them, are small enough."""
+    dims = len(size) if isinstance(size, tuple) else 1 + lab.teaching.sizes(case).is_order
+    num_bytes = sum(array.nbytes for array in inputs.arrays.values())
+    flops, halvings = lab.teaching.flops(inputs.params), 0
+    while num_bytes > max_bytes or flops > MAX_FLOPS:
+        num_bytes, flops, halvings = num_bytes >> dims, flops >> dims + 1, halvings + 1
+    return halvings
+
+
+def smaller(size: Size, halvings: int) -> Size:
+    """A size with each dimension halved so many times."""
+    if isinstance(size, tuple):
+        return tuple(max(1, dim >> halvings) for dim in size)
+    return max(1, size >> halvings)
+
+
+def neighbours(rungs: Sequence[Rung]) -> list[float | None]:
+    """How many times as fast each rung is as the one below it."""
+    factors = [a.ms / b.ms if a.ms and b.ms else None for a, b in pairwise(rungs)]
+    return [None, *factors]
+
+
+def is_tie(factor: float) -> bool:
+    """Whether two rungs are too close for the model to name a winner."""
+    return abs(math.log(factor)) < math.log(TIE)

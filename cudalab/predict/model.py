@@ -1,0 +1,217 @@
+"""The model: how long a kernel takes, from its counts, its code and a GPU. docs/predict.md.
+
+Each term is the time that one part of the GPU would need alone; they overlap in part.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING
+
+from cudalab.predict.code import Code, chains, frequencies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudalab.predict.code import Key
+    from cudalab.predict.counts import KernelCounts
+    from cudalab.predict.gpus import Gpu
+
+SECTOR_BYTES, LINE_BYTES = 32, 128
+BLOCK_SHARED = 1024  # bytes that the system takes of each block's shared memory
+REGISTERS_TOGETHER = 256  # are given to a warp
+SCHEDULERS = 4  # of a multiprocessor; each issues one instruction in a cycle
+INTEGERS_KEPT = 0.5  # of PTX's: the assembler joins two additions, or a shift and an addition
+WITHOUT_CODE = Code(blocks=[], registers=32, shared_bytes=0, local_bytes=0)
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What no GPU's manual says; fitted on the H100's stored results by tools/predict.py."""
+
+    overlap: float = 2.36  # 1: the parts wait for one another; large: the slowest alone counts
+    barrier_cycles: float = 150.0  # for a warp to wait for its block
+    partial_per_cycle: float = 29.0  # stored sectors of which a request covers a part; whole GPU
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """The work of all launches of one kernel: all that the times depend on, besides the GPU."""
+
+    kernel: str
+    launches: int
+    blocks: int  # of all launches
+    first_blocks: int  # of the first launch
+    warps_per_block: int
+    registers: int  # of a thread
+    shared_bytes: int  # of a block
+    dram_bytes: float
+    l2_bytes: float  # that L2 has from the launch before
+    l1_turns: float  # lines, wavefronts and shuffles: one at a time in a multiprocessor
+    partial: float  # sectors that a store covers in part
+    atomics: float  # sectors
+    instructions: float  # as warps issue them; those of one unit follow
+    float_instructions: float
+    integer_instructions: float
+    slow_instructions: float
+    double_instructions: float
+    barriers: float  # that warps wait at
+    cycles: float  # that each warp needs alone, summed up
+
+
+# Counting together --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sums:
+    """The costs of a kernel's accesses, over all lines of its source."""
+
+    executed: dict[Key, float] = field(default_factory=lambda: defaultdict(float))  # times bytes
+    turns: dict[Key, float] = field(default_factory=dict)  # of a request
+    traffic: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # by buffer
+    l1_turns: float = 0.0
+    partial: float = 0.0
+    atomics: float = 0.0
+    is_staged: bool = False  # in shared memory
+
+
+def _sums(counts: KernelCounts) -> _Sums:
+    sums = _Sums()
+    for row, cost in counts.rows.items():
+        _, _, space, kind = row.key
+        sums.executed[row.key] += cost.requests * row.bytes
+        if space == "global":
+            sums.traffic[row.buffer] += SECTOR_BYTES * cost.sectors
+            sums.atomics += cost.sectors if kind == "atomic" else 0.0
+            sums.partial += cost.partial if kind == "store" else 0.0
+        if space == "shared" or kind != "atomic":  # L2 carries out atomics of global memory
+            turns = cost.wavefronts if space == "shared" else cost.lines
+            each = turns / max(cost.requests, 1.0)
+            sums.turns[row.key] = max(sums.turns.get(row.key, 1.0), each)
+            sums.l1_turns += turns
+        sums.is_staged |= space == "shared"
+    for key, executions in counts.barriers.items():
+        sums.executed[key] += executions
+        sums.l1_turns += executions if key[3] == "warp" else 0.0
+    return sums
+
+
+def _traffic(counts: KernelCounts, sums: _Sums, gpu: Gpu, *, is_first: bool) -> tuple[float, float]:
+    """The bytes that come from DRAM, and those that L2 has from the launch before.
+
+    A launch reads or writes no more than a buffer has. What the one before it has used is still in
+    L2 if it fits; a larger buffer is overwritten from its begin before it is read again.
+    """
+    dram = kept = 0.0
+    for i, launch in enumerate(counts.launches):
+        part, footprint = launch.blocks / counts.blocks, sum(launch.buffers.values())
+        moved = sum(min(part * b, launch.buffers.get(name, b)) for name, b in sums.traffic.items())
+        share = min(1.0, max(0.0, 2 - footprint / (1e6 * gpu.l2_mb)))
+        if is_first and i == 0:
+            share = 0.0
+        dram += moved * (1 - share)
+        kept += moved * share
+    return dram, kept
+
+
+def work(counts: KernelCounts, code: Code | None, gpu: Gpu, *, is_first: bool) -> Work:
+    """Sum up the launches of a kernel; `is_first` if a step begins with it."""
+    code, first, sums = code or WITHOUT_CODE, counts.launches[0], _sums(counts)
+    per_block = -(-prod(first.block) // 32)
+    warps = counts.blocks * per_block
+    shared_bytes = code.shared_bytes + first.shared_bytes
+    resident = resident_blocks(gpu, per_block, code.registers, shared_bytes)
+    dram, kept = _traffic(counts, sums, gpu, is_first=is_first)
+    share = min(1.0, dram / max(1.0, sum(sums.traffic.values())))
+    again = gpu.l2_latency if sums.is_staged else gpu.l1_latency
+    miss = gpu.dram_latency * share + again * (1 - share)
+
+    often = frequencies(code, sums.executed, warps)
+    units: dict[str, float] = defaultdict(float)
+    for times, block in zip(often, code.blocks, strict=True):
+        for unit, number in block.counts().items():
+            units[unit] += times * number
+
+    # Local memory of all resident threads lies in L1 if it fits, else in L2, else in DRAM.
+    resident = min(resident, -(-first.blocks // int(gpu.multiprocessors)))
+    local, local_latency = 32.0 * code.local_bytes * resident * per_block, gpu.l1_latency
+    if local > 1024 * gpu.l1_kb - resident * shared_bytes:
+        in_l2 = min(1.0, 1e6 * gpu.l2_mb / (local * gpu.multiprocessors))
+        dram += LINE_BYTES * units["local"] * (1 - in_l2)
+        kept += LINE_BYTES * units["local"] * in_l2
+        local_latency = gpu.l2_latency * in_l2 + gpu.dram_latency * (1 - in_l2)
+    alone = chains(code, gpu, miss, local_latency, sums.turns)
+
+    return Work(
+        kernel=first.kernel,
+        launches=len(counts.launches),
+        blocks=counts.blocks,
+        first_blocks=first.blocks,
+        warps_per_block=per_block,
+        registers=code.registers,
+        shared_bytes=shared_bytes,
+        dram_bytes=dram,
+        l2_bytes=kept,
+        l1_turns=sums.l1_turns + units["local"],
+        partial=sums.partial,
+        atomics=sums.atomics,
+        instructions=sum(units.values()),
+        float_instructions=units["float"],
+        integer_instructions=units["integer"],
+        slow_instructions=units["slow"],
+        double_instructions=units["double"],
+        barriers=sum(t * block.barriers() for t, block in zip(often, code.blocks, strict=True)),
+        cycles=sum(t * cycles for t, cycles in zip(often, alone, strict=True)),
+    )
+
+
+def resident_blocks(gpu: Gpu, warps: int, registers: int, shared_bytes: int) -> int:
+    """The blocks of a kernel that a multiprocessor holds at a time."""
+    together = REGISTERS_TOGETHER * -(-registers * 32 // REGISTERS_TOGETHER) * warps
+    limits = (
+        gpu.blocks,
+        gpu.warps // warps,
+        gpu.registers // max(together, 1),
+        1024 * gpu.shared_kb // (shared_bytes + BLOCK_SHARED),
+    )
+    return int(max(1, min(limits)))
+
+
+# The formulas -------------------------------------------------------------------------------------
+
+
+def terms(w: Work, gpu: Gpu, k: Constants) -> dict[str, float]:
+    """The seconds that each part of the GPU needs for all launches of a kernel."""
+    rate = min(gpu.multiprocessors, w.first_blocks) * gpu.cycles_per_s
+    resident = resident_blocks(gpu, w.warps_per_block, w.registers, w.shared_bytes)
+    places = gpu.multiprocessors * resident
+    waves = max(w.blocks / places, w.launches if w.blocks < places * w.launches else 1)
+    alone = (w.cycles + k.barrier_cycles * w.barriers) / (w.blocks * w.warps_per_block)
+    integers = INTEGERS_KEPT * w.integer_instructions
+    issue = max(
+        (w.instructions - w.integer_instructions + integers) / SCHEDULERS,
+        32 * w.float_instructions / gpu.float_lanes,
+        32 * integers / gpu.integer_lanes,
+        32 * w.slow_instructions / gpu.slow_lanes,
+        32 * w.double_instructions / gpu.double_lanes,
+    )
+    return {
+        "DRAM": w.dram_bytes / (1e9 * gpu.dram_gb_per_s),
+        "L2": w.l2_bytes / (1e9 * gpu.l2_gb_per_s),
+        "L1": w.l1_turns / rate,
+        "issue": issue / rate,
+        "latency": waves * alone / gpu.cycles_per_s,
+        "stores": w.partial / k.partial_per_cycle / gpu.cycles_per_s,
+        "atomics": w.atomics / gpu.atomics_per_cycle / gpu.cycles_per_s,
+    }
+
+
+def seconds(works: Iterable[Work], gpu: Gpu, k: Constants) -> float:
+    """The time of a step: its kernels one after another."""
+    result = 0.0
+    for w in works:
+        powers = sum(term**k.overlap for term in terms(w, gpu, k).values())
+        result += w.launches * gpu.launch_us * 1e-6 + powers ** (1 / k.overlap)
+    return result

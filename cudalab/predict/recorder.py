@@ -1,0 +1,144 @@
+"""A device that only records launches: the launch plan of any size, at once and on any machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from cudalab.backends.base import CompiledModule, DeviceInfo, check_arguments, dim3
+from cudalab.backends.trace import LaunchTrace
+from cudalab.errors import CudalabError
+from cudalab.language.source import parameter_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import DTypeLike
+
+    from cudalab.backends.base import Buffer, Dim, Kernel, Module
+    from cudalab.formats import Payload
+    from cudalab.language.source import Source
+
+
+@dataclass(frozen=True)
+class RecordedBuffer:
+    """The shape of a buffer, without memory."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    address: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it would have."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class RecordedKernel:
+    """A kernel's name, and those of its parameters."""
+
+    name: str
+    parameters: list[str]
+
+    @property
+    def num_params(self) -> int:
+        """How many arguments a launch has."""
+        return len(self.parameters)
+
+
+class RecordedModule(CompiledModule):
+    """The kernels of a file, which nobody compiles."""
+
+    def find(self, name: str) -> Kernel:
+        """Describe the kernel."""
+        return RecordedKernel(name, parameter_names(self.source.text)[name])
+
+
+@dataclass
+class Recorder:
+    """Takes launches and runs none. Whoever reads an answer gets a CudalabError."""
+
+    name: str
+    features: frozenset[str]
+    launches: list[LaunchTrace] = field(default_factory=list)
+
+    def compile(
+        self, source: Source, defines: Mapping[str, str | int], arch: str | None = None
+    ) -> Module:
+        """Look for the kernels of the source."""
+        del defines, arch
+        return RecordedModule(source)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
+        """Describe a buffer."""
+        shape = (shape,) if isinstance(shape, int) else shape
+        return RecordedBuffer(shape, np.dtype(dtype))
+
+    def to_device(self, data: np.ndarray[Any, Any] | Payload) -> Buffer:
+        """Describe a buffer for the data."""
+        return self.empty(data.shape, data.dtype)
+
+    def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        """Refuse."""
+        del buffer
+        raise CudalabError("nothing was computed: launches were only recorded")
+
+    def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
+        """Refuse."""
+        self.to_host(buffer)
+        yield from ()
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Dim,
+        block: Dim,
+        *args: Buffer | np.generic,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Record a launch."""
+        check_arguments(kernel, args)
+        names = kernel.parameters if isinstance(kernel, RecordedKernel) else []
+        first: dict[int, tuple[str, int]] = {}  # a buffer has the name of its first parameter
+        for name, arg in zip(names, args, strict=True):
+            if isinstance(arg, RecordedBuffer):
+                first.setdefault(id(arg), (name, arg.nbytes))
+        x, y, z = dim3(grid)
+        if x * y * z:
+            self.launches.append(
+                LaunchTrace(
+                    kernel=kernel.name,
+                    grid=(x, y, z),
+                    block=dim3(block),
+                    blocks=x * y * z,
+                    blocks_traced=0,
+                    warps_traced=0,
+                    accesses=(),
+                    shared_bytes=shared_bytes,
+                    buffers=dict(first.values()),
+                )
+            )
+
+    def constant(self, module: Module, name: str) -> Buffer:
+        """Describe a variable of the largest size that constants have."""
+        del module, name
+        return self.empty(1 << 16, np.uint8)
+
+    def copy(self, source: Buffer | np.ndarray[Any, Any], target: Buffer) -> None:
+        """Copy nothing."""
+
+    def synchronize(self) -> None:
+        """Wait for nothing."""
+
+    def info(self) -> DeviceInfo:
+        """A device without properties."""
+        return DeviceInfo(name="recorder", cores=1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Nothing to release."""

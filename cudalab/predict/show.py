@@ -1,0 +1,66 @@
+"""A prediction laid out as a table."""
+# ruff: noqa: RUF001, RUF003 - × is a multiplication sign on purpose
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from cudalab.output.grid import Column, Grid
+from cudalab.predict.ladder import TIE, is_tie, neighbours
+
+if TYPE_CHECKING:
+    from cudalab.predict.ladder import Prediction, Rung
+
+
+def grid(prediction: Prediction) -> Grid:
+    """A line for each rung, in the order of the ladder."""
+    rungs = [one for one in prediction.rungs if not one.failed]
+    rows = [
+        [
+            one.variant,
+            _ms(one.ms),
+            f"{_ms(one.low_ms)} – {_ms(one.high_ms)}",
+            _factor(factor),
+            *_limits(one),
+        ]
+        for one, factor in zip(rungs, neighbours(rungs), strict=True)
+    ]
+    columns = [
+        Column("variant", right=False),
+        Column("ms"),
+        Column("within", 5),
+        Column("times as fast", 8),
+        Column("limit", 7, right=False),
+        Column("next", 3, right=False),
+    ]
+    failed = [f"{one.variant}: {one.failed}" for one in prediction.rungs if one.failed]
+    title = f"{prediction.lab}: n = {prediction.size} on an {prediction.gpu}, predicted by a model"
+    return Grid(title, columns, rows, notes=[_order(rungs), *failed, *prediction.notes])
+
+
+def _order(rungs: list[Rung]) -> str:
+    """The rungs by their times; ≈ stands between those that are too close to tell apart."""
+    fastest = sorted(rungs, key=lambda one: one.ms or 0)
+    text = fastest[0].variant if fastest else ""
+    for before, one in pairwise(fastest):
+        close = is_tie((one.ms or 1) / (before.ms or 1))
+        text += (" ≈ " if close else ", ") + one.variant
+    return f"fastest first (≈: within {100 * (TIE - 1):.0f} %): {text}" if fastest else ""
+
+
+def _ms(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _factor(factor: float | None) -> str:
+    if factor is None:
+        return ""
+    return f"≈ {factor:.2f} ×" if is_tie(factor) else f"{factor:.2f} ×"
+
+
+def _limits(one: Rung) -> tuple[str, str]:
+    """The two parts of the GPU that take longest, with their times."""
+    terms = sorted((one.terms_ms or {}).items(), key=lambda term: -term[1])
+    first, second = (f"{name} {_ms(ms)}" for name, ms in terms[:2])
+    return first, second

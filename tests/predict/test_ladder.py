@@ -1,0 +1,168 @@
+"""Counting, growing, and the command; without nvcc, so that all machines do the same."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from command import cudalab
+from traced import trace
+
+from cudalab import labs, runner
+from cudalab.backends.cuda import nvcc
+from cudalab.cli.predict import predict_sizes
+from cudalab.errors import CudalabError
+from cudalab.labs import registry
+from cudalab.labs.inputs import HostInputs
+from cudalab.predict import counts, gpus, ladder, model, show
+from cudalab.predict.counts import Cost, KernelCounts, Row
+from cudalab.predict.recorder import Recorder
+from cudalab.system import records
+
+LOAD = Row(("my.cu", 1, "global", "load"), "in", 4)
+BARRIER = ("my.cu", 2, "barrier", "block")
+
+
+def plan(lab, variant, arrays, params):
+    """The launches of a variant, of which nothing runs."""
+    lab = labs.get(lab)
+    recorder = Recorder("cpu", frozenset())
+    case = lab.complete({})
+    step = runner.prepare(
+        lab, registry.find(lab, variant), recorder, HostInputs(arrays, params), case
+    )
+    step.run()
+    return recorder.launches
+
+
+def test_a_plan_at_full_size_costs_nothing():
+    n = 2**31 - 1
+    array = np.broadcast_to(np.int32(1), n)  # 8 GB, of which 4 bytes are there
+    first, *_, last = plan("reduce", "sequential", {"x": array}, {"n": n})
+    assert (first.kernel, first.blocks, first.block) == ("reduce_blocks", 2**23, (256, 1, 1))
+    assert first.buffers == {"x": 4 * n, "out": 4 * 2**23}  # y is x again
+    assert last.blocks == 1
+
+
+def test_an_answer_is_refused():
+    recorder = Recorder("cpu", frozenset())
+    with pytest.raises(CudalabError, match="only recorded"):
+        recorder.to_host(recorder.empty(1, np.int32))
+
+
+def counted(requests, barriers):
+    kernel = KernelCounts([trace()])
+    kernel.rows[LOAD] = Cost(requests=requests, sectors=4 * requests, lines=requests)
+    kernel.barriers[BARRIER] = barriers
+    return {trace().kernel: kernel}
+
+
+def test_counts_grow_as_powers_of_the_size():
+    small, large = counted(1000, 7), counted(4000, 7)  # n^2, and constant
+    kernel = counts.grown(small, large, 2, 8, [trace()])[trace().kernel]
+    assert kernel.rows[LOAD].requests == pytest.approx(4000 * 64)
+    assert kernel.rows[LOAD].lines == pytest.approx(4000 * 64)
+    assert kernel.rows[LOAD].wavefronts == 0
+    assert kernel.barriers[BARRIER] == pytest.approx(7)
+
+
+def test_a_kernel_that_was_never_counted_is_refused():
+    with pytest.raises(CudalabError, match="new_kernel does not run at sizes"):
+        counts.grown({}, counted(1, 1), 2, 2, [trace(kernel="new_kernel")])
+
+
+def test_a_sample_stands_for_all_blocks():
+    launch = trace(blocks=100, blocks_traced=10, warps_traced=80)
+    not_traced = trace(blocks=100, blocks_traced=0, warps_traced=0, accesses=(), barriers={})
+    (kernel,) = counts.counted([launch, not_traced]).values()
+    sampled = sum(access.requests for access in launch.accesses)
+    assert sum(cost.requests for cost in kernel.rows.values()) == pytest.approx(20 * sampled)
+
+
+def test_what_fits_in_l2_comes_from_there():
+    gpu = gpus.load("h100")
+    kernel = counted(1 << 20, 0)["reduce_blocks"]
+    for megabytes, share in ((25, 1.0), (75, 0.5), (200, 0.0)):
+        launch = trace(buffers={"in": megabytes * 10**6})
+        kernel.launches = [launch]
+        work = model.work(kernel, None, gpu, is_first=False)
+        moved = work.dram_bytes + work.l2_bytes
+        assert moved == min(128 << 20, megabytes * 10**6)
+        assert work.l2_bytes / moved == pytest.approx(share)
+    assert model.work(kernel, None, gpu, is_first=True).l2_bytes == 0
+
+
+def test_blocks_that_are_resident():
+    gpu = gpus.load("h100")
+    assert model.resident_blocks(gpu, 8, 32, 0) == 8  # 64 warps
+    assert model.resident_blocks(gpu, 8, 128, 0) == 2  # 65,536 registers
+    assert model.resident_blocks(gpu, 1, 16, 0) == 32
+    assert model.resident_blocks(gpu, 8, 32, 100 << 10) == 2  # of 228 KB
+
+
+@pytest.fixture(scope="module")
+def predicted():
+    """Two rungs, on a machine without nvcc."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvcc, "compilers", lambda: iter(()))
+        lab = labs.get("transpose")
+        (result,) = predict_sizes(lab, "t4", "naive,tiled", None, [(256, 192)], None, 0, {})
+    return result
+
+
+def test_counts_are_those_of_the_accesses(predicted):
+    naive, tiled = predicted.rungs
+    assert (naive.variant, tiled.variant) == ("naive", "tiled")
+    assert naive.low_ms < naive.ms < naive.high_ms
+    (kernel,) = naive.kernels
+    assert kernel.dram_bytes == 2 * 4 * 256 * 192
+    assert kernel.partial == 256 * 192  # each element has a sector of its own
+    (kernel,) = tiled.kernels
+    assert kernel.partial == 0
+
+
+def test_without_nvcc_the_table_says_so(predicted):
+    assert any("no nvcc here" in one for one in predicted.notes)
+    assert not predicted.rungs[0].compiled
+    assert records.read(ladder.Prediction, predicted.to_json()) == predicted
+
+
+def test_json_on_stdout_is_all():
+    words = ("--variants", "naive", "--n", "64,128", "--gpu", "h100", "--json", "-")
+    done = cudalab("predict", "transpose", *words)
+    assert done.returncode == 0, done.stderr.decode()
+    small, large = json.loads(done.stdout)
+    assert small["schema"] == ladder.SCHEMA
+    assert (small["size"], large["size"]) == ("64", "128")
+    assert small["rungs"][0]["ms"] < large["rungs"][0]["ms"]
+
+
+def test_ties_have_no_winner():
+    about = {"order": 0.0, "summary": ""}
+    rungs = [
+        ladder.Rung(variant=name, ms=ms, terms_ms={"DRAM": ms, "L1": 0.0}, **about)
+        for name, ms in (("a", 2.0), ("b", 1.05), ("c", 1.0))
+    ]
+    prediction = ladder.Prediction(
+        gpu="GPU", assumed=[], lab="reduce", case={}, size="1", rungs=rungs, notes=[]
+    )
+    grid = show.grid(prediction)
+    assert [row[3] for row in grid.rows] == ["", "1.90 ×", "≈ 1.05 ×"]  # noqa: RUF001
+    assert grid.notes[0].endswith("c ≈ b, a")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (("reduce",), 2, "--gpu"),
+        (("reduce", "--gpu", "nothing"), 2, "GPU 'nothing' is unknown"),
+        (("reduce", "--gpu", "t4", "--variants", "nothing"), 2, "nothing"),
+        (("solve", "--gpu", "t4", "--variants", "jacobi", "--n", "32"), 1, "on the host"),
+    ],
+)
+def test_mistakes(words, status, message):
+    done = cudalab("predict", *words)
+    assert done.returncode == status
+    assert message in done.stderr.decode()
+    assert done.stdout == b""

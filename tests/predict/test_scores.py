@@ -1,0 +1,48 @@
+"""How far the model is from what was measured, computed from docs/results."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudalab.predict.model import Constants
+from tools import predict
+
+
+@pytest.fixture(scope="module")
+def h100():
+    return predict.pairs(predict.FITTED_ON)
+
+
+def test_the_stored_times_are_those_of_the_model(h100):
+    gpu, found = h100
+    for pair in found:
+        now_ms = 1e3 * predict.recomputed(pair, gpu, Constants())
+        assert now_ms == pytest.approx(pair.rung.ms, rel=1e-3), pair.variant
+
+
+def test_the_fit_finds_the_constants(h100):
+    gpu, _ = h100
+    fitted = predict.fit()
+    for name, value in {**vars(Constants()), "launch_us": gpu.launch_us}.items():
+        assert fitted[name] == pytest.approx(value, rel=0.02), name
+
+
+def test_order_factors_and_times_of_the_h100(h100):
+    _, found = h100
+    each = predict.ladders(found, [pair.rung.ms / 1e3 for pair in found])
+    scores = [predict.score([(t, p.measured_s) for p, t in rungs]) for rungs in each.values()]
+    whole = predict.total(scores)
+    assert whole.rungs >= 48
+    assert whole.tau >= 0.93
+    assert whole.near / whole.neighbours >= 0.86
+    assert whole.median <= 1.12
+
+
+def test_a_score_by_hand():
+    # Predicted and measured: a tie, a pair in the wrong order, and one in the right order.
+    score = predict.score([(1.0, 1.0), (2.0, 1.02), (1.5, 3.0)])
+    assert (score.ordered, score.decided) == (1, 2)
+    assert score.tau == 0
+    assert (score.near, score.neighbours) == (0, 2)
+    assert score.errors == pytest.approx((1.0, 2.0 / 1.02, 2.0))
+    assert score.median == pytest.approx(2.0 / 1.02)
