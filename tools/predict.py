@@ -53,7 +53,7 @@ NEAR = 1.5  # a factor, between a prediction and a measurement, that counts as r
 MAX_MISS = 0.5  # of a squared logarithm: how much a rung that is far off counts in the fit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pair:
     """One rung, predicted and measured."""
 
@@ -158,28 +158,37 @@ def pairs(name: str) -> tuple[Gpu, list[Pair]]:
         for rung in each.rungs:
             key = each.lab, each.size, rung.variant
             if rung.kernels and key in times:
-                result.append(Pair(*key, rung.order, rung, times[key]))
+                one = Pair(
+                    lab=each.lab,
+                    size=each.size,
+                    variant=rung.variant,
+                    order=rung.order,
+                    rung=rung,
+                    measured_s=times[key],
+                )
+                result.append(one)
     return gpus.load(stored["gpu"]), result
 
 
 def measured(name: str) -> dict[tuple[str, str, str], float]:
-    """The seconds of the rungs of one GPU, by lab, size and variant.
+    """The seconds of the rungs of one GPU, by lab, size and variant; none if it was not measured.
 
-    Those of docs/results/bench, unless there are others that were measured after the predictions.
+    Those of the GPU that is fitted on are in docs/results/bench. Others count only if they were
+    measured after the predictions.
     """
-    own = FOLDER / f"measured-{name}.json"
-    if own.exists():
+    if name == FITTED_ON:
+        document = load(results.FOLDER / "bench" / f"{name}.json")
         return {
-            (table["lab"], table["size"], row["name"]): row["median_ms"] / 1e3
-            for table in results.read(own)["tables"]
-            for row in table["rows"]
+            (table.lab, table.size, row.name): figures.median_ms / 1e3
+            for table in document.tables
+            for row, figures in table.timed
+            if row.kind == "variant"
         }
-    document = load(results.FOLDER / "bench" / f"{name}.json")
+    path = FOLDER / f"measured-{name}.json"
     return {
-        (table.lab, table.size, row.name): figures.median_ms / 1e3
-        for table in document.tables
-        for row, figures in table.timed
-        if row.kind == "variant"
+        (table["lab"], table["size"], row["name"]): row["median_ms"] / 1e3
+        for table in (results.read(path)["tables"] if path.exists() else [])
+        for row in table["rows"]
     }
 
 
@@ -188,7 +197,7 @@ def recomputed(pair: Pair, gpu: Gpu, k: Constants) -> float:
     return model.seconds(pair.rung.kernels or [], gpu, k)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Score:
     """How far predictions are from measurements."""
 

@@ -10,7 +10,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +66,7 @@ class Instruction:
 
     op: str
     key: Key | None  # what the profile counts of it
+    _: KW_ONLY
     bytes: int  # by a lane
     target: tuple[str, ...]  # registers
     sources: tuple[str, ...]
@@ -250,7 +251,13 @@ def _instruction(match: re.Match[str], place: tuple[str, int]) -> Instruction:
     first = re.match(r"\{[^}]*\}|[^,]*", operands)
     head = first[0] if first and writes else ""
     sources = _REGISTER.findall(guard + " " + operands[len(head) :])
-    return Instruction(op, key, num_bytes, tuple(_REGISTER.findall(head)), tuple(sources))
+    return Instruction(
+        op,
+        key,
+        bytes=num_bytes,
+        target=tuple(_REGISTER.findall(head)),
+        sources=tuple(sources),
+    )
 
 
 # How long one warp takes alone ------------------------------------------------------------------
@@ -290,6 +297,7 @@ class _Warp:
     miss: float
     local: float
     turns: Mapping[Key, float]
+    _: KW_ONLY
     now: float = 0.0
     issued: float = 0.0  # without waiting
     begin: float = 0.0  # of the blocks that are joined

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab import runner
 from cudalab.backends.cpu.check import CheckDevice
+from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import CudalabError
 from cudalab.language import source
+from cudalab.predict.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +42,7 @@ class Row(NamedTuple):
     bytes: int  # of a lane
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Cost:
     """What the requests of one access cost, in all blocks of all launches."""
 
@@ -68,40 +70,59 @@ class KernelCounts:
 Counts = dict[str, KernelCounts]  # by the kernel's name
 
 
-def traced(
-    lab: Lab, variant: Variant, inputs: HostInputs, case: Case, blocks: int | None = SAMPLE
-) -> list[LaunchTrace]:
+@dataclass(frozen=True)
+class Subject:
+    """A variant, with as many blocks as its launch plan chooses for a GPU."""
+
+    lab: Lab
+    variant: Variant
+    case: Case
+    multiprocessors: int  # of the GPU
+
+
+def traced(subject: Subject, inputs: HostInputs, blocks: int | None = SAMPLE) -> list[LaunchTrace]:
     """Run a variant once, with so many blocks of each launch traced; None: all."""
     budget_s = None if blocks is None else BUDGET_S
     with CheckDevice(
         detect=False, count=True, blocks=blocks, budget_s=budget_s, kill_after=KILL_AFTER_S
     ) as device:
-        step = runner.prepare(lab, variant, device, inputs, case)
+        device.multiprocessors = subject.multiprocessors
+        step = runner.prepare(subject.lab, subject.variant, device, inputs, subject.case)
         if step.reads_back:
             raise CudalabError(
-                f"{variant.name} waits for results on the host between its launches, which the "
-                "model knows nothing of"
+                f"{subject.variant.name} waits for results on the host between its launches: "
+                "that time is not predicted"
             )
         step.run()
         device.synchronize()
         return device.traces
 
 
-def draws_work(lab: Lab, variant: Variant, inputs: HostInputs, case: Case) -> bool:
+def draws_work(subject: Subject, inputs: HostInputs) -> bool:
     """Whether blocks draw their work, so that a sample of them says nothing about the others.
 
     On the CPU device, where they run one after another, the first one then draws everything.
     """
+    variant = subject.variant
     if not _ATOMIC.search(source.load(variant.path, variant.label).text):
         return False
     return any(
         access.sectors * SECTOR_BYTES > trace.buffers.get(access.buffer or "", 0) / 2
-        for trace in traced(lab, variant, inputs, case, blocks=1)
+        for trace in traced(subject, inputs, blocks=1)
         if trace.blocks >= MANY and trace.blocks_traced
         for access in trace.accesses
         if access.space == "global" and access.kind == "load"
         if trace.buffers.get(access.buffer or "", 0) > SMALL_BYTES
     )
+
+
+def recorded(subject: Subject, inputs: HostInputs) -> list[LaunchTrace]:
+    """The launches at a size at which nothing runs."""
+    device = Recorder(CpuDevice.name, CpuDevice.features, subject.multiprocessors)
+    step = runner.prepare(subject.lab, subject.variant, device.as_device(), inputs, subject.case)
+    device.launches.clear()
+    step.run()
+    return device.launches
 
 
 def counted(traces: Sequence[LaunchTrace]) -> Counts:

@@ -8,14 +8,21 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from cudalab import runner
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import CudalabError, NoDeviceError
 from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.predict import model
 from cudalab.predict.code import compiled
-from cudalab.predict.counts import SAMPLE, counted, draws_work, grown, traced
+from cudalab.predict.counts import (
+    SAMPLE,
+    Subject,
+    counted,
+    draws_work,
+    grown,
+    recorded,
+    traced,
+)
 from cudalab.predict.model import Constants, Work
 from cudalab.predict.recorder import Recorder
 from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
@@ -80,9 +87,14 @@ def predict(
 ) -> list[Rung]:
     """Count one variant, and predict its time on each GPU; `inputs` makes the inputs of a size."""
     about = {"variant": variant.name, "order": variant.order, "summary": variant.summary}
+    counts: dict[int, Counts] = {}
     try:
-        counts = counts_at(lab, variant, case, size, inputs)
-        return [rung(counts, codes_of(lab, variant, case, gpu), gpu, about) for gpu in gpus]
+        for count in {int(gpu.multiprocessors) for gpu in gpus}:
+            counts[count] = counts_at(Subject(lab, variant, case, count), size, inputs)
+        return [
+            rung(counts[int(gpu.multiprocessors)], codes_of(lab, variant, case, gpu), gpu, about)
+            for gpu in gpus
+        ]
     except CudalabError as error:
         failed: Rung = Rung(**about, failed=error.message)  # type: ignore[arg-type]
         return [failed] * len(gpus)
@@ -116,37 +128,35 @@ def rung(counts: Counts, codes: dict[str, Code], gpu: Gpu, about: dict[str, Any]
 def codes_of(lab: Lab, variant: Variant, case: Case, gpu: Gpu) -> dict[str, Code]:
     """The variant's kernels as nvcc compiles them for the GPU; none without nvcc."""
     loaded = source.load(variant.path, variant.label)
-    defines = {**lab.kernel_defines(case), **variant.defines}
+    device = Recorder(CpuDevice.name, CpuDevice.features, int(gpu.multiprocessors)).as_device()
+    defines = {**lab.kernel_defines(case), **variant.on(device).defines}
     try:
         return compiled(loaded, defines, gpu.architecture)
     except NoDeviceError:
         return {}
 
 
-def counts_at(lab: Lab, variant: Variant, case: Case, size: Size, inputs: Inputs) -> Counts:
+def counts_at(subject: Subject, size: Size, inputs: Inputs) -> Counts:
     """Count a variant's kernels at a size, or at two that are small enough and let them grow."""
-    registry.check_features(variant, CpuDevice.name, CpuDevice.features)
+    registry.check_features(subject.variant, CpuDevice.name, CpuDevice.features)
     blocks: int | None = SAMPLE
-    fits = _halvings(lab, case, size, inputs(size), MAX_BYTES)
-    wholly = _halvings(lab, case, size, inputs(size), WHOLE_BYTES)
-    if draws_work(lab, variant, inputs(smaller(size, wholly)), case):
+    fits = _halvings(subject, size, inputs(size), MAX_BYTES)
+    wholly = _halvings(subject, size, inputs(size), WHOLE_BYTES)
+    if draws_work(subject, inputs(smaller(size, wholly))):
         fits, blocks = wholly, None
-    last = counted(traced(lab, variant, inputs(smaller(size, fits)), case, blocks))
+    last = counted(traced(subject, inputs(smaller(size, fits)), blocks))
     if not fits:
         return last
-    first = counted(traced(lab, variant, inputs(smaller(size, fits + 1)), case, blocks))
-    recorder = Recorder(CpuDevice.name, CpuDevice.features)
-    step = runner.prepare(lab, variant, recorder, inputs(size), case)
-    recorder.launches.clear()
-    step.run()
-    return grown(first, last, 2, 2.0**fits, recorder.launches)
+    first = counted(traced(subject, inputs(smaller(size, fits + 1)), blocks))
+    return grown(first, last, 2, 2.0**fits, recorded(subject, inputs(size)))
 
 
-def _halvings(lab: Lab, case: Case, size: Size, inputs: HostInputs, max_bytes: int) -> int:
+def _halvings(subject: Subject, size: Size, inputs: HostInputs, max_bytes: int) -> int:
     """How often a size is halved until its inputs, and the work on them, are small enough."""
-    dims = len(size) if isinstance(size, tuple) else 1 + lab.teaching.sizes(case).is_order
+    teaching, case = subject.lab.teaching, subject.case
+    dims = len(size) if isinstance(size, tuple) else 1 + teaching.sizes(case).is_order
     num_bytes = sum(array.nbytes for array in inputs.arrays.values())
-    flops, halvings = lab.teaching.flops(inputs.params), 0
+    flops, halvings = teaching.flops(inputs.params), 0
     while num_bytes > max_bytes or flops > MAX_FLOPS:
         num_bytes, flops, halvings = num_bytes >> dims, flops >> dims + 1, halvings + 1
     return halvings

@@ -64,7 +64,7 @@ class Work:
 # Counting together --------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Sums:
     """The costs of a kernel's accesses, over all lines of its source."""
 

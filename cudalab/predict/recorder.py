@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from cudalab.backends.base import Buffer, Dim, Kernel, Module
+    from cudalab.backends.base import Buffer, Device, Dim, Kernel, Module
     from cudalab.formats import Payload
     from cudalab.language.source import Source
 
@@ -63,7 +63,12 @@ class Recorder:
 
     name: str
     features: frozenset[str]
+    multiprocessors: int
     launches: list[LaunchTrace] = field(default_factory=list)
+
+    def as_device(self) -> Device:
+        """The same object, typed as a device."""
+        return self
 
     def compile(
         self, source: Source, defines: Mapping[str, str | int], arch: str | None = None

@@ -9,7 +9,7 @@ import pytest
 from command import cudalab
 from traced import trace
 
-from cudalab import labs, runner
+from cudalab import labs
 from cudalab.backends.cuda import nvcc
 from cudalab.cli.predict import predict_sizes
 from cudalab.errors import CudalabError
@@ -24,16 +24,11 @@ LOAD = Row(("my.cu", 1, "global", "load"), "in", 4)
 BARRIER = ("my.cu", 2, "barrier", "block")
 
 
-def plan(lab, variant, arrays, params):
+def plan(lab, variant, arrays, params, multiprocessors=132):
     """The launches of a variant, of which nothing runs."""
     lab = labs.get(lab)
-    recorder = Recorder("cpu", frozenset())
-    case = lab.complete({})
-    step = runner.prepare(
-        lab, registry.find(lab, variant), recorder, HostInputs(arrays, params), case
-    )
-    step.run()
-    return recorder.launches
+    subject = counts.Subject(lab, registry.find(lab, variant), lab.complete({}), multiprocessors)
+    return counts.recorded(subject, HostInputs(arrays, params))
 
 
 def test_a_plan_at_full_size_costs_nothing():
@@ -45,8 +40,15 @@ def test_a_plan_at_full_size_costs_nothing():
     assert last.blocks == 1
 
 
+def test_a_plan_is_one_for_the_gpu():
+    x = np.zeros(1 << 24, np.int32)
+    for multiprocessors in (28, 132):
+        _, launch = plan("histogram", "privatized", {"elements": x}, {"n": x.size}, multiprocessors)
+        assert launch.blocks % multiprocessors == 0
+
+
 def test_an_answer_is_refused():
-    recorder = Recorder("cpu", frozenset())
+    recorder = Recorder("cpu", frozenset(), 1)
     with pytest.raises(CudalabError, match="only recorded"):
         recorder.to_host(recorder.empty(1, np.int32))
 

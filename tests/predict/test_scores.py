@@ -24,7 +24,7 @@ def test_the_fit_finds_the_constants(h100):
     gpu, _ = h100
     fitted = predict.fit()
     for name, value in {**vars(Constants()), "launch_us": gpu.launch_us}.items():
-        assert fitted[name] == pytest.approx(value, rel=0.02), name
+        assert fitted[name] == pytest.approx(value, rel=0.06), name
 
 
 def test_order_factors_and_times_of_the_h100(h100):
