@@ -33,6 +33,7 @@ from cudalab.program.messages import explain
 from cudalab.program.options import for_host
 from cudalab.program.rewrite import rewrite
 from cudalab.system.cache import cache_dir, explain_full_disk
+from cudalab.system.machine import available_memory, resident_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
     from cudalab.program.files import File
 
 BUDGET_S = 15.0  # time for tracing with --profile; a kernel's first blocks are always traced
-KILL_AFTER_S = 30.0  # processor time for which one launch is observed with --sanitize
+KILL_AFTER_S = 30.0  # processor time for which a kernel is observed with --sanitize
+LATER = 30  # when that is spent, the part of it for which each further launch is
+ROOM = 0.5  # the part of the memory that is available when the program begins, for observing it
 GUARD_BYTES = 256  # gap that memory.cpp leaves between two allocations
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>\d+-[^"]*\.cpp)".*$', re.MULTILINE)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
@@ -238,11 +241,12 @@ def observe(
 ) -> tuple[int, Observed]:
     """Run the program in a child process; return its wait status and the observations.
 
-    A launch is observed for `kill_after` seconds of processor time, or half of it if it makes no
-    progress; its rest runs without the instrument. If it makes no progress there either, it ends as
-    an endless loop.
+    A kernel is observed for `kill_after` seconds of processor time, in each further launch for a
+    part of it, and while there is memory; after half of the time if a launch makes no progress. The
+    rest runs without the instrument. If it makes no progress there either, it ends as an endless
+    loop.
     """
-    seen, started = Observed(), False
+    seen, started, refused = Observed(), False, ""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -257,9 +261,13 @@ def observe(
             except (EOFError, pickle.UnpicklingError):
                 break
             started |= kind == "started"
+            if kind == "refused":
+                refused = what
             seen.add(kind, what)
     _, status = os.waitpid(child, 0)
     signal.signal(signal.SIGINT, before)
+    if refused:
+        raise KernelCompileError(f"the program cannot be linked: {refused}")
     if not started:
         raise CudalabError("the instrument could not start: nothing was observed")
     seen.unobserved = library.unobserved
@@ -348,10 +356,16 @@ class _Program:
         self.checker = load_runtime()
         ctypes.CDLL(self.checker._name, mode=ctypes.RTLD_GLOBAL)  # noqa: SLF001 - for the others
         self.host = ctypes.CDLL(str(library.host), mode=ctypes.RTLD_GLOBAL)
-        self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
+        try:
+            self.code = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:  # "PATH: undefined symbol: NAME"
+            self.send("refused", str(error).removeprefix(f"{library.path}: "))
+            os._exit(125)
         self.host.cudalab_observed_memory.restype = ctypes.POINTER(_ObservedMemory)
         self.tables = check_rows.Tables(library.path, self.code, self.checker)
         self.spent_s = 0.0
+        self.observed_s: dict[str, float] = {}  # by kernel, with --sanitize
+        self.most_resident = resident_memory() + int(ROOM * available_memory())
         # The library calls these, so they must live as long as this object.
         self._launch_callback = _LaunchCallback(self._launch)
         self._message_callback = _MessageCallback(self._message)
@@ -446,15 +460,28 @@ class _Program:
             cooperative=launch.cooperative,
         )
         self.checker.cudalab_check_launch(ctypes.byref(options))
-        progress, looks = Progress(self.checker), self.detect
+        progress, looks = Progress(self.checker), self.detect and observed
+        kernel = launch.kernel.contents.name
+        before_s = self.observed_s.get(kernel, 0.0)
+        left_s = max(self.kill_after - before_s, self.kill_after / LATER)
         while (state := self.checker.cudalab_check_wait(100)) == 0:
             progress.update()
             if self.detect and progress.stuck_s > self.kill_after:
                 self.checker.cudalab_check_stop()
-            elif looks and max(progress.spent_s / 2, progress.stuck_s) > self.kill_after / 2:
+            elif looks and (
+                progress.spent_s > left_s
+                or progress.stuck_s > self.kill_after / 2
+                or resident_memory() > self.most_resident
+            ):
                 looks = False
                 self.send("examined", progress.blocks)
                 self.checker.cudalab_check_look_away()
+                self.observed_s[kernel] = before_s + progress.spent_s
+        if looks:
+            progress.update()
+            self.observed_s[kernel] = before_s + progress.spent_s
+        if self.detect and resident_memory() > self.most_resident / 2:
+            self.checker.cudalab_check_release()
         return int(state)
 
     def _report(

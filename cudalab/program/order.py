@@ -24,6 +24,14 @@ _PROBLEMS = ("stream_race", "host_race", "freed_in_use", "used_too_early", "copy
 _KINDS: tuple[Kind, ...] = ("load", "store", "atomic")
 _VERBS = ("reads", "writes", "changes (atomically)")
 _LIBRARIES = {"blas": "cuBLAS", "generators": "cuRAND", "textures": "copies of CUDA arrays"}
+# Libraries whose algorithms are host code here. Their types are for kernels, too.
+_ON_HOST = {
+    "Thrust's algorithms": re.compile(
+        r"^[ \t]*#[ \t]*include[ \t]*[<\"]thrust/(?!complex|functional|optional|pair|tuple)",
+        re.MULTILINE,
+    ),
+    "CUB's algorithms for whole devices": re.compile(r"\bcub::Device\w+"),
+}
 _NOBODY = Thread((0, 0, 0), (0, 0, 0))
 
 
@@ -72,6 +80,9 @@ def unobserved(files: Sequence[File], for_host: Sequence[File]) -> tuple[str, ..
     used = parts.used(file.text for file in files)
     names = [file.label for file in for_host]
     names += [name for part, name in _LIBRARIES.items() if part in used]
+    names += [
+        name for name, use in _ON_HOST.items() if any(use.search(file.text) for file in files)
+    ]
     observed = "memcpy, memmove, memset, fread and fwrite"
     return (*names, f"what functions of the C library use, but for {observed}")
 

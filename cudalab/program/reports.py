@@ -148,7 +148,7 @@ def _long_launches(seen: Observed) -> None:
     """Print how far launches were examined that take long, and what to do."""
     lines = [f"   {line}" for line in _partly_examined(seen)]
     if lines:
-        head = "Launches that take long: the blocks that were examined; the others just ran."
+        head = "Launches that take long, or much memory: blocks examined; the others just ran."
         more = len(lines) - LAUNCHES_SHOWN
         rest = [f"   and {more} more launches"] if more > 0 else []
         cure = "A smaller input takes less time; run --kill-after SECONDS examines for longer."

@@ -31,6 +31,15 @@ def available_memory() -> int:
     return total_memory()
 
 
+def resident_memory() -> int:
+    """The bytes of memory that this process occupies; 0 if unknown."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123 - read while kernels run
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
 def last_level_cache() -> int:
     """Total bytes of the last-level caches of the usable cores; 64 MiB if unknown."""
     caches: dict[str, int] = {}

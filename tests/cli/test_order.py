@@ -8,6 +8,9 @@ from pathlib import Path
 import command
 import pytest
 
+from cudalab.program import order
+from cudalab.program.files import File
+
 PROGRAMS = Path(__file__).parents[1] / "programs"
 IS_EMULATED = "CUDALAB_EMULATOR" in os.environ
 pytestmark = pytest.mark.skipif(IS_EMULATED, reason="Python loads the instrumented program")
@@ -60,6 +63,32 @@ def test_work_that_is_ordered_is_clean():
     status, report = sanitize("ordered")
     assert (status, "ordered: clean" in report) == (0, True), report
     assert "Looked at: each access of the kernels; the order of kernels, copies" in report
+
+
+ON_HOST = """
+#include <thrust/sort.h>
+#include <thrust/pair.h>
+__global__ void nothing() {}
+int main() { nothing<<<1, 1>>>(); return cub::DeviceScan(); }
+"""
+
+
+def test_libraries_that_are_not_looked_at_are_named():
+    def names(text):
+        file = File("x.cu", "x.cu", text)
+        return order.unobserved([file], [])
+
+    assert "Thrust's algorithms" in names(ON_HOST)
+    assert "CUB's algorithms for whole devices" in names(ON_HOST)
+    assert len(names("#include <thrust/complex.h>")) == 1
+
+
+def test_a_program_that_lacks_a_library_says_so(tmp_path):
+    text = 'extern "C" int lacking(); __global__ void k() {} int main() { return lacking(); }'
+    status, report = sanitize("lacks", text=text, folder=tmp_path)
+    assert status == 125
+    assert "the program cannot be linked: undefined symbol: lacking" in report
+    assert "Traceback" not in report
 
 
 OWN_DEFAULT = """

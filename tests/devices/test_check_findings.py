@@ -123,6 +123,21 @@ def test_lanes_in_one_instruction_and_in_several(kernel, inputs, kinds):
     assert {finding.kind for finding in found} == kinds
 
 
+@pytest.mark.parametrize("how", range(5))
+def test_atomic_operations_that_change_nothing_wait_for_others(how):
+    assert sanitize("polled", 1, 64, zeros(1), INT(how), kill_after=20) == ([], None)
+
+
+def test_what_has_been_recorded_of_a_launch_can_be_given_back():
+    with CheckDevice(detect=True, count=False) as device:
+        for _ in range(2):
+            launch(device, FINDINGS, "blocks_collide", 2, 64, zeros(64))
+            device._checker.cudalab_check_release()
+        assert [finding.kind for finding in device.findings] == ["race"]
+        launch(device, FINDINGS, "counter", 1, 1, zeros(1))
+        assert len(device.findings) == 1
+
+
 def test_blocks_that_collide():
     finding = only(sanitize("blocks_collide", 2, 64, zeros(64))[0])
     assert (finding.kind, finding.missing, finding.space) == ("race", None, "global")

@@ -330,3 +330,25 @@ extern "C" __global__ void between_barriers(int* out) {
         __syncthreads();
     }
 }
+
+// Atomic operations that change nothing read a flag.
+extern "C" __global__ void polled(int* out, int how) {
+    __shared__ int value, flag;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    if (threadIdx.x == 32) {
+        value = 42;
+        __threadfence_block();
+        atomicExch(&flag, 1);
+    }
+    if (threadIdx.x == 0) {
+        while (how == 0   ? atomicAdd(&flag, 0) == 0
+               : how == 1 ? atomicSub(&flag, 0) == 0
+               : how == 2 ? atomicOr(&flag, 0) == 0
+               : how == 3 ? atomicXor(&flag, 0) == 0
+                          : atomicMax(&flag, 0) == 0) {
+        }
+        __threadfence_block();
+        out[0] = value;
+    }
+}

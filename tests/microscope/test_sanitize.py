@@ -216,6 +216,15 @@ def test_keys_are_documented(report):
     assert not [key for key in keys if f"`{key}`" not in text]
 
 
+def test_the_rule_of_each_kind_is_documented():
+    text = (BROKEN.parent.parent / "docs" / "profile.md").read_text(encoding="utf-8")
+    rules = text.partition("### The rule behind each finding")[2].partition("###")[0]
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]+\|", rules, re.MULTILINE))))
+    details = {word for pair in sanitize._FENCES for word in pair if word} | {"volatile"}
+    missing = set(filter(None, check_rows._MISSING))
+    assert set(sanitize.KINDS) | details | missing <= named
+
+
 # Broken kernels ----------------------------------------------------------------------------------
 
 

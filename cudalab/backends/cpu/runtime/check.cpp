@@ -360,6 +360,11 @@ EXPORT void cudalab_check_remove(unsigned number) {
     r.used = false;
 }
 
+// Gives back the memory that the last launch's accesses have taken.
+EXPORT void cudalab_check_release() {
+    for (Region& r : run.regions) forget_cells(r.shadow);
+}
+
 // From now on the uses of new regions are recorded, and the host's accesses that `watch` names.
 EXPORT void cudalab_check_watch_uses(const HostWatch* watch) {
     watches_uses = true;

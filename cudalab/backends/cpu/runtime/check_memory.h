@@ -87,6 +87,11 @@ static void delete_shadow(Shadow& shadow) {
     shadow = {};
 }
 
+// No accesses have been made, and the pages are free again.
+static void forget_cells(Shadow& shadow) {
+    if (shadow.cells) madvise((void*)shadow.cells, shadow.words * sizeof(Cell), MADV_DONTNEED);
+}
+
 // The part of a shadow that begins at `offset`, a multiple of 4.
 static Shadow part_of(const Shadow& shadow, size_t offset) {
     if (!shadow.cells) return {};

@@ -503,7 +503,7 @@ inline T cudalab_atomic(T* address, F update) {
     }                                                                                           \
     inline T atomicSub(T* p, T v) {                                                             \
         CUDALAB_UPDATES(p);                                                                     \
-        return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED);                                      \
+        return cudalab_atomic_old(p, __atomic_fetch_sub(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                           \
     inline T atomicAnd(T* p, T v) {                                                             \
         CUDALAB_UPDATES(p);                                                                     \
@@ -515,7 +515,7 @@ inline T cudalab_atomic(T* address, F update) {
     }                                                                                           \
     inline T atomicXor(T* p, T v) {                                                             \
         CUDALAB_UPDATES(p);                                                                     \
-        return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);                                      \
+        return cudalab_atomic_old(p, __atomic_fetch_xor(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                           \
     inline T atomicMin(T* p, T v) {                                                             \
         return cudalab_atomic(p, [v](T old) { return v < old ? v : old; });                     \

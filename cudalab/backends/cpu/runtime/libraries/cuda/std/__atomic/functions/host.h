@@ -24,6 +24,11 @@ inline bool atomic_ends(int order, bool done) {
     cudalab_spinning();
     return done;
 }
+template <class T>
+inline bool swap_ends(T* p, int order, bool done) {
+    CUDALAB_SWAPPED(p, done);
+    return atomic_ends(order, done);
+}
 }  // namespace cudalab
 
 // A macro is not expanded within itself, so these call the functions of the same name.
@@ -37,8 +42,8 @@ inline bool atomic_ends(int order, bool done) {
      ::cudalab::atomic_ends(order, true))
 #define __atomic_compare_exchange(p, expected, value, weak, order, otherwise) \
     (::cudalab::atomic_begins(p, order),                                      \
-     ::cudalab::atomic_ends(                                                  \
-         order, __atomic_compare_exchange(p, expected, value, weak, order, otherwise)))
+     ::cudalab::swap_ends(                                                    \
+         p, order, __atomic_compare_exchange(p, expected, value, weak, order, otherwise)))
 #define __atomic_fetch_add(p, value, order) \
     (::cudalab::atomic_begins(p, order), __atomic_fetch_add(p, value, order))
 #define __atomic_fetch_sub(p, value, order) \
