@@ -17,8 +17,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from cudalab import backends
-from cudalab.backends.cpu.compiler import runtime_library
+from cudalab.backends.cpu.compiler import check_runtime_library, runtime_library
 from cudalab.errors import NoDeviceError
+from cudalab.program.build import runtime_objects
 from cudalab.system.cache import cache_dir
 from cudalab.system.machine import usable_cores
 
@@ -40,8 +41,11 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Zig compiles its C++ library for a minute if a program needs it: tests share that.
     os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_dir("zig")))
-    with suppress(NoDeviceError):  # before a test that expects no note of it on stderr
-        runtime_library()
+    with suppress(NoDeviceError):
+        runtime_library()  # before a test that expects no note of it on stderr
+        if config.getoption("numprocesses", None):  # or else each of the workers would do so
+            check_runtime_library()
+            runtime_objects()
     config.addinivalue_line("markers", "cuda: needs a GPU; runs with --device cuda or all")
     config.addinivalue_line("markers", "quick: a verdict on every lab and command in a minute")
 
