@@ -17,8 +17,9 @@ from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
-from tools import exploits, ladders, loops, mutants, predict, results, rungs, sanitizers, targets
+from tools import exploits, ladders, loops, predict, results, rungs, sanitizers, targets
 from tools.counters import JUDGED, agreeing
+from tools.mutants import tables as mutants
 from tools.results import table
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ def exploited() -> str:
 
 def mutated() -> str:
     """How many mutants the public tests reject, from docs/results/mutants."""
-    stored = results.read_all("mutants")
+    stored = mutants.stored()
     if not stored:
         return "Nothing is stored yet.\n"
     columns = [*mutants.WORDS, "rejected of those that differ"]
@@ -295,8 +296,12 @@ def mutated() -> str:
             f"{run['device']}, {run['date']}, commit `{run['commit']}`:\n",
             table(["lab", *columns], mutants.lines(stored, by_rule=False), numbers=len(columns)),
             table(["rule", *columns], mutants.lines(stored, by_rule=True), numbers=len(columns)),
-            "The survivors, and why no test rejects them:\n",
-            table(["kernels", "before", "after", "reason"], mutants.survivors(stored)),
+            "Why no test rejects the others, with an example of each reason:\n",
+            table(
+                ["reason", "labs", "before", "after", "mutants"],
+                mutants.explained(stored),
+                numbers=1,
+            ),
         ]
     )
 

@@ -88,7 +88,7 @@ def public(lab: Lab, options: Case, variant: Variant | None, *, quick: bool) -> 
         PublicTest(f"{size} elements", size, lab.distributions[0]) for size in UNKNOWN_LAB_SIZES
     ]
     tests = [
-        Test(row.name, row.size, row.dist, options=options, large=row.large)
+        Test(row.name, row.size, row.dist, options={**options, **row.options}, large=row.large)
         for row in rows
         if (variant is None or row.size not in (0, (0, 0))) and not (quick and row.large)
     ]

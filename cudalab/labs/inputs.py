@@ -86,3 +86,19 @@ def uniform(words: Array, dtype: np.dtype[Any]) -> Array:
     digits = np.finfo(dtype).nmant
     whole = (bits >> np.uint64(63 - digits)).astype(np.int64) - (1 << digits)
     return np.asarray(whole * 2.0**-digits, dtype)
+
+
+def special(words: Array, dtype: np.dtype[Any]) -> Array:
+    """Turn 64 random bits each into any bits of the type; every other float is a special one.
+
+    These are 0, a number near 0, an infinity and a NaN, of both signs.
+    """
+    unsigned = np.dtype(f"<u{dtype.itemsize}")
+    bits = (words >> np.uint64(64 - 8 * dtype.itemsize)).astype(unsigned)
+    if dtype.kind == "f":
+        infinity = np.array(np.inf, dtype).view(unsigned)
+        kinds = np.array([0, 1, infinity, infinity + unsigned.type(1)], unsigned)
+        sign = (words & np.uint64(1)).astype(unsigned) << unsigned.type(8 * dtype.itemsize - 1)
+        chosen = kinds[(words >> np.uint64(1)) & np.uint64(3)] | sign
+        bits = np.where(words & np.uint64(8), chosen, bits)
+    return bits.view(dtype)

@@ -7,6 +7,7 @@ Whatever it leaves out has a default that suits any lab.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from cudalab.backends import defaults_of
@@ -46,6 +47,7 @@ class PublicTest(NamedTuple):
     size: Size
     dist: str
     large: bool = False  # run once only, and not at all by --quick
+    options: Mapping[str, Any] = MappingProxyType({})  # of the lab, besides the chosen ones
 
 
 class Mutant(NamedTuple):

@@ -65,6 +65,8 @@ class Teaching(Base):
         PublicTest("several tiles", 100, "cancelling"),
         PublicTest("many tiles", 260, "uniform"),
     )
+    # For kernels: the stream of the course's programs has square matrices.
+    shapes: ClassVar = {"tall": (150, 33, 70), "wide": (20, 100, 190)}
     mutants = (
         Mutant("naive", "row >= m ||", "row + 1 >= m ||", "the last row is left out"),
         Mutant("naive", "p = 0; p < k", "p = 1; p < k", "the first product is left out"),
@@ -98,6 +100,17 @@ class Teaching(Base):
                 hint="--n MxKxN, with --aat --n MxK",
             )
         return super().bench_size(case, device)
+
+    def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
+        """Square matrices; for kernels, others among them."""
+        if dispatch is None:
+            return self.tests
+        dimensions = 2 if case["product"] == "aat" else 3
+        shaped = [
+            PublicTest(name, shape[:dimensions], "uniform", options={"shape": True})
+            for name, shape in self.shapes.items()
+        ]
+        return (*self.tests[:-1], *shaped, self.tests[-1])
 
     def items(self, inputs: HostInputs, case: Case) -> int:
         """Number of elements of the product."""

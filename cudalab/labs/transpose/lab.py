@@ -11,7 +11,16 @@ from cudalab.errors import UsageError
 from cudalab.formats import as_bytes
 from cudalab.labs.base import Lab
 from cudalab.labs.compare import Mismatches, compare_exact
-from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size, StreamInputs, uniform
+from cudalab.labs.inputs import (
+    Array,
+    Case,
+    HostInputs,
+    Inputs,
+    Size,
+    StreamInputs,
+    special,
+    uniform,
+)
 from cudalab.labs.transpose import plans
 
 if TYPE_CHECKING:
@@ -33,7 +42,7 @@ class Transpose(Lab):
     plans: ClassVar = plans
     axes: ClassVar = {"dtype": ("float32", "int32", "float64")}
     example_size = "500"
-    distributions = ("uniform", "index")
+    distributions = ("uniform", "index", "special")
 
     def read(self, stream: InputStream, case: Case) -> Inputs:
         """Read the header, int32 rows, cols ≥ 0; the matrix follows row by row."""
@@ -56,6 +65,7 @@ class Transpose(Lab):
 
         uniform: integers of all bits; floats are multiples of 2^-23 (2^-52) in [-1, 1).
         index: element i of the stream is i, rounded to the type.
+        special: any bits; every other float is 0.0, -0.0, an infinity, a NaN or near 0.
         """
         rows, cols, *others = (n, n) if isinstance(n, int) else n
         if others or dist not in self.distributions:
@@ -72,6 +82,8 @@ class Transpose(Lab):
             if dist == "index":
                 index = np.arange(start, start + count, dtype=np.int64)
                 yield as_bytes(index.astype(dtype))
+            elif dist == "special":
+                yield as_bytes(special(raw.random_raw(count), dtype))
             else:
                 yield as_bytes(uniform(raw.random_raw(count), dtype))
 

@@ -64,10 +64,12 @@ class Teaching(Base):
         PublicTest("a single row", (1, 70_001), "uniform"),
         PublicTest("a single column", (70_001, 1), "uniform"),
         PublicTest("a whole tile", (32, 32), "uniform"),
-        PublicTest("a tile and one", (33, 31), "uniform"),
+        PublicTest("whole tiles", (64, 96), "special"),
+        PublicTest("a tile and one", (33, 31), "special"),
         PublicTest("wide", (70, 200), "uniform"),
         PublicTest("tall", (1030, 65), "uniform"),
-        PublicTest("more than 24 bits count", ((1 << 24) + 3, 1), "uniform", large=True),
+        PublicTest("a row of more than 2^24", (1, (1 << 24) + 3), "uniform", large=True),
+        PublicTest("a column of more than 2^24", ((1 << 24) + 3, 1), "uniform", large=True),
     )
     mutants = (
         Mutant(

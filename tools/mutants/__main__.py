@@ -1,0 +1,79 @@
+"""How many mutants of the shipped kernels the checker's public tests reject, on the CPU device.
+
+python -m tools.mutants [LAB[/VARIANT]...]               all, or these; keeps the other results
+python -m tools.mutants --survivors [LAB[/VARIANT]...]   only those that survived the last time
+
+A mutant is a kernel with one small change, made by a rule (rules.py): another operator, a constant
+off by one, no barrier. It is rejected if the public tests or the sanitizer reject it (verdicts.py).
+A mutant whose machine code is that of the original is equivalent; one that does not compile is
+invalid. Neither counts.
+
+Stores docs/results/mutants; tools/generate.py makes the tables of docs/checking.md from it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from typing import TYPE_CHECKING
+
+from cudalab import labs
+from cudalab.backends import open_device
+from cudalab.labs import registry
+from cudalab.system.machine import usable_cores
+from tools import results
+from tools.mutants import tables
+from tools.mutants.rules import mutants
+from tools.mutants.verdicts import verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
+
+
+def main(words: Sequence[str]) -> None:
+    """Judge the mutants, a variant at a time; store the counts and the survivors of each."""
+    again = "--survivors" in words
+    chosen = [word for word in words if not word.startswith("-")]
+    machine = results.machine("cpu")
+    known = tables.known_survivors() if again else set()
+    # Processes, for a child that is forked while other threads hold locks may wait for ever.
+    with ProcessPoolExecutor(usable_cores()) as pool:
+        begun = []
+        for lab, variant in variants(chosen):
+            judged = [
+                one
+                for one in mutants(lab, variant)
+                if not again or (one.lab, one.variant, one.line, one.after) in known
+            ]
+            begun.append((lab, variant, [(one, pool.submit(verdict, one)) for one in judged]))
+        for lab, variant, futures in begun:
+            verdicts = [(one, future.result()) for one, future in futures]
+            counts = Counter(word for _, word in verdicts)
+            if verdicts:
+                print(lab.name, variant.name, dict(counts), flush=True)
+            if again:
+                tables.update(lab.name, variant.name, verdicts)
+            else:
+                tables.store(machine, lab.name, variant.name, verdicts)
+
+
+def variants(chosen: Sequence[str]) -> list[tuple[Lab, Variant]]:
+    """The exact variants that the CPU device runs: all, or those of the chosen names."""
+    with open_device("cpu", 1) as device:
+        features = device.features
+    return [
+        (labs.get(name), variant)
+        for name in labs.names()
+        for variant in registry.variants(labs.get(name))
+        if not variant.missing(features)
+        and not variant.precision
+        and (not chosen or name in chosen or f"{name}/{variant.name}" in chosen)
+    ]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

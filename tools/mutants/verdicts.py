@@ -1,0 +1,222 @@
+"""The verdict on a mutant: that of `cudalab check`, by the public tests and then the sanitizer.
+
+The tests run here, in a child of the worker's process for each mutant, because a check in a sandbox
+takes ten times as long. A mutant that they accept is judged once more by the whole checker.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cudalab import labs
+from cudalab.backends import open_device
+from cudalab.backends.base import WrappedDevice
+from cudalab.checker import cases, judge
+from cudalab.checker.sandbox import sandbox as sandboxes
+from cudalab.checker.sandbox.sandbox import Limits, MiB
+from cudalab.checker.settings import Settings
+from cudalab.checker.submit import worker
+from cudalab.checker.submit.guard import GuardedDevice
+from cudalab.checker.submit.kernel import Kernel
+from cudalab.errors import CudalabError
+from cudalab.labs import registry
+from cudalab.language import source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from cudalab.backends.base import Device
+    from cudalab.labs.base import Lab
+    from cudalab.labs.header import Variant
+    from cudalab.labs.inputs import Case, HostInputs
+    from cudalab.language.source import Source
+    from tools.mutants.rules import Mutant
+
+SEED = 1
+CPU_SECONDS = 8  # of a mutant: an endless loop counts as rejected
+CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the variant computes it
+    "bitonic": ({"dtype": "float32"},),
+    "histogram": ({"bins": 100}, {"dtype": "uint32", "bins": 1000}),
+    "radixsort": ({"dtype": "float32"}, {"layout": "pairs"}),
+    "reduce": (
+        {"dtype": "float32", "op": "max"},
+        {"along": "rows", "op": "max"},
+        {"along": "cols", "op": "mean"},
+    ),
+    "scan": ({"dtype": "float32", "op": "max"}, {"dtype": "int32", "kind": "inclusive"}),
+    "solve": ({"dtype": "float64"},),
+}
+INPUTS: dict[str, list[Given]] = {}  # of each list of tests
+WORDS = ("survived", "rejected", "invalid", "equivalent")  # by the exit status of a child
+
+
+Tested = tuple["Case", tuple["cases.Test", ...]]  # a case, and the public list for it
+
+
+class Given(NamedTuple):
+    """One input of the public list, and how often a kernel runs on it."""
+
+    case: Case
+    inputs: HostInputs
+    runs: int
+
+
+def verdict(one: Mutant) -> str:
+    """One of WORDS, by the tests and then by the whole checker."""
+    with tempfile.TemporaryDirectory(prefix="cudalab-mutant-") as folder:
+        path = Path(folder, f"{one.variant}.cu")
+        path.write_text(one.text, encoding="utf-8")
+        word = by_tests(one, path)
+        return by_checker(one, path) if word == "survived" else word
+
+
+def by_tests(one: Mutant, path: Path) -> str:
+    """What the public tests say, of all cases of the lab."""
+    lab = labs.get(one.lab)
+    all_cases = cases_of(lab, registry.find(lab, one.variant))
+    for _, tests in all_cases:
+        inputs_of(lab, tests)  # before the fork: made only once
+    pid = os.fork()
+    if pid == 0:
+        os._exit(WORDS.index(in_child(lab, one, path, all_cases)))
+    _, status = os.waitpid(pid, 0)
+    return "rejected" if os.WIFSIGNALED(status) else WORDS[os.WEXITSTATUS(status)]
+
+
+def cases_of(lab: Lab, variant: Variant) -> list[Tested]:
+    """The cases that a variant is tested in, and the public list for each."""
+    usual = [
+        options
+        for options in ({}, *CASES.get(lab.name, ()))
+        if variant.computes(lab.complete(options))
+    ]
+    return [
+        (options, cases.public(lab, options, variant, quick=False).tests)
+        for options in usual or [cases.case_for(lab, {}, variant)]
+    ]
+
+
+def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> str:
+    """The verdict, in a process of its own whose output goes nowhere."""
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+    signal.alarm(10 * CPU_SECONDS)
+    word = "equivalent"
+    with open_device("cpu", 1) as opened:
+        device = worker.LoadsOnce(opened).as_device()
+        variant = registry.read_header(path, lab, path.name)
+        for options, tests in all_cases:
+            case = lab.complete(options)
+            try:
+                changed = code(lab, variant, opened, case)
+            except CudalabError:
+                return "invalid" if word == "equivalent" else "rejected"
+            if changed == code_of(lab.name, one.variant, tuple(case.items())):
+                continue
+            word = "survived"
+            if any(wrong(lab, variant, device, given) for given in inputs_of(lab, tests)):
+                return "rejected"
+    return word
+
+
+class Builder(WrappedDevice):
+    """A device that compiles, but does not load: its module is the path of the library."""
+
+    def compile(self, kernel: Source, defines: Mapping[str, str | int], **_: Any) -> Path:
+        """The compiled library, perhaps from the cache."""
+        library: Path = self.build(kernel, defines)
+        return library
+
+
+def code(lab: Lab, variant: Variant, device: Device, case: Case) -> bytes:
+    """The machine code and the constants of a kernel file, and the sizes of its variables."""
+    library: Any = lab.compiled(variant, Builder(device).as_device(), case)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "code")
+        sections = [word for name in (".text", ".rodata", ".data") for word in ("-j", name)]
+        subprocess.run(["objcopy", "-O", "binary", *sections, library, out], check=True)
+        listed = subprocess.run(["size", "-A", library], check=True, capture_output=True).stdout
+        sizes = [line for line in listed.splitlines() if line.startswith((b".bss", b".t"))]
+        return out.read_bytes() + b"".join(sizes)
+
+
+@cache
+def code_of(lab_name: str, name: str, case: tuple[tuple[str, Any], ...]) -> bytes:
+    """The code of a shipped variant, from a file like those of its mutants."""
+    lab = labs.get(lab_name)
+    with tempfile.TemporaryDirectory() as folder, open_device("cpu", 1) as device:
+        path = Path(folder, f"{name}.cu")
+        path.write_text(source.whole(source.load(registry.find(lab, name).path)), encoding="utf-8")
+        variant = registry.read_header(path, lab, path.name)
+        return code(lab, variant, device, dict(case))
+
+
+def inputs_of(lab: Lab, tests: Sequence[cases.Test]) -> list[Given]:
+    """The inputs of a list of tests: made once in a process, and kept."""
+    key = f"{lab.name} {tests}"
+    if key not in INPUTS:
+        INPUTS[key] = list(made(lab, tests))
+    return INPUTS[key]
+
+
+def made(lab: Lab, tests: Sequence[cases.Test]) -> Iterator[Given]:
+    """The inputs of a list of tests."""
+    for test, seed in zip(tests, cases.seeds(tests, SEED), strict=True):
+        case = lab.complete(test.options)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "in.bin")
+            judge.make_input(lab, case, test, seed, path)
+            inputs = lab.read_file(path, case).copy()
+        yield Given(case, inputs, 1 if test.large else 2)
+
+
+def wrong(lab: Lab, variant: Variant, device: Device, given: Given) -> bool:
+    """Whether a test of the list rejects the kernel."""
+    case, inputs, runs = given
+    if lab.empty_answer(inputs, case) is not None:
+        return False
+    guarded = GuardedDevice(device)
+    try:
+        step = worker.prepare(lab, variant, guarded, inputs, case)
+        answers, unwritten = worker.compute(guarded, step, runs)
+    except CudalabError:
+        return True
+    if unwritten.any() or guarded.overruns():
+        return True
+    changed = any(
+        device.to_host(guard.buffer).tobytes() != np.asarray(data).tobytes()
+        for data, guard in zip(inputs.arrays.values(), guarded.buffers, strict=False)
+    )
+    return changed or any(lab.compare(answer, inputs, case) is not None for answer in answers)
+
+
+def by_checker(one: Mutant, path: Path) -> str:
+    """What the whole checker says: it has a sanitizer, too."""
+    lab = labs.get(one.lab)
+    path.write_text(one.text, encoding="utf-8")
+    box = sandboxes.choose("none")
+    submission = Kernel(lab=lab, path=path, sandbox=box, device="cpu", label=path.name)
+    settings = Settings(
+        SEED,
+        limits=Limits(seconds=60, cpu_seconds=60, memory_bytes=4096 * MiB),
+        has_turn=True,
+        sanitize=True,
+        timing=False,
+    )
+    options = cases.case_for(lab, {}, submission.variant)
+    plan = cases.public(lab, options, submission.variant, quick=True)
+    report = judge.check(lab, submission, plan, box, settings)
+    return "rejected" if report.exit_code else "survived"
