@@ -41,7 +41,8 @@ def main(words: Sequence[str]) -> None:
     machine = results.machine("cpu")
     known = tables.known_survivors() if again else set()
     # Processes, for a child that is forked while other threads hold locks may wait for ever.
-    with ProcessPoolExecutor(usable_cores()) as pool:
+    pool = ProcessPoolExecutor(usable_cores())
+    try:
         begun = []
         for lab, variant in variants(chosen):
             judged = [
@@ -52,13 +53,13 @@ def main(words: Sequence[str]) -> None:
             begun.append((lab, variant, [(one, pool.submit(verdict, one)) for one in judged]))
         for lab, variant, futures in begun:
             verdicts = [(one, future.result()) for one, future in futures]
-            counts = Counter(word for _, word in verdicts)
-            if verdicts:
-                print(lab.name, variant.name, dict(counts), flush=True)
             if again:
                 tables.update(lab.name, variant.name, verdicts)
             else:
                 tables.store(machine, lab.name, variant.name, verdicts)
+            print(lab.name, variant.name, dict(Counter(word for _, word in verdicts)), flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def variants(chosen: Sequence[str]) -> list[tuple[Lab, Variant]]:
