@@ -252,7 +252,7 @@ def brackets(text: str, tokens: list[Token], place: int) -> Iterator[Made]:
     if end is None or end == place + 1 or name.kind != "name" or name.text in STATEMENT:
         return
     inside = text[tokens[place].end : tokens[end].start]
-    if before.kind == "name" and before.text not in STATEMENT:  # a type
+    if is_declared(tokens, first):
         yield Made("size", tokens[place].start, tokens[end].end, f"[({inside}) - 1]")
         return
     yield Made("index", tokens[place].start, tokens[end].end, f"[({inside}) + 1]")
@@ -263,3 +263,13 @@ def brackets(text: str, tokens: list[Token], place: int) -> Iterator[Made]:
     ):
         whole = text[name.start : tokens[end].end]
         yield Made("special", name.start, tokens[end].end, f"({whole} + 0)")
+
+
+def is_declared(tokens: list[Token], place: int) -> bool:
+    """Whether a name is that of a variable in its declaration, perhaps after others."""
+    while tokens[place - 1].text == ",":
+        place -= 2
+        while tokens[place].text == "]":
+            place = (opening(tokens, place) or 1) - 1
+    before = tokens[place - 1]
+    return tokens[place].kind == before.kind == "name" and before.text not in STATEMENT
