@@ -286,20 +286,17 @@ def exploited() -> str:
 
 def mutated() -> str:
     """How many mutants the public tests reject, from docs/results/mutants."""
-    stored = mutants.stored()
-    if not stored:
-        return "Nothing is stored yet.\n"
     columns = [*mutants.WORDS, "rejected of those that differ"]
-    run = stored[0]
+    run = results.read(mutants.VERDICTS)
     return "\n".join(
         [
             f"{run['device']}, {run['date']}, commit `{run['commit']}`:\n",
-            table(["lab", *columns], mutants.lines(stored, by_rule=False), numbers=len(columns)),
-            table(["rule", *columns], mutants.lines(stored, by_rule=True), numbers=len(columns)),
+            table(["lab", *columns], mutants.lines(by_rule=False), numbers=len(columns)),
+            table(["rule", *columns], mutants.lines(by_rule=True), numbers=len(columns)),
             "Why no test rejects the others, with an example of each reason:\n",
             table(
                 ["reason", "labs", "before", "after", "mutants"],
-                mutants.explained(stored),
+                mutants.explained(),
                 numbers=1,
             ),
         ]

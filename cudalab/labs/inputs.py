@@ -88,6 +88,11 @@ def uniform(words: Array, dtype: np.dtype[Any]) -> Array:
     return np.asarray(whole * 2.0**-digits, dtype)
 
 
+def with_nans(values: Array, words: Array) -> Array:
+    """The values, floats, with a NaN in about one of 512 places, where the random bits decide."""
+    return np.where(words & np.uint64(511), values, values.dtype.type(np.nan))
+
+
 def special(words: Array, dtype: np.dtype[Any]) -> Array:
     """Turn 64 random bits each into any bits of the type; every other float is a special one.
 

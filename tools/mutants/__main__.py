@@ -8,7 +8,8 @@ off by one, no barrier. It is rejected if the public tests or the sanitizer reje
 A mutant whose machine code is that of the original is equivalent; one that does not compile is
 invalid. Neither counts.
 
-Stores docs/results/mutants; tools/generate.py makes the tables of docs/checking.md from it.
+Stores docs/results/mutants/cpu.json, with the machine of the last run; tools/generate.py makes the
+tables of docs/checking.md from it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def main(words: Sequence[str]) -> None:
         for lab, variant, futures in begun:
             verdicts = [(one, future.result()) for one, future in futures]
             if again:
-                tables.update(lab.name, variant.name, verdicts)
+                tables.update(machine, lab.name, variant.name, verdicts)
             else:
                 tables.store(machine, lab.name, variant.name, verdicts)
             print(lab.name, variant.name, dict(Counter(word for _, word in verdicts)), flush=True)

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING
 from tools import results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from tools.mutants.rules import Mutant
 
 FOLDER = results.FOLDER / "mutants"
+VERDICTS = FOLDER / "cpu.json"
 REASONS = FOLDER / "survivors.toml"
 WORDS = ("rejected", "survived", "equivalent", "invalid")
 Verdicts = list[tuple["Mutant", str]]
 
 
 def stored() -> list[results.Json]:
-    """The results of each machine."""
-    return results.read_all(FOLDER.name)
+    """The results of each variant."""
+    rows: list[results.Json] = results.read(VERDICTS)["variants"] if VERDICTS.exists() else []
+    return rows
 
 
 def store(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> None:
     """Replace the results of a variant."""
-    path = FOLDER / f"{results.slug(machine['device'])}.json"
-    before = results.read(path)["variants"] if path.exists() else []
-    kept = [row for row in before if (row["lab"], row["variant"]) != (lab, variant)]
+    kept = [row for row in stored() if (row["lab"], row["variant"]) != (lab, variant)]
     by_rule = {
         rule: dict(Counter(word for one, word in verdicts if one.rule == rule))
         for rule in dict.fromkeys(one.rule for one, _ in verdicts)
@@ -41,46 +41,39 @@ def store(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -
     ]
     row = {"lab": lab, "variant": variant, "rules": by_rule, "survivors": survivors}
     rows = sorted([*kept, row], key=lambda each: (each["lab"], each["variant"]))
-    results.write(path, {**machine, "variants": rows})
+    results.write(VERDICTS, {**machine, "variants": rows})
 
 
-def update(lab: str, variant: str, verdicts: Verdicts) -> None:
+def update(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> None:
     """Replace the verdicts on survivors that are stored."""
-    for path in sorted(FOLDER.glob("*.json")):
-        document = results.read(path)
-        for row in document["variants"]:
-            if (row["lab"], row["variant"]) != (lab, variant):
-                continue
-            for one, word in verdicts:
-                counts = Counter(row["rules"][one.rule])
-                counts.subtract(["survived"])
-                counts.update([word])
-                row["rules"][one.rule] = {key: count for key, count in counts.items() if count}
-            dead = {(one.line, one.after) for one, word in verdicts if word != "survived"}
-            row["survivors"] = [
-                one for one in row["survivors"] if (one["line"], one["after"]) not in dead
-            ]
-        results.write(path, document)
+    rows = stored()
+    row = next(each for each in rows if (each["lab"], each["variant"]) == (lab, variant))
+    for one, word in verdicts:
+        counts = Counter(row["rules"][one.rule])
+        counts.subtract(["survived"])
+        counts.update([word])
+        row["rules"][one.rule] = {key: count for key, count in counts.items() if count}
+    dead = {(one.line, one.after) for one, word in verdicts if word != "survived"}
+    row["survivors"] = [one for one in row["survivors"] if (one["line"], one["after"]) not in dead]
+    results.write(VERDICTS, {**machine, "variants": rows})
 
 
 def known_survivors() -> set[tuple[str, str, int, str]]:
     """The survivors that are stored: lab, variant, line, and the line's text."""
-    return {
-        (row["lab"], row["variant"], one["line"], one["after"]) for row, one in survivors(stored())
-    }
+    return {(row["lab"], row["variant"], one["line"], one["after"]) for row, one in survivors()}
 
 
-def survivors(runs: Sequence[results.Json]) -> Iterator[tuple[results.Json, results.Json]]:
+def survivors() -> Iterator[tuple[results.Json, results.Json]]:
     """All survivors, each after the row of its variant."""
-    for row in (row for run in runs for row in run["variants"]):
+    for row in stored():
         for one in row["survivors"]:
             yield row, one
 
 
-def lines(runs: Sequence[results.Json], *, by_rule: bool) -> Iterable[list[str]]:
+def lines(*, by_rule: bool) -> Iterable[list[str]]:
     """The rows of a table: a lab or a rule, and its mutants by verdict; the sum comes last."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in (row for run in runs for row in run["variants"]):
+    for row in stored():
         for rule, words in row["rules"].items():
             for key in (rule if by_rule else row["lab"], "all"):
                 counts[key].update(words)
@@ -103,10 +96,10 @@ def reasons() -> dict[tuple[str, str], str]:
     }
 
 
-def explained(runs: Sequence[results.Json]) -> Iterable[list[str]]:
+def explained() -> Iterable[list[str]]:
     """The rows of the table of reasons: how many survivors each explains, where, an example."""
     groups: dict[str, list[tuple[results.Json, results.Json]]] = defaultdict(list)
-    for row, one in survivors(runs):
+    for row, one in survivors():
         reason = reasons().get((row["lab"], one["after"]), "not examined yet")
         groups[reason].append((row, one))
     for reason, members in sorted(groups.items(), key=lambda each: -len(each[1])):

@@ -65,8 +65,21 @@ class Teaching(Base):
         PublicTest("several tiles", 100, "cancelling"),
         PublicTest("many tiles", 260, "uniform"),
     )
-    # For kernels: the stream of the course's programs has square matrices.
-    shapes: ClassVar = {"tall": (150, 33, 70), "wide": (20, 100, 190)}
+    # For kernels: the stream of the course's programs has square matrices. A long sum has positive
+    # terms, so that a lost part of it exceeds the bound.
+    shaped_tests = (
+        PublicTest("tall", (150, 33, 70), "uniform"),
+        PublicTest("wide", (20, 100, 190), "integers"),
+        PublicTest("a million rows", (1_100_000, 1, 1), "uniform", large=True),
+        PublicTest("a million columns", (1, 1, 1_100_000), "uniform", large=True),
+        PublicTest("sums of 70,000 terms", (1, 70_000, 1), "positive", large=True),
+    )
+    symmetric_tests = (
+        PublicTest("tall", (150, 33), "uniform"),
+        PublicTest("wide", (20, 100), "integers"),
+        PublicTest("a thousand rows", (1100, 1), "uniform"),
+        PublicTest("sums of 70,000 terms", (1, 70_000), "positive", large=True),
+    )
     mutants = (
         Mutant("naive", "row >= m ||", "row + 1 >= m ||", "the last row is left out"),
         Mutant("naive", "p = 0; p < k", "p = 1; p < k", "the first product is left out"),
@@ -105,12 +118,9 @@ class Teaching(Base):
         """Square matrices; for kernels, others among them."""
         if dispatch is None:
             return self.tests
-        dimensions = 2 if case["product"] == "aat" else 3
-        shaped = [
-            PublicTest(name, shape[:dimensions], "uniform", options={"shape": True})
-            for name, shape in self.shapes.items()
-        ]
-        return (*self.tests[:-1], *shaped, self.tests[-1])
+        shaped = self.symmetric_tests if case["product"] == "aat" else self.shaped_tests
+        options = {"shape": True}
+        return (*(one._replace(options=options) for one in shaped), *self.tests)
 
     def items(self, inputs: HostInputs, case: Case) -> int:
         """Number of elements of the product."""

@@ -17,6 +17,8 @@ class Teaching(SortTeaching):
     tests = (
         *TESTS,
         PublicTest("only the top byte differs", 5000, "top-byte"),
+        PublicTest("small numbers", 20_001, "bounded"),
+        PublicTest("one key in every other place", 30_001, "half-equal"),
         PublicTest("many blocks", 65_537, "uniform"),
         PublicTest("more than 20 bits count", (1 << 20) + 4099, "uniform", large=True),
     )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudalab.labs.inputs import with_nans
+
 if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case
 
@@ -15,9 +17,10 @@ def draw(case: Case, count: int, dist: str, seed: int) -> list[Array]:
 
     Floats are derived from the raw integers by conversions, additions and powers of two, which
     IEEE 754 defines to the bit. uniform: all integers, floats in [-1, 1). cancelling: the second
-    half cancels the first except for small remainders. wide-range: magnitudes of all orders. For
-    products, integers are odd (a few even ones would make them 0 modulo 2^32), and floats so close
-    to ±1 that no order of multiplication leaves the range.
+    half cancels the first except for small remainders. wide-range: magnitudes of all orders. nan:
+    uniform, but about one float in 512 is a NaN. For products, integers are odd (a few even ones
+    would make them 0 modulo 2^32), and floats so close to ±1 that no order of multiplication leaves
+    the range.
     """
     raw, dtype, op = np.random.PCG64(seed), np.dtype(case["dtype"]), case["op"]
     if dist == "all-ones":
@@ -72,6 +75,8 @@ def _draw_one(raw: np.random.PCG64, dtype: np.dtype[Any], count: int, dist: str)
             values = np.ldexp(values + np.copysign(dtype.type(1), values), exponents)
         else:
             values = values >> (spread % spread.dtype.type(8 * dtype.itemsize)).astype(dtype)
+    elif dist == "nan" and dtype.kind == "f":
+        values = with_nans(values, raw.random_raw(count))
     return values
 
 

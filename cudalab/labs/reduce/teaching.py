@@ -104,6 +104,7 @@ class Teaching(Base):
         PublicTest("many blocks", 100_003, "uniform"),
         PublicTest("more than 24 bits count", (1 << 24) + 4099, "uniform", large=True),
     )
+    float_tests = (PublicTest("some items are NaN", 5000, "nan"),)
     matrix_tests = (
         PublicTest("one element", (1, 1), "uniform"),
         PublicTest("a single row", (1, 100), "uniform"),
@@ -111,7 +112,9 @@ class Teaching(Base):
         PublicTest("a whole tile", (32, 32), "uniform"),
         PublicTest("a tile and one", (33, 31), "uniform"),
         PublicTest("wide", (70, 200), "uniform"),
-        PublicTest("tall", (300, 65), "uniform"),
+        PublicTest("tall", (300, 65), "nan"),
+        PublicTest("a million rows", (1_100_000, 1), "uniform", large=True),
+        PublicTest("a million columns", (1, 1_100_000), "uniform", large=True),
     )
     mutants = (
         Mutant("sequential", "i < n ?", "i < n - 1 ?", "the last item is left out"),
@@ -143,7 +146,10 @@ class Teaching(Base):
     def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
         """Vectors, or matrices for rows and columns."""
         del dispatch
-        return self.tests if case.get("along", "all") == "all" else self.matrix_tests
+        if case.get("along", "all") != "all":
+            return self.matrix_tests
+        more = self.float_tests if case["dtype"].startswith("float") else ()
+        return (*more, *self.tests)
 
     def items(self, inputs: HostInputs, case: Case) -> int:
         """Number of items read: 2 n for a dot product."""

@@ -11,7 +11,7 @@ from cudalab.backends.base import C_TYPES
 from cudalab.formats import as_bytes
 from cudalab.labs.base import ArrayLab, blocks_for
 from cudalab.labs.compare import SHOWN, Mismatches, show
-from cudalab.labs.inputs import uniform
+from cudalab.labs.inputs import uniform, with_nans
 from cudalab.labs.scan import plans
 from cudalab.labs.scan.reference import PIECE_ITEMS, agree, expected_pieces
 
@@ -43,7 +43,7 @@ class Scan(ArrayLab):
         "kind": ("exclusive", "inclusive"),
     }
     flags: ClassVar = {"kind": {"inclusive": "Each element includes its own item."}}
-    distributions = ("uniform", "all-ones", "cancelling", "wide-range")
+    distributions = ("uniform", "all-ones", "cancelling", "wide-range", "nan")
 
     def kernel_defines(self, case: Case) -> dict[str, str | int]:
         """T, OP, the operator's name in common/thread/operators.cuh, and INCLUSIVE, 0 or 1."""
@@ -125,6 +125,7 @@ def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
     """Draw items from 64 random bits each: the same seed gives the same bytes everywhere.
 
     uniform     all integers of the type; multiples of 2^-23 (2^-52) in [-1, 1)
+    nan         the same, but about one float in 512 is a NaN
     all-ones    1
     cancelling  runs of 64: 32 numbers ≥ 0, then their negatives in reverse: sums fall to 0
     wide-range  integers of all lengths; floats of both signs from 2^-32 to 2^32 (2^-128 to 2^128)
@@ -138,6 +139,9 @@ def draw(dtype: np.dtype[Any], raw: Array, dist: str) -> Array:
         return _cancelling(dtype, bits)
     if dist == "uniform":
         return uniform(bits, dtype)
+    if dist == "nan":
+        values = uniform(bits, dtype)
+        return with_nans(values, bits) if dtype.kind == "f" else values
     if dist == "wide-range":
         if dtype.kind != "f":
             drawn = top.astype(f"<u{dtype.itemsize}").view(dtype)

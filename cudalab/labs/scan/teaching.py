@@ -13,7 +13,7 @@ from cudalab.labs.teaching import Mutant, PublicTest, Showcase, Sizes, Skeleton
 from cudalab.labs.teaching import Teaching as Base
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cudalab.labs.evidence import Evidence
     from cudalab.labs.inputs import Array, Case
@@ -87,6 +87,7 @@ class Teaching(Base):
         PublicTest("blocks of blocks", 70_001, "uniform"),
         PublicTest("more than 24 bits count", (1 << 24) + 4099, "uniform", large=True),
     )
+    float_tests = (PublicTest("some items are NaN", 3000, "nan"),)
     mutants = (
         Mutant(
             "hillis_steele", "place > 0 ? sums[place - 1] : Op::identity()", "sums[place]",
@@ -97,6 +98,12 @@ class Teaching(Base):
     showcases = (Showcase("blelloch", "blelloch_padded", "bank conflicts"),)
     skeleton = Skeleton("hillis_steele")
     libraries = ScanLibraries()
+
+    def public_tests(self, case: Case, dispatch: str | None) -> Sequence[PublicTest]:
+        """More tests for floats."""
+        del dispatch
+        more = self.float_tests if case["dtype"].startswith("float") else ()
+        return (*more, *self.tests)
 
     def mistakes(self, e: Evidence) -> Iterator[Finding]:
         """Recognise the other kind of scan, blocks scanned alone, the wrong direction."""

@@ -1,0 +1,86 @@
+"""tools/mutants: the rules, a verdict of each kind, and that every survivor has a reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cudalab import labs
+from cudalab.labs import registry
+from tools.mutants import rules, tables, verdicts
+
+CASES = {
+    "relation": ("if (i < n) f();", "if (i <= n) f();"),
+    "arithmetic": ("x = a + b;", "x = a - b;"),
+    "bits": ("x = a >> b;", "x = a << b;"),
+    "logic": ("if (a && b) f();", "if (a || b) f();"),
+    "constant": ("x = 7;", "x = 8;"),
+    "barrier": ("tile.sync();", ";"),
+    "fence": ("__threadfence();", ";"),
+    "atomic": (
+        "atomicAdd(&sum, v);",
+        "[&] { auto* p = &sum; auto old = *p; *p = old + (v); return old; }();",
+    ),
+    "axis": ("r = blockIdx.x;", "r = blockIdx.y;"),
+    "type": ("x = (size_t)r * cols;", "x = (unsigned)r * cols;"),
+    "tail": ("if (i < n) f();", "if (i < (n / 32 * 32)) f();"),
+    "limit": ("if (i < n) f();", "if (i < (n < 16777216 ? n : 16777216)) f();"),
+    "index": ("x = a[i];", "x = a[(i) + 1];"),
+    "size": ("__shared__ T tile[N];", "__shared__ T tile[(N) - 1];"),
+    "padding": ("x = in ? y : Op::identity();", "x = in ? y : decltype(Op::identity()){};"),
+    "special": ("if (low > high) f();", "if (!(low <= high)) f();"),
+}
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_makes_its_mistake(rule):
+    before, after = CASES[rule]
+    found = [
+        before[: made.start] + made.new + before[made.end :]
+        for made in rules.changes(before)
+        if made.rule == rule
+    ]
+    assert after in found
+
+
+def test_every_rule_is_tested_and_used():
+    stored = {rule for row in tables.stored() for rule in row["rules"]}
+    assert stored == set(CASES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "const unsigned lane = threadIdx.x % 32;",  # fits in any type
+        "static __device__ T identity() { return 1; }",
+        "x = static_cast<T>(y);",
+        "f([&] { g(); });",
+    ],
+)
+def test_what_cannot_differ_or_compile_is_not_made(text):
+    made = {one.rule for one in rules.changes(text)} - {"arithmetic", "constant", "axis"}
+    assert made == set()
+
+
+def test_mutants_are_drawn_the_same_way_each_time():
+    lab = labs.get("reduce")
+    variant = registry.find(lab, "sequential")
+    first, second = rules.mutants(lab, variant), rules.mutants(lab, variant)
+    assert first == second
+    assert len({one.text for one in first}) == len(first) == rules.PER_VARIANT
+
+
+def test_verdicts():
+    lab = labs.get("table")
+    every = {one.after: one for one in rules.mutants(lab, registry.find(lab, "accurate"))}
+    tail = next(one for one in every.values() if one.rule == "tail")
+    assert verdicts.verdict(tail) == "rejected"
+    same = replace(tail, text=tail.text.replace("(n / 32 * 32)", "(n * 1)"))
+    assert verdicts.verdict(same) == "equivalent"
+    assert verdicts.verdict(replace(tail, text=f"{tail.text}?")) == "invalid"
+
+
+def test_every_survivor_has_a_reason_and_every_reason_a_survivor():
+    lines = {(row["lab"], one["after"]) for row, one in tables.survivors()}
+    assert lines == set(tables.reasons())
