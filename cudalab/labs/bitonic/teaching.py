@@ -18,7 +18,7 @@ class Teaching(SortTeaching):
         *TESTS,
         PublicTest("a bitonic sequence", 4097, "bitonic"),
         PublicTest("many blocks", 70_003, "few"),
-        PublicTest("more than 20 bits count", (1 << 20) + 4099, "uniform", large=True),
+        PublicTest("more than 20 bits count", (1 << 20) + 70_001, "uniform", large=True),
     )
     mutants = (
         Mutant("global", "half_cleaner(t, stride)", "half_cleaner(t, 1)", "one stride only"),

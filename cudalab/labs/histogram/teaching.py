@@ -91,7 +91,8 @@ class Teaching(Base):
         PublicTest("one class gets half", 10_000, "one-hot"),
         PublicTest("few classes get most", 30_000, "zipf"),
         PublicTest("many blocks", 200_003, "uniform"),
-        PublicTest("more than 24 bits count", (1 << 24) + 4099, "uniform", large=True),
+        PublicTest("whole blocks of 63 or 64 words a thread", 63 << 14, "uniform"),
+        PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
     )
     mutants = (
         Mutant("global_atomic", "i >= n", "i >= n - 1", "the last element is left out"),

@@ -18,9 +18,9 @@ class Teaching(SortTeaching):
         *TESTS,
         PublicTest("only the top byte differs", 5000, "top-byte"),
         PublicTest("small numbers", 20_001, "bounded"),
-        PublicTest("one key in every other place", 30_001, "half-equal"),
+        PublicTest("whole tiles, half of the keys equal", 32_768, "half-equal"),
         PublicTest("many blocks", 65_537, "uniform"),
-        PublicTest("more than 20 bits count", (1 << 20) + 4099, "uniform", large=True),
+        PublicTest("more than 20 bits count", (1 << 20) + 70_001, "uniform", large=True),
     )
     mutants = (
         Mutant("split_1bit", "const bool one = ", "const bool one = !", "ones first"),

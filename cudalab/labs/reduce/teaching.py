@@ -102,7 +102,7 @@ class Teaching(Base):
         PublicTest("sums that cancel", 1000, "cancelling"),
         PublicTest("a wide range", 5000, "wide-range"),
         PublicTest("many blocks", 100_003, "uniform"),
-        PublicTest("more than 24 bits count", (1 << 24) + 4099, "uniform", large=True),
+        PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
     )
     float_tests = (PublicTest("some items are NaN", 5000, "nan"),)
     matrix_tests = (

@@ -85,7 +85,7 @@ class Teaching(Base):
         PublicTest("sums that cancel", 1025, "cancelling"),
         PublicTest("a wide range", 3000, "wide-range"),
         PublicTest("blocks of blocks", 70_001, "uniform"),
-        PublicTest("more than 24 bits count", (1 << 24) + 4099, "uniform", large=True),
+        PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
     )
     float_tests = (PublicTest("some items are NaN", 3000, "nan"),)
     mutants = (

@@ -58,7 +58,7 @@ class Teaching(Base):
         PublicTest("a block and one", 257, "step"),
         PublicTest("another step", 1000, "random"),
         PublicTest("many blocks", 70_001, "step"),
-        PublicTest("more than 24 bits count", (1 << 24) + 4099, "step", large=True),
+        PublicTest("more than 24 bits count", (1 << 24) + 70_001, "step", large=True),
     )
     mutants = (Mutant("accurate", "(float)i *", "(float)(i + 1) *", "off by one"),)
     skeleton = Skeleton("accurate")
