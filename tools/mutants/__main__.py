@@ -15,8 +15,8 @@ tables of docs/checking.md from it.
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from collections import Counter, defaultdict
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
 from cudalab import labs
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
+    from tools.mutants.rules import Mutant
 
 
 def main(words: Sequence[str]) -> None:
@@ -44,21 +45,21 @@ def main(words: Sequence[str]) -> None:
     # Processes, for a child that is forked while other threads hold locks may wait for ever.
     pool = ProcessPoolExecutor(usable_cores())
     try:
-        begun = []
+        begun: dict[Future[str], Mutant] = {}
         for lab, variant in variants(chosen):
-            judged = [
-                one
-                for one in mutants(lab, variant)
-                if not again or (one.lab, one.variant, one.line, one.after) in known
-            ]
-            begun.append((lab, variant, [(one, pool.submit(verdict, one)) for one in judged]))
-        for lab, variant, futures in begun:
-            verdicts = [(one, future.result()) for one, future in futures]
-            if again:
-                tables.update(machine, lab.name, variant.name, verdicts)
-            else:
-                tables.store(machine, lab.name, variant.name, verdicts)
-            print(lab.name, variant.name, dict(Counter(word for _, word in verdicts)), flush=True)
+            for one in mutants(lab, variant):
+                if not again or (one.lab, one.variant, one.line, one.after) in known:
+                    begun[pool.submit(verdict, one)] = one
+        waiting = Counter((one.lab, one.variant) for one in begun.values())
+        done: dict[tuple[str, str], tables.Verdicts] = defaultdict(list)
+        for future in as_completed(begun):
+            one = begun[future]
+            key = one.lab, one.variant
+            done[key].append((one, future.result()))
+            if len(done[key]) == waiting[key]:
+                (tables.update if again else tables.store)(machine, *key, done[key])
+                counts = Counter(each for _, each in done[key])
+                print(*key, *(f"{count} {each}" for each, count in counts.items()), flush=True)
     finally:
         pool.shutdown(cancel_futures=True)
 

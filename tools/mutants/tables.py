@@ -29,6 +29,7 @@ def stored() -> list[results.Json]:
 
 def store(machine: dict[str, str], lab: str, variant: str, verdicts: Verdicts) -> None:
     """Replace the results of a variant."""
+    verdicts = sorted(verdicts, key=lambda each: (each[0].rule, each[0].line, each[0].after))
     kept = [row for row in stored() if (row["lab"], row["variant"]) != (lab, variant)]
     by_rule = {
         rule: dict(Counter(word for one, word in verdicts if one.rule == rule))

@@ -1,7 +1,7 @@
 """The verdict on a mutant: that of `cudalab check`, by the public tests and then the sanitizer.
 
-The tests run here, in a child of the worker's process for each mutant, because a check in a sandbox
-takes ten times as long. A mutant that they accept is judged once more by the whole checker.
+Both run here, in a child of the worker's process for each mutant: a check in a sandbox takes ten
+times as long.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import resource
 import signal
 import subprocess
 import tempfile
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,15 +21,14 @@ from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.backends.base import WrappedDevice
 from cudalab.checker import cases, judge
-from cudalab.checker.sandbox import sandbox as sandboxes
-from cudalab.checker.sandbox.sandbox import Limits, MiB
-from cudalab.checker.settings import Settings
 from cudalab.checker.submit import worker
 from cudalab.checker.submit.guard import GuardedDevice
-from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.submit.sanitizing import WRONG_ANSWER
+from cudalab.cli.profile import Subject, look
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.language import source
+from cudalab.microscope.sanitize import ORDERS, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +41,8 @@ if TYPE_CHECKING:
     from tools.mutants.rules import Mutant
 
 SEED = 1
-CPU_SECONDS = 8  # of a mutant: an endless loop counts as rejected
+CPU_SECONDS = 8  # of a mutant's tests: an endless loop counts as rejected
+SANITIZER_SECONDS = 60
 CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the variant computes it
     "bitonic": ({"dtype": "float32"},),
     "histogram": ({"bins": 100}, {"dtype": "uint32", "bins": 1000}),
@@ -72,38 +71,36 @@ class Given(NamedTuple):
 
 
 def verdict(one: Mutant) -> str:
-    """One of WORDS, by the tests and then by the whole checker."""
-    with tempfile.TemporaryDirectory(prefix="cudalab-mutant-") as folder:
-        path = Path(folder, f"{one.variant}.cu")
-        path.write_text(one.text, encoding="utf-8")
-        word = by_tests(one, path)
-        return by_checker(one, path) if word == "survived" else word
-
-
-def by_tests(one: Mutant, path: Path) -> str:
-    """What the public tests say, of all cases of the lab."""
+    """One of WORDS, by the tests and then by the sanitizer."""
     lab = labs.get(one.lab)
     all_cases = cases_of(lab, registry.find(lab, one.variant))
     for _, tests in all_cases:
         inputs_of(lab, tests)  # before the fork: made only once
-    pid = os.fork()
-    if pid == 0:
-        os._exit(WORDS.index(in_child(lab, one, path, all_cases)))
-    _, status = os.waitpid(pid, 0)
+    with tempfile.TemporaryDirectory(prefix="cudalab-mutant-") as folder:
+        path = Path(folder, f"{one.variant}.cu")
+        path.write_text(one.text, encoding="utf-8")
+        pid = os.fork()
+        if pid == 0:
+            os._exit(WORDS.index(in_child(lab, one, path, all_cases)))
+        _, status = os.waitpid(pid, 0)
     return "rejected" if os.WIFSIGNALED(status) else WORDS[os.WEXITSTATUS(status)]
 
 
 def cases_of(lab: Lab, variant: Variant) -> list[Tested]:
-    """The cases that a variant is tested in, and the public list for each."""
+    """The cases that a variant is tested in, and the public list for each.
+
+    Large inputs show limits on the size; the first case suffices for that.
+    """
     usual = [
         options
         for options in ({}, *CASES.get(lab.name, ()))
         if variant.computes(lab.complete(options))
     ]
-    return [
-        (options, cases.public(lab, options, variant, quick=False).tests)
-        for options in usual or [cases.case_for(lab, {}, variant)]
-    ]
+    tested: list[Tested] = []
+    for options in usual or [cases.case_for(lab, {}, variant)]:
+        tests = cases.public(lab, options, variant, quick=False).tests
+        tested.append((options, tuple(one for one in tests if not (one.large and tested))))
+    return tested
 
 
 def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> str:
@@ -111,10 +108,10 @@ def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> 
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGSEGV, signal.SIG_DFL)
-    signal.alarm(10 * CPU_SECONDS)
+    signal.alarm(10 * CPU_SECONDS)  # one that waits for ever
     word = "equivalent"
     with open_device("cpu", 1) as opened:
         device = worker.LoadsOnce(opened).as_device()
@@ -129,6 +126,12 @@ def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> 
                 continue
             word = "survived"
             if any(wrong(lab, variant, device, given) for given in inputs_of(lab, tests)):
+                return "rejected"
+        if word == "survived":
+            seconds = CPU_SECONDS + SANITIZER_SECONDS
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+            signal.alarm(10 * seconds)
+            if not is_clean(lab, variant, lab.complete(all_cases[0][0])):
                 return "rejected"
     return word
 
@@ -204,21 +207,15 @@ def wrong(lab: Lab, variant: Variant, device: Device, given: Given) -> bool:
     return changed or any(lab.compare(answer, inputs, case) is not None for answer in answers)
 
 
-def by_checker(one: Mutant, path: Path) -> str:
-    """What the whole checker says: it has a sanitizer, too."""
-    lab = labs.get(one.lab)
-    path.write_text(one.text, encoding="utf-8")
-    box = sandboxes.choose("none")
-    submission = Kernel(lab=lab, path=path, sandbox=box, device="cpu", label=path.name)
-    settings = Settings(
-        SEED,
-        limits=Limits(seconds=60, cpu_seconds=60, memory_bytes=4096 * MiB),
-        has_turn=True,
-        sanitize=True,
-        timing=False,
+def is_clean(lab: Lab, variant: Variant, case: Case) -> bool:
+    """Whether the sanitizer finds nothing but, perhaps, a wrong answer: the tests judge those."""
+    subject = Subject(
+        lab=lab, case=case, variants=[variant], dist=lab.distributions[0], seed=SEED, data=None
     )
-    options = cases.case_for(lab, {}, submission.variant)
-    plan = cases.public(lab, options, submission.variant, quick=True)
-    plan = replace(plan, tests=plan.tests[:1])  # all have been passed
-    report = judge.check(lab, submission, plan, box, settings)
-    return "rejected" if report.exit_code else "survived"
+    with tempfile.TemporaryDirectory() as folder:
+        report = Report(lab, variant, case, Path(folder, "report.json"))
+        try:
+            look(subject, report, lab.teaching.sizes(case).sanitized, ORDERS, SANITIZER_SECONDS)
+        except CudalabError:
+            return False
+    return all(row.note or row.kind == WRONG_ANSWER for row in report.rows.values())
