@@ -49,10 +49,16 @@ CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the varian
     "radixsort": ({"dtype": "float32"}, {"layout": "pairs"}),
     "reduce": (
         {"dtype": "float32", "op": "max"},
+        {"op": "min"},
         {"along": "rows", "op": "max"},
+        {"along": "rows", "op": "min"},
         {"along": "cols", "op": "mean"},
     ),
-    "scan": ({"dtype": "float32", "op": "max"}, {"dtype": "int32", "kind": "inclusive"}),
+    "scan": (
+        {"dtype": "float32", "op": "max"},
+        {"op": "min"},
+        {"dtype": "int32", "kind": "inclusive"},
+    ),
     "solve": ({"dtype": "float64"},),
 }
 INPUTS: dict[str, list[Given]] = {}  # of each list of tests

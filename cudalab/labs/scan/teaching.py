@@ -84,6 +84,7 @@ class Teaching(Base):
         PublicTest("a block and one", 513, "all-ones"),
         PublicTest("sums that cancel", 1025, "cancelling"),
         PublicTest("a wide range", 3000, "wide-range"),
+        PublicTest("many blocks and one", 65_537, "all-ones"),
         PublicTest("blocks of blocks", 70_001, "uniform"),
         PublicTest("more than 24 bits count", (1 << 24) + 70_001, "uniform", large=True),
     )
