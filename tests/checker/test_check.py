@@ -30,6 +30,7 @@ from cudalab.checker.submit.submission import Command, copy_runtime
 from cudalab.checker.verdicts import Clue, Report, Result, SpeedResult, Stage, Status, Why
 from cudalab.cli.app import cli
 from cudalab.errors import CudalabError, ExitCode
+from cudalab.labs import registry
 from cudalab.system import elf
 
 SORT = """
@@ -555,12 +556,14 @@ def test_quick_is_a_third():
 
 @pytest.mark.parametrize("name", labs.names())
 def test_public_lists_are_sound(name):
-    """Each size and distribution exists, and there is one beyond a block."""
+    """Each size and distribution exists, in the list of programs and in that of kernels."""
     lab = labs.get(name)
-    plan = cases.public(lab, {}, None, quick=False)
-    assert len(plan.tests) >= 6
-    for test in plan.tests:
-        assert b"".join(map(bytes, lab.generate(lab.complete({}), test.size, test.dist, 1)))
+    programs = cases.public(lab, {}, None, quick=False).tests
+    kernels = cases.public(lab, {}, registry.default(lab, lab.complete({}), "cpu"), quick=False)
+    assert len(programs) >= 6
+    for test in {str(test): test for test in (*programs, *kernels.tests)}.values():
+        case = lab.complete(test.options)
+        assert b"".join(map(bytes, lab.generate(case, test.size, test.dist, 1)))
 
 
 # Fairness ----------------------------------------------------------------------------------------

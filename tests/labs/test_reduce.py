@@ -380,6 +380,7 @@ DIGESTS = {
     ("wide-range", "int64", "sum", 1000): "957a5b1414df7e1d4d6e4f6319ef9aaf",
     ("wide-range", "float32", "sum", 1000): "e5f4ff7db2798e2b111beecd4dc54db6",
     ("wide-range", "float64", "sum", 1000): "a59ae7835503efb0d7866178b4589088",
+    ("nan", "float32", "sum", 1000): "154135ecd2085f0c7275d751ed6fbf0c",
     ("all-ones", "float32", "sum", 1000): "766bce3dca9469c07b35d3331f884ab4",
     ("uniform", "int32", "prod", 1000): "125cea97e4a60fd71a02a6311b89f939",
     ("uniform", "float32", "prod", 1000): "d08a566afcebe9457b6c64d7ae443f3b",

@@ -81,6 +81,9 @@ DIGESTS = {
     ("uniform", "int32"): "4756f31590fb373f4aecb3ea7f275ad5d4495666dba96464f4c04beb96be96ad",
     ("uniform", "float64"): "07c1d5327d88a66ff7cab56b01c8842371523601ba94c9349bfb3ce73d8ec50c",
     ("index", "float32"): "77c067c91e3b7958f8ac2755431b3568acb82b22511d705749e55da803c5ca85",
+    ("special", "float32"): "adb24c1f6bc3914c59a1c4f4514c568e57e0643d5b1d9f10e5c7a891bde4b61e",
+    ("special", "int32"): "4756f31590fb373f4aecb3ea7f275ad5d4495666dba96464f4c04beb96be96ad",
+    ("special", "float64"): "d51d9979378a4371fd7f664b5c5f8f21b3deecdee838450cd44af87fdca3186f",
 }
 
 
@@ -89,6 +92,14 @@ def test_same_seed_same_bytes(dist, dtype, digest):
     stream = b"".join(LAB.generate(LAB.complete({"dtype": dtype}), (20, 31), dist, 42))
     assert len(stream) == 8 + 620 * np.dtype(dtype).itemsize
     assert hashlib.sha256(stream).hexdigest() == digest
+
+
+def test_special_floats_are_of_every_kind():
+    stream = b"".join(LAB.generate(CASE, (30, 40), "special", 42))
+    special = np.frombuffer(stream[8:], np.float32)
+    zeros = special[special == 0]
+    for some in (np.isnan(special), np.isinf(special), zeros == 0, np.signbit(zeros)):
+        assert 50 < some.sum() < 200
 
 
 def test_one_number_is_a_square():
