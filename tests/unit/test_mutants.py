@@ -79,8 +79,3 @@ def test_verdicts():
     same = replace(tail, text=tail.text.replace("(n / 32 * 32)", "(n * 1)"))
     assert verdicts.verdict(same) == "equivalent"
     assert verdicts.verdict(replace(tail, text=f"{tail.text}?")) == "invalid"
-
-
-def test_every_survivor_has_a_reason_and_every_reason_a_survivor():
-    lines = {(row["lab"], one["after"]) for row, one in tables.survivors()}
-    assert lines == set(tables.reasons())
