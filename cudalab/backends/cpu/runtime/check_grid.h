@@ -84,6 +84,7 @@ static void put_back(Parked& parked) {
     current.block_idx = block_index(run.block);
     for (unsigned warp = 0; warp < run.warps; ++warp) {
         run.yielded[warp] = 0;
+        run.calls[warp].differ = true;  // perhaps
         if (!parked.at_grid) continue;
         run.ready[warp] = run.live[warp];
         run.at_barrier[warp] = run.at_warp_op[warp] = 0;

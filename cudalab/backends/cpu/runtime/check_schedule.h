@@ -144,7 +144,7 @@ static bool try_complete(unsigned thread) {
     if (run.op[thread] == TILE) return open_tile(thread);
     unsigned warp = thread >> 5, group = run.mask[thread] & run.live[warp];
     if (group & ~run.at_warp_op[warp]) return false;
-    for (unsigned left = group; left; left &= left - 1) {
+    for (unsigned left = run.calls[warp].differ ? group : 0; left; left &= left - 1) {
         unsigned other = warp * 32 + __builtin_ctz(left);
         if (run.mask[other] != run.mask[thread] || run.op[other] != run.op[thread]) return false;
     }
@@ -398,7 +398,10 @@ extern "C" void cudalab_warp_op(WarpOp op, unsigned mask, uint64_t value, unsign
     run.op[thread] = op;
     run.value[thread] = value;
     run.source[thread] = source;
-    if (run.detects) check_masks(warp, thread);
+    WarpCalls& calls = run.calls[warp];
+    if (!run.at_warp_op[warp]) calls = {run.mask[thread], op, false};
+    calls.differ |= calls.mask != run.mask[thread] || calls.op != op;
+    if (run.detects && calls.differ) check_masks(warp, thread);
     run.at_warp_op[warp] |= bit(thread);
     if (!((mask & run.live[warp]) & ~run.at_warp_op[warp])) try_complete(thread);
     stop(thread);

@@ -38,6 +38,13 @@ struct Event {
     bool is_direct;       // not by a library or a built-in function
 };
 
+// The warp operations in which lanes of a warp wait: whether they are not all the same.
+struct WarpCalls {
+    unsigned mask;
+    WarpOp op;
+    bool differ;
+};
+
 struct SharedArray {
     uint64_t offset, bytes;     // in the library's thread-local memory
     uint64_t is_guard, is_own;  // no array: the compiler's, or cudalab's
@@ -84,6 +91,7 @@ static struct {
     int barrier[MAX_THREADS];  // the place of the one where a thread waits
     unsigned mask[MAX_THREADS], source[MAX_THREADS];
     WarpOp op[MAX_THREADS];
+    WarpCalls calls[32];  // of each warp
     uint64_t value[MAX_THREADS], result[MAX_THREADS];
     BlockOp block_op;
     unsigned predicates, voters;
