@@ -55,14 +55,15 @@ def pytest_xdist_auto_num_workers():
     return usable_cores() + 1
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     # One worker gets a file whose tests take milliseconds, or share kernels: it compiles them once.
     for item in items:
         if item.path.parent.name in {"unit", "labs"} and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    # A group of tests that one process runs one by one begins first, so that none ends alone.
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    yield
+    if hasattr(config, "workerinput"):  # groups begin first, so that none ends alone
+        items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     if "cuda" in chosen_devices(config):
         return
     skip = pytest.mark.skip(reason="needs a GPU: pytest --device cuda")
