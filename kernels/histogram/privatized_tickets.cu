@@ -10,7 +10,7 @@
 // THREADS_PER_BLOCK = 512
 // ITEMS_PER_THREAD  = 64    # at least; more where MAX_BLOCKS bounds the grid
 // MAX_BLOCKS        = "2 * MULTIPROCESSORS"
-// LOADS             = 4     # 16-byte loads in flight together
+// LOADS             = 8     # 16-byte loads in flight together
 // ///
 //
 // Multiprocessors are not equally far from the memory, and with equal shares all would wait for the
