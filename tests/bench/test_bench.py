@@ -73,7 +73,7 @@ def test_a_constant_ratio_is_known_exactly_when_samples_are_pairs():
 
 def test_the_same_samples_in_other_rounds_are_no_pairs():
     one = [1.0, 7.0, 2.0, 9.0, 4.0, 3.0]
-    found = stats.independent_ratio([2 * ms for ms in one], one)
+    found = stats.independent_ratio([2 * ms for ms in one], one, 0.95)
     assert found.value == 2
     assert found.low < 1 < found.high
     assert not found.decided
@@ -117,7 +117,7 @@ def test_what_slows_both_down_cancels_in_the_rounds_of_both():
     both = {r: 1.0 + 0.1 * (r % 5) for r in range(20)}
     one = {r: 2 * ms for r, ms in both.items()} | {20: 2.4}
     paired = stats.ratio(one, both)
-    apart = stats.independent_ratio(list(one.values()), list(both.values()))
+    apart = stats.independent_ratio(list(one.values()), list(both.values()), 0.95)
     assert paired.value == apart.value
     assert paired.high - paired.low < (apart.high - apart.low) / 2
 
