@@ -17,11 +17,9 @@ import statistics
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cache, partial
-from multiprocessing import get_context
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +36,7 @@ from cudalab.labs.base import Job
 from cudalab.labs.inputs import HostInputs
 from cudalab.labs.sizes import in_words
 from tools import results
+from tools.compilation import fill_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 
 PARTS = (114, 72, 40)
 ROUNDS = 40
-COMPILERS = 8  # processes
 REHEARSED = {"matmul": 100}  # sizes on the CPU device
 REHEARSED_ITEMS = 10_000
 
@@ -157,9 +155,7 @@ def run(name: str = "auto", seconds: str = "150", *names: str) -> None:
     device, end = choose_device(name), time.monotonic() + float(seconds)
     with open_device(device) as opened:
         whole = opened.multiprocessors
-    compiled = {(each, name) for each in questions for name in each.variants}
-    with ProcessPoolExecutor(COMPILERS, get_context("spawn")) as pool:
-        list(pool.map(partial(compile_for_cache, device), compiled))
+    fill_cache(device, ((each.lab, one, each.case) for each in questions for one in each.variants))
     rows: list[Json] = []
     for count in (whole, *PARTS):
         with open_device(device) as opened, part_of(opened, count):
@@ -185,16 +181,6 @@ def store(machine: dict[str, str], rows: list[Json]) -> None:
     when = {"date": machine["date"], "commit": machine["commit"]}
     head = {"device": machine["device"], "driver": machine["driver"]}
     results.write_rows(path, head, kept + [row | when for row in rows])
-
-
-def compile_for_cache(device: str, what: tuple[Question, str]) -> None:
-    """Compile a variant in a process of its own, so that the cache has it."""
-    question, name = what
-    lab = labs.get(question.lab)
-    variant = registry.find(lab, name)
-    with open_device(device) as opened:
-        if not variant.missing(opened.features):
-            lab.compiled(variant, opened, lab.complete(question.case))
 
 
 def times(question: Question, size: int, sampler: Sampler, whole: int) -> Iterator[Json]:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from cudalab.labs.header import Variant
 
 INTRODUCTION = """\
-The rungs of each ladder in order: one idea each, compared with the rung before it. Lines are those
-of the variant's own file, and with the headers that it includes (`cudalab show --whole {lab}
-VARIANT` prints them as one file). What the host launches is in
+The rungs of each ladder in order, one idea each. A rung is compared with the last one before it
+that was measured: that runs on the device and computes the case. Lines are those of the variant's
+own file, and with the headers that it includes (`cudalab show --whole {lab} VARIANT` prints them as
+one file). What the host launches is in
 [`cudalab/labs/{lab}/plans.py`](../../cudalab/labs/{lab}/plans.py).
 
 This file is generated: `python -m tools.generate`.
@@ -45,13 +46,13 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 def page(lab: str) -> str:
     """The ladders of one lab, the main one first."""
-    stored = map(load, sorted((results.FOLDER / "bench").glob("*.json")))
-    times = [measured for document in stored for measured in times_of(lab, document)]
+    stored = [load(path) for path in sorted((results.FOLDER / "bench").glob("*.json"))]
     parts = [f"# {lab}\n\n{labs.summary(lab)}.\n", INTRODUCTION.format(lab=lab)]
     for name, rungs in ladders(registry.variants(labs.get(lab))).items():
         parts.append(f"## {name[:1].upper()}{name[1:]}\n" if name else "## The ladder\n")
+        times = list(filter(None, (of_ladder(rungs, list(times_of(lab, one))) for one in stored)))
         parts.append(table(rungs, times))
-    parts += [f"{measured.column}: {measured.note}.\n" for measured in times]
+        parts += [f"{measured.column}: {measured.note}.\n" for measured in times]
     return "\n".join(parts)
 
 
@@ -75,20 +76,30 @@ def times_of(lab: str, stored: Document) -> Iterator[Times]:
             yield Times(f"{environment.device_name}, ms", note, ms)
 
 
+def of_ladder(rungs: list[Variant], measured: list[Times]) -> Times | None:
+    """The table that has the most rungs of a ladder; of several the last: its own case and size."""
+
+    def count(times: Times) -> int:
+        return sum(rung.name in times.ms for rung in rungs)
+
+    best = max(reversed(measured), key=count, default=None)
+    return best if best and count(best) else None
+
+
 def table(rungs: list[Variant], times: list[Times]) -> str:
     """A line for each rung of a ladder."""
     columns = ["rung", "idea", "adds to the rung before", "lines", "with headers"]
     for measured in times:
         columns += [measured.column, "times as fast"]
     lines = []
-    for before, rung in zip([None, *rungs], rungs, strict=False):
+    for number, rung in enumerate(rungs):
         own, whole = lines_of(rung)
         link = f"[`{rung.name}`]({rung.path.name})"
         if rung.precision:
             link += f" ({rung.precision}: lossy)"
         cells = [link, rung.summary, rung.adds, str(own), f"{whole:,}"]
         for measured in times:
-            cells += [time(rung, measured), step(before, rung, measured)]
+            cells += [time(rung, measured), step(rungs[:number], rung, measured)]
         lines.append(cells)
     return results.table(columns, lines, numbers=len(columns) - 3)
 
@@ -106,12 +117,12 @@ def time(rung: Variant, measured: Times) -> str:
     return f"{ms:#.3g}".rstrip(".") if ms else ""
 
 
-def step(before: Variant | None, rung: Variant, measured: Times) -> str:
-    """How many times as fast as the rung before it a rung is, if both were measured.
+def step(below: list[Variant], rung: Variant, measured: Times) -> str:
+    """How many times as fast as the rung before it a rung is.
 
-    A lossy rung computes less than others: its time is compared with none.
+    That is the last one below it that was measured: it runs on the device and computes the case. A
+    lossy rung computes less than others, so its time is compared with none.
     """
-    if rung.precision or (before and before.precision):
-        return ""
-    was, now = before and measured.ms.get(before.name), measured.ms.get(rung.name)
-    return f"{was / now:.2f}" if was and now else ""
+    was = [measured.ms[one.name] for one in below if one.name in measured.ms and not one.precision]
+    now = measured.ms.get(rung.name)
+    return f"{was[-1] / now:.2f}" if was and now and not rung.precision else ""

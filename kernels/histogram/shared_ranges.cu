@@ -10,7 +10,7 @@
 // [defines]
 // THREADS_PER_BLOCK = 512
 // ITEMS_PER_THREAD  = 64
-// MAX_BLOCKS        = "2 * MULTIPROCESSORS / 3"  # per range: with six, four on each
+// MAX_BLOCKS        = "MULTIPROCESSORS"  # per range: with six, half as many again as fit at once
 // RANGE_BINS        = 12288  # counters in 48 KB
 // LOADS             = 4      # 16-byte loads in flight together
 // ///

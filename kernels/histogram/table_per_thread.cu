@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Each thread counts a run of consecutive elements in a table of its own"
-// order    = 9
+// order    = 10
 // ladder   = "a core's loop"
 // adds     = "a table and a run of elements for each thread"
 // dispatch = "runs"

@@ -1,6 +1,6 @@
 // /// cudalab
 // summary  = "Each thread ranks its own run of consecutive keys: no cooperation, no coalescing"
-// order    = 5
+// order    = 4.5
 // ladder   = "a core's loop"
 // adds     = "a run of consecutive keys per thread"
 // dispatch = "digits"

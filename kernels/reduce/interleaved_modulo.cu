@@ -14,6 +14,8 @@
 // Compared with halving in global memory: n reads instead of 2 n, and a launch takes 8 levels.
 // Limits: the threads that work are spread over all warps, so at every level each warp runs the
 // branch with half as many of its lanes, down to one; and the modulo itself is slow.
+// Where memory is fast, that makes it slower than halving: 2^26 ints take 0.305 ms on an H200, and
+// 0.279 ms with global_halving (on an H100 0.305 and 0.334).
 //
 // Macros from outside: T (element type), OP_* (one of them: the operation), THREADS_PER_BLOCK,
 // ITEMS_PER_BLOCK.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from bench_documents import document, row, table
 
 from cudalab import labs
+from cudalab.bench.document import load
 from cudalab.labs import registry
-from tools import results, rungs
+from tools import ladders, results, rungs
 
+SLOWER = 0.97  # a smaller difference needs no reason
 LADDERS = [
     pytest.param(ladder, id=f"{lab}-{name or 'main'}")
     for lab in labs.names()
@@ -23,6 +26,25 @@ def test_each_rung_says_what_it_adds_to_the_one_before_it(ladder):
     for before, rung in pairwise(ladder):
         assert rung.adds, f"{rung.label}: adds = …"
         assert before.order < rung.order, f"{rung.label}: the order of {before.name}"
+
+
+@pytest.mark.parametrize("lab", labs.names())
+def test_no_two_variants_have_the_same_place(lab):
+    orders = [variant.order for variant in registry.variants(labs.get(lab))]
+    assert len(set(orders)) == len(orders)
+
+
+@pytest.mark.parametrize("lab", labs.names())
+def test_a_rung_that_is_slower_than_the_one_before_it_says_so_and_why(lab):
+    stored = [load(path) for path in sorted((results.FOLDER / "bench").glob("*.json"))]
+    for ladder in rungs.ladders(registry.variants(labs.get(lab))).values():
+        for one in stored:
+            times = rungs.of_ladder(ladder, list(rungs.times_of(lab, one)))
+            for number, rung in enumerate(ladder):
+                factor = times and rungs.step(ladder[:number], rung, times)
+                if factor and float(factor) < SLOWER:
+                    text = rung.path.read_text("utf-8")
+                    assert "slower" in text, f"{rung.label}: {factor} on {times.column}"
 
 
 @pytest.mark.parametrize("lab", labs.names())
@@ -64,6 +86,46 @@ def test_times_stand_beside_the_rungs_that_were_measured(tmp_path, monkeypatch):
     ends = [line.split(" | ")[-2:] for line in lines if line.startswith("| [")]
     assert ends == [["", " |"], ["2.00", " |"], ["0.500", "4.00 |"]]
     assert "Test GPU, ms: the median at n = 1,024, int32; commit ``, 2026-01-31." in lines
+
+
+def test_a_rung_is_compared_with_the_last_one_that_was_measured():
+    ladder = registry.variants(labs.get("matmul"))[:3]
+    one, two, three = (rung.name for rung in ladder)
+    lossy = [ladder[0], replace(ladder[1], precision="bf16"), ladder[2]]
+    times = rungs.Times("", "", {one: 6.0, two: 2.0, three: 1.0})
+    assert rungs.step([], ladder[0], times) == ""
+    assert rungs.step(ladder[:2], ladder[2], times) == "2.00"
+    assert rungs.step(lossy[:2], lossy[2], times) == "6.00"
+    assert rungs.step(lossy[:1], lossy[1], times) == ""
+    unmeasured = rungs.Times("", "", {one: 6.0, three: 1.0})
+    assert rungs.step(ladder[:2], ladder[2], unmeasured) == "6.00"
+    assert rungs.step(ladder[:1], ladder[1], unmeasured) == ""
+
+
+def test_a_ladder_is_shown_in_the_case_that_it_is_for():
+    few, all_of, again = (
+        rungs.Times(name, "", dict.fromkeys(name, 1.0)) for name in ("a", "ab", "ba")
+    )
+    ladder = [replace(registry.variants(labs.get("matmul"))[0], name=name) for name in "abc"]
+    assert rungs.of_ladder(ladder, [all_of, again, few]) is again
+    assert rungs.of_ladder(ladder[2:], [all_of, again, few]) is None
+    assert rungs.of_ladder(ladder, []) is None
+
+
+def test_each_ladder_beside_the_main_one_is_measured_somewhere():
+    """With the main ladder, whose case all of its rungs compute, or in a case of its own."""
+    for name in labs.names():
+        lab = labs.get(name)
+        own = {ladder for side in ladders.SIDES if side.lab == name for ladder in side.ladders}
+        stored = rungs.ladders(registry.variants(lab))
+        assert own <= stored.keys()
+        usual = lab.complete({})
+        for ladder in stored.keys() - own:
+            assert any(rung.computes(usual) for rung in stored[ladder]), f"{name}: {ladder}"
+    for side in ladders.SIDES:
+        case = labs.get(side.lab).complete(side.case)
+        assert side.rungs
+        assert all(rung.computes(case) for rung in side.rungs)
 
 
 def test_without_measurements_a_page_has_no_times(tmp_path, monkeypatch):

@@ -350,8 +350,9 @@ def test_long_arrays_are_scanned_by_large_tiles_on_a_gpu():
         return LAB.choose(HostInputs({}, {"n": n}), case("int32"), target(device, multiprocessors))
 
     assert chosen(1 << 22, "cuda") == "lookback_prefetch"
-    assert chosen((1 << 22) - 5, "cuda") is None
-    assert chosen(1 << 21, "cuda", 66) == "lookback_prefetch"
+    assert chosen((1 << 22) - 1, "cuda") is None
+    assert chosen(1 << 20, "cuda", 72) == "lookback_prefetch"
+    assert chosen((1 << 20) - 1, "cuda", 72) is None
     assert chosen(1 << 28, "cpu") is None
 
 

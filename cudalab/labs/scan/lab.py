@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Array, Case, HostInputs, Inputs, Size
 
 
-LONG_BYTES = 127_100  # about three tiles of `lookback_prefetch` for each multiprocessor
+# From how many bytes on `lookback_prefetch` is taken, measured on an H200 and on parts of one.
+LONG_BYTES = 16 << 20
+FEW_MULTIPROCESSORS, LONG_BYTES_ON_FEW = 114, 4 << 20
 HEAD_ITEMS = 4096  # enough to tell an inclusive scan from an exclusive one
 
 
@@ -57,7 +59,8 @@ class Scan(ArrayLab):
     def choose(self, inputs: Inputs, case: Case, device: Device) -> str | None:
         """On a GPU, choose large tiles if the array has enough of them to keep it busy."""
         nbytes = inputs.params["n"] * np.dtype(case["dtype"]).itemsize
-        long = nbytes >= LONG_BYTES * device.multiprocessors
+        few = device.multiprocessors <= FEW_MULTIPROCESSORS
+        long = nbytes >= (LONG_BYTES_ON_FEW if few else LONG_BYTES)
         return "lookback_prefetch" if long and not emulated(device.name) else None
 
     def generate(self, case: Case, n: Size, dist: str, seed: int) -> Iterator[memoryview | bytes]:
