@@ -17,7 +17,18 @@ from cudalab.bench.document import load
 from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
-from tools import exploits, ladders, loops, predict, results, rungs, sanitizers, targets
+from tools import (
+    exploits,
+    ladders,
+    loops,
+    multiprocessors,
+    predict,
+    repeats,
+    results,
+    rungs,
+    sanitizers,
+    targets,
+)
 from tools.counters import JUDGED, agreeing
 from tools.mutants import tables as mutants
 from tools.results import table
@@ -28,6 +39,7 @@ if TYPE_CHECKING:
     from cudalab.labs.base import Lab
 
 DOCUMENTS = (
+    results.ROOT / "docs" / "bench.md",
     results.ROOT / "docs" / "checking.md",
     results.ROOT / "docs" / "commands.md",
     results.ROOT / "docs" / "performance" / "README.md",
@@ -142,6 +154,20 @@ def goals() -> str:
         + targets.not_measured(stored)
         for stored in results.read_all("targets")
     )
+
+
+def parts_of_gpus() -> str:
+    """The plans on parts of a GPU, from docs/results/multiprocessors/*.json."""
+    return "\n".join(
+        f"{stored['device']}: {multiprocessors.summary(stored['rows'])}.\n\n"
+        + table(multiprocessors.COLUMNS, multiprocessors.lines(stored["rows"]), numbers=6)
+        for stored in results.read_all("multiprocessors")
+    )
+
+
+def false_verdicts() -> str:
+    """Verdicts on kernels compared with themselves, from docs/results/repeats/*.json."""
+    return table(repeats.COLUMNS, repeats.lines(), numbers=5)
 
 
 def accuracy() -> str:
@@ -346,6 +372,8 @@ PARTS = {
     "bench": bench,
     "counters": counters,
     "goals": goals,
+    "multiprocessors": parts_of_gpus,
+    "repeats": false_verdicts,
     "accuracy": accuracy,
     "sanitizers": sanitized,
     "suites": suites,

@@ -70,9 +70,6 @@ QUESTIONS = (
     Question("matmul", (1000, 1536, 2048, 3000, 4096), TENSOR),
     Question("matmul", (1536, 2048, 3000, 4096), ("whole_waves",)),
     Question("matmul", (256, 400, 512, 640, 777), SMALL),
-    Question("reduce", (1 << 20, 1 << 26), ("single_pass",)),
-    Question("reduce", (1 << 26,), ("single_pass",), {"dtype": "float32"}),
-    Question("reduce", (1 << 26,), ("vectorized",)),
     Question("scan", (1 << 20, 1 << 21, 3 << 20, 1 << 22, 1 << 24), LOOK_BACK),
     Question("histogram", (1 << 24, 1 << 27), ("privatized_tickets",)),
     Question("histogram", (1 << 27,), ("privatized_tickets",), dist="equal"),
@@ -271,6 +268,44 @@ def chosen(question: Question, inputs: HostInputs, device: Device, plans: list[s
     name = next((one for one in names if one in question.variants), question.variants[0])
     numbered = f"{name} for {device.multiprocessors}"
     return numbered if numbered in plans else name
+
+
+# The table of the documents ----------------------------------------------------------------------
+
+COLUMNS = ["work", "n", "plans"]
+COLUMNS += [f"on {part}" for part in PARTS] + [f"as for 132, on {part}" for part in PARTS]
+
+
+def lines(rows: list[Json]) -> Iterator[list[str]]:
+    """A row for each question: times of the plan taken on each part, divided by the best one's."""
+    questions: dict[tuple[str, str, str], dict[int, Json]] = {}
+    for row in rows:
+        case = [str(value) for value in row["case"].values()]
+        names = " or ".join(dict.fromkeys(f"`{plan.partition(' ')[0]}`" for plan in row["ms"]))
+        key = " ".join([f"`{row['lab']}`", *case, row["dist"]]), row["n"], names
+        questions.setdefault(key, {})[row["multiprocessors"]] = row
+    for key, by_part in questions.items():
+        of = [by_part.get(part) for part in PARTS]
+        taken = [share(row, row["chosen"]) if row else "" for row in of]
+        fixed = [
+            share(row, f"{row['chosen'].partition(' ')[0]} for 132") if row else "" for row in of
+        ]
+        yield [*key, *taken, *fixed]
+
+
+def share(row: Json, plan: str) -> str:
+    """How many times as long as the best plan another one takes."""
+    ms = row["ms"]
+    return f"{ms[plan] / min(ms.values()):.2f}" if plan in ms else ""
+
+
+def summary(rows: list[Json]) -> str:
+    """How many of the plans taken on parts are close to the best."""
+    parts = [row for row in rows if row["multiprocessors"] in PARTS]
+    worst = [row["ms"][row["chosen"]] / min(row["ms"].values()) for row in parts]
+    close = sum(one <= 1.05 for one in worst)
+    rest = "" if close == len(worst) else f", the others within {max(worst) - 1:.0%}"
+    return f"{close} of {len(worst)} plans taken are within 5 % of the best{rest}"
 
 
 if __name__ == "__main__":
