@@ -1,12 +1,12 @@
 """The ladders of each lab, each measured where it belongs.
 
-python -m tools.ladders run [SECONDS]     measure on a GPU; after so many seconds leave out the rest
-python -m tools.ladders add BENCH.json    store what `cudalab bench --json` has written
+python -m tools.ladders run FOLDER [SECONDS]   measure on a GPU, for so long, what FOLDER lacks
+python -m tools.ladders add BENCH.json...      store what `cudalab bench --json` has written
 
-The main ladders are those of `cudalab bench all --variants all --baseline cupy,cub`. Of the others,
-those for another case or size are measured there: SIDES. Statistics are stored in
-docs/results/bench; tools/generate.py makes a table of docs/performance/README.md and the tables of
-kernels/*/README.md from them.
+The main ladders are those of `cudalab bench LAB --variants all --baseline cupy,cub`. Of the others,
+those for another case or size are measured there: SIDES. The statistics of one run, of which no
+file may be missing, are stored in docs/results/bench; tools/generate.py makes a table of
+docs/performance/README.md and the tables of kernels/*/README.md from them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from cudalab import labs
@@ -60,6 +59,7 @@ class Side:
         return [self.lab, *lab.words(lab.complete(self.case)), *size, "--variants", names]
 
 
+SECONDS = "2"  # of sampling for a table
 # The others are measured with the main ladder.
 SIDES = (
     Side("matmul", ("A by its transpose",), {"product": "aat"}),
@@ -75,23 +75,21 @@ SIDES = (
 )
 
 
-def run(seconds: str = "170") -> None:
-    """Measure all ladders, one document for each call of bench, and store them as one."""
+def run(folder: str, seconds: str = "170") -> None:
+    """Measure the ladders whose files are not in the folder, and store all if none is missing."""
     end = time.monotonic() + float(seconds)
-    commands = [["all", "--variants", "all"], *(side.words for side in SIDES)]
+    commands = [[lab, "--variants", "all"] for lab in labs.names()] + [side.words for side in SIDES]
+    files = [Path(folder, f"{number}.json") for number in range(len(commands))]
     fill_cache("cuda", wanted())
-    documents = []
-    with TemporaryDirectory() as folder:
-        for number, words in enumerate(commands):
-            path = Path(folder, f"{number}.json")
-            command = [sys.executable, "-m", "cudalab", "bench", *words, "--device", "cuda"]
-            command += ["--baseline", "cupy,cub", "--json", str(path)]
-            left = end - time.monotonic()
-            if left > 1:
-                command += ["--kill-after", f"{left:.0f}"]
-                subprocess.run(command, check=False, cwd=results.ROOT, stdout=sys.stderr)
-            documents += [load(path)] if path.exists() else []
-    store(documents)
+    for path, words in zip(files, commands, strict=True):
+        command = [sys.executable, "-m", "cudalab", "bench", *words, "--device", "cuda"]
+        command += ["--baseline", "cupy,cub", "--time-limit", SECONDS, "--json", str(path)]
+        if not path.exists() and time.monotonic() < end:
+            done = subprocess.run(command, check=False, cwd=results.ROOT, stdout=sys.stderr)
+            if done.returncode:
+                path.unlink(missing_ok=True)
+    if all(path.exists() for path in files):
+        store([load(path) for path in files])
 
 
 def wanted() -> Iterator[tuple[str, str, Case]]:
@@ -161,9 +159,9 @@ def against(best: Row, baseline: str) -> str:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["run", *words]:
-            run(*words)
-        case ["add", path]:
-            store([load(Path(path))])
+        case ["run", folder, *words]:
+            run(folder, *words)
+        case ["add", *paths] if paths:
+            store([load(Path(path)) for path in paths])
         case _:
             sys.exit(__doc__)
