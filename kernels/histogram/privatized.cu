@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* d
 
     const unsigned num_vectors = n / ITEMS_PER_VECTOR;
     for (unsigned batch = blockIdx.x * BATCH; batch < num_vectors; batch += gridDim.x * BATCH)
-        count_batch<LOADS>(data, batch, num_vectors, copy, first_bad);
+        count_batch(data, batch, num_vectors, copy, first_bad);
     count_tail(data, n, copy, first_bad);
     __syncthreads();  // all have counted
     add_tables(tables, counts);

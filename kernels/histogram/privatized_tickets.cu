@@ -10,7 +10,7 @@
 // THREADS_PER_BLOCK = 512
 // ITEMS_PER_THREAD  = 64    # at least; more where MAX_BLOCKS bounds the grid
 // MAX_BLOCKS        = "2 * MULTIPROCESSORS"
-// LOADS             = 8     # 16-byte loads in flight together; half of them in a short array
+// LOADS             = 4     # 16-byte loads in flight together
 // ///
 //
 // Multiprocessors are not equally far from the memory, and with equal shares all would wait for the
@@ -20,23 +20,21 @@
 // it unchanged.
 //
 // Blocks are fewer and larger than those of privatized: fewer tables must be cleared and added to
-// the counts, during which nothing is loaded. A thread has twice as many loads in flight, which
-// takes a long array 3 to 7 % less time on an H200. A short one would have too few batches to share
-// out; there the batches are half as large.
+// the counts, during which nothing is loaded.
 // Limits: the memory. Additions alone would take two thirds of the time (measured for bytes).
 //
 // Macros from outside: T (element type), NUM_BINS (classes), THREADS_PER_BLOCK, LOADS.
 #include "histogram/parts/private_tables.cuh"
 
-constexpr unsigned MIN_BATCHES = 4;  // for each block, if batches are whole ones
-
-// Clears the tables, and counts batches of NUM_LOADS vectors per thread, by ticket.
-template <unsigned NUM_LOADS>
-__device__ inline void count_by_ticket(const T* data, unsigned num_vectors, unsigned* tables,
-                                       FirstBad* first_bad, unsigned* ticket) {
+extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* data, unsigned n,
+                                                                      unsigned* counts,
+                                                                      FirstBad* first_bad,
+                                                                      unsigned* ticket) {
+    __shared__ unsigned tables[NUM_BINS * COPIES];
     __shared__ unsigned drawn[2];
-    constexpr unsigned SIZE = THREADS_PER_BLOCK * NUM_LOADS;
-    const unsigned batches = (num_vectors + SIZE - 1) / SIZE;
+    unsigned* copy = tables + threadIdx.x % COPIES;
+    const unsigned num_vectors = n / ITEMS_PER_VECTOR;
+    const unsigned batches = (num_vectors + BATCH - 1) / BATCH;
     // Each block draws until its ticket is beyond the last batch: one ticket more per block.
     const unsigned last_number = batches + gridDim.x - 1;
 
@@ -45,28 +43,13 @@ __device__ inline void count_by_ticket(const T* data, unsigned num_vectors, unsi
     __syncthreads();  // the tables are clear and the first ticket is known
 
     // Two places hold tickets in turn: the next is written while this one may still be read.
-    unsigned* copy = tables + threadIdx.x % COPIES;
     for (unsigned turn = 0; drawn[turn] < batches; turn ^= 1) {
         unsigned next = 0;
         if (threadIdx.x == 0) next = atomicInc(ticket, last_number);
-        count_batch<NUM_LOADS>(data, drawn[turn] * SIZE, num_vectors, copy, first_bad);
+        count_batch(data, drawn[turn] * BATCH, num_vectors, copy, first_bad);
         if (threadIdx.x == 0) drawn[turn ^ 1] = next;
         __syncthreads();  // the next ticket is known
     }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK) count(const T* data, unsigned n,
-                                                                      unsigned* counts,
-                                                                      FirstBad* first_bad,
-                                                                      unsigned* ticket) {
-    __shared__ unsigned tables[NUM_BINS * COPIES];
-    const unsigned num_vectors = n / ITEMS_PER_VECTOR;
-    if (num_vectors / BATCH / gridDim.x >= MIN_BATCHES) {
-        count_by_ticket<LOADS>(data, num_vectors, tables, first_bad, ticket);
-    } else {
-        count_by_ticket<LOADS / 2>(data, num_vectors, tables, first_bad, ticket);
-    }
-    unsigned* copy = tables + threadIdx.x % COPIES;
     count_tail(data, n, copy, first_bad);
     __syncthreads();  // all have counted
     add_tables(tables, counts);

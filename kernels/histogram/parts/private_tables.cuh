@@ -27,20 +27,19 @@ __device__ inline void count_item(T item, unsigned i, unsigned* copy, FirstBad* 
     if (find_class(item, i, first_bad, bin)) atomicAdd(&copy[bin * COPIES], 1u);
 }
 
-// Count the vectors from `batch` on, NUM_LOADS per thread.
-template <unsigned NUM_LOADS>
+// Count up to BATCH vectors from `batch` on.
 __device__ inline void count_batch(const T* data, unsigned batch, unsigned num_vectors,
                                    unsigned* copy, FirstBad* first_bad) {
     const uint4* vectors = reinterpret_cast<const uint4*>(data);
     // All loads first, so that all are in flight together.
-    uint4 loaded[NUM_LOADS];
+    uint4 loaded[LOADS];
 #pragma unroll
-    for (unsigned k = 0; k < NUM_LOADS; ++k) {
+    for (unsigned k = 0; k < LOADS; ++k) {
         const unsigned v = batch + k * THREADS_PER_BLOCK + threadIdx.x;
         loaded[k] = v < num_vectors ? vectors[v] : make_uint4(0, 0, 0, 0);
     }
 #pragma unroll
-    for (unsigned k = 0; k < NUM_LOADS; ++k) {
+    for (unsigned k = 0; k < LOADS; ++k) {
         const unsigned v = batch + k * THREADS_PER_BLOCK + threadIdx.x;
         const unsigned words[4] = {loaded[k].x, loaded[k].y, loaded[k].z, loaded[k].w};
         if (v < num_vectors) {
