@@ -18,7 +18,6 @@ from cudalab.errors import ExitCode
 from cudalab.labs import registry
 from tools import accuracy as errors_of_answers
 from tools import (
-    exploits,
     ladders,
     loops,
     multiprocessors,
@@ -27,6 +26,7 @@ from tools import (
     results,
     rungs,
     sanitizers,
+    selftest,
     targets,
 )
 from tools.counters import JUDGED, agreeing
@@ -305,9 +305,40 @@ def program_row(name: str, runs: list[dict[tuple[str, str], dict[str, Any]]]) ->
 
 
 def exploited() -> str:
-    """Published exploits and the checker's verdicts, from docs/results/exploits."""
-    stored = results.read_all("exploits")
-    return table(exploits.columns(stored), exploits.lines(stored))
+    """Published exploits and the checker's verdicts, from docs/results/selftest."""
+    stored = results.read_all("selftest")
+    return table(selftest.exploit_columns(stored), selftest.exploit_rows(stored))
+
+
+def selftests() -> str:
+    """The runs of the checker's own test, from docs/results/selftest."""
+    return table(selftest.RUN_COLUMNS, selftest.run_rows(results.read_all("selftest")))
+
+
+FAULTS = {
+    "killed_grader": "the grader killed (SIGKILL) when half is done, then run again",
+    "killed_worker": "a worker of a local Dask cluster killed when a third is done",
+}
+
+
+def attacked() -> str:
+    """Classes with attacks and faults, from docs/results/attacks: a row for each run and fault."""
+    lines = []
+    for run in results.read_all("attacks"):
+        where = f"{run['sandbox']}, {run['user']}"
+        made = [run["device"], where, run["date"], f"`{run['commit']}`"]
+        for fault, words in FAULTS.items():
+            rows = [row for row in run["rows"] if row["fault"] == fault]
+            sums = [str(sum(row[key] for row in rows)) for key in ("submissions", "faults")]
+            sums += [str(sum(row[key] for row in rows)) for key in ("again", "lost")]
+            sums += [
+                str(sum(len(row[key]) for row in rows)) for key in ("wrong", "escapes", "open")
+            ]
+            if rows:
+                lines.append([*made, words, *sums])
+    columns = ["machine", "sandbox, user", "date", "commit", "fault", "submissions", "faults"]
+    columns += ["judged again", "lost results", "wrong verdicts", "escapes", "open"]
+    return table(columns, lines, numbers=7)
 
 
 def mutated() -> str:
@@ -378,7 +409,9 @@ PARTS = {
     "sanitizers": sanitized,
     "suites": suites,
     "programs": programs,
+    "selftest": selftests,
     "exploits": exploited,
+    "attacks": attacked,
     "mutants": mutated,
     "samples": samples,
     "inputs": inputs,

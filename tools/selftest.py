@@ -100,7 +100,7 @@ RUN_COLUMNS = [
 
 
 def exploit_rows(stored: Sequence[results.Json]) -> Iterable[list[str]]:
-    """The rows of the table of exploits: a trick, who published it, and each run's worst verdict."""
+    """The rows of the table of exploits: a trick, its source, and each run's worst verdict."""
     published = tomllib.loads((FOLDER / "published.toml").read_text(encoding="utf-8"))
     for trick in published["trick"]:
         tried = trick.get("tried", [])

@@ -2,7 +2,8 @@
 
     python tests/attacks/generate.py LAB COUNT FOLDER
 
-writes them and FOLDER.json, a map from name to "pass" or "fail". Only the generator knows it.
+writes them and FOLDER.json, a map from name to "pass", "fail" or "open", if only bubblewrap keeps
+an attack out. Only the generator knows it.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def hand_ins(lab: str, chance: random.Random) -> list[tuple[str, str, str, str]]
         for path in sorted(CHEATS.iterdir()):
             needs = WALLS.search(path.read_text()) if path.suffix in (".cu", ".py") else None
             if path.suffix in (".cu", ".py") and (needs is None or needs[1] != "timing"):
-                found.append((f"cheat-{path.stem}", path.name, path.read_text(), "fail"))
+                verdict = "open" if needs is not None and needs[1] == "sandbox" else "fail"
+                found.append((f"cheat-{path.stem}", path.name, path.read_text(), verdict))
     return found
 
 

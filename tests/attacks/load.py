@@ -1,9 +1,10 @@
 """The whole class, twice: the grader killed in the middle, then a worker of the cluster killed.
 
-    python tests/attacks/load.py FOLDER [LAB...]
+    python -m tests.attacks.load FOLDER SANDBOX [LAB...]
 
-prints what the documentation states: submissions, verdicts, attempts, faults. Exit status 1 when a
-verdict is wrong or a result is lost.
+prints what the documentation states: submissions, verdicts, attempts, faults, escapes. It writes
+that to FOLDER, too, as a file for docs/results/attacks. Exit status 1 when a verdict is wrong, a
+result is lost, or something has escaped.
 """
 
 from __future__ import annotations
@@ -16,21 +17,26 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import generate
+from tests.attacks import generate
+from tools import results
+from tools.selftest import user
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LABS = ("reduce", "histogram", "scan", "matmul", "transpose", "radixsort", "bitonic", "table")
 OPTIONS = ("--quick", "--device", "cpu", "--kill-after", "5", "--memory", "600M",
            "--time-limit", "0.3", "--language", "any")  # fmt: skip
 
 
-def command(folder: Path, lab: str, out: Path, *more: str) -> list[str]:
+def command(sandbox: str, folder: Path, lab: str, out: Path, *more: str) -> list[str]:
     """`cudalab grade`."""
     words = [sys.executable, "-m", "cudalab", "grade", folder, "--lab", lab, "--out", out]
-    return [*map(str, words), *OPTIONS, *more]
+    return [*map(str, words), *OPTIONS, "--sandbox", sandbox, *more]
 
 
 def states(out: Path) -> dict[str, tuple[str, int, bool | None]]:
@@ -49,10 +55,10 @@ def done(out: Path) -> int:
     return sum(state == "done" for state, _, _ in states(out).values())
 
 
-def killed_grader(folder: Path, lab: str, out: Path, count: int) -> int:
+def killed_grader(sandbox: str, folder: Path, lab: str, out: Path, count: int) -> int:
     """End the grader without a word when about half is done; call it again."""
     with Path(f"{out}.log").open("w") as log:
-        first = subprocess.Popen(command(folder, lab, out), stdout=log, stderr=log)
+        first = subprocess.Popen(command(sandbox, folder, lab, out), stdout=log, stderr=log)
         while first.poll() is None and done(out) < count // 2:
             time.sleep(0.1)
         cut = 0
@@ -60,15 +66,15 @@ def killed_grader(folder: Path, lab: str, out: Path, count: int) -> int:
             first.send_signal(signal.SIGKILL)
             cut = 1
         first.wait()
-        subprocess.run(command(folder, lab, out), stdout=log, stderr=log, check=True)
+        subprocess.run(command(sandbox, folder, lab, out), stdout=log, stderr=log, check=True)
     return cut
 
 
-def killed_worker(folder: Path, lab: str, out: Path, count: int) -> int:
+def killed_worker(sandbox: str, folder: Path, lab: str, out: Path, count: int) -> int:
     """End a worker process of the cluster when about a third is done."""
     with Path(f"{out}.log").open("w") as log:
         running = subprocess.Popen(
-            command(folder, lab, out, "--scheduler", "local:2"), stdout=log, stderr=log
+            command(sandbox, folder, lab, out, "--scheduler", "local:2"), stdout=log, stderr=log
         )
         cut = 0
         while running.poll() is None:
@@ -95,40 +101,61 @@ def workers(parent: int) -> list[int]:
     return found
 
 
+def still_running(boxes: Path) -> list[str]:
+    """Processes that were started in a box, and are left over."""
+    found = []
+    for path in Path("/proc").iterdir():
+        with suppress(OSError):
+            if path.name.isdecimal() and (path / "cwd").readlink().is_relative_to(boxes):
+                found.append((path / "cmdline").read_bytes().decode(errors="replace")[:80])
+    return found
+
+
+def judged(
+    sandbox: str, folder: Path, lab: str, fault: Callable[..., int], wanted: dict[str, str]
+) -> results.Json:
+    """Grade a class with a fault in the middle, and compare the verdicts with the right ones.
+
+    An attack that only bubblewrap keeps out is "open" elsewhere, as each report says there.
+    """
+    began, out = time.monotonic(), folder / f"{lab}-{fault.__name__}"
+    faults = fault(sandbox, folder / lab, lab, out, len(wanted))
+    found = states(out)
+    passed = {name for name in wanted if found.get(name, ("", 0, None))[2]}
+    right = {name for name, verdict in wanted.items() if verdict == "pass"}
+    left_open = {name for name in passed if wanted[name] == "open" and sandbox != "bwrap"}
+    return {
+        "lab": lab,
+        "fault": fault.__name__,
+        "submissions": len(wanted),
+        "faults": faults,
+        "wrong": sorted((passed ^ right) - left_open),
+        "lost": len(wanted) - sum(state == "done" for state, _, _ in found.values()),
+        "again": sum(attempts - 1 for _, attempts, _ in found.values()),
+        "escapes": still_running(folder / "boxes"),
+        "open": sorted(left_open),
+        "seconds": round(time.monotonic() - began),
+    }
+
+
 def main() -> int:
     """Both runs for each lab."""
-    folder, labs = Path(sys.argv[1]), sys.argv[2:] or LABS
-    folder.mkdir(parents=True)
-    totals: Counter[str] = Counter()
+    folder, sandbox, labs = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:] or LABS
+    (folder / "boxes").mkdir(parents=True)
+    folder.chmod(0o755)
+    (folder / "boxes").chmod(0o777)
+    os.environ["TMPDIR"] = str(folder / "boxes")
+    rows = []
     for lab in labs:
         count = len(generate.hand_ins(lab, random.Random(1)))  # noqa: S311 - no secret
         wanted = generate.generate(lab, count, folder / lab)
-        totals["submissions"] += count
-        totals["right ones"] += sum(verdict == "pass" for verdict in wanted.values())
         for fault in (killed_grader, killed_worker):
-            began, out = time.monotonic(), folder / f"{lab}-{fault.__name__}"
-            faults = fault(folder / lab, lab, out, count)
-            found = states(out)
-            wrong = [
-                name for name, verdict in wanted.items()
-                if found.get(name, ("", 0, None))[2] is not (verdict == "pass")
-            ]  # fmt: skip
-            lost = sum(state != "done" for state, _, _ in found.values()) + count - len(found)
-            again = sum(attempts - 1 for _, attempts, _ in found.values())
-            seconds = time.monotonic() - began
-            print(  # noqa: T201
-                f"{lab:<10} {fault.__name__:<14} {count:>3} submissions, {faults} fault, "
-                f"{len(wrong)} wrong, {lost} lost, {again} judged again, {seconds:.0f} s "
-                + " ".join(wrong),
-                flush=True,
-            )
-            totals["verdicts"] += count
-            totals["faults"] += faults
-            totals["wrong"] += len(wrong)
-            totals["lost"] += lost
-            totals["again"] += again
-    print(dict(totals))  # noqa: T201
-    return 1 if totals["wrong"] or totals["lost"] else 0
+            rows.append(judged(sandbox, folder, lab, fault, wanted))
+            print(rows[-1], flush=True)  # noqa: T201
+    head = {**results.machine("cpu"), "sandbox": sandbox, "user": user()}
+    name = results.slug(f"{head['device']} {sandbox} {user()}")
+    results.write_rows(folder / f"{name}.json", head, rows)
+    return 1 if any(row["wrong"] or row["lost"] or row["escapes"] for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import pytest
 from bench_documents import document, row, table
 
 from cudalab.bench.document import as_json, load
-from cudalab.checker import selftest
-from tools import exploits, ladders, results, targets
+from cudalab.checker.selftest import CHEATS
+from tools import ladders, results, selftest, targets
 
 STORED = sorted(results.FOLDER.rglob("*.json"))
 
@@ -21,12 +21,12 @@ STORED = sorted(results.FOLDER.rglob("*.json"))
 COMMANDS = (
     "accuracy",
     "counters",
-    "exploits",
     "ladders",
     "measure",
     "patterns",
     "programs",
     "sanitizers",
+    "selftest",
     "targets",
 )
 
@@ -121,8 +121,8 @@ def test_a_line_for_each_row(tmp_path):
 
 
 def test_every_published_exploit_is_tried_or_has_a_reason():
-    published = tomllib.loads((exploits.FOLDER / "published.toml").read_text())
-    cheats = {path.stem for path in selftest.CHEATS.iterdir()}
+    published = tomllib.loads((selftest.FOLDER / "published.toml").read_text())
+    cheats = {path.stem for path in CHEATS.iterdir()}
     for trick in published["trick"]:
         assert trick["source"] in published["sources"]
         assert ("tried" in trick) != ("instead" in trick), trick["name"]
@@ -130,7 +130,7 @@ def test_every_published_exploit_is_tried_or_has_a_reason():
 
 
 def test_the_worst_verdict_is_shown():
-    cheats = [{"cheat": "a", "verdict": "rejected"}, {"cheat": "b", "verdict": "passed"}]
-    assert exploits.worst(cheats, ["a"]) == "rejected"
-    assert exploits.worst(cheats, ["a", "b"]) == "passed"
-    assert not exploits.worst(cheats, ["c"])  # not run on that device
+    rows = [{"name": "a", "verdict": "rejected"}, {"name": "b", "verdict": "passed"}]
+    assert selftest.worst(rows, ["a"]) == "rejected"
+    assert selftest.worst(rows, ["a", "b"]) == "passed"
+    assert not selftest.worst(rows, ["c"])  # not run on that device
