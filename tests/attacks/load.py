@@ -145,16 +145,16 @@ def main() -> int:
     folder.chmod(0o755)
     (folder / "boxes").chmod(0o777)
     os.environ["TMPDIR"] = str(folder / "boxes")
-    rows = []
+    head = {**results.machine("cpu"), "sandbox": sandbox, "user": user()}
+    name = results.slug(" ".join((head["device"], sandbox, user())))
+    rows: list[results.Json] = []
     for lab in labs:
         count = len(generate.hand_ins(lab, random.Random(1)))  # noqa: S311 - no secret
         wanted = generate.generate(lab, count, folder / lab)
         for fault in (killed_grader, killed_worker):
             rows.append(judged(sandbox, folder, lab, fault, wanted))
             print(rows[-1], flush=True)  # noqa: T201
-    head = {**results.machine("cpu"), "sandbox": sandbox, "user": user()}
-    name = results.slug(f"{head['device']} {sandbox} {user()}")
-    results.write_rows(folder / f"{name}.json", head, rows)
+            results.write_rows(folder / f"{name}.json", head, rows)
     return 1 if any(row["wrong"] or row["lost"] or row["escapes"] for row in rows) else 0
 
 
