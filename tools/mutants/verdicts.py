@@ -20,7 +20,7 @@ import numpy as np
 from cudalab import labs
 from cudalab.backends import open_device
 from cudalab.backends.base import WrappedDevice
-from cudalab.checker import cases, judge
+from cudalab.checker import cases, correct
 from cudalab.checker.submit import worker
 from cudalab.checker.submit.guard import GuardedDevice
 from cudalab.checker.submit.sanitizing import WRONG_ANSWER
@@ -188,7 +188,7 @@ def made(lab: Lab, tests: Sequence[cases.Test]) -> Iterator[Given]:
         case = lab.complete(test.options)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "in.bin")
-            judge.make_input(lab, case, test, seed, path)
+            correct.make_input(lab, case, test, seed, path)
             inputs = lab.read_file(path, case).copy()
         yield Given(case, inputs, 1 if test.large else 2)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import tempfile
 import threading
 import traceback
@@ -14,18 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab import labs
-from cudalab.backends import choose_device
 from cudalab.checker import cases, judge
-from cudalab.checker.grading import similar, unpack
+from cudalab.checker.grading import detect, similar, unpack
 from cudalab.checker.sandbox import sandbox as sandboxes
-from cudalab.checker.submit.kernel import Kernel
-from cudalab.checker.submit.program import Program
-from cudalab.checker.submit.submission import Command
-from cudalab.checker.verdicts import ANY_DEVICE, Status
+from cudalab.checker.verdicts import Status
 from cudalab.errors import CudalabError, HeaderError, UsageError
 from cudalab.labs import registry
 from cudalab.language import source
-from cudalab.program.build import device_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,9 +32,6 @@ if TYPE_CHECKING:
     from cudalab.labs.inputs import Case
 
     Progress = Callable[[str, int, int], None]
-
-HEADER = "// /// cudalab"
-MAIN = "main.py"  # which of several scripts is run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +98,7 @@ def judge_one(
         try:
             source_folder = unpack.place(unpack.Entry(task.name, path), folder)
             prints = fingerprints(source_folder)
-            submission = submission_in(lab, task, source_folder, sandbox)
+            submission = detect.submission_in(lab, task, source_folder, sandbox)
             plan = _plan(lab, task, submission, folder)
         except (unpack.BadSubmissionError, HeaderError) as error:
             return refuse(task, error)
@@ -133,70 +123,6 @@ def refuse(task: Task, error: CudalabError) -> tuple[Report, frozenset[int]]:
         task.lab, task.name, task.kind, task.judging.device, sandbox, settings.seed, error
     )
     return report, frozenset()
-
-
-def submission_in(lab: Lab, task: Task, folder: Path, sandbox: sandboxes.Sandbox) -> Submission:
-    """The submission in a folder. BadSubmissionError if there is none."""
-    file = "/".join(map(unpack.usable, task.file.split("/")))
-    kind, files = task.kind, [folder / file] if file else sorted(folder.glob("*.cu"))
-    if file and not files[0].is_file():
-        raise unpack.BadSubmissionError(f"there is no file {task.file}")
-    if kind == "auto" and task.command:
-        kind = "command"
-    if kind == "auto":
-        kind = _kind(files)
-    if kind == "command":
-        return Command(
-            shlex.split(task.command) or _python(folder, file),
-            sandbox,
-            name=task.name,
-            folder=folder,
-            files=tuple(unpack.sources(folder)),
-            device=ANY_DEVICE if task.judging.device == "auto" else task.judging.device,
-        )
-    if not files:
-        raise unpack.BadSubmissionError("there is no .cu file", "--command runs other programs")
-    device = task.judging.device
-    if device == "auto" and kind == "kernel":
-        device = choose_device()
-    if kind == "kernel":
-        kernels = [path for path in files if _has_header(path)] or files
-        if len(kernels) > 1:
-            names = ", ".join(path.name for path in kernels)
-            raise unpack.BadSubmissionError(
-                f"several kernel files: {names}", "--file names the one to judge"
-            )
-        return Kernel(
-            lab=lab,
-            path=kernels[0],
-            sandbox=sandbox,
-            device=device,
-            label=kernels[0].name,
-            threads=task.judging.threads,
-        )
-    return Program(files=files, sandbox=sandbox, name=task.name, device=device_for(device))
-
-
-def _kind(files: list[Path]) -> str:
-    if not files or all(path.suffix == ".py" for path in files):
-        return "command"
-    return "kernel" if any(map(_has_header, files)) else "program"
-
-
-def _has_header(path: Path) -> bool:
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        return any(line.rstrip() == HEADER for line in file)
-
-
-def _python(folder: Path, file: str) -> list[str]:
-    scripts = [folder / file] if file else sorted(folder.glob("*.py"))
-    scripts = [path for path in scripts if path.name == MAIN] or scripts
-    if len(scripts) != 1:
-        raise unpack.BadSubmissionError(
-            f"there is no .cu file, and neither one .py file nor a {MAIN}",
-            "--command says what to run",
-        )
-    return [sys.executable, f"./{scripts[0].relative_to(folder)}"]  # not an option, as -c.py were
 
 
 def _plan(lab: Lab, task: Task, submission: Submission, folder: Path) -> cases.Plan:

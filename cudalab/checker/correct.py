@@ -1,0 +1,327 @@
+"""The stage `correct`: each test's input, what the submission makes of it, and the verdict.
+
+The expected answer is computed here, from the input alone and after the submission has ended, so
+the submission can never see it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING
+
+from cudalab.checker import cases
+from cudalab.checker.explain.diagnose import examine, without_text
+from cudalab.checker.sandbox.sandbox import MiB, end_all
+from cudalab.checker.submit import commands
+from cudalab.checker.submit.kernel import Kernel
+from cudalab.checker.submit.submission import Trial
+from cudalab.checker.verdicts import Clue, ReportedAccuracy, Result, Stage, Status, Why
+from cudalab.errors import CudalabError, InputError
+from cudalab.formats import InputStream
+from cudalab.labs.evidence import SANITIZE
+from cudalab.labs.sizes import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cudalab.checker.cases import Plan, Test
+    from cudalab.checker.explain.diagnose import Verdict
+    from cudalab.checker.sandbox.sandbox import Limits
+    from cudalab.checker.settings import Settings
+    from cudalab.checker.submit.submission import Attempt, Submission
+    from cudalab.labs.base import Lab
+    from cudalab.labs.compare import Accuracy
+    from cudalab.labs.inputs import Case
+
+STDERR_LINES = 12
+OUTPUT_SLACK = 1 * MiB
+
+
+@dataclass
+class Tests:
+    """The tests of a plan, as one submission is judged by them."""
+
+    lab: Lab
+    submission: Submission
+    plan: Plan
+    settings: Settings
+    _: KW_ONLY
+    folder: Path  # for inputs
+
+    __test__ = False  # for pytest: not a test class
+
+    def __post_init__(self) -> None:
+        """Complete the case and the seed of each test."""
+        self.cases: list[Case] = [self.lab.complete(dict(t.options)) for t in self.plan.tests]
+        self.seeds = cases.seeds(self.plan.tests, self.settings.seed)
+
+    def run(self) -> tuple[list[Result], Stage]:
+        """Judge the submission by all tests, several at a time."""
+        began = time.monotonic()
+        jobs = self.settings.jobs  # on a GPU too: all are tests of one submission
+        with ThreadPoolExecutor(jobs) as pool:
+            tests = [pool.submit(self._test, number) for number in range(len(self.plan.tests))]
+            try:
+                results = [test.result() for test in tests]
+            except KeyboardInterrupt:
+                end_all(tests)
+                raise
+        failed = [test for test in results if test.status is Status.FAILED]
+        broken = [test for test in results if test.status is Status.BROKEN]
+        right = len(results) - len(failed) - len(broken)
+        stage = Stage("correct", Status.PASSED, says=f"{right} of {len(results)} tests")
+        if failed:
+            stage.status, stage.why = Status.FAILED, failed[0].why
+        if broken or not results:
+            stage.status, stage.why = Status.BROKEN, Why.GRADER
+            stage.details = [test.says for test in broken] or ["there is no test"]
+        stage.seconds = time.monotonic() - began
+        return results, stage
+
+    def skipped(self) -> list[Result]:
+        """The results of tests that have not run."""
+        return [
+            Result(
+                name=test.name,
+                size=in_words(test.size),
+                dist=test.dist,
+                seed=None,
+                status=Status.SKIPPED,
+                max_points=test.points,
+                hidden=test.hidden,
+            )
+            for test in self.plan.tests
+        ]
+
+    def make_input(self, number: int, path: Path) -> Path:
+        """Write the input of a test."""
+        make_input(self.lab, self.cases[number], self.plan.tests[number], self.seeds[number], path)
+        return path
+
+    def _test(self, number: int) -> Result:
+        test, case, seed = self.plan.tests[number], self.cases[number], self.seeds[number]
+        result = Result(
+            name=test.name,
+            size=in_words(test.size) if test.file is None else test.file.name,
+            dist=test.dist if test.file is None else "",
+            seed=seed if test.file is None else None,
+            status=Status.PASSED,
+            max_points=test.points,
+            hidden=test.hidden,
+        )
+        path = self.folder / f"input-{number}.bin"
+        try:
+            make_input(self.lab, case, test, seed, path)
+        except CudalabError as error:
+            result.status, result.why = Status.BROKEN, Why.GRADER
+            result.says = f"{test.name}: its input cannot be made: {error.message}"
+            return result
+        made = digest([path])
+        limits = self.limits(test, path)
+        second = self._second_input(test, case, seed, number)
+        trial = Trial(case, path, limits, pipe=test.pipe, once=test.large, second=second)
+        try:
+            attempt = self.submission.attempt(trial)
+            if number == len(self.plan.tests) - 1 and not isinstance(self.submission, Kernel):
+                self._again(trial, attempt)
+        except OSError as error:  # the grader itself has run out of processes, memory or disk
+            result.status, result.why = Status.BROKEN, Why.GRADER
+            result.says = f"{test.name}: the grader could not run it: {error}"
+            return result
+        result.seconds, result.cpu_s = attempt.outcome.seconds, attempt.outcome.cpu_s
+        result.peak_bytes = attempt.outcome.peak_bytes
+        result.stderr = "\n".join(attempt.outcome.stderr.strip().splitlines()[-STDERR_LINES:])
+        if attempt.why is Why.GRADER:
+            result.status, result.why = Status.BROKEN, Why.GRADER
+            result.says = f"{test.name}: {attempt.says}"
+            return result
+        if digest([path]) == made:
+            self._judge(test, case, path, attempt, result)
+        else:  # no sandbox keeps it from the judge's files
+            _fail(result, Why.INPUT_CHANGED, "it overwrote the file that it is judged by")
+        if second is not None:
+            self._judge_second(case, second, attempt, result)
+        if result.status is Status.PASSED:
+            result.points = test.points
+        else:
+            self._show_commands(test, seed, result)
+            self._keep(path, number)
+        path.unlink(missing_ok=True)
+        return result
+
+    def _judge(self, test: Test, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
+        if test.refuse:
+            self._judge_refusal(attempt, result)
+            return
+        if attempt.outcome.survivors:
+            result.notes.append(
+                "it left a process running, which was killed"
+                if attempt.outcome.survivors == 1
+                else f"it left {attempt.outcome.survivors} processes running: they were killed"
+            )
+        result.notes += attempt.notes
+        if attempt.why:
+            _fail(result, attempt.why, attempt.says)
+            result.details += [line for line in attempt.hint.splitlines() if line]
+            if attempt.why not in (Why.OVERRUN, Why.INPUT_CHANGED):
+                return
+        for answer in attempt.answers:
+            verdict = examine(self.lab, case, path, answer, attempt.launches)
+            if not verdict.right:
+                self._wrong(attempt, verdict, result)
+                return
+            if verdict.accuracy is not None:
+                result.accuracy = _reported(verdict.accuracy)
+        if len(attempt.answers) > 1:
+            result.notes.append(
+                f"{len(attempt.answers)} different answers in {attempt.runs} runs, all within the "
+                "bound: the order of the additions varies"
+            )
+        elif attempt.runs > 1:
+            result.notes.append(f"{attempt.runs} runs gave the same bytes")
+
+    def _again(self, trial: Trial, attempt: Attempt) -> None:
+        """Run a program a second time on the same input, to compare the bytes."""
+        if attempt.why:
+            return
+        second = self.submission.attempt(replace(trial, pipe=False))
+        attempt.why, attempt.says, attempt.runs = second.why, second.says, 2
+        attempt.answers += [answer for answer in second.answers if answer not in attempt.answers]
+
+    def _second_input(self, test: Test, case: Case, seed: int, number: int) -> Path | None:
+        """A second input for a kernel: one that remembers its first answer gets this one wrong."""
+        if not isinstance(self.submission, Kernel) or test.file is not None or test.refuse:
+            return None
+        if test.large:
+            return None
+        path = self.folder / f"second-{number}.bin"
+        make_input(self.lab, case, test, seed + 1, path)
+        return path
+
+    def _judge_second(self, case: Case, path: Path, attempt: Attempt, result: Result) -> None:
+        if result.status is Status.PASSED and attempt.second_answer is not None:
+            verdict = examine(self.lab, case, path, attempt.second_answer, attempt.launches)
+            if not verdict.right:
+                _fail(
+                    result, Why.WRONG, "right on one input, wrong on the next in the same process"
+                )
+                result.details += verdict.lines
+                cause = "does the kernel keep data from an earlier launch?"
+                result.clues.append(Clue("keeps an answer", verdict.lines[0], cause))
+        path.unlink(missing_ok=True)
+
+    def _wrong(self, attempt: Attempt, verdict: Verdict, result: Result) -> None:
+        if result.status is Status.PASSED:
+            says = f"{verdict.wrong:,} of {verdict.total:,} elements" if verdict.total else ""
+            _fail(result, Why.WRONG, says or verdict.lines[0])
+        result.details += verdict.lines
+        result.clues += [Clue(f.pattern, f.says, f.cause, f.look) for f in verdict.findings]
+        if verdict.accuracy is not None:
+            result.accuracy = _reported(verdict.accuracy)
+        answers = set(attempt.answers)
+        if verdict.bare is not None:  # a time that was printed differs in every run
+            answers = {without_text(answer, len(verdict.bare)) or b"" for answer in answers}
+        if len(answers) > 1 and not any(finding.root for finding in verdict.findings):
+            clue = Clue(
+                "another answer each time",
+                f"{len(answers)} different answers in {attempt.runs} runs on one input",
+                "several threads access one place with nothing to order them, or they read "
+                "memory that was never written",
+                SANITIZE,
+            )
+            at = 0 if verdict.bare is None else len(result.clues)
+            result.clues.insert(at, clue)
+
+    def _judge_refusal(self, attempt: Attempt, result: Result) -> None:
+        refused = attempt.why is Why.EXIT
+        if attempt.why and not refused:
+            _fail(result, attempt.why, attempt.says)
+        elif not refused:
+            _fail(
+                result,
+                Why.ACCEPTED_BAD_INPUT,
+                "exit status 0 although the input ends too early: check what fread returns",
+            )
+        elif attempt.outcome.stdout_bytes:
+            _fail(
+                result,
+                Why.ACCEPTED_BAD_INPUT,
+                f"{attempt.outcome.stdout_bytes:,} bytes on stdout before the error: "
+                "write nothing until everything is computed",
+            )
+
+    def limits(self, test: Test, path: Path) -> Limits:
+        """The limits of a run on the input in `path`."""
+        limits = self.settings.limits
+        output_bytes = max(
+            limits.output_bytes,
+            8 * path.stat().st_size + OUTPUT_SLACK,
+            # An input may be no more than a header that announces a long answer.
+            4 * commands.elements(test) + OUTPUT_SLACK,
+        )
+        limits = replace(limits, output_bytes=output_bytes)
+        if test.seconds is not None:
+            limits = replace(
+                limits,
+                seconds=test.seconds,
+                cpu_seconds=max(limits.cpu_seconds, 4 * test.seconds),
+            )
+        return replace(limits, memory_bytes=test.memory_bytes or limits.memory_bytes)
+
+    def _show_commands(self, test: Test, seed: int, result: Result) -> None:
+        """Add the commands that repeat a failed test by hand and examine it more closely."""
+        by_hand = commands.of_test(self.lab, self.submission, test, seed)
+        result.commands = by_hand.repeat()
+        for clue in result.clues:
+            clue.look = by_hand.fill(clue.look)
+        if by_hand.sanitize and not any(clue.look for clue in result.clues):
+            result.details.append(f"see: {by_hand.sanitize}")
+
+    def _keep(self, path: Path, number: int) -> None:
+        if self.settings.keep is not None:
+            self.settings.keep.mkdir(parents=True, exist_ok=True)
+            path.replace(self.settings.keep / f"input-{number + 1}.bin")
+
+
+def make_input(lab: Lab, case: Case, test: Test, seed: int, path: Path) -> None:
+    """Write a test's input."""
+    if test.file is not None:
+        path.write_bytes(test.file.read_bytes())
+    else:
+        lab.write_file(path, case, test.size, test.dist, seed)
+    if test.cut_bytes:
+        with path.open("r+b") as file:
+            file.truncate(max(path.stat().st_size - test.cut_bytes, 0))
+    if not test.refuse:
+        with path.open("rb") as file:  # an instructor's mistake is not the submission's
+            try:
+                lab.read(InputStream(file.fileno(), str(test.file or path.name)), case)
+            except InputError as error:
+                raise CudalabError(f"{error.message}", "refuse = true expects an error") from None
+
+
+def digest(paths: Sequence[Path]) -> str:
+    """A hash of the bytes of a submission's files."""
+    state = hashlib.blake2b(digest_size=16)
+    for path in sorted(paths):
+        state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+def _fail(result: Result, why: Why, says: str) -> None:
+    result.status, result.why, result.says = Status.FAILED, why, says
+
+
+def _reported(accuracy: Accuracy) -> ReportedAccuracy:
+    """How close an answer comes to its bound, as the report holds it."""
+    return ReportedAccuracy(
+        error=accuracy.error,
+        bound=accuracy.bound,
+        index=accuracy.index,
+        what=accuracy.what,
+        says=str(accuracy),
+    )
