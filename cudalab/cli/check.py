@@ -341,9 +341,10 @@ def as_in_a_class(
 ) -> Report:
     """Judge a folder, an archive or a file as `grade` does."""
     from cudalab.checker.grading import batch
+    from cudalab.checker.grading.task import Task
     from cudalab.system.machine import usable_cores
 
-    task = batch.Task(
+    task = Task(
         lab=name, name=path.resolve().name, kind="auto", command="", file="", options=lab_options,
         judging=judging,
     )  # fmt: skip

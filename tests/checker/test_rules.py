@@ -12,6 +12,7 @@ from cudalab import labs
 from cudalab.checker import cases, judge, outputs
 from cudalab.checker.cases import Plan, Test
 from cudalab.checker.grading import batch
+from cudalab.checker.grading.task import Task
 from cudalab.checker.options import JudgingOptions
 from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox
@@ -180,7 +181,7 @@ def test_a_class_hands_in_cuda_unless_the_command_says_otherwise(tmp_path):
             "kill_after": 5.0, "memory": "1Gi", "no_sanitize": True, "no_time": True,
             "time_limit": 1.0, "language": language,
         }  # fmt: skip
-        task = batch.Task(
+        task = Task(
             lab="reduce", name="bob", kind=kind, command=command, file="", options={},
             judging=JudgingOptions(**options),
         )  # fmt: skip

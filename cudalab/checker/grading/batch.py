@@ -24,29 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cudalab.checker.grading.store import Store
+    from cudalab.checker.grading.task import Task
     from cudalab.checker.grading.unpack import Entry
-    from cudalab.checker.options import JudgingOptions
     from cudalab.checker.submit.submission import Submission
     from cudalab.checker.verdicts import Report
     from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case
 
     Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """Everything needed to judge one submission, here or on another machine."""
-
-    lab: str
-    name: str
-    kind: str  # auto, kernel, program or command
-    command: str  # for kind command: run in the submission's folder
-    file: str  # within the submission; empty: to be detected
-    options: Case
-    judging: JudgingOptions  # including the seed that all submissions share
-    payload: tuple[str, bytes] | None = None  # file name and bytes, for another machine
-    tests_text: str | None = None  # the instructor's file, for another machine
 
 
 @dataclass

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from cudalab.checker.grading.store import Store
+    from cudalab.checker.grading.task import Task
     from cudalab.checker.grading.unpack import Entry
     from cudalab.checker.verdicts import Report
 
@@ -40,7 +41,7 @@ FEWEST_LOCAL = 2  # processes of "local" on a machine with fewer GPUs
 def run(
     store: Store,
     entries: dict[str, Entry],
-    task: batch.Task,
+    task: Task,
     scheduler: str,
     progress: batch.Progress,
 ) -> None:
@@ -102,7 +103,7 @@ def _local_cluster(workers: int) -> Any:
 
 
 def _results(
-    client: Any, store: Store, entries: dict[str, Entry], task: batch.Task, waiting: list[str]
+    client: Any, store: Store, entries: dict[str, Entry], task: Task, waiting: list[str]
 ) -> Iterator[tuple[str, Result]]:
     """Each submission's result as it arrives; a task that kept losing its worker is a failure."""
     from distributed import as_completed  # noqa: PLC0415 - as above
@@ -147,7 +148,7 @@ def packed(entry: Entry) -> tuple[str, bytes]:
         return f"{entry.path.name}.tar", buffer.getvalue()
 
 
-def judge_packed(task: batch.Task) -> tuple[Report, frozenset[int]]:
+def judge_packed(task: Task) -> tuple[Report, frozenset[int]]:
     """Unpack and judge a submission, on a worker."""
     assert task.payload is not None
     file_name, data = task.payload

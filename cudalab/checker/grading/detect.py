@@ -17,7 +17,7 @@ from cudalab.program.build import device_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cudalab.checker.grading.batch import Task
+    from cudalab.checker.grading.task import Task
     from cudalab.checker.sandbox import sandbox as sandboxes
     from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cudalab import __version__
 from cudalab.checker import cases
 from cudalab.checker.grading import batch, store, summary, unpack
+from cudalab.checker.grading.task import Task
 from cudalab.checker.rules import Rules
 from cudalab.checker.sandbox import sandbox as sandboxes
 from cudalab.errors import ExitCode, UsageError, nearest
@@ -90,7 +91,7 @@ def _task(
     judging: JudgingOptions,
     lab_options: dict[str, Any],
     results: Store,
-) -> batch.Task:
+) -> Task:
     """The task, without a name. All submissions have the first call's seed, so the same inputs."""
     judging.limits()  # reports a malformed size now, not once per submission
     text = None
@@ -119,7 +120,7 @@ def _task(
         raise UsageError(
             f"these results were begun with --seed {settings['seed']}", hint="use another --out"
         )
-    return batch.Task(
+    return Task(
         lab=lab.name,
         name="",
         kind=options.kind,
