@@ -419,6 +419,7 @@ PARTS = {
     "predict-constants": predict.constants,
     "predict-gpus": predict.known_gpus,
     "predict-scores": predict.scores,
+    "predict-terms": predict.without_terms,
     "predict-misses": predict.misses,
 }
 

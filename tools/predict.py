@@ -372,6 +372,30 @@ def _cells(one: Score) -> list[str]:
     ]
 
 
+def without_terms() -> str:
+    """What becomes of the H100's ladders if a term is left out, and nothing is fitted again."""
+    gpu, found = pairs(FITTED_ON)
+    terms = list(model.terms((found[0].rung.kernels or [])[0], gpu, Constants()))
+    left_out = {"nothing": [], **{term: [term] for term in terms}}
+    left_out["all but DRAM and L2: a plain roofline of bytes"] = terms[2:]
+    rows = []
+    for text, names in left_out.items():
+        times = [_seconds_without(pair, gpu, names) for pair in found]
+        each = ladders(found, times).values()
+        whole = total(score([(t, pair.measured_s) for pair, t in rungs]) for rungs in each)
+        rows.append([text, *_cells(whole)[1:]])
+    return results.table(["left out", *COLUMNS[3:]], rows, numbers=3)
+
+
+def _seconds_without(pair: Pair, gpu: Gpu, names: list[str]) -> float:
+    k, result = Constants(), 0.0
+    for work in pair.rung.kernels or []:
+        terms = model.terms(work, gpu, k)
+        powers = sum(term**k.overlap for name, term in terms.items() if name not in names)
+        result += work.launches * gpu.launch_us * 1e-6 + powers ** (1 / k.overlap)
+    return result
+
+
 def misses() -> str:
     """The times that are off by more than a factor of NEAR, and why."""
     path = FOLDER / "misses.toml"
@@ -425,7 +449,7 @@ def main() -> None:
         case ["fit"]:
             print(fit())
         case ["score"]:
-            print(scores(), misses(), sep="\n")
+            print(scores(), without_terms(), misses(), sep="\n")
         case _:
             sys.exit(__doc__)
 

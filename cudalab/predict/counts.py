@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 16  # blocks of a launch to trace
 BUDGET_S = 4.0  # for tracing a variant
-KILL_AFTER_S = 60.0  # for one launch
+KILL_AFTER_S = 30.0  # for one launch
 MANY = 8  # blocks, of which one does not read half of a buffer unless it draws its work
 SMALL_BYTES = 1 << 17  # of buffers that any block may read
 SECTOR_BYTES = 32

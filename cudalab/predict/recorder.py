@@ -89,7 +89,9 @@ class Recorder:
     def to_host(self, buffer: Buffer) -> np.ndarray[Any, Any]:
         """Refuse."""
         del buffer
-        raise CudalabError("nothing was computed: launches were only recorded")
+        raise CudalabError(
+            "the launch plan reads a result back: its launches at this size are only recorded"
+        )
 
     def chunks(self, buffer: Buffer) -> Iterator[memoryview]:
         """Refuse."""

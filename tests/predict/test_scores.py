@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cudalab.predict import ladder
 from cudalab.predict.model import Constants
 from tools import predict
 
@@ -30,12 +31,14 @@ def test_the_fit_finds_the_constants(h100):
 def test_order_factors_and_times_of_the_h100(h100):
     _, found = h100
     each = predict.ladders(found, [pair.rung.ms / 1e3 for pair in found])
-    scores = [predict.score([(t, p.measured_s) for p, t in rungs]) for rungs in each.values()]
-    whole = predict.total(scores)
+    rungs = [[(time, pair.measured_s) for pair, time in one] for one in each.values()]
+    whole = predict.total(map(predict.score, rungs))
     assert whole.rungs >= 48
     assert whole.tau >= 0.93
     assert whole.near / whole.neighbours >= 0.86
     assert whole.median <= 1.12
+    assert predict.NEAR == ladder.INTERVAL
+    assert whole.within / whole.rungs >= 0.9
 
 
 def test_a_score_by_hand():
