@@ -50,7 +50,7 @@ FOLDER = results.FOLDER / "predict"
 FITTED_ON = "nvidia-h100-80gb-hbm3"
 TIE = 0.05  # rungs that were measured closer than this have no order
 NEAR = 1.5  # a factor, between a prediction and a measurement, that counts as right
-MAX_MISS = 0.5  # of a squared logarithm: how much a rung that is far off counts in the fit
+MAX_MISS = 0.1  # of a squared logarithm: rungs off by more than a third count no more in the fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +264,11 @@ def ladders(
     result: dict[tuple[str, str], list[tuple[Pair, float]]] = {}
     for pair, time in sorted(zip(found, times, strict=True), key=lambda one: one[0].order):
         result.setdefault((pair.lab, pair.size), []).append((pair, time))
-    return dict(sorted(result.items()))
+    return dict(sorted(result.items(), key=lambda one: (one[0][0], _number(one[0][1]))))
+
+
+def _number(size: str) -> int:
+    return int(size.split("x")[0].replace(",", ""))
 
 
 # Fitting -----------------------------------------------------------------------------------------
@@ -429,6 +433,7 @@ def add(paths: Sequence[Path]) -> None:
         }
         for document in documents
         for table in document.tables
+        if any(row.kind == "variant" for row, _ in table.timed)
     ]
     environment = documents[0].environment
     head = {

@@ -31,8 +31,8 @@ WITHOUT_CODE = Code(blocks=[], registers=32, shared_bytes=0, local_bytes=0)
 class Constants:
     """What no GPU's manual says; fitted on the H100's stored results by tools/predict.py."""
 
-    overlap: float = 2.36  # 1: the parts wait for one another; large: the slowest alone counts
-    barrier_cycles: float = 150.0  # for a warp to wait for its block
+    overlap: float = 2.38  # 1: the parts wait for one another; large: the slowest alone counts
+    barrier_cycles: float = 186.0  # for a warp to wait for its block
     partial_per_cycle: float = 29.0  # stored sectors of which a request covers a part; whole GPU
 
 
@@ -43,7 +43,7 @@ class Work:
     kernel: str
     launches: int
     blocks: int  # of all launches
-    first_blocks: int  # of the first launch
+    busy: float  # multiprocessors that have a block in the largest launch
     warps_per_block: int
     registers: int  # of a thread
     shared_bytes: int  # of a block
@@ -148,7 +148,7 @@ def work(counts: KernelCounts, code: Code | None, gpu: Gpu, *, is_first: bool) -
         kernel=first.kernel,
         launches=len(counts.launches),
         blocks=counts.blocks,
-        first_blocks=first.blocks,
+        busy=min(gpu.multiprocessors, max(launch.blocks for launch in counts.launches)),
         warps_per_block=per_block,
         registers=code.registers,
         shared_bytes=shared_bytes,
@@ -184,7 +184,7 @@ def resident_blocks(gpu: Gpu, warps: int, registers: int, shared_bytes: int) -> 
 
 def terms(w: Work, gpu: Gpu, k: Constants) -> dict[str, float]:
     """The seconds that each part of the GPU needs for all launches of a kernel."""
-    rate = min(gpu.multiprocessors, w.first_blocks) * gpu.cycles_per_s
+    rate = w.busy * gpu.cycles_per_s
     resident = resident_blocks(gpu, w.warps_per_block, w.registers, w.shared_bytes)
     places = gpu.multiprocessors * resident
     waves = max(w.blocks / places, w.launches if w.blocks < places * w.launches else 1)

@@ -95,6 +95,14 @@ def test_what_fits_in_l2_comes_from_there():
     assert model.work(kernel, None, gpu, is_first=True).l2_bytes == 0
 
 
+def test_the_largest_launch_decides_how_many_multiprocessors_are_busy():
+    kernel = counted(1 << 20, 0)["reduce_blocks"]
+    kernel.launches = [trace(blocks=2), trace(blocks=2048), trace(blocks=1)]
+    assert model.work(kernel, None, gpus.load("h100"), is_first=False).busy == 132
+    kernel.launches = [trace(blocks=2), trace(blocks=40)]
+    assert model.work(kernel, None, gpus.load("h100"), is_first=False).busy == 40
+
+
 def test_blocks_that_are_resident():
     gpu = gpus.load("h100")
     assert model.resident_blocks(gpu, 8, 32, 0) == 8  # 64 warps
