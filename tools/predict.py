@@ -268,7 +268,7 @@ def ladders(
 
 
 def _number(size: str) -> int:
-    return int(size.split("x")[0].replace(",", ""))
+    return int(size.split("x", maxsplit=1)[0].replace(",", ""))
 
 
 # Fitting -----------------------------------------------------------------------------------------
