@@ -14,9 +14,11 @@ tables of docs/checking.md from it.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter, defaultdict
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from multiprocessing import SimpleQueue
 from typing import TYPE_CHECKING
 
 from cudalab import labs
@@ -43,7 +45,10 @@ def main(words: Sequence[str]) -> None:
     machine = results.machine("cpu")
     known = tables.known_survivors() if again else set()
     # Processes, for a child that is forked while other threads hold locks may wait for ever.
-    pool = ProcessPoolExecutor(usable_cores())
+    cores: SimpleQueue[int] = SimpleQueue()
+    for core in os.sched_getaffinity(0):
+        cores.put(core)
+    pool = ProcessPoolExecutor(usable_cores(), initializer=settle, initargs=(cores,))
     try:
         begun: dict[Future[str], Mutant] = {}
         for lab, variant in variants(chosen):
@@ -62,6 +67,11 @@ def main(words: Sequence[str]) -> None:
                 print(*key, *(f"{count} {each}" for each, count in counts.items()), flush=True)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def settle(cores: SimpleQueue[int]) -> None:
+    """Keep this worker, and all that it starts, on one core of its own."""
+    os.sched_setaffinity(0, {cores.get()})
 
 
 def variants(chosen: Sequence[str]) -> list[tuple[Lab, Variant]]:

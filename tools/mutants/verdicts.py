@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SEED = 1
 CPU_SECONDS = 8  # of a mutant's tests: an endless loop counts as rejected
-SANITIZER_SECONDS = 60
+SANITIZER_SECONDS = 30
 CASES: dict[str, tuple[Case, ...]] = {  # besides the default one, if the variant computes it
     "bitonic": ({"dtype": "float32"},),
     "histogram": ({"bins": 100}, {"dtype": "uint32", "bins": 1000}),
@@ -134,9 +134,9 @@ def in_child(lab: Lab, one: Mutant, path: Path, all_cases: Sequence[Tested]) -> 
             if any(wrong(lab, variant, device, given) for given in inputs_of(lab, tests)):
                 return "rejected"
         if word == "survived":
-            seconds = CPU_SECONDS + SANITIZER_SECONDS
+            seconds = CPU_SECONDS + SANITIZER_SECONDS  # more than that is an endless loop, too
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
-            signal.alarm(10 * seconds)
+            signal.alarm(2 * seconds)
             if not is_clean(lab, variant, lab.complete(all_cases[0][0])):
                 return "rejected"
     return word
