@@ -79,3 +79,8 @@ def test_verdicts():
     same = replace(tail, text=tail.text.replace("(n / 32 * 32)", "(n * 1)"))
     assert verdicts.verdict(same) == "equivalent"
     assert verdicts.verdict(replace(tail, text=f"{tail.text}?")) == "invalid"
+
+
+def test_every_reason_is_that_of_a_survivor():
+    lines = {(row["lab"], one["after"]) for row, one in tables.survivors()}
+    assert set(tables.reasons()) <= lines
