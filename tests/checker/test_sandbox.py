@@ -7,12 +7,14 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 from cudalab.checker.sandbox import bubblewrap, leftovers, reading, sandbox, watch
+from cudalab.checker.sandbox.box import BOX_PREFIX
 from cudalab.checker.sandbox.sandbox import Limits, MiB
 from cudalab.checker.submit.submission import Command, Trial
 from cudalab.errors import CudalabError, NoDeviceError
@@ -366,6 +368,27 @@ def test_nothing_of_a_runs_user_survives(tmp_path):
     user.release()
     assert not any(path.exists() for path in places)
     assert not any(leftovers._objects(kind, user.uid) for kind in ("shm", "sem", "msg"))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root removes another user's files")
+def test_nor_does_it_if_the_grader_is_killed(tmp_path):
+    """Its locks are gone then, and the next run of any user would find the files."""
+    killed, at_work = sandbox.User.claim(tmp_path), sandbox.User.claim(tmp_path)
+    paths = {
+        user.uid: Path("/dev/shm", f"cudalab-test-{user.uid}")  # noqa: S108 - it is what it is about
+        for user in (killed, at_work)
+    }
+    for uid, path in paths.items():
+        path.write_text("left")
+        os.chown(path, uid, uid)
+    box = Path(tempfile.mkdtemp(prefix=BOX_PREFIX))  # that its judge may still read
+    os.chown(box, killed.uid, killed.uid)
+    os.close(killed.lock)
+    sandbox.User.claim(tmp_path).release()
+    assert [path.exists() for path in paths.values()] == [False, True]
+    box.rmdir()
+    at_work.release()
+    assert not paths[at_work.uid].exists()
 
 
 def test_environment_is_clean(run, monkeypatch):

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from cudalab.checker.sandbox.box import BOX_PREFIX
 from cudalab.checker.sandbox.watch import owned
 
 USUAL = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/run/shm", "/var/lock")  # noqa: S108
@@ -36,14 +37,24 @@ def shared_folders() -> tuple[str, ...]:
     return tuple(map(str, result))
 
 
-def remove_all(uid: int, box: Path) -> None:
-    """Remove what a user without processes has left, except in its box.
+def owners(uids: range) -> set[int]:
+    """Those of `uids` that own something in a shared folder."""
+    found: set[int] = set()
+    for folder in shared_folders():
+        with suppress(OSError):
+            found |= {path.lstat().st_uid for path in Path(folder).iterdir()} & set(uids)
+    return found
 
-    That is files, and System V's shared memory, semaphores and queues.
+
+def remove_all(uid: int, box: Path | None = None) -> None:
+    """Remove what a user without processes has left, except in its box; without one, in any box.
+
+    That is files, and System V's shared memory, semaphores and queues. The judge may still read a
+    box whose run has ended; no other user can.
     """
     for folder in shared_folders():
         for path in map(Path, owned(folder, uid)):
-            if path.resolve() == box.resolve():
+            if path.resolve() == box.resolve() if box else path.name.startswith(BOX_PREFIX):
                 continue
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)

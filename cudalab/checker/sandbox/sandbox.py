@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from cudalab.checker.sandbox import bubblewrap, leftovers, packages
-from cudalab.checker.sandbox.box import Box
+from cudalab.checker.sandbox.box import BOX_PREFIX, Box
 from cudalab.checker.sandbox.packages import Imports, open_to_all
 from cudalab.checker.sandbox.watch import Group, signal_all
 from cudalab.errors import NoDeviceError
@@ -240,13 +240,11 @@ class User:
         USERS.mkdir(mode=0o700, exist_ok=True)
         first = os.getpid() * 37 + _next_number()
         for uid in (FIRST_UID + (first + tried) % NUM_UIDS for tried in range(NUM_UIDS)):
-            lock = os.open(USERS / str(uid), os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(lock)
-                continue
-            return cls(uid, lock, box)
+            lock = _lock(uid)
+            if lock is not None:
+                if box is not None:
+                    _remove_abandoned()
+                return cls(uid, lock, box)
         raise OSError(f"all {NUM_UIDS:,} users for runs are in use")
 
     def release(self) -> None:
@@ -254,6 +252,26 @@ class User:
         if self._box is not None:
             leftovers.remove_all(self.uid, self._box)
         os.close(self.lock)
+
+
+def _lock(uid: int) -> int | None:
+    """The descriptor of a user's locked file; None if the user is in use."""
+    lock = os.open(USERS / str(uid), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _remove_abandoned() -> None:
+    """Remove what runs have left whose grader was killed: it would be there for the next run."""
+    for uid in leftovers.owners(range(FIRST_UID, FIRST_UID + NUM_UIDS)):
+        lock = _lock(uid)
+        if lock is not None:
+            leftovers.remove_all(uid)
+            os.close(lock)
 
 
 @dataclass(frozen=True)
@@ -275,7 +293,7 @@ class Sandbox:
     @contextmanager
     def box(self, **options: Any) -> Iterator[Box]:
         """A box for one or more runs, removed at the end of the block."""
-        path = Path(tempfile.mkdtemp(prefix="cudalab-box-"))
+        path = Path(tempfile.mkdtemp(prefix=BOX_PREFIX))
         try:
             yield Box(path, **options)
         finally:
