@@ -134,14 +134,25 @@ def _numbers(launches: Sequence[int]) -> str:
 
 
 def _partly_examined(seen: Observed) -> list[str]:
-    """How far launches were examined that take long."""
+    """How far launches were examined that take long; those alike share a line."""
+    alike: dict[tuple[str, int], list[int]] = {}
+    for launch in seen.launches:
+        endless = any(finding.kind == "infinite_loop" for finding in launch.findings)
+        if launch.examined is not None and not endless:
+            size = f"<<<{_dim(launch.grid)}, {_dim(launch.block)}>>>"
+            key = f"{launch.kernel}{size} at {launch.place}", math.prod(launch.grid)
+            alike.setdefault(key, []).append(launch.examined)
     return [
-        f"{launch.kernel}<<<{_dim(launch.grid)}, {_dim(launch.block)}>>> at {launch.place}: "
-        f"{launch.examined:,} of {math.prod(launch.grid):,} blocks"
-        for launch in seen.launches
-        if launch.examined is not None
-        and all(finding.kind != "infinite_loop" for finding in launch.findings)
+        f"{launch}: {_span(examined)} of {blocks:,} blocks"
+        + (f", {len(examined):,} launches" if len(examined) > 1 else "")
+        for (launch, blocks), examined in alike.items()
     ]
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """`12`, or `12 to 40`."""
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _long_launches(seen: Observed) -> None:

@@ -10,6 +10,8 @@ from command import cudalab
 
 from cudalab.backends.cpu import assembly
 from cudalab.backends.cpu.control_flow import IS_HEADER
+from cudalab.program import reports
+from cudalab.program.observe import Launch, Observed
 
 pytestmark = pytest.mark.xdist_group("examined")  # one report for all
 
@@ -36,6 +38,17 @@ def test_a_long_launch_says_how_far_it_was_examined(report):
     assert 0 < int(match[1]) < 64
     assert "--kill-after SECONDS examines for longer" in report
     assert "does not end" not in report
+
+
+def test_launches_that_are_alike_share_a_line():
+    launches = [("a.cu:3", 3), ("a.cu:3", 9), ("a.cu:4", 5), ("a.cu:5", None)]
+    seen = Observed()
+    for place, blocks in launches:
+        seen.launches.append(Launch("k", (64, 1, 1), (32, 1, 1), place, examined=blocks))
+    assert reports._partly_examined(seen) == [
+        "k<<<64, 32>>> at a.cu:3: 3 to 9 of 64 blocks, 2 launches",
+        "k<<<64, 32>>> at a.cu:4: 5 of 64 blocks",
+    ]
 
 
 def test_another_buffer_than_the_pointer_came_from(report):
