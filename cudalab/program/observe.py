@@ -91,6 +91,7 @@ class Observed:
     messages: list[tuple[str, str]] = field(default_factory=list)  # one of MESSAGE_KINDS, and text
     _: KW_ONLY
     unobserved: tuple[str, ...] = ()  # what the instrument did not see
+    ended_by: str = ""  # the signal that ended the program, if any
 
     def add(self, kind: str, what: Any) -> None:
         """Add what the process of the program has sent."""
@@ -253,7 +254,9 @@ def observe(
         os.close(reading)
         _run_program(library, arguments, writing, _Watch(detect, count, kill_after))
     os.close(writing)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the program, not for this process
+    # Both are for the program, not for this process: the report is to arrive.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before_end = signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     with os.fdopen(reading, "rb") as pipe:
         while True:
             try:
@@ -264,8 +267,11 @@ def observe(
             if kind == "refused":
                 refused = what
             seen.add(kind, what)
-    _, status = os.waitpid(child, 0)
     signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGTERM, before_end)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        seen.ended_by = signal.Signals(os.WTERMSIG(status)).name
     if refused:
         raise KernelCompileError(f"the program cannot be linked: {refused}")
     if not started:

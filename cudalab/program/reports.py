@@ -63,6 +63,8 @@ def sanitized(name: str, rows: Sequence[FindingRow], seen: Observed) -> None:
     clean = "clean" if seen.launches else "no kernel was launched, so nothing was observed"
     if any(launch.examined is not None for launch in seen.launches):
         clean += ", as far as it was examined"
+    if seen.ended_by:
+        clean += f", until {seen.ended_by} ended it"
     result = f"{count} found" if count else clean
     terminal.findings(f"{name}: {result}\nobserved: {_launches(seen)}", groups)
     if rows:

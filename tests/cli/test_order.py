@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import command
@@ -81,6 +84,33 @@ def test_libraries_that_are_not_looked_at_are_named():
     assert "Thrust's algorithms" in names(ON_HOST)
     assert "CUB's algorithms for whole devices" in names(ON_HOST)
     assert len(names("#include <thrust/complex.h>")) == 1
+
+
+WAITS = """
+#include <cstdio>
+#include <unistd.h>
+__global__ void nothing() {}
+int main() {
+    nothing<<<1, 1>>>();
+    puts("waits");
+    fflush(stdout);
+    pause();
+}
+"""
+
+
+def test_a_program_that_is_ended_has_a_report(tmp_path):
+    (tmp_path / "waits.cu").write_text(WAITS)
+    words = ("-m", "cudalab", "run", "--device", "cpu", "--sanitize", tmp_path / "waits.cu")
+    run = subprocess.Popen(
+        (sys.executable, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert run.stdout.readline() == "waits\n"
+    run.terminate()
+    _, report = run.communicate(timeout=60)
+    assert run.returncode == -signal.SIGTERM
+    assert "waits: clean, until SIGTERM ended it" in report
+    assert "observed: 1 launch" in report
 
 
 def test_a_program_that_lacks_a_library_says_so(tmp_path):
