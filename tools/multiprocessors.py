@@ -304,7 +304,7 @@ def summary(rows: list[Json]) -> str:
     parts = [row for row in rows if row["multiprocessors"] in PARTS]
     worst = [row["ms"][row["chosen"]] / min(row["ms"].values()) for row in parts]
     close = sum(one <= 1.05 for one in worst)
-    rest = "" if close == len(worst) else f", the others within {max(worst) - 1:.0%}"
+    rest = "" if close == len(worst) else f", the others within {100 * max(worst) - 100:.0f} %"
     return f"{close} of {len(worst)} plans taken are within 5 % of the best{rest}"
 
 

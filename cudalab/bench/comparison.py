@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 THRESHOLD = 0.05  # smaller relative changes of a median are ignored
 # A difference needs more confidence than a factor in a table, because each false one sends somebody
 # to look for its cause: one in a hundred comparisons of a kernel with itself, at most.
-DIFFERENCE = 0.99
+DIFFERENCE = 0.995
 EQUIVALENCE = 0.90  # the confidence at which two one-sided tests have an error of 5 % each
 SAME, FASTER, SLOWER, BROKEN = "SAME", "FASTER", "SLOWER", "BROKEN"
 UNDECIDED = "UNDECIDED"  # the interval is too wide for any of these
@@ -179,19 +179,15 @@ def _verdict(key: Key, old: Row | None, new: Row | None, threshold: float) -> Ve
 def judged(old: Sequence[float], new: Sequence[float], threshold: float) -> tuple[str, stats.Ratio]:
     """The verdict on two rows' samples, and the change with its interval.
 
-    A difference is shown if the interval excludes 1, and counts if it exceeds the threshold. That
-    there is none must be shown, too, by two one-sided tests (TOST): the change exceeds the
-    threshold in neither direction. Their interval is narrower: each test has an error of 5 %.
+    A difference is shown if the interval excludes 1, and counts if it exceeds the threshold and the
+    noise: between two runs a busy machine may change by as much as within one of them. That there
+    is none must be shown, too, by two one-sided tests (TOST): the change exceeds the threshold in
+    neither direction. Their interval is narrower: each test has an error of 5 %.
     """
     change = stats.independent_ratio(new, old, DIFFERENCE)
-    return _verdict_on(
-        change, stats.independent_ratio(new, old, EQUIVALENCE), 1 + threshold
-    ), change
-
-
-def _verdict_on(change: stats.Ratio, within: stats.Ratio, limit: float) -> str:
-    if change.decided and change.value > limit:
-        return SLOWER
-    if change.decided and 1 / change.value > limit:
-        return FASTER
-    return SAME if 1 / limit <= within.low and within.high <= limit else UNDECIDED
+    counts = 1 + max(threshold, *(stats.noise(samples) for samples in (old, new)))
+    if change.decided and max(change.value, 1 / change.value) > counts:
+        return SLOWER if change.value > 1 else FASTER, change
+    within, limit = stats.independent_ratio(new, old, EQUIVALENCE), 1 + threshold
+    same = 1 / limit <= within.low and within.high <= limit
+    return SAME if same else UNDECIDED, change
