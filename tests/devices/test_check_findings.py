@@ -209,6 +209,17 @@ def test_uninitialised():
     assert sanitize("accumulates", 1, 64, zeros(64)) == ([], None)
 
 
+def test_objects_in_registers():
+    buffers = [zeros(64), *((64 * size, np.uint8) for size in (2, 8, 16))]
+    assert sanitize("objects", 1, 64, *buffers, INT(1)) == ([], None)
+    findings = sanitize("objects", 1, 64, *buffers, INT(0))[0]
+    assert {(f.kind, f.place, f.buffer, f.count) for f in findings} == {
+        ("uninitialised", marked("objects"), "s", 64),
+        ("uninitialised", marked("objects"), "m", 128),
+        ("uninitialised", marked("objects"), "v", 256),
+    }
+
+
 @pytest.mark.parametrize(("closed", "waits"), [(0, 0), (0, 1), (1, 0)])
 def test_an_asynchronous_copy_that_nobody_waits_for(closed, waits):
     found, stopped = sanitize(

@@ -352,3 +352,34 @@ extern "C" __global__ void polled(int* out, int how) {
         out[0] = value;
     }
 }
+
+// Objects of 2, 8 and 16 bytes, which functions take and return in registers.
+struct Small {
+    unsigned short value;
+};
+struct Middle {
+    float x, y;
+};
+__device__ Small small(int i) {
+    Small made;
+    made.value = i;
+    return made;
+}
+__device__ Middle middle(int i) {
+    Middle made;
+    made.x = i, made.y = i;
+    return made;
+}
+__device__ float sum(Small s, Middle m, float4 v) {
+    return s.value + m.x + m.y + v.z;
+}
+extern "C" __global__ void objects(int* out, Small* s, Middle* m, float4* v, int is_written) {
+    const int i = threadIdx.x;
+    if (is_written) {
+        s[i] = small(i);
+        m[i] = middle(i);
+        v[i] = make_float4(i, i, i, i);
+    }
+    __syncthreads();
+    out[i] = (int)sum(s[63 - i], m[63 - i], v[63 - i]);  // @objects
+}

@@ -32,6 +32,7 @@ from cudalab.backends.cpu.control_flow import (
     Site,
 )
 from cudalab.backends.cpu.joins import may_stop
+from cudalab.backends.cpu.objects import with_hooks
 
 ZONE_BYTES = 256  # behind each shared array
 HEADER = "cudalab_cpu.h"  # what happens there belongs to the line that called it
@@ -39,6 +40,7 @@ RUNTIME = "/cpu/runtime/"  # as in the headers that it includes, and those of wh
 # What happens in the code of these libraries belongs to the line that called it, but is observed.
 LIBRARIES = re.compile(r"/cpu/runtime/libraries/|/include/cccl/")
 
+_BY_GCC = '\t.ident\t"GCC'
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _FUNCTION = re.compile(r"\s*\.type\s+([^\s,]+),\s*[@%]function")
@@ -187,7 +189,10 @@ def annotate(text: str, sources: set[str], *, is_program: bool) -> str:
     are observed, too.
     """
     listing = _Listing(sources, is_program=is_program)
-    for row in text.splitlines():
+    rows = text.splitlines()
+    if _BY_GCC in text and "%rsp" in text:
+        rows = with_hooks(rows)
+    for row in rows:
         listing.read(row)
     Flow(listing.blocks, listing.starts, listing.functions).classify()
     for number, site in listing.hooks.items():

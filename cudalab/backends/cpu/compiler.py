@@ -200,7 +200,7 @@ def check_library(
             partial(_link, folder, libraries=(*libraries, runtime)),
         )
 
-    tables = map(_text, ("../assembly.py", "../control_flow.py", "../joins.py"))
+    tables = map(_text, ("../assembly.py", "../control_flow.py", "../objects.py", "../joins.py"))
     depends = (runtime, *libraries, *tables, *_headers(text))
     with stage(f"compiling {label}, instrumented"):
         return _built(f"{Path(label).stem}-check", text, (*flags, *depends), steps)
