@@ -25,8 +25,8 @@ struct Buckets {
     unsigned next[MAX_BUCKETS];    // where the next key of a bucket goes
     unsigned starts[MAX_BUCKETS + 1];  // where each bucket begins, and where the last one ends
 
-    // Leaves the keys to the safe path. Any thread may call it at any time.
-    __device__ void give_up() { *(volatile unsigned*)&fit = 0; }
+    // Leaves the keys to the safe path. Any thread may call it at any time: others look.
+    __device__ void give_up() { atomicExch(&fit, 0u); }
 };
 
 __constant__ unsigned buckets_bytes = sizeof(Buckets);  // for the host
