@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
@@ -195,12 +196,27 @@ def suites() -> str:
     stored = results.read_all("sanitize")
     rows = [row for suite in stored for row in suite_rows(suite)]
     made = "".join(
-        f"* **{suite['suite']}**: {suite['source']}. {suite['date']}, commit `{suite['commit']}`"
-        + (f"; {suite['gpu']}.\n" if suite["gpu"] else ".\n")
+        f"* **{suite['suite']}**: {suite['source']}.{noted(suite)} {suite['date']}, "
+        f"commit `{suite['commit']}`" + (f"; {suite['gpu']}.\n" if suite["gpu"] else ".\n")
         for suite in stored
     )
     heads = ["suite", "programs", "number", "`cudalab run --sanitize`", "compute-sanitizer"]
     return f"{table(heads, rows)}\n{made}" if stored else "Nothing is stored yet.\n"
+
+
+def noted(suite: results.Json) -> str:
+    """The notes about right programs, and how many of these have each."""
+    notes = [
+        note
+        for program in suite["programs"]
+        if program["truth"] == "right"
+        for note in program.get("notes", "").split(", ")
+        if note
+    ]
+    counted = ", ".join(f"`{note}` {number}" for note, number in Counter(notes).most_common())
+    runs = sum(program.get("runs", 0) for program in suite["programs"])
+    text = f" {runs} runs." if runs else ""
+    return text + (f" Right ones with a note: {counted}." if notes else "")
 
 
 def suite_rows(suite: results.Json) -> list[list[str]]:

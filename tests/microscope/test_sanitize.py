@@ -19,16 +19,19 @@ from command import cudalab
 from traced import FILE, finding
 
 from cudalab import labs
-from cudalab.backends.cpu import check, check_rows
+from cudalab.backends.cpu import check_rows
 from cudalab.backends.cpu.compiler import check_runtime_library
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry
 from cudalab.language.source import kernels_dir
-from cudalab.microscope import findings, profile, sanitize
+from cudalab.microscope import findings, sanitize
 from cudalab.microscope import order as ordering
 from cudalab.output import terminal
+from tools import results
+from tools import sanitize as shipped
 
+VARIANTS, PROGRAMS = (shipped.FOLDER / f"{name}.json" for name in ("variants", "programs"))
 BROKEN = Path(__file__).parents[1] / "broken"
 _EXPECT = re.compile(r"^// /// expect\n(?P<toml>(?://[^\n]*\n)*?)// ///$", re.MULTILINE)
 
@@ -323,44 +326,34 @@ def fits(row, expected, marked, path):
 # Right variants ----------------------------------------------------------------------------------
 
 
-def variants():
-    """Each variant that the CPU device runs, with the first case that it computes."""
-    for name in labs.names():
-        lab = labs.get(name)
+def test_every_variant_was_judged_clean_as_it_is():
+    rows = {row["name"]: row for row in results.read(VARIANTS)["programs"]}
+    for lab in map(labs.get, labs.names()):
         for variant in registry.variants(lab):
-            if not variant.missing(CpuDevice.features):
-                case = next(case for case in lab.cases() if variant.computes(case))
-                yield pytest.param(lab, variant, case, id=f"{name}-{variant.name}")
+            if variant.missing(CpuDevice.features):
+                continue
+            name = f"{lab.name}/{variant.name}"
+            assert name in rows, f"python -m tools.sanitize {name}"
+            assert not rows[name]["found"]
+            assert rows[name]["sha256"] == shipped.digest(variant), (
+                f"changed since it was judged: python -m tools.sanitize {name}"
+            )
 
 
-# As they are, they have a block for each of many buckets, however short the array.
-SMALL_BUCKETS = {"BUCKET_THREADS": 64, "BUCKET_KEYS_PER_THREAD": 4}
-SMALLER = {
-    "most_significant_first": SMALL_BUCKETS,
-    "most_significant_first_sampled": SMALL_BUCKETS,
-    "most_significant_first_stable": SMALL_BUCKETS,
-}
-MANY_PASSES = {"split_1bit": 5001}  # the largest array that is worth its time
+@pytest.mark.parametrize("name", labs.names())
+def test_the_default_variant_is_clean(name):
+    lab = labs.get(name)
+    variant = registry.default(lab, lab.complete({}), "cpu")
+    run = next(shipped.runs(variant))
+    kinds = shipped.judged(replace(run, sizes=run.sizes[:1]), orders=1)
+    assert not [kind for kind, note in kinds if not note]
 
 
-@pytest.mark.parametrize(("lab", "variant", "case"), list(variants()))
-def test_a_right_variant_is_clean(lab, variant, case, tmp_path):
-    variant = replace(variant, defines=variant.defines | SMALLER.get(variant.name, {}))
-    found = sanitize.Report(lab, variant, case, tmp_path / "report.json")
-    for size in lab.teaching.sizes(case).sanitized:
-        n = min(size, MANY_PASSES.get(variant.name, size))
-        data = profile.generated(lab, case, n, lab.distributions[0], 0, tmp_path)
-        sanitize.check(
-            found,
-            data,
-            lambda order: check.CheckDevice(
-                detect=True, count=False, seed=order or None, kill_after=60
-            ),
-            CpuDevice,
-        )
-    found.close()
-    errors = [row for row in found.rows.values() if not row.note]
-    assert not errors, "\n".join(row.what for row in errors)
+def test_the_shipped_programs_were_judged():
+    rows = {row["name"]: row for row in results.read(PROGRAMS)["programs"]}
+    assert rows.keys() == {name for name, _, _ in shipped.programs()}
+    for name, row in rows.items():
+        assert bool(row["found"]) == (name.partition("/")[2] in shipped.REPORTED), name
 
 
 def test_lanes_that_write_one_word_are_a_note():
