@@ -8,15 +8,14 @@ from dataclasses import replace
 from cudalab.backends.cuda import nvcc
 from cudalab.language import source
 
-_FAST = '#pragma GCC push_options\n#pragma GCC optimize ("O1")'
+_FAST = '#pragma GCC optimize ("O1")'
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
-def one_file(pieces, fast=()):
+def one_file(pieces):
     """Variants with their defines, one behind the other; a piece is a variant, an id and defines.
 
-    Each has a namespace and kernels of its own, and a label that names the case in messages. The
-    numbers of those that g++ is to compile fast are in `fast`.
+    Each has a namespace and kernels of its own, and a label that names the case in messages.
     """
     texts = []
     for number, (variant, case_id, defines) in enumerate(pieces):
@@ -27,33 +26,46 @@ def one_file(pieces, fast=()):
         texts += [
             system_includes,
             *(f"#define {name} {value}" for name, value in own.items()),
-            *([_FAST] if number in fast else []),
             f"namespace case_{number} {{",
             loaded.text,
             "}",
-            *(["#pragma GCC pop_options"] if number in fast else []),
             *(f"#undef {name}" for name in [*own, *_DEFINED.findall(text)]),
         ]
     return "\n".join(texts)
 
 
 def compile_together(device, lab, variant, cases):
-    """The kernels of a variant for each of its cases, in one library.
+    """The kernels of a variant for each of its cases, in two libraries.
 
-    The first case of each element type is optimized as for a run, the others in half of the time:
-    their code differs little. A variable in constant memory is looked up by its name alone, so a
-    file that has one is compiled for each case.
+    The first case of each element type is compiled as for a run. The others take half of the time:
+    with fibers, and hardly optimized. A variable in constant memory is looked up by its name alone,
+    so a file that has one is compiled for each case.
     """
     loaded = source.load(variant.path, variant.label)
     defines = [lab.kernel_defines(case) for case in cases]
     if "__constant__" in loaded.text:
         return [device.compile(loaded, each | variant.defines) for each in defines]
-    numbers = range(len(cases))
-    pieces = [(variant, number, defines[number]) for number in numbers]
     types = [each.get("T") for each in defines]
-    fast = {number for number in numbers if types[number] in types[:number]}
+    fast = [found in types[:number] for number, found in enumerate(types)]
+    loops = device.loops
+    kernels = {}
+    for hurried in sorted({*fast}):
+        numbers = [number for number, each in enumerate(fast) if each == hurried]
+        pieces = [(variant, number, defines[number]) for number in numbers]
+        device.loops = loops and not hurried
+        try:
+            kernels |= zip(numbers, _library(device, loaded, pieces, hurried), strict=True)
+        finally:
+            device.loops = loops
+    return [kernels[number] for number in range(len(cases))]
+
+
+def _library(device, loaded, pieces, hurried):
+    """The kernels of each piece, of one library."""
+    numbers = range(len(pieces))
     visible = [f"using namespace case_{number};" for number in numbers]
-    text = "\n".join([f'#line 1 "{loaded.label}"', one_file(pieces, fast), *visible])
+    begin = [f'#line 1 "{loaded.label}"', *([_FAST] if hurried else [])]
+    text = "\n".join([*begin, one_file(pieces), *visible])
     kernels = {
         f"{k}_{number}": params for k, params in loaded.kernels.items() for number in numbers
     }
