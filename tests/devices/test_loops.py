@@ -29,18 +29,23 @@ def test_random_kernels_give_the_same_bytes():
             "if (threadIdx.x < 5) out[0] = __any_sync(31, 1);",
             "__any_sync in a branch that not all lanes may take",
         ),
-        ("while (*(volatile int*)out == 0);", "volatile memory"),
+        ("while (*(volatile int*)out == 0);", "a loop that waits for other threads"),
+        (
+            "auto flag = (volatile int*)out; while (*flag == 0) { }",
+            "a loop that waits for other threads",
+        ),
+        ("volatile int* flag = out; while (*flag == 0);", "a volatile variable"),
         ("switch (n) { case 1: __syncthreads(); }", "a barrier in a switch"),
         ("out[0] = n > 1 ? __any_sync(~0u, n) : 0;", "a conditional __any_sync"),
         ("auto f = [&] { __syncthreads(); }; f();", "__syncthreads in a lambda"),
         ("for (int i = 0; i < n; ++i) out[i] = 0;", "each thread has loops of its own"),
         ("int i = threadIdx.x; again: if (--i > 0) goto again;", "goto"),
-        ("while (atomicAdd(out, 0) == 0) { }", "a loop that waits for an atomic operation"),
+        ("while (atomicAdd(out, 0) == 0) { }", "a loop that waits for other threads"),
         (
             "bool mine = false; while (!mine) { mine = atomicExch(out, 1) == 0; }",
-            "a loop that waits for an atomic operation",
+            "a loop that waits for other threads",
         ),
-        ("for (;;) { if (atomicOr(out, 0)) break; }", "a loop that waits for an atomic operation"),
+        ("for (;;) { if (atomicOr(out, 0)) break; }", "a loop that waits for other threads"),
     ],
 )
 def test_what_is_not_covered_keeps_its_fibers_and_says_why(body, reason):

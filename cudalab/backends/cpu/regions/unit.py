@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import Function, functions, statements
+from cudalab.backends.cpu.regions.syntax import Function, functions, locals_of, statements
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
     Word,
@@ -33,21 +33,18 @@ POSITION = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
 
 # Words whose meaning depends on threads that run by turns.
 _ONLY_FIBERS = {
-    "volatile": "volatile memory, which threads may wait for",
     "goto": "goto",
-    "asm": "inline PTX",
-    "__asm__": "inline PTX",
-    "__ldcv": "__ldcv, which threads may wait for",
     "__nanosleep": "__nanosleep: threads wait for others",
     "clock64": "a clock, which threads may wait by",
     "clock": "a clock, which threads may wait by",
     "__activemask": "__activemask",
     "__match_all_sync": "__match_all_sync",
     "cooperative_groups": "cooperative groups",
-    "__pipeline_memcpy_async": "asynchronous copies",
     "try": "exceptions",
     "alloca": "alloca",
 }
+_YIELDING = ("atomic", "__threadfence")  # in a loop, may let threads run that it waits for
+_VOLATILE = "a volatile variable, which threads may wait for"
 
 
 class Unit:
@@ -92,7 +89,7 @@ class Unit:
         """The function and all that it calls, directly or not."""
         found = [function]
         for each in found:  # grows while it is read
-            names = {word.text for word in each.body} & self.by_name.keys()
+            names = {word.text for word in each.body} & self.by_name.keys() - own_names(each)
             called = {each.body[call.name].text for call in calls(each.body, names)}
             found += [
                 other
@@ -106,9 +103,12 @@ class Unit:
         """The functions of a kernel; NotCoveredError if it counts on threads that run by turns."""
         if "extern" not in texts(kernel.head):
             raise NotCoveredError('it is not extern "C"')
+        _check_words(kernel.body)
         reached = self.called_by(kernel)
         for function in reached:
             _check_words(function.body)
+            if "volatile" in texts(function.head):
+                raise NotCoveredError(f"{function.head[0].place}: {_VOLATILE}")
             if function is not kernel and function.is_kernel:
                 raise NotCoveredError(f"{function.head[0].place}: a kernel that is called")
             if function.name in self.collective and len(self.by_name[function.name]) > 1:
@@ -118,7 +118,11 @@ class Unit:
             if function.name in self.collective and function in self._callees(function):
                 raise NotCoveredError(f"{function.head[0].place}: a recursion with barriers")
         used = {word.text for function in reached for word in function.body}
-        _check_words(self.classes(used))
+        classes = self.classes(used)
+        _check_words(classes)
+        loop = next((word for word in classes if word.text in ("while", "for", "do")), None)
+        if loop and any(word.text.startswith(_YIELDING) for word in classes):
+            raise NotCoveredError(f"{loop.place}: a class whose loops may wait for other threads")
         return reached
 
     def has_shared(self, name: str) -> bool:
@@ -188,10 +192,33 @@ class Unit:
         return names
 
 
+def _is_cast(words: list[Word], i: int) -> bool:
+    """Whether `volatile`, word `i`, belongs to a cast; else it declares something, or an asm."""
+    start = i - (texts(words[i - 1 : i]) == ["const"])
+    before = texts(words[max(start - 2, 0) : start])
+    return before[-1:] in (["("], ["<"], ["asm"], ["__asm__"]) and before[:1] != ["]"]
+
+
+def own_names(function: Function) -> set[str]:
+    """The parameters and local variables of a function."""
+    names = {parameter.name for parameter in function.parameters}
+    for statement in parsed(function).statements:
+        for each in statement.walk():
+            words = each.own if each.kind == "simple" else each.first
+            names |= {local.name for local in locals_of(words)}
+    return names
+
+
 def _check_words(words: list[Word]) -> None:
-    for word in words:
+    for i, word in enumerate(words):
         if word.text in _ONLY_FIBERS:
             raise NotCoveredError(f"{word.place}: {_ONLY_FIBERS[word.text]}")
+        if word.text == "volatile" and not _is_cast(words, i):
+            raise NotCoveredError(f"{word.place}: {_VOLATILE}")
+        if word.text in ("asm", "__asm__"):
+            opening = i + 1 + (texts(words[i + 1 : i + 2]) == ["volatile"])
+            if texts(words[opening : opening + 2]) != ["(", '""']:  # which only holds values fast
+                raise NotCoveredError(f"{word.place}: inline PTX")
 
 
 def parsed(function: Function) -> Function:

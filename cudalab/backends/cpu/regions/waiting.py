@@ -6,31 +6,36 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.levels import changes_of
 from cudalab.backends.cpu.regions.syntax import locals_of
-from cudalab.backends.cpu.regions.words import NotCoveredError, calls
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, texts
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement
     from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
-_MEMBERS = frozenset(
+# In the names of what reads memory that other threads may change, besides atomic functions.
+_POLLING = frozenset(
     {"compare_exchange_weak", "compare_exchange_strong", "fetch_add", "exchange", "test_and_set"}
+    | {"volatile", "__ldcv"}
 )
 
 
 def refuse_waiting(functions: list[Function]) -> None:
-    """NotCoveredError for a loop that ends when an atomic operation has a certain result."""
-    atomic: set[str] = set()
+    """NotCoveredError for a loop that ends when another thread has changed memory.
+
+    Such memory is read by an atomic operation or as volatile.
+    """
+    polling: set[str] = set()
     before = None
-    while before != atomic:  # functions that have such operations, or call one that has
-        before = set(atomic)
-        atomic |= {function.name for function in functions if _is_atomic(function.body, atomic)}
+    while before != polling:  # functions that have such operations, or call one that has
+        before = set(polling)
+        polling |= {function.name for function in functions if _polls(function.body, polling)}
     for function in functions:
         for statement in function.statements:
             for loop in statement.walk():
-                if loop.kind in ("for", "while", "do") and _waits(loop, atomic):
+                if loop.kind in ("for", "while", "do") and _waits(loop, polling, function):
                     place = loop.own[0].place
-                    raise NotCoveredError(f"{place}: a loop that waits for an atomic operation")
+                    raise NotCoveredError(f"{place}: a loop that waits for other threads")
 
 
 def refuse_needless(unit: Unit, functions: list[Function]) -> None:
@@ -48,42 +53,49 @@ def refuse_needless(unit: Unit, functions: list[Function]) -> None:
             raise NotCoveredError(f"{place}: no barriers; each thread has loops of its own")
 
 
-def _is_atomic(words: Words, functions: set[str]) -> bool:
-    return any(word.text.startswith("atomic") or word.text in _MEMBERS for word in words) or bool(
+def _polls(words: Words, functions: set[str]) -> bool:
+    """Whether an expression reads what other threads may change meanwhile."""
+    return any(word.text.startswith("atomic") or word.text in _POLLING for word in words) or bool(
         calls(words, functions)
     )
 
 
-def _waits(loop: Statement, atomic: set[str]) -> bool:
-    """Whether the result of an atomic operation may decide when a loop ends."""
-    names: set[str] = set()
+def _waits(loop: Statement, polling: set[str], function: Function) -> bool:
+    """Whether what other threads change may decide when a loop ends."""
+    names = {
+        local.name
+        for statement in function.statements
+        for each in statement.walk()
+        for local in locals_of(each.own if each.kind == "simple" else each.first)
+        if "volatile" in texts(local.value)  # a pointer, perhaps
+    }
     before = None
     while before != names:
         before = set(names)
-        _follow(loop, atomic, names, decided=False)
-    return _decides(loop.condition, atomic, names) or any(
-        _decides(each.condition, atomic, names) and _leaves(each)
+        _follow(loop, polling, names, decided=False)
+    return _decides(loop.condition, polling, names) or any(
+        _decides(each.condition, polling, names) and _leaves(each)
         for each in loop.parts[0].walk()
         if each.kind == "if"
     )
 
 
-def _follow(statement: Statement, atomic: set[str], names: set[str], *, decided: bool) -> None:
-    """Add to `names` the variables that depend on the result of an atomic operation."""
+def _follow(statement: Statement, polling: set[str], names: set[str], *, decided: bool) -> None:
+    """Add to `names` the variables that depend on what other threads change."""
     for words in (statement.own, statement.first, statement.condition, statement.step):
         for local in locals_of(words):
-            if decided or _decides(local.value, atomic, names):
+            if decided or _decides(local.value, polling, names):
                 names.add(local.name)
         for name, _, value in changes_of(words):
-            if decided or _decides(value, atomic, names):
+            if decided or _decides(value, polling, names):
                 names.add(name)
-    inside = decided or (statement.kind == "if" and _decides(statement.condition, atomic, names))
+    inside = decided or (statement.kind == "if" and _decides(statement.condition, polling, names))
     for part in statement.parts:
-        _follow(part, atomic, names, decided=inside)
+        _follow(part, polling, names, decided=inside)
 
 
-def _decides(words: Words, atomic: set[str], names: set[str]) -> bool:
-    return _is_atomic(words, atomic) or any(word.text in names for word in words)
+def _decides(words: Words, polling: set[str], names: set[str]) -> bool:
+    return _polls(words, polling) or any(word.text in names for word in words)
 
 
 def _leaves(branch: Statement) -> bool:
