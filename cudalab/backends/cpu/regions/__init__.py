@@ -65,28 +65,20 @@ def _add(written: Loops, namespace: str, words: Words) -> None:
             written.reasons[kernel.name] = str(reason)
         else:
             kernels.append(kernel)
-    try:
-        text = _written(unit, kernels)
-    except NotCoveredError:  # in one of them
-        kernels, text = _one_by_one(unit, kernels, written.reasons)
+    text = ""
+    while kernels:
+        try:
+            text = _written(unit, kernels)
+            break
+        except NotCoveredError as reason:
+            for kernel in list(kernels):
+                names = {each.name for each in unit.called_by(kernel)}
+                if not reason.function or reason.function in names:
+                    written.reasons[kernel.name] = str(reason)
+                    kernels.remove(kernel)
     written.flat &= all(map(unit.is_flat, kernels))
     written.text += f"namespace {namespace} {{\n{text}\n}}\n" if namespace and text else text
     written.kernels += [kernel.name for kernel in kernels]
-
-
-def _one_by_one(
-    unit: Unit, kernels: list[Function], reasons: dict[str, str]
-) -> tuple[list[Function], str]:
-    """The kernels that can be written, and their text; the `reasons` of the others are added."""
-    covered = []
-    for kernel in kernels:
-        try:
-            _written(unit, [kernel])
-        except NotCoveredError as reason:
-            reasons[kernel.name] = str(reason)
-        else:
-            covered.append(kernel)
-    return covered, _written(unit, covered)
 
 
 def _written(unit: Unit, kernels: list[Function]) -> str:
@@ -115,7 +107,11 @@ def _bodies(analysis: Analysis, kernels: list[Function]) -> dict[tuple[str, bool
     while missing := sorted(wanted - bodies.keys()):
         for name, masked in missing:
             body = WholeBody(analysis, analysis.unit.by_name[name][0], masked=masked)
-            bodies[name, masked] = body.text()
+            try:
+                bodies[name, masked] = body.text()
+            except NotCoveredError as reason:
+                reason.function = name
+                raise
             wanted |= body.called
     return bodies
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.levels import Level, Levels, changes_of, has_lambda
 from cudalab.backends.cpu.regions.names import renamed
-from cudalab.backends.cpu.regions.syntax import Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
 from cudalab.backends.cpu.regions.words import CHANGING, calls, split, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudalab.backends.cpu.regions.syntax import Function, Local
+    from cudalab.backends.cpu.regions.syntax import Function, Local, Statement
     from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
@@ -137,9 +136,7 @@ class Facts:
     def _locals(self) -> Iterator[Local]:
         for statement in self.statements:
             for each in statement.walk():
-                if each.kind == "simple":
-                    yield from locals_of(each.own)
-                yield from locals_of(each.first)
+                yield from each.declared
 
     def _changes(self, words: Words) -> set[str]:
         """The variables that a statement changes, not those that it declares or points to."""
@@ -160,7 +157,7 @@ class Facts:
             for part in statement.parts:
                 self._find_loose(part)
         elif statement.kind == "simple":
-            if not locals_of(statement.own) and self.scalar_change(statement.own) is None:
+            if not statement.declared and self.scalar_change(statement.own) is None:
                 self.loose |= self._changes(statement.own)
         elif not self.unit.is_collective(statement.words) or statement.kind == "other":
             for each in statement.walk():
@@ -171,7 +168,7 @@ class Facts:
             for step in split(statement.step):
                 if self.scalar_change(step) is None:
                     self.loose |= self._changes(step)
-            if not locals_of(statement.first) and self.scalar_change(statement.first) is None:
+            if not statement.declared and self.scalar_change(statement.first) is None:
                 self.loose |= self._changes(statement.first)
             for part in statement.parts:
                 self._find_loose(part)
@@ -269,7 +266,7 @@ class Analysis:
                 local.array
                 for statement in function.statements
                 for each in statement.walk()
-                for local in locals_of(each.own if each.kind == "simple" else each.first)
+                for local in each.declared
             ):
                 names.add(function.name)
         before: set[str] = set()

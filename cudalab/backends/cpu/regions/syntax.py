@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.words import (
@@ -48,6 +49,11 @@ class Statement:
     first: Words = field(default_factory=list)  # of a for loop, as is `step`
     step: Words = field(default_factory=list)
     parts: list[Statement] = field(default_factory=list)  # of a block; then, else; a loop's body
+
+    @cached_property
+    def declared(self) -> list[Local]:
+        """The variables that it declares itself, a `for` loop in its first part."""
+        return locals_of(self.own if self.kind == "simple" else self.first)
 
     @property
     def inside(self) -> list[Statement]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import Function, functions, locals_of, statements
+from cudalab.backends.cpu.regions.syntax import Function, functions, statements
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
     Word,
@@ -204,8 +204,7 @@ def own_names(function: Function) -> set[str]:
     names = {parameter.name for parameter in function.parameters}
     for statement in parsed(function).statements:
         for each in statement.walk():
-            words = each.own if each.kind == "simple" else each.first
-            names |= {local.name for local in locals_of(words)}
+            names |= {local.name for local in each.declared}
     return names
 
 

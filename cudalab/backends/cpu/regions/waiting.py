@@ -66,7 +66,7 @@ def _waits(loop: Statement, polling: set[str], function: Function) -> bool:
         local.name
         for statement in function.statements
         for each in statement.walk()
-        for local in locals_of(each.own if each.kind == "simple" else each.first)
+        for local in each.declared
         if "volatile" in texts(local.value)  # a pointer, perhaps
     }
     before = None

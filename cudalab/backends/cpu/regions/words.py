@@ -21,6 +21,8 @@ _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 class NotCoveredError(Exception):
     """The reason why a kernel keeps its fibers."""
 
+    function = ""  # the one in which it lies, if that cannot be written
+
 
 class Word(NamedTuple):
     """A token, or two or three signs that belong together, such as `<<=`."""
