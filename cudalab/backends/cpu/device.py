@@ -106,7 +106,7 @@ class CpuModule(CompiledModule):
         kernel = CpuKernel(name, KernelEntry.in_dll(self.library, entry))
         reason = "" if kernel.has_loops else self.reasons().get(name)
         if reason:
-            kernel.how = f"fibers: {reason}"
+            kernel.how = tiers.described(reason)
         kernel.with_fibers = partial(self._with_fibers, entry)
         return kernel
 

@@ -106,6 +106,14 @@ def with_fibers(parts: Parts, reason: str = "", reasons: dict[str, str] | None =
     )
 
 
+def described(reason: str) -> str:
+    """How a kernel runs that has no loops over threads, and why."""
+    from cudalab.backends.cpu.regions.waiting import NEEDLESS  # noqa: PLC0415 - in few processes
+
+    how = "one thread after another" if reason.endswith(NEEDLESS) else "fibers"
+    return f"{how}: {reason}"
+
+
 def fits_loops(grid: tuple[int, int, int], block: tuple[int, int, int], *, flat: bool) -> bool:
     """Whether loops run the grid: each thread's index is small enough, `flat` blocks are rows."""
     small = all(b * t <= _GREATEST_INDEX for b, t in zip(grid, block, strict=True))

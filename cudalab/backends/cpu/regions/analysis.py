@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.words import Words
 
 # Words that need the position of the running thread where the runtime looks for it.
-_CURRENT = frozenset(
-    {"assert", "__trap", "__brkpt", "__lane_id"}
-    | {"__pipeline_memcpy_async", "__pipeline_commit", "__pipeline_wait_prior"}
-)
+_CURRENT = frozenset({"assert", "__trap", "__brkpt", "__lane_id"})
 _CHEAP = frozenset({"min", "max", "static_cast", "sizeof"})
 
 

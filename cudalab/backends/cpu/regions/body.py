@@ -138,6 +138,7 @@ class Body(ABC):
         """Write statements between which threads may meet; `last`: none follow in the function."""
         pieces = [piece for statement in statements for piece in self._pieces(statement)]
         used = regions_of(pieces)
+        self._use_again(pieces, used)
         for i, piece in enumerate(pieces):
             is_last = last and i == len(pieces) - 1
             if piece.kind == "barrier":
@@ -154,6 +155,14 @@ class Body(ABC):
             else:
                 self._plain(piece.statement, used, last=is_last)
         self.flush(last=last)
+
+    def _use_again(self, pieces: list[Part], used: dict[str, set[int]]) -> None:
+        """Note that a lambda, which is written anew in each region, needs what it names."""
+        for piece in pieces:
+            for local in locals_of(piece.statement.words) if piece.kind == "plain" else ():
+                if local.name in self.facts.lambdas:
+                    for word in local.value:
+                        used.setdefault(word.text, set()).update(used.get(local.name, ()))
 
     def _pieces(self, statement: Statement) -> list[Part]:
         words = statement.words

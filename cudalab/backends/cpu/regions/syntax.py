@@ -220,6 +220,8 @@ def locals_of(words: Words) -> list[Local]:
     i, typed = 0, False
     while i < len(words) and words[i].text in ("__align__", "alignas"):
         i = close(words, i + 1) + 1
+    while texts(words[i : i + 2]) == ["[", "["]:  # an attribute
+        i = close(words, i) + 1
     start = i
     if i >= len(words) or words[i].text in _STATEMENTS:
         return []

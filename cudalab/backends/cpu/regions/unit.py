@@ -40,6 +40,7 @@ _ONLY_FIBERS = {
     "__activemask": "__activemask",
     "__match_all_sync": "__match_all_sync",
     "cooperative_groups": "cooperative groups",
+    "__pipeline_memcpy_async": "asynchronous copies, which are faster with fibers",
     "try": "exceptions",
     "alloca": "alloca",
 }
