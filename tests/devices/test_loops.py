@@ -15,8 +15,15 @@ def source(text):
     return Source(Path("k.cu"), "k.cu", f'#line 1 "k.cu"\n{text}', kernels=find_kernels(text))
 
 
-def test_random_kernels_give_the_same_bytes():
-    number, with_loops, different = random_kernels.compare(range(8))
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(8),
+        range(1_000_019, 1_000_020),  # shares what a function with and without a mask shares
+    ],
+)
+def test_random_kernels_give_the_same_bytes(seeds):
+    number, with_loops, different = random_kernels.compare(seeds)
     assert different == []
     assert with_loops == number
 
@@ -54,6 +61,16 @@ def test_what_is_not_covered_keeps_its_fibers_and_says_why(body, reason):
     assert written.kernels == []
     assert reason in written.reasons["k"]
     assert written.reasons["k"].startswith("k.cu:1: ")
+
+
+def test_kernels_may_lie_in_namespaces():
+    kernel = 'extern "C" __global__ void {}(int* out) {{ __syncthreads(); out[0] = f(); }}'
+    text = f"""# 1 "k.cu"
+    namespace one {{ __device__ int f() {{ return 1; }} {kernel.format("k1")} }}
+    namespace two {{ __device__ int f() {{ return 2; }} {kernel.format("k2")} }}"""
+    written = loops(text)
+    assert written.kernels == ["k1", "k2"]
+    assert "namespace two {" in written.text
 
 
 def test_indices_beyond_an_int_have_fibers():
