@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy.random  # noqa: F401 - or NumPy would when threads use it, and fail in some of them
+
 from cudalab.checker import cases
 from cudalab.checker.explain.diagnose import examine, without_text
 from cudalab.checker.sandbox.sandbox import MiB, end_all

@@ -144,6 +144,12 @@ def test_compile_error_names_file_and_line(tmp_path):
     assert {test["status"] for test in report["tests"]} == {"skipped"}
 
 
+def test_what_threads_draw_from_is_imported_before_they_start():
+    code = "import sys, cudalab.checker.correct; print('numpy.random' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
 def test_a_loop_without_end_is_a_time_limit(tmp_path):
     report = checked(
         "reduce", "--kernel", CHEATS / "never_ends.cu", "--device", "cpu", "--quick",
