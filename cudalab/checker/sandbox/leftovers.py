@@ -38,7 +38,7 @@ def shared_folders() -> tuple[str, ...]:
 
 
 def owners(uids: range) -> set[int]:
-    """Those of `uids` that own something in a shared folder."""
+    """The users among `uids` that own something in a shared folder."""
     found: set[int] = set()
     for folder in shared_folders():
         with suppress(OSError):
