@@ -147,7 +147,11 @@ class _Listing:
             if not site.flags & IS_HEADER:
                 row = self.rows[-1].replace(called, f"cudalab_{match[1]}")
                 self.rows[-1] = _numbered(row, site, 1)
-            elif not (site.flags & IS_LIBRARY or self.is_program):
+            elif site.flags & IS_LIBRARY:
+                return
+            elif self.is_program:
+                self.rows[-1] = self.rows[-1].replace(called, f"cudalab_header_{match[1]}")
+            else:
                 self._drop(site)  # no host code calls it
 
     def _drop(self, site: Site) -> None:

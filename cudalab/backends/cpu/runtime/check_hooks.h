@@ -139,8 +139,8 @@ static inline bool is_observed(const volatile void* p, size_t bytes, unsigned ki
     return (size_t)((char*)p - (char*)&current) >= sizeof current &&
            (size_t)((char*)p - stack_low(current.thread)) >= FIBER_STACK;
 }
-static void access(const volatile void* p, size_t bytes, unsigned kind, bool is_volatile,
-                   void* return_address, void** frame) {
+static __attribute__((noinline)) void access(const volatile void* p, size_t bytes, unsigned kind,
+                                             bool is_volatile, void* return_address, void** frame) {
     if (!is_observed(p, bytes, kind, is_volatile, return_address, frame)) return;
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
@@ -258,14 +258,26 @@ extern "C" void cudalab_wait_for_copies(unsigned under_way) {
 
 #define CALLER __builtin_return_address(0), HERE
 
-// Plain accesses by the kernel's own code: assembly.py chooses these hooks, and names the site.
-#define HOOKS_AT(n)                                                         \
-    EXPORT void cudalab_read##n(void* p, unsigned site) {                   \
-        if (!last_block || run.attention || !just_loads(site, (char*)p, n)) \
-            access_at(site, p, n, LOAD, CALLER);                            \
-    }                                                                       \
-    EXPORT void cudalab_write##n(void* p, unsigned site) {                  \
-        access_at(site, p, n, STORE, CALLER);                               \
+// Plain accesses, for which assembly.py chooses the hook: by the kernel's own code, at a site that
+// it names, and by headers of cudalab's, which matter only where the host's code calls them.
+static inline bool is_on_stack(const void* p) {
+    return (size_t)((char*)p - stack_low(current.thread)) < FIBER_STACK;
+}
+#define HOOKS_AT(n)                                                                            \
+    EXPORT void cudalab_read##n(void* p, unsigned site) {                                      \
+        if (last_block && !run.attention && (is_on_stack(p) || just_loads(site, (char*)p, n))) \
+            return;                                                                            \
+        access_at(site, p, n, LOAD, CALLER);                                                   \
+    }                                                                                          \
+    EXPORT void cudalab_write##n(void* p, unsigned site) {                                     \
+        if (last_block && is_on_stack(p)) return;                                              \
+        access_at(site, p, n, STORE, CALLER);                                                  \
+    }                                                                                          \
+    EXPORT void cudalab_header_read##n(void* p) {                                              \
+        if (!runs_kernels) access(p, n, LOAD, false, CALLER);                                  \
+    }                                                                                          \
+    EXPORT void cudalab_header_write##n(void* p) {                                             \
+        if (!runs_kernels) access(p, n, STORE, false, CALLER);                                 \
     }
 HOOKS_AT(1)
 HOOKS_AT(2)
