@@ -45,7 +45,12 @@ def run(device: str, sandbox: str = "auto", *groups: str) -> None:
     )
     machine = results.machine(device)
     rows = [
-        {"group": one.job.group, "name": one.job.name, "verdict": verdict(one), "why": one.why}
+        {
+            "group": one.job.group,
+            "name": one.job.name,
+            "verdict": verdict(one),
+            "why": one.why.replace(sys.executable, "python"),
+        }
         for one in sorted(findings, key=lambda one: (one.job.group, one.job.lab, one.job.name))
     ]
     counts = {group: count(findings, group) for group in GROUPS}
