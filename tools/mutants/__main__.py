@@ -15,6 +15,7 @@ tables of docs/checking.md from it.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections import Counter, defaultdict
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -70,7 +71,8 @@ def main(words: Sequence[str]) -> None:
 
 
 def settle(cores: SimpleQueue[int]) -> None:
-    """Keep this worker, and all that it starts, on one core of its own."""
+    """Keep this worker, and all that it starts, on one core of its own; Ctrl-C is for the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.sched_setaffinity(0, {cores.get()})
 
 
