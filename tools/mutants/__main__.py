@@ -71,7 +71,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def settle(cores: SimpleQueue[int]) -> None:
-    """Keep this worker, and all that it starts, on one core of its own; Ctrl-C is for the parent."""
+    """Keep this worker on a core of its own, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.sched_setaffinity(0, {cores.get()})
 
