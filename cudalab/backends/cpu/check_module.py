@@ -111,6 +111,8 @@ def device_variables(code: str) -> dict[str, bool]:
 
 
 _loaded: dict[int, ctypes.CDLL] = {}  # handle -> the runtime, started
+# Its thread is not in a forked child, which has to start it again.
+os.register_at_fork(after_in_child=_loaded.clear)
 
 
 def load_runtime() -> ctypes.CDLL:
