@@ -36,6 +36,7 @@ COMMANDS = {
     "profile": ("profile reduce --n 1000 --variants sequential", "sequential.cu"),
     "sanitize": ("sanitize reduce --n 100", ": clean"),
     "new": ("new reduce my.cu", "my.cu"),
+    "predict": ("predict reduce --n 100000 --variants sequential --gpu h100", "sequential"),
     "check": ("check reduce --kernel given.cu --quick --device {device}", "2 of 2 points"),
     "grade": (
         "grade class --lab reduce --out results --quick --device {device}",

@@ -20,8 +20,8 @@ from traced import FILE, finding
 
 from cudalab import labs
 from cudalab.backends.cpu import check_rows
-from cudalab.backends.cpu.compiler import check_runtime_library
 from cudalab.backends.cpu.check_module import load_runtime
+from cudalab.backends.cpu.compiler import check_runtime_library
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.backends.trace import Place, Thread
 from cudalab.labs import registry

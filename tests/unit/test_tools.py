@@ -73,7 +73,7 @@ def test_statistics_are_stored_and_samples_are_not(path):
 
 def test_a_ladder_is_stored_without_samples(folder, measured):
     assert any(samples(results.read(measured)))
-    ladders.add(measured)
+    ladders.store([load(measured)])
     path = folder / "bench" / "test-gpu.json"
     assert not any(samples(results.read(path)))
     (before,), (after,) = (map(ladders.line, load(p).tables) for p in (measured, path))
