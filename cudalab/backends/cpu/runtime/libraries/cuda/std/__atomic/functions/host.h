@@ -42,8 +42,8 @@ inline bool swap_ends(T* p, int order, bool done) {
      ::cudalab::atomic_ends(order, true))
 #define __atomic_compare_exchange(p, expected, value, weak, order, otherwise) \
     (::cudalab::atomic_begins(p, order),                                      \
-     ::cudalab::swap_ends(                                                    \
-         p, order, __atomic_compare_exchange(p, expected, value, weak, order, otherwise)))
+     ::cudalab::swap_ends(p, order,                                           \
+                          __atomic_compare_exchange(p, expected, value, weak, order, otherwise)))
 #define __atomic_fetch_add(p, value, order) \
     (::cudalab::atomic_begins(p, order), __atomic_fetch_add(p, value, order))
 #define __atomic_fetch_sub(p, value, order) \
