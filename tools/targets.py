@@ -149,6 +149,13 @@ TARGETS = (
         systems(work="random", dist="random", sizes=(n,), goal=goal, variants=FACTORS)
         for n, goal in ((1024, 1.2), (4096, 1.6), (8192, 1.8), (16384, 2.5))
     ),
+    systems(
+        work="spd:1e4",
+        dist="spd:1e4",
+        sizes=(8192, 16384),
+        goal=1.3,
+        variants=("cholesky_tensor_cores",),
+    ),
 )
 
 

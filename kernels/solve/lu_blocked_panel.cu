@@ -55,6 +55,20 @@ constexpr unsigned SOLVE_THREADS = sizeof(T) == 4 ? 512 : 256;
 static_assert(STRIP % PANEL == 0, "whole panels");
 static_assert(EDGE % 64 == 0, "16 threads across with pieces of four");
 
+// Turns a column of the panel's rows into one of U. factors: the panel's triangles, column by
+// column.
+__device__ inline void solve_upper(const T (&factors)[PANEL][PANEL + 4], T (&u)[PANEL]) {
+#pragma unroll
+    for (unsigned k = 0; k < PANEL - 1; ++k)
+#pragma unroll
+        for (unsigned i = (k + 1) / 4; i < PANEL / 4; ++i) {
+            const Four l = reinterpret_cast<const Four*>(factors[k])[i];
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j)
+                if (4 * i + j > k) u[4 * i + j] -= l.v[j] * u[k];
+        }
+}
+
 // Brings the chosen rows to the top, in the columns start to strip_end, and turns their part right
 // of the panel into rows of U. One thread per column: no thread reads what another writes.
 __device__ inline void raise_rows(const Election& elected, const unsigned (&places)[PANEL], T* lu,
@@ -82,15 +96,7 @@ __device__ inline void raise_rows(const Election& elected, const unsigned (&plac
 #pragma unroll
             for (unsigned k = 0; k < PANEL; ++k) u[k] = elected.factors[c][k];
         } else {
-#pragma unroll
-            for (unsigned k = 0; k < PANEL - 1; ++k)
-#pragma unroll
-                for (unsigned i = (k + 1) / 4; i < PANEL / 4; ++i) {
-                    const Four l = reinterpret_cast<const Four*>(elected.factors[k])[i];
-#pragma unroll
-                    for (unsigned j = 0; j < 4; ++j)
-                        if (4 * i + j > k) u[4 * i + j] -= l.v[j] * u[k];
-                }
+            solve_upper(elected.factors, u);
         }
 #pragma unroll
         for (unsigned k = 0; k < PANEL; ++k) column[(size_t)(start + k) * ld] = u[k];

@@ -70,27 +70,28 @@ extern "C" __global__ void __launch_bounds__(SPLIT_THREADS) split_strip(const fl
     split_block<TILE>(source, ld, target, of_l, line0, k0, rest, BLOCK);
 }
 
-// Which tiles a launch updates: all tile rows, and the tile columns from `first_column` on.
-struct Tiles {
+// The tiles that a launch updates: all tile rows, and the tile columns from `first_column` on.
+struct Rectangle {
     unsigned rows, first_column, columns;
+
+    __device__ unsigned count() const { return rows * columns; }
+
+    // The tile row and the tile column of the tile with this number: in bands of BAND tile rows,
+    // column by column, so that blocks that run together read a nearly square part of the factors.
+    __device__ uint2 at(unsigned number) const {
+        const unsigned in_band = BAND * columns, band = number / in_band, place = number % in_band;
+        const unsigned rows_in_band = min(rows - band * BAND, BAND);
+        return make_uint2(band * BAND + place % rows_in_band, first_column + place / rows_in_band);
+    }
 };
 
-// The tile row and the tile column of the tile with this number: in bands of BAND tile rows, column
-// by column, so that blocks that run together read a nearly square part of the factors.
-__device__ inline uint2 tile_at(unsigned number, const Tiles& tiles) {
-    const unsigned in_band = BAND * tiles.columns, band = number / in_band,
-                   place = number % in_band;
-    const unsigned rows_in_band = min(tiles.rows - band * BAND, BAND);
-    return make_uint2(band * BAND + place % rows_in_band,
-                      tiles.first_column + place / rows_in_band);
-}
-
 // Fills the stages of all tiles of this block, one after the other, as they become empty.
+template <class Tiles>
 __device__ inline void fill_stages(uint4* ring, Barrier* filled, Barrier* emptied,
                                    const uint4* l_parts, const uint4* u_parts, const Tiles& tiles) {
     unsigned count = 0;
-    for (unsigned number = blockIdx.x; number < tiles.rows * tiles.columns; number += gridDim.x) {
-        const uint2 tile = tile_at(number, tiles);
+    for (unsigned number = blockIdx.x; number < tiles.count(); number += gridDim.x) {
+        const uint2 tile = tiles.at(number);
         const uint4* left = l_parts + (size_t)tile.x * K_BLOCKS * PARTS_BLOCK;
         const uint4* right = u_parts + (size_t)tile.y * K_BLOCKS * PARTS_BLOCK;
         for (unsigned i = 0; i < K_BLOCKS; ++i, ++count) {
@@ -105,15 +106,14 @@ __device__ inline void fill_stages(uint4* ring, Barrier* filled, Barrier* emptie
     }
 }
 
-// Subtracts (the strip's columns of L) x (its rows of U) from the matrix below the strip, in so
-// many tile columns, counted from its end. Any number of blocks share the tiles.
-extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_products(
-    float* lu, const uint4* l_parts, const uint4* u_parts, unsigned tile_rows,
-    unsigned first_column, unsigned tile_columns, unsigned ld, unsigned start) {
-    extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
+// Subtracts (the strip's columns of L) x (its rows of U) from these tiles of the matrix below and
+// right of the strip. Any number of blocks of UPDATE_THREADS threads share the tiles.
+template <class Tiles>
+__device__ inline void subtract_from(const Tiles& tiles, float* lu, const uint4* l_parts,
+                                     const uint4* u_parts, uint4* ring, unsigned ld,
+                                     unsigned start) {
     Barrier* filled = reinterpret_cast<Barrier*>(ring + STAGES * STAGE);  // one for each stage
     Barrier* emptied = filled + STAGES;
-    const Tiles tiles = {tile_rows, first_column, tile_columns};
     const unsigned t = threadIdx.x;
     if (t == 0) {
         for (unsigned stage = 0; stage < STAGES; ++stage) {
@@ -136,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_product
     const unsigned warpgroup = t / 128;
     const unsigned own_row = warpgroup * 64 + t % 128 / 32 * 16 + t % 32 / 4, own_col = t % 4 * 2;
     unsigned count = 0;
-    for (unsigned number = blockIdx.x; number < tile_rows * tile_columns; number += gridDim.x) {
-        const uint2 tile = tile_at(number, tiles);
+    for (unsigned number = blockIdx.x; number < tiles.count(); number += gridDim.x) {
+        const uint2 tile = tiles.at(number);
         const size_t row = start + BLOCK + tile.x * TILE + own_row;
         float* corner = lu + row * ld + start + BLOCK + tile.y * TILE + own_col;
         auto pair_at = [&](unsigned h, unsigned j) {
@@ -171,4 +171,13 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_product
                     make_float2(element.x - sum[4 * j + 2 * h], element.y - sum[4 * j + 2 * h + 1]);
             }
     }
+}
+
+// Updates so many tile columns below the strip, counted from its end.
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS, 1) subtract_products(
+    float* lu, const uint4* l_parts, const uint4* u_parts, unsigned tile_rows,
+    unsigned first_column, unsigned tile_columns, unsigned ld, unsigned start) {
+    extern __shared__ __align__(1024) uint4 ring[];  // the swizzle counts from multiples of 1024
+    subtract_from(Rectangle{tile_rows, first_column, tile_columns}, lu, l_parts, u_parts, ring, ld,
+                  start);
 }

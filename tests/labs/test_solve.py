@@ -25,6 +25,7 @@ from cudalab.labs.solve.factors import (
     UNIT,
     BlockedFactors,
     ChainedFactors,
+    CholeskyFactors,
     Factors,
     LookAheadFactors,
     TensorFactors,
@@ -42,7 +43,8 @@ DIRECT = (
     "gauss_jordan", "lu_partial_pivot", "lu_substitution_chain", "lu_blocked_panel",
     "complete_pivot",
 )  # fmt: skip
-ON_TENSOR_CORES = {"lu_tensor_cores": TensorFactors, "lu_look_ahead": LookAheadFactors}
+LU_ON_TENSOR_CORES = {"lu_tensor_cores": TensorFactors, "lu_look_ahead": LookAheadFactors}
+ON_TENSOR_CORES = (*LU_ON_TENSOR_CORES, "cholesky_tensor_cores")
 ITERATIONS = (
     "richardson", "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient",
     "conjugate_gradient_one_launch", "conjugate_gradient_scaled",
@@ -537,7 +539,7 @@ def test_factors_from_tensor_cores_multiply_to_the_matrix(device):
         inputs = make(n, "random", seed=n)
         found = [
             factorize(device, name, method, inputs, case(), BLOCK=block)
-            for name, method in ON_TENSOR_CORES.items()
+            for name, method in LU_ON_TENSOR_CORES.items()
         ]
         plain, ahead = (device.to_host(one.work) for one in found)
         np.testing.assert_array_equal(plain, ahead)
@@ -549,6 +551,52 @@ def test_factors_from_tensor_cores_multiply_to_the_matrix(device):
         allowed = n * UNIT["float32"] * (np.abs(lower) @ np.abs(upper))
         error = np.abs(lower @ upper - scaled_rows(device, found[0], inputs))
         assert (error <= allowed).all(), f"n = {n}: {(error / (allowed + 1e-300)).max()}"
+
+
+@pytest.mark.usefixtures("tensor_cores")
+def test_cholesky_factors_multiply_to_the_matrix(device):
+    """Definite matrices of either sign and in any units; U is D times L transposed."""
+    for n, block, sign in [(33, 256, 1), (300, 128, -1), (700, 128, 1)]:
+        inputs = make(n, "spd:1e3", seed=n)
+        units = np.exp2(np.arange(n) % 21 - 10)
+        inputs.arrays["a"] = (sign * units[:, None] * inputs.arrays["a"] * units).astype(np.float32)
+        found = factorize(
+            device, "cholesky_tensor_cores", CholeskyFactors, inputs, case(), BLOCK=block
+        )
+        found.check()
+        work, padded = device.to_host(found.work).astype(np.float64), found.padded
+        assert not work[padded:].any()
+        assert not work[:, padded:].any()
+        lower, upper = np.tril(work[:padded, :padded], -1) + np.eye(padded), np.triu(work)
+        upper = upper[:padded, :padded]
+        scaled = scaled_rows(device, found, inputs)
+        scaled[n:] *= sign
+        assert 1 <= np.abs(scaled.diagonal()).min() <= np.abs(scaled.diagonal()).max() < 4
+        allowed = n * UNIT["float32"] * (np.abs(lower) @ np.abs(upper))
+        error = np.abs(lower @ upper - scaled)
+        assert (error <= allowed).all(), f"n = {n}: {(error / (allowed + 1e-300)).max()}"
+        strip = np.arange(padded) // block  # elements right of their strip are copies
+        copies = strip[:, None] < strip
+        mirrored = (lower * upper.diagonal()).T.astype(np.float32)
+        np.testing.assert_array_equal(upper[copies], mirrored[copies])
+
+
+@pytest.mark.usefixtures("tensor_cores")
+def test_cholesky_factors_are_for_definite_matrices(device):
+    """All others go to LU factors."""
+    x, notes = compute(device, "cholesky_tensor_cores", make(200, "spd"), case())
+    assert np.isfinite(x).all()
+    assert any(note.startswith("cholesky_tensor_cores: 1 refinement") for note in notes)
+    unsymmetric = np.eye(300)
+    unsymmetric[290, 5], unsymmetric[5, 290] = 0.9, -5
+    for inputs, reason in [
+        (system(np.diag([2.0, 3, -1, 1]), np.ones(4)), "A is not definite: in step 3 of 4"),
+        (system(unsymmetric, np.ones(300)), "backward error"),
+    ]:
+        x, notes = compute(device, "cholesky_tensor_cores", inputs, case())
+        assert LAB.compare(x, inputs, case()) is None
+        (turned,) = [note for note in notes if "turning to lu_look_ahead" in note]
+        assert reason in turned
 
 
 def test_large_systems_are_for_tensor_cores():

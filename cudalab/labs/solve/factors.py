@@ -50,9 +50,14 @@ class Direct:
 
     def factorize(self) -> None:
         """Launch the preparation of a copy of A; `check` says later whether it succeeded."""
+        self.job.device.copy(self.none_taken, self.taken)
+        self.job.device.copy(self.no_status, self.status)
+        self.load()
+        self.eliminate()
+
+    def load(self) -> None:
+        """Fill `work`: scale the rows of A, and then its columns."""
         job, n, ld = self.job, self.n, self.ld
-        job.device.copy(self.none_taken, self.taken)
-        job.device.copy(self.no_status, self.status)
         launch(
             job, "load_scaled_rows", warp_blocks(ld), THREADS,
             a=job.buffers["a"], work=self.work, scales=self.scales, relative=self.relative,
@@ -68,7 +73,6 @@ class Direct:
             work=self.work, greatest_of=self.greatest_of, column_scales=self.column_scales,
             n=n, ld=ld,
         )  # fmt: skip
-        self.eliminate()
 
     def check(self) -> None:
         """Wait for the factors; raise a SingularError if a pivot was missing."""
@@ -237,14 +241,20 @@ class BlockedFactors(Direct):
 
     def eliminate(self) -> None:
         """Eliminate strip by strip, panel by panel; nothing is read back."""
-        job, lu, ld = self.job, self.work, self.ld
         for first in range(0, self.padded, self.strip):
             strip_end = min(first + self.strip, self.padded)
             for start in range(first, strip_end, PANEL):
                 self.eliminate_panel(start, strip_end)
             rest = self.padded - strip_end
-            launch(job, "solve_rows", rest // 32, self.solve_threads, lu=lu, ld=ld, start=first)
+            self.solve_rows(first, rest)
             self.update(first, blocks_for(rest, self.edge))
+
+    def solve_rows(self, first: int, rest: int) -> None:
+        """Compute the strip's rows of U in the `rest` columns right of it."""
+        launch(
+            self.job, "solve_rows", rest // 32, self.solve_threads,
+            lu=self.work, ld=self.ld, start=first,
+        )  # fmt: skip
 
     def update(self, first: int, tiles: int) -> None:
         """Subtract the product of the strip's L and U from the tiles x tiles below and right."""
@@ -326,16 +336,16 @@ class LookAheadFactors(TensorFactors):
 
     def eliminate(self) -> None:
         """Eliminate the first strip; then update, and eliminate the next one meanwhile."""
-        job, lu, ld, strip = self.job, self.work, self.ld, self.strip
+        job, strip = self.job, self.strip
         self.eliminate_strip(0)
         for first in range(0, self.padded, strip):
             strip_end = min(first + strip, self.padded)
             rest = self.padded - strip_end
             launch(
                 job, "exchange_strip", self.padded // PANEL, 256,
-                lu=lu, pivots=self.pivots, ld=ld, first=first, strip_end=strip_end,
+                lu=self.work, pivots=self.pivots, ld=self.ld, first=first, strip_end=strip_end,
             )  # fmt: skip
-            launch(job, "solve_rows", rest // 32, self.solve_threads, lu=lu, ld=ld, start=first)
+            self.solve_rows(first, rest)
             tiles = blocks_for(rest, self.edge)
             self.split(first, tiles)
             next_columns = min(tiles, strip // self.edge)
@@ -352,6 +362,62 @@ class LookAheadFactors(TensorFactors):
         for start in range(first, strip_end, PANEL):
             self.choose_pivots(start, strip_end)
             self.eliminate_rows(start, strip_end, exchanged=0)
+
+
+class CholeskyFactors(TensorFactors):
+    """L and D L^T of a definite matrix in place of it, by tensor cores, without pivots."""
+
+    next_method = "lu_look_ahead"
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.finds_greatest = False
+        self.column_scales = self.scales
+
+    def load(self) -> None:
+        """Fill `work`: scale rows and columns of A alike."""
+        job, n, ld = self.job, self.n, self.ld
+        launch(
+            job, "find_diagonal_scales", blocks_for(ld, THREADS), THREADS,
+            a=job.buffers["a"], scales=self.scales, row_of=self.row_of, n=n, ld=ld,
+        )  # fmt: skip
+        launch(
+            job, "load_symmetric", ld, THREADS,
+            a=job.buffers["a"], scales=self.scales, work=self.work, n=n, padded=self.padded, ld=ld,
+        )  # fmt: skip
+
+    def check(self) -> None:
+        """Wait for the factors; raise a SingularError if a pivot shows that A is not definite."""
+        step, pivot = self.job.device.to_host(self.status)
+        if step > 0:  # negative: numbers have overflowed, which the residual will show
+            raise SingularError(
+                f"A is not definite: in step {int(step)} of {self.n} the pivot is {pivot:.3g}"
+            )
+
+    def eliminate_panel(self, start: int, strip_end: int) -> None:
+        """Eliminate with the pivots as they come."""
+        launch(
+            self.job, "factor_corner", 1, 256,
+            lu=self.work, status=self.status, threshold=self.threshold, ld=self.ld, start=start,
+            strip_end=strip_end,
+        )  # fmt: skip
+        self.eliminate_rows(start, strip_end, exchanged=0)
+
+    def solve_rows(self, first: int, rest: int) -> None:
+        """Copy the strip's L to its rows of U."""
+        launch(
+            self.job, "mirror_strip", (rest // 32, self.strip // 32), 256,
+            lu=self.work, ld=self.ld, start=first,
+        )  # fmt: skip
+
+    def update(self, first: int, tiles: int) -> None:
+        """Split the strip's L and U, and subtract their product on and below the diagonal."""
+        self.split(first, tiles)
+        launch(
+            self.job, "subtract_below", min(tiles * (tiles + 1) // 2, self.cores),
+            self.update_threads, self.shared_bytes, lu=self.work, **self.parts, tile_rows=tiles,
+            ld=self.ld, start=first,
+        )  # fmt: skip
 
 
 class SubstitutionChain:

@@ -20,6 +20,7 @@ from cudalab.labs.solve import spectrum
 from cudalab.labs.solve.factors import (
     BlockedFactors,
     ChainedFactors,
+    CholeskyFactors,
     Direct,
     Factors,
     Inverse,
@@ -163,6 +164,18 @@ def dispatch_lu(job: Job) -> Step:
     if "substitute_lower_chain" in kernels:
         return _refine(job, "lu_substitution_chain", ChainedFactors(job))
     return _refine(job, "lu_partial_pivot", Factors(job))
+
+
+def dispatch_cholesky(job: Job) -> Step:
+    """Compute L and D L^T of a definite matrix, 32 columns at a time; then substitute and refine.
+
+    find_diagonal_scales, load_symmetric, factor_corner, mirror_strip, subtract_below
+        as cholesky_tensor_cores.cu describes them, with its defines
+    Also: eliminate_rows, split_strip, substitute_lower_chain and substitute_upper_chain, as for
+    LU factors, and the kernels of parts/scaled_rows.cuh and parts/residual.cuh.
+    """
+    _no_alpha(job)
+    return _refine(job, "cholesky_tensor_cores", CholeskyFactors(job))
 
 
 def dispatch_gauss_jordan(job: Job) -> Step:
