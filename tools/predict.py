@@ -32,8 +32,8 @@ from cudalab.bench.results import commit
 from cudalab.bench.suite import shown_case
 from cudalab.labs import registry
 from cudalab.labs.sizes import in_words
-from cudalab.microscope.profile import generated
-from cudalab.predict import gpus, ladder, model
+from cudalab.predict import gpus, growth, ladder, model
+from cudalab.predict.counts import Generated
 from cudalab.predict.ladder import Prediction, Rung
 from cudalab.predict.model import Constants
 from cudalab.system import records
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import Case, HostInputs, Size
+    from cudalab.labs.inputs import Case, Size
     from cudalab.predict.gpus import Gpu
 
 FOLDER = results.FOLDER / "predict"
@@ -74,7 +74,7 @@ def count(shares: dict[str, list[int]]) -> None:
     As many processes as there are cores compute them.
     """
     jobs = [
-        Job(lab.name, variant.name, share, ladder.smaller(size, _halvings(lab, case, share)))
+        Job(lab.name, variant.name, share, growth.smaller(size, _halvings(lab, case, share)))
         for lab, case in ((lab, lab.complete({})) for lab in map(labs.get, labs.names()))
         for size in (lab.teaching.bench_size(case, "cuda"),)
         for share in sorted({share for each in shares.values() for share in each})
@@ -108,12 +108,8 @@ def predicted(gpu_names: list[str], job: Job) -> list[Rung]:
     lab = labs.get(job.lab)
     case, variant = lab.complete({}), registry.find(lab, job.variant)
     with tempfile.TemporaryDirectory() as name:
-
-        def inputs(each: Size) -> HostInputs:
-            folder = Path(tempfile.mkdtemp(dir=name))
-            return generated(lab, case, each, lab.distributions[0], 0, folder).inputs
-
-        return ladder.predict(lab, variant, case, job.size, inputs, list(map(gpus.load, gpu_names)))
+        data = Generated(lab, case, lab.distributions[0], 0, folder=Path(name))
+        return ladder.predict(lab, variant, case, job.size, data, list(map(gpus.load, gpu_names)))
 
 
 def store(gpu_name: str, rungs: dict[Job, Rung]) -> None:

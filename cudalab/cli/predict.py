@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ from cudalab.errors import CudalabError, install_command
 
 if TYPE_CHECKING:
     from cudalab.labs.base import Lab
-    from cudalab.labs.inputs import HostInputs, Size
+    from cudalab.labs.inputs import Size
     from cudalab.predict.ladder import Prediction
 
 NO_NVCC = (
@@ -146,9 +145,9 @@ def predict_sizes(
     """Predict the chosen variants at each size."""
     from cudalab.bench.suite import case_of, shown_case
     from cudalab.labs.sizes import in_words
-    from cudalab.microscope.profile import generated
     from cudalab.output import terminal
     from cudalab.predict import gpus, ladder
+    from cudalab.predict.counts import Generated
 
     gpu = gpus.load(gpu_name)
     case = case_of(lab, case_options)
@@ -162,16 +161,12 @@ def predict_sizes(
     ):
         progress.begin(f"predict {lab.name}")
 
-        @cache
-        def inputs(size: Size) -> HostInputs:
-            folder = Path(tempfile.mkdtemp(dir=name))
-            return generated(lab, case, size, distribution, seed, folder).inputs
-
         for size in sizes or [lab.teaching.bench_size(case, "cuda")]:
+            data = Generated(lab, case, distribution, seed, folder=Path(name))
             rungs = []
             for variant in sorted(chosen, key=lambda one: one.order):
                 progress.step(variant.name)
-                rungs += ladder.predict(lab, variant, case, size, inputs, [gpu])
+                rungs += ladder.predict(lab, variant, case, size, data, [gpu])
             result.append(
                 ladder.Prediction(
                     gpu=gpu.name,
@@ -183,5 +178,4 @@ def predict_sizes(
                     notes=notes if all(rung.compiled for rung in rungs) else [*notes, NO_NVCC],
                 )
             )
-            inputs.cache_clear()
     return result

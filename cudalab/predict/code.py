@@ -6,18 +6,16 @@ often each stretch of it runs.
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from collections import Counter
 from dataclasses import KW_ONLY, dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.toolchain import run
 from cudalab.backends.cuda import nvcc
-from cudalab.system.cache import cache_dir
+from cudalab.predict import kept
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -145,15 +143,12 @@ def compiled(source: Source, defines: Mapping[str, str | int], arch: str) -> dic
     """The kernels of a file by name. NoDeviceError without nvcc."""
     compiler = nvcc.find_nvcc(arch)
     text = nvcc.with_defines(source.text, defines)
-    name = sha256("\0".join((str(compiler), arch, text)).encode()).hexdigest()[:32]
-    entry = cache_dir("predict") / f"{name}.json"
-    if not entry.is_file():
-        ptx, log = _compile(compiler, source.label, text, arch)
-        partial = entry.with_suffix(".partial")
-        partial.write_text(json.dumps({"ptx": ptx, "log": log}), encoding="utf-8")
-        partial.replace(entry)
-    stored = json.loads(entry.read_text(encoding="utf-8"))
-    ptx, log = stored["ptx"], stored["log"]
+    name = kept.key(compiler, nvcc.release(compiler), arch, text)
+    stored = kept.load(name)
+    if stored is None:
+        stored = _compile(compiler, source.label, text, arch)
+        kept.save(name, stored)
+    ptx, log = stored
     files = _files(ptx, _LABELS.findall(source.text))
     return {name: _code(name, body, files, log) for name, body in _ENTRY.findall(ptx)}
 

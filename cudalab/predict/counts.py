@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 import re
+import tempfile
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudalab import runner
+from cudalab.backends.base import WrappedDevice
 from cudalab.backends.cpu.check import CheckDevice
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import CudalabError
 from cudalab.language import source
+from cudalab.microscope.profile import generated
 from cudalab.predict.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudalab.backends.base import Device
     from cudalab.backends.trace import LaunchTrace
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, HostInputs
+    from cudalab.labs.inputs import Case, HostInputs, Size
     from cudalab.predict.code import Key
 
 SAMPLE = 16  # blocks of a launch to trace
@@ -70,7 +75,28 @@ class KernelCounts:
 Counts = dict[str, KernelCounts]  # by the kernel's name
 
 
-@dataclass(frozen=True)
+@dataclass
+class Generated:
+    """The inputs of one lab and case by their size, each made when it is first needed."""
+
+    lab: Lab
+    case: Case
+    dist: str
+    seed: int
+    _: KW_ONLY
+    folder: Path
+    made: dict[Size, HostInputs] = field(default_factory=dict)
+
+    def of(self, size: Size) -> HostInputs:
+        """The inputs of a size."""
+        if size not in self.made:
+            own = Path(tempfile.mkdtemp(dir=self.folder))
+            data = generated(self.lab, self.case, size, self.dist, self.seed, own)
+            self.made[size] = data.inputs
+        return self.made[size]
+
+
+@dataclass
 class Subject:
     """A variant, with as many blocks as its launch plan chooses for a GPU."""
 
@@ -78,6 +104,26 @@ class Subject:
     variant: Variant
     case: Case
     multiprocessors: int  # of the GPU
+    _: KW_ONLY
+    depends: bool = False  # the launch plan has asked for the multiprocessors
+
+    def on(self, device: Device) -> Device:
+        """The device as the launch plan sees it."""
+        return _AsGpu(device, self).as_device()
+
+
+class _AsGpu(WrappedDevice):
+    """A device that seems to have a GPU's multiprocessors, and notes whether that matters."""
+
+    def __init__(self, device: Device, subject: Subject) -> None:
+        super().__init__(device)
+        self._subject = subject
+
+    @property
+    def multiprocessors(self) -> int:
+        """The number that launch plans fit their blocks to."""
+        self._subject.depends = True
+        return self._subject.multiprocessors
 
 
 def traced(subject: Subject, inputs: HostInputs, blocks: int | None = SAMPLE) -> list[LaunchTrace]:
@@ -86,8 +132,8 @@ def traced(subject: Subject, inputs: HostInputs, blocks: int | None = SAMPLE) ->
     with CheckDevice(
         detect=False, count=True, blocks=blocks, budget_s=budget_s, kill_after=KILL_AFTER_S
     ) as device:
-        device.multiprocessors = subject.multiprocessors
-        step = runner.prepare(subject.lab, subject.variant, device, inputs, subject.case)
+        seen = subject.on(device)
+        step = runner.prepare(subject.lab, subject.variant, seen, inputs, subject.case)
         if step.reads_back:
             raise CudalabError(
                 f"{subject.variant.name} waits for results on the host between its launches: "
@@ -119,7 +165,8 @@ def draws_work(subject: Subject, inputs: HostInputs) -> bool:
 def recorded(subject: Subject, inputs: HostInputs) -> list[LaunchTrace]:
     """The launches at a size at which nothing runs."""
     device = Recorder(CpuDevice.name, CpuDevice.features, subject.multiprocessors)
-    step = runner.prepare(subject.lab, subject.variant, device.as_device(), inputs, subject.case)
+    seen = subject.on(device)
+    step = runner.prepare(subject.lab, subject.variant, seen, inputs, subject.case)
     device.launches.clear()
     step.run()
     return device.launches

@@ -10,38 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import CudalabError, NoDeviceError
-from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.predict import model
 from cudalab.predict.code import compiled
-from cudalab.predict.counts import (
-    SAMPLE,
-    Subject,
-    counted,
-    draws_work,
-    grown,
-    recorded,
-    traced,
-)
+from cudalab.predict.counts import Subject
+from cudalab.predict.growth import counts_of
 from cudalab.predict.model import Constants, Work
 from cudalab.predict.recorder import Recorder
 from cudalab.system.records import Scalar  # noqa: TC001 - read at run time by `records`
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
-    from cudalab.labs.inputs import Case, HostInputs, Size
+    from cudalab.labs.inputs import Case, Size
     from cudalab.predict.code import Code
-    from cudalab.predict.counts import Counts
+    from cudalab.predict.counts import Counts, Generated
     from cudalab.predict.gpus import Gpu
 
-    Inputs = Callable[[Size], HostInputs]
-
 SCHEMA = "cudalab-predict/1"
-MAX_BYTES, MAX_FLOPS = 1 << 28, 1 << 30  # of an input whose kernels are counted at its own size
-WHOLE_BYTES = 1 << 21  # of one whose blocks are all traced
 # The time is within this factor of the prediction for nine of ten rungs of the H100's ladders.
 INTERVAL, INTERVAL_WITHOUT_NVCC = 1.5, 4.0
 TIE = 1.1  # rungs closer than this have no winner
@@ -83,14 +71,14 @@ class Prediction:
 
 
 def predict(
-    lab: Lab, variant: Variant, case: Case, size: Size, inputs: Inputs, gpus: Sequence[Gpu]
+    lab: Lab, variant: Variant, case: Case, size: Size, data: Generated, gpus: Sequence[Gpu]
 ) -> list[Rung]:
-    """Count one variant, and predict its time on each GPU; `inputs` makes the inputs of a size."""
+    """Count one variant, and predict its time on each GPU."""
     about = {"variant": variant.name, "order": variant.order, "summary": variant.summary}
     counts: dict[int, Counts] = {}
     try:
         for count in {int(gpu.multiprocessors) for gpu in gpus}:
-            counts[count] = counts_at(Subject(lab, variant, case, count), size, inputs)
+            counts[count] = counts_of(Subject(lab, variant, case, count), size, data)
         return [
             rung(counts[int(gpu.multiprocessors)], codes_of(lab, variant, case, gpu), gpu, about)
             for gpu in gpus
@@ -134,39 +122,6 @@ def codes_of(lab: Lab, variant: Variant, case: Case, gpu: Gpu) -> dict[str, Code
         return compiled(loaded, defines, gpu.architecture)
     except NoDeviceError:
         return {}
-
-
-def counts_at(subject: Subject, size: Size, inputs: Inputs) -> Counts:
-    """Count a variant's kernels at a size, or at two that are small enough and let them grow."""
-    registry.check_features(subject.variant, CpuDevice.name, CpuDevice.features)
-    blocks: int | None = SAMPLE
-    fits = _halvings(subject, size, inputs(size), MAX_BYTES)
-    wholly = _halvings(subject, size, inputs(size), WHOLE_BYTES)
-    if draws_work(subject, inputs(smaller(size, wholly))):
-        fits, blocks = wholly, None
-    last = counted(traced(subject, inputs(smaller(size, fits)), blocks))
-    if not fits:
-        return last
-    first = counted(traced(subject, inputs(smaller(size, fits + 1)), blocks))
-    return grown(first, last, 2, 2.0**fits, recorded(subject, inputs(size)))
-
-
-def _halvings(subject: Subject, size: Size, inputs: HostInputs, max_bytes: int) -> int:
-    """How often a size is halved until its inputs, and the work on them, are small enough."""
-    teaching, case = subject.lab.teaching, subject.case
-    dims = len(size) if isinstance(size, tuple) else 1 + teaching.sizes(case).is_order
-    num_bytes = sum(array.nbytes for array in inputs.arrays.values())
-    flops, halvings = teaching.flops(inputs.params), 0
-    while num_bytes > max_bytes or flops > MAX_FLOPS:
-        num_bytes, flops, halvings = num_bytes >> dims, flops >> dims + 1, halvings + 1
-    return halvings
-
-
-def smaller(size: Size, halvings: int) -> Size:
-    """A size with each dimension halved so many times."""
-    if isinstance(size, tuple):
-        return tuple(max(1, dim >> halvings) for dim in size)
-    return max(1, size >> halvings)
 
 
 def neighbours(rungs: Sequence[Rung]) -> list[float | None]:

@@ -15,7 +15,7 @@ from cudalab.cli.predict import predict_sizes
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
-from cudalab.predict import counts, gpus, ladder, model, show
+from cudalab.predict import counts, gpus, growth, ladder, model, show
 from cudalab.predict.counts import Cost, KernelCounts, Row
 from cudalab.predict.recorder import Recorder
 from cudalab.system import records
@@ -111,13 +111,17 @@ def test_blocks_that_are_resident():
     assert model.resident_blocks(gpu, 8, 32, 100 << 10) == 2  # of 228 KB
 
 
+def predict_one(name, gpu, size, variants="naive,tiled"):
+    """The predictions at one size."""
+    return predict_sizes(labs.get(name), gpu, variants, None, [size], None, 0, {})
+
+
 @pytest.fixture(scope="module")
 def predicted():
     """Two rungs, on a machine without nvcc."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nvcc, "compilers", lambda: iter(()))
-        lab = labs.get("transpose")
-        (result,) = predict_sizes(lab, "t4", "naive,tiled", None, [(256, 192)], None, 0, {})
+        (result,) = predict_one("transpose", "t4", (256, 192))
     return result
 
 
@@ -136,6 +140,28 @@ def test_without_nvcc_the_table_says_so(predicted):
     assert any("no nvcc here" in one for one in predicted.notes)
     assert not predicted.rungs[0].compiled
     assert records.read(ladder.Prediction, predicted.to_json()) == predicted
+
+
+def test_another_gpu_needs_no_counting(predicted, monkeypatch):
+    """Unless the launch plan asks for its multiprocessors."""
+    monkeypatch.setattr(nvcc, "compilers", lambda: iter(()))
+    monkeypatch.setattr(growth, "traced", lambda *_: pytest.fail("counted again"))
+    (again,) = predict_one("transpose", "a100", (256, 192))
+    assert [one.kernels[0].partial for one in again.rungs] == [
+        one.kernels[0].partial for one in predicted.rungs
+    ]
+    assert again.rungs[0].ms < predicted.rungs[0].ms
+
+
+def test_a_plan_that_asks_for_the_multiprocessors_is_counted_for_each_number(monkeypatch):
+    monkeypatch.setattr(nvcc, "compilers", lambda: iter(()))
+    blocks = []
+    for gpu in ("t4", "h100", "h200"):
+        if gpu == "h200":  # has as many as an H100
+            monkeypatch.setattr(growth, "traced", lambda *_: pytest.fail("counted again"))
+        (result,) = predict_one("histogram", gpu, 1 << 22, "privatized")
+        blocks.append(max(one.blocks for one in result.rungs[0].kernels))
+    assert blocks[0] != blocks[1] == blocks[2]
 
 
 def test_json_on_stdout_is_all():

@@ -1,0 +1,144 @@
+"""The counts of a variant at any size: from the cache, or counted at sizes that are small."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import astuple
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudalab.backends.cpu.device import CpuDevice
+from cudalab.backends.trace import LaunchTrace
+from cudalab.labs import registry
+from cudalab.language import source
+from cudalab.predict import kept
+from cudalab.predict.counts import (
+    SAMPLE,
+    Cost,
+    KernelCounts,
+    Row,
+    counted,
+    draws_work,
+    grown,
+    recorded,
+    traced,
+)
+
+if TYPE_CHECKING:
+    from cudalab.labs.inputs import HostInputs, Size
+    from cudalab.predict.counts import Counts, Generated, Subject
+
+MAX_BYTES, MAX_FLOPS = 1 << 28, 1 << 30  # of an input whose kernels are counted at its own size
+WHOLE_BYTES = 1 << 21  # of one whose blocks are all traced
+PACKAGE = Path(__file__).parents[1]
+LAUNCH = (
+    "kernel", "grid", "block", "blocks", "blocks_traced", "warps_traced", "shared_bytes", "buffers",
+)  # fmt: skip
+COUNTING = ("backends/cpu/**/*", "labs/*.py", "predict/counts.py", "predict/growth.py")
+
+
+def counts_of(subject: Subject, size: Size, data: Generated) -> Counts:
+    """The counts of a variant's kernels at a size, from the user's cache if they are there."""
+    registry.check_features(subject.variant, CpuDevice.name, CpuDevice.features)
+    name = _key(subject, data, size)
+    counts = _load(name, subject.multiprocessors)
+    if counts is None:
+        counts = counts_at(subject, size, data)
+        _save(name, counts, subject.multiprocessors if subject.depends else None)
+    return counts
+
+
+def counts_at(subject: Subject, size: Size, data: Generated) -> Counts:
+    """Count a variant's kernels at a size, or at two that are small enough and let them grow."""
+    blocks: int | None = SAMPLE
+    fits = _halvings(subject, size, data.of(size), MAX_BYTES)
+    wholly = _halvings(subject, size, data.of(size), WHOLE_BYTES)
+    if draws_work(subject, data.of(smaller(size, wholly))):
+        fits, blocks = wholly, None
+    last = counted(traced(subject, data.of(smaller(size, fits)), blocks))
+    if not fits:
+        return last
+    first = counted(traced(subject, data.of(smaller(size, fits + 1)), blocks))
+    return grown(first, last, 2, 2.0**fits, recorded(subject, data.of(size)))
+
+
+def _halvings(subject: Subject, size: Size, inputs: HostInputs, max_bytes: int) -> int:
+    """How often a size is halved until its inputs, and the work on them, are small enough."""
+    teaching, case = subject.lab.teaching, subject.case
+    dims = len(size) if isinstance(size, tuple) else 1 + teaching.sizes(case).is_order
+    num_bytes = sum(array.nbytes for array in inputs.arrays.values())
+    flops, halvings = teaching.flops(inputs.params), 0
+    while num_bytes > max_bytes or flops > MAX_FLOPS:
+        num_bytes, flops, halvings = num_bytes >> dims, flops >> dims + 1, halvings + 1
+    return halvings
+
+
+def smaller(size: Size, halvings: int) -> Size:
+    """A size with each dimension halved so many times."""
+    if isinstance(size, tuple):
+        return tuple(max(1, dim >> halvings) for dim in size)
+    return max(1, size >> halvings)
+
+
+# In the cache ------------------------------------------------------------------------------------
+
+
+def _key(subject: Subject, data: Generated, size: Size) -> str:
+    """The name of a variant's counts: by its source, its plan, its inputs and what counts them."""
+    lab, variant, case = subject.lab, subject.variant, subject.case
+    text = source.load(variant.path, variant.label).text
+    header = variant.dispatch, sorted(variant.defines.items())
+    defines = sorted(lab.kernel_defines(case).items())
+    inputs = sorted(case.items()), size, data.dist, data.seed
+    return kept.key(_counting(lab.name), lab.name, text, header, defines, inputs)
+
+
+@cache
+def _counting(lab: str) -> str:
+    """What decides about counts, besides the variant: the product's own code."""
+    patterns = (*COUNTING, f"labs/{lab}/*.py")
+    paths = sorted(path for pattern in patterns for path in PACKAGE.glob(pattern))
+    code = (path for path in paths if path.suffix in (".py", ".cpp", ".h"))
+    return kept.key(*(path.read_text(encoding="utf-8") for path in code))
+
+
+def _load(name: str, multiprocessors: int) -> Counts | None:
+    """Counts that hold for every GPU, or for GPUs with so many multiprocessors."""
+    document = kept.load(name) or kept.load(f"{name}-{multiprocessors}")
+    with suppress(KeyError, TypeError, ValueError):
+        return {one["kernel"]: _read(one) for one in document}
+    return None
+
+
+def _save(name: str, counts: Counts, multiprocessors: int | None) -> None:
+    """Keep counts; `multiprocessors` if the launch plan depends on them."""
+    document = [{"kernel": name, **_written(each)} for name, each in counts.items()]
+    kept.save(name if multiprocessors is None else f"{name}-{multiprocessors}", document)
+
+
+def _written(counts: KernelCounts) -> dict[str, Any]:
+    return {
+        "launches": [{name: getattr(one, name) for name in LAUNCH} for one in counts.launches],
+        "rows": [[*row.key, row.buffer, row.bytes, astuple(x)] for row, x in counts.rows.items()],
+        "barriers": [[*key, executions] for key, executions in counts.barriers.items()],
+    }
+
+
+def _read(written: dict[str, Any]) -> KernelCounts:
+    counts = KernelCounts()
+    for launch in written["launches"]:
+        shape = {name: tuple(launch[name]) for name in ("grid", "block")}
+        counts.launches.append(LaunchTrace(**launch | shape, accesses=()))
+    for file, line, space, kind, buffer, num_bytes, cost in written["rows"]:
+        requests, sectors, lines, partial, wavefronts = cost
+        counts.rows[Row((file, line, space, kind), buffer, num_bytes)] = Cost(
+            requests=requests,
+            sectors=sectors,
+            lines=lines,
+            partial=partial,
+            wavefronts=wavefronts,
+        )
+    for file, line, space, kind, executions in written["barriers"]:
+        counts.barriers[file, line, space, kind] = executions
+    return counts
