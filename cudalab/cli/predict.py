@@ -19,6 +19,7 @@ from cudalab.cli.lab import prints_to_stderr
 from cudalab.cli.options import (
     CASE_HELP,
     EXISTING,
+    OUT,
     CaseCommand,
     Choice,
     Sizes,
@@ -56,6 +57,7 @@ NO_NVCC = (
                 "cudalab predict transpose --gpu rtx3060",
                 "cudalab predict reduce --variants sequential,warp_shuffle --n 2^22 --gpu t4",
                 "cudalab predict matmul --kernel my.cu --gpu h200 --json my.json",
+                "cudalab predict matmul --gpu rtx3060 --html matmul.html",
             ),
             CASE_HELP,
             "docs/predict.md has the model, and how far it is from what was measured.",
@@ -81,6 +83,7 @@ NO_NVCC = (
 @dist_option
 @seed_option
 @json_file_option("Write all times, limits and counts as JSON; - is stdout.")
+@click.option("--html", "html_path", type=OUT, metavar="FILE", help="Write one page for a browser.")
 @seconds_option(
     "--kill-after",
     f"Abort after this time. Default: {PROFILE_KILL_AFTER_S:g} with --kernel, else none.",
@@ -96,6 +99,7 @@ def predict(
     dist: str | None,
     seed: int,
     json_path: Path | None,
+    html_path: Path | None,
     kill_after: float | None,
     **options: Any,
 ) -> int:
@@ -113,7 +117,8 @@ def predict(
     def run() -> int:
         from cudalab.formats import save
         from cudalab.output import terminal
-        from cudalab.predict import show
+        from cudalab.predict import gpus, show
+        from cudalab.predict.page import page
 
         predictions = predict_sizes(
             labs.get(lab), gpu, variants, kernel, sizes, dist, seed, options
@@ -127,6 +132,8 @@ def predict(
         if json_path:
             document = [each.to_json() for each in predictions]
             save(json_path, json.dumps(document, indent=1) + "\n")
+        if html_path:
+            save(html_path, page(predictions, gpus.load(gpu)))
         return 0
 
     return within(kill_after, run)
@@ -146,7 +153,7 @@ def predict_sizes(
     from cudalab.bench.suite import case_of, shown_case
     from cudalab.labs.sizes import in_words
     from cudalab.output import terminal
-    from cudalab.predict import gpus, ladder
+    from cudalab.predict import gpus, growth, ladder
     from cudalab.predict.counts import Generated
 
     gpu = gpus.load(gpu_name)
@@ -164,6 +171,7 @@ def predict_sizes(
         for size in sizes or [lab.teaching.bench_size(case, "cuda")]:
             data = Generated(lab, case, distribution, seed, folder=Path(name))
             rungs = []
+            items, flops = growth.amount(data, size)
             for variant in sorted(chosen, key=lambda one: one.order):
                 progress.step(variant.name)
                 rungs += ladder.predict(lab, variant, case, size, data, [gpu])
@@ -174,6 +182,8 @@ def predict_sizes(
                     lab=lab.name,
                     case=shown_case(lab, case),
                     size=in_words(size, ","),
+                    items=items,
+                    flops=flops,
                     rungs=rungs,
                     notes=notes if all(rung.compiled for rung in rungs) else [*notes, NO_NVCC],
                 )

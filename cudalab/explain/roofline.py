@@ -42,26 +42,21 @@ KERNELS = {
 }
 
 
-def peak_gflops(gpu: Gpu) -> float:
-    """The multiprocessors' limit: a fused multiply-add is two operations."""
-    return 2 * gpu.float_lanes * gpu.multiprocessors * gpu.clock_mhz / 1e3
-
-
 def roof_gflops(gpu: Gpu, intensity: float) -> float:
     """The lower of both limits."""
-    return min(peak_gflops(gpu), intensity * gpu.dram_gb_per_s)
+    return min(gpu.float_gflops, intensity * gpu.dram_gb_per_s)
 
 
 def ridge(gpu: Gpu) -> float:
     """The intensity at which both limits are equal."""
-    return peak_gflops(gpu) / gpu.dram_gb_per_s
+    return gpu.float_gflops / gpu.dram_gb_per_s
 
 
 def picture(gpu: Gpu) -> Iterator[str]:
     """The roof, each row half of the one above, each letter a kernel at its limit."""
     first = INTENSITIES[0]
     columns = [first * 2 ** (i / STEPS_PER_DOUBLING) for i in range(4 * len(INTENSITIES))]
-    peak = peak_gflops(gpu)
+    peak = gpu.float_gflops
     for row in range(ROWS):
         low, high = peak / 2 ** (row + 0.5), peak / 2 ** (row - 0.5)
         line = ["#" if low < roof_gflops(gpu, each) <= high else " " for each in columns]
@@ -102,7 +97,7 @@ def page() -> Iterator[Part]:
     yield table(
         ("GPU", "GFLOP/s of float", "copy, GB/s", "ridge, flop/byte"),
         [
-            (one.name, f"{peak_gflops(one):,.0f}", f"{one.dram_gb_per_s:,.0f}", f"{ridge(one):.1f}")
+            (one.name, f"{one.float_gflops:,.0f}", f"{one.dram_gb_per_s:,.0f}", f"{ridge(one):.1f}")
             for one in map(gpus.load, gpus.names())
         ],
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from cudalab.backends.cuda.device import features_of
 from cudalab.errors import UsageError, nearest
 
 FOLDER = Path(__file__).parents[1] / "gpus"
@@ -48,6 +50,16 @@ class Gpu:
         """Cycles of a multiprocessor in a second."""
         return 1e6 * self.clock_mhz
 
+    @property
+    def features(self) -> frozenset[str]:
+        """What a variant's `requires` may name on it."""
+        return features_of(int(self.architecture.removeprefix("sm_")))
+
+    @property
+    def float_gflops(self) -> float:
+        """The multiprocessors' limit: a fused multiply-add is two operations."""
+        return 2 * self.float_lanes * self.multiprocessors * self.clock_mhz / 1e3
+
     def origins(self, kind: str) -> list[str]:
         """The numbers that were "measured", "documented" or "assumed"."""
         return [name for name, source in self.sources.items() if source.startswith(kind)]
@@ -85,6 +97,8 @@ def _gpu(table: dict[str, object]) -> Gpu:
         if kind == "str":
             if not isinstance(entry, str):
                 raise ValueError(f"{key} is missing, or no text")
+            if key == "architecture" and not re.fullmatch(r"sm_\d+", entry):
+                raise ValueError(f"{key}: {entry} is not of the form sm_90")
             values[key] = entry
         else:
             values[key], sources[key] = _number(key, entry)

@@ -81,6 +81,19 @@ def smaller(size: Size, halvings: int) -> Size:
     return max(1, size >> halvings)
 
 
+def amount(data: Generated, size: Size) -> tuple[int, int]:
+    """The elements that are computed at a size, and the floating-point operations."""
+    lab, case = data.lab, data.case
+    name = kept.key("amount", _counting(lab.name), *_inputs(data, size))
+    stored = kept.load(name)
+    if stored is None:
+        inputs = data.of(size)
+        stored = [lab.teaching.items(inputs, case), lab.teaching.flops(inputs.params)]
+        kept.save(name, stored)
+    items, flops = stored
+    return items, flops
+
+
 # In the cache ------------------------------------------------------------------------------------
 
 
@@ -90,8 +103,11 @@ def _key(subject: Subject, data: Generated, size: Size) -> str:
     text = source.load(variant.path, variant.label).text
     header = variant.dispatch, sorted(variant.defines.items())
     defines = sorted(lab.kernel_defines(case).items())
-    inputs = sorted(case.items()), size, data.dist, data.seed
-    return kept.key(_counting(lab.name), lab.name, text, header, defines, inputs)
+    return kept.key(_counting(lab.name), *_inputs(data, size), text, header, defines)
+
+
+def _inputs(data: Generated, size: Size) -> tuple[object, ...]:
+    return data.lab.name, sorted(data.case.items()), size, data.dist, data.seed
 
 
 @cache

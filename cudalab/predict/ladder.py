@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudalab.backends.cpu.device import CpuDevice
 from cudalab.errors import CudalabError, NoDeviceError
+from cudalab.labs import registry
 from cudalab.language import source
 from cudalab.predict import model
 from cudalab.predict.code import compiled
@@ -62,6 +63,8 @@ class Prediction:
     lab: str
     case: dict[str, Scalar]
     size: str
+    items: int = 0  # elements that are computed
+    flops: int = 0  # floating-point operations; 0 if the bytes are the limit
     rungs: list[Rung]
     notes: list[str]
 
@@ -74,18 +77,17 @@ def predict(
     lab: Lab, variant: Variant, case: Case, size: Size, data: Generated, gpus: Sequence[Gpu]
 ) -> list[Rung]:
     """Count one variant, and predict its time on each GPU."""
+    return [_predict(lab, variant, case, size, data, gpu) for gpu in gpus]
+
+
+def _predict(lab: Lab, variant: Variant, case: Case, size: Size, data: Generated, gpu: Gpu) -> Rung:
     about = {"variant": variant.name, "order": variant.order, "summary": variant.summary}
-    counts: dict[int, Counts] = {}
     try:
-        for count in {int(gpu.multiprocessors) for gpu in gpus}:
-            counts[count] = counts_of(Subject(lab, variant, case, count), size, data)
-        return [
-            rung(counts[int(gpu.multiprocessors)], codes_of(lab, variant, case, gpu), gpu, about)
-            for gpu in gpus
-        ]
+        registry.check_features(variant, gpu.name, gpu.features)
+        counts = counts_of(Subject(lab, variant, case, int(gpu.multiprocessors)), size, data)
+        return rung(counts, codes_of(lab, variant, case, gpu), gpu, about)
     except CudalabError as error:
-        failed: Rung = Rung(**about, failed=error.message)  # type: ignore[arg-type]
-        return [failed] * len(gpus)
+        return Rung(**about, failed=error.message)  # type: ignore[arg-type]
 
 
 def rung(counts: Counts, codes: dict[str, Code], gpu: Gpu, about: dict[str, Any]) -> Rung:

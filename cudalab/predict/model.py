@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudalab.errors import CudalabError
 from cudalab.predict.code import Code, chains, frequencies
 
 if TYPE_CHECKING:
@@ -122,6 +123,11 @@ def work(counts: KernelCounts, code: Code | None, gpu: Gpu, *, is_first: bool) -
     per_block = -(-prod(first.block) // 32)
     warps = counts.blocks * per_block
     shared_bytes = code.shared_bytes + first.shared_bytes
+    if shared_bytes + BLOCK_SHARED > 1024 * gpu.shared_kb:
+        raise CudalabError(
+            f"a block of {first.kernel} has {shared_bytes:,} bytes of shared memory, which is more "
+            f"than an {gpu.name} gives it"
+        )
     resident = resident_blocks(gpu, per_block, code.registers, shared_bytes)
     dram, kept = _traffic(counts, sums, gpu, is_first=is_first)
     share = min(1.0, dram / max(1.0, sum(sums.traffic.values())))

@@ -19,8 +19,8 @@ def grid(prediction: Prediction) -> Grid:
     rows = [
         [
             one.variant,
-            _ms(one.ms),
-            f"{_ms(one.low_ms)} – {_ms(one.high_ms)}",
+            ms(one.ms),
+            f"{ms(one.low_ms)} – {ms(one.high_ms)}",
             _factor(factor),
             *_limits(one),
         ]
@@ -49,7 +49,8 @@ def _order(rungs: list[Rung]) -> str:
     return f"fastest first (≈: within {100 * (TIE - 1):.0f} %): {text}" if fastest else ""
 
 
-def _ms(value: float | None) -> str:
+def ms(value: float | None) -> str:
+    """Milliseconds in a cell."""
     return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
@@ -62,5 +63,5 @@ def _factor(factor: float | None) -> str:
 def _limits(one: Rung) -> tuple[str, str]:
     """The two parts of the GPU that take longest, with their times."""
     terms = sorted((one.terms_ms or {}).items(), key=lambda term: -term[1])
-    first, second = (f"{name} {_ms(ms)}" for name, ms in terms[:2])
+    first, second = (f"{name} {ms(time)}" for name, time in terms[:2])
     return first, second

@@ -37,6 +37,7 @@ def test_an_unknown_name():
         ("value = 40, ", "", "multiprocessors is missing, or not of the form"),
         ("documented =", "guessed =", "guessed is none of measured, documented, assumed"),
         ("{ value = 40", "{{ value = 40", "t4.toml: "),
+        ('"sm_75"', '"75"', "architecture: 75 is not of the form sm_90"),
     ],
 )
 def test_a_wrong_file_names_the_key(tmp_path, old, new, message):

@@ -15,7 +15,7 @@ from cudalab.cli.predict import predict_sizes
 from cudalab.errors import CudalabError
 from cudalab.labs import registry
 from cudalab.labs.inputs import HostInputs
-from cudalab.predict import counts, gpus, growth, ladder, model, show
+from cudalab.predict import counts, gpus, growth, ladder, model, page, show
 from cudalab.predict.counts import Cost, KernelCounts, Row
 from cudalab.predict.recorder import Recorder
 from cudalab.system import records
@@ -162,6 +162,27 @@ def test_a_plan_that_asks_for_the_multiprocessors_is_counted_for_each_number(mon
         (result,) = predict_one("histogram", gpu, 1 << 22, "privatized")
         blocks.append(max(one.blocks for one in result.rungs[0].kernels))
     assert blocks[0] != blocks[1] == blocks[2]
+
+
+def test_the_page_has_each_rung_below_the_roof(predicted):
+    gpu = gpus.load("t4")
+    chart = page.roofline(predicted, predicted.rungs, gpu)
+    assert [point.label for point in chart.points] == ["naive", "tiled"]
+    for point in chart.points:  # each element is read and written once: 8 bytes
+        assert point.x == pytest.approx(1 / 8)
+        assert 0 < point.y < chart.roof.at(point.x)
+    html = page.page([predicted], gpu)
+    assert html.count("<svg") == 2
+    assert "latency</th>" in html
+
+
+def test_what_a_gpu_lacks_is_refused():
+    (result,) = predict_one("matmul", "a100", 64, "async_copy_deep")
+    assert "requires sm_90, shared_224kb" in result.rungs[0].failed
+    kernel = counted(1, 0)["reduce_blocks"]
+    kernel.launches = [trace(shared_bytes=100 << 10)]
+    with pytest.raises(CudalabError, match="102,400 bytes of shared memory"):
+        model.work(kernel, None, gpus.load("t4"), is_first=True)
 
 
 def test_json_on_stdout_is_all():

@@ -202,7 +202,7 @@ class CudaDevice:
         major, minor = self._device.compute_capability()
         self._capability = 10 * major + minor
         self._arch = f"sm_{self._capability}"
-        self.features = _features(self._capability)
+        self.features = features_of(self._capability)
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         self._context: Any = None
         self._dead = False  # a kernel crashed: every call of the context fails
@@ -582,7 +582,7 @@ class CudaDevice:
         return self._meter
 
 
-def _features(capability: int) -> frozenset[str]:
+def features_of(capability: int) -> frozenset[str]:
     """The features that `requires` may name on a device such as 90 (compute capability 9.0)."""
     features = {"inline_ptx", f"sm_{capability}"}
     features.update(f"sm_{known}" for known in _CAPABILITIES if known <= capability)
@@ -596,7 +596,7 @@ def _features(capability: int) -> frozenset[str]:
     return frozenset(features)
 
 
-CudaDevice.possible_features = frozenset[str]().union(*map(_features, _CAPABILITIES))
+CudaDevice.possible_features = frozenset[str]().union(*map(features_of, _CAPABILITIES))
 
 
 def _pack(kernel: Kernel, args: tuple[Buffer | np.generic, ...]) -> tuple[str, list[Any]]:
