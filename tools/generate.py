@@ -432,6 +432,7 @@ PARTS = {
     "samples": samples,
     "inputs": inputs,
     "loops": loops.compared,
+    "small-kernels": loops.beside_pocl,
     "predict-constants": predict.constants,
     "predict-gpus": predict.known_gpus,
     "predict-scores": predict.scores,
