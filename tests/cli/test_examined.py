@@ -52,7 +52,7 @@ def test_launches_that_are_alike_share_a_line():
 
 
 def test_another_buffer_than_the_pointer_came_from(report):
-    assert "examined: 2 found" in report  # and that the last launch fails
+    assert "examined: 3 found" in report  # with the child's launch, and the last one
     assert f"{PROGRAM}:{line_of('strays')}, in memory that no argument of the launch" in report
 
 
@@ -63,6 +63,10 @@ def test_a_null_pointer_leads_to_no_buffer(report):
 
 def test_memory_that_a_kernel_allocates_is_its_own(report):
     assert f"{PROGRAM}:{line_of('allocates')}" not in report
+
+
+def test_a_forked_child_has_no_device(report):
+    assert f"{PROGRAM}:{line_of('forks')}: cudaErrorInitializationError: a forked process" in report
 
 
 def test_a_return_before_a_barrier_is_a_note_at_its_line(report):

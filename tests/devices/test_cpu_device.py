@@ -130,6 +130,42 @@ def test_blocks_may_wait_for_earlier_blocks_on_any_number_of_os_threads(threads)
     assert done.returncode == 0, done.stderr
 
 
+def test_a_forked_child_launches_with_threads_of_its_own():
+    """Twice each; a third child may not start any."""
+    done = run_python(
+        """
+        import os, resource
+        from contextlib import suppress
+        from cudalab.errors import KernelError
+        blocks = 100
+        device = CpuDevice(3)
+        module = device.compile(source.load(KERNELS / "waiting.cu"), {})
+        def chain():
+            handed_on = device.to_device(np.zeros(blocks, np.uint32))
+            ticket = device.to_device(np.zeros(1, np.uint32))
+            device.launch(module["chain"], blocks, 64, handed_on, ticket)
+            assert (device.to_host(handed_on) == np.arange(1, blocks + 1)).all()
+            return len(os.listdir("/proc/self/task"))
+        def refused():
+            with suppress(OSError):  # whom the limit does not bind
+                os.setuid(65534)
+            resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+            try:
+                chain()
+            except KernelError as error:
+                return "no OS threads" in str(error)
+        threads = chain()
+        for child in (lambda: [chain(), chain()] == [threads, threads],) * 2 + (refused,):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0 if child() else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+        chain()
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("kernel", "args", "died_of", "message"),
     [

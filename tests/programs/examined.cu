@@ -1,6 +1,10 @@
 // For --sanitize: pointers on many ways to a kernel, a launch that takes long, threads that return
-// before a barrier, a block that waits for a later one, memory that a kernel allocates, and at last
-// another buffer than the one that the pointer came from, and none.
+// before a barrier, a block that waits for a later one, a forked child that goes on with the
+// device, memory that a kernel allocates, and at last another buffer than the one that the pointer
+// came from, and none.
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 
@@ -85,6 +89,12 @@ int main() {
     waits_for_later<<<2, 1>>>(row, out);
     cudaMemcpy(first, out, sizeof first, cudaMemcpyDeviceToHost);
     printf("%d\n", first[0]);
+    fflush(stdout);
+    if (fork() == 0) {
+        returns<<<1, 64>>>(out, 50);  // @forks
+        return cudaDeviceSynchronize() == cudaErrorInitializationError ? 0 : puts("no error");
+    }
+    wait(nullptr);
     cudaFree(rows), cudaFree(list), cudaFree(last);
     allocates<<<1, 32>>>(out);
     strays<<<1, 32>>>(out, row - out);

@@ -739,8 +739,8 @@ static void* worker_main(void* argument) {
         alternate.ss_sp = w->signal_stack;
         sigaltstack(&alternate, nullptr);
     }
-    uint64_t seen = 0;
     pthread_mutex_lock(&pool.mutex);
+    uint64_t seen = pool.running ? pool.generation - 1 : pool.generation;
     if (ready) w->next = pool.first, pool.first = w;
     for (;;) {
         while (pool.generation == seen || number >= pool.taking_part)
@@ -785,14 +785,8 @@ static void add_workers(int workers) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-}  // namespace cudalab
-
-using namespace cudalab;
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
-
-// Starts `workers` OS threads. Crashes inside kernels are described on `crash_fd`. 0 when done.
-EXPORT int cudalab_start(int workers, int crash_fd) {
+static void prepare_waiting() {
+    pool.mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
 #if !defined(__APPLE__)
@@ -801,6 +795,25 @@ EXPORT int cudalab_start(int workers, int crash_fd) {
     pthread_cond_init(&pool.work, nullptr);
     pthread_cond_init(&pool.spare, nullptr);
     pthread_cond_init(&pool.done, &clock);
+}
+
+// A forked child has none of the OS threads: it starts its own when it launches something.
+static void leave_threads_to_parent() {
+    prepare_waiting();
+    pool.workers = pool.running = 0;
+    pool.first = nullptr;
+}
+
+}  // namespace cudalab
+
+using namespace cudalab;
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// Starts `workers` OS threads. Crashes inside kernels are described on `crash_fd`. 0 when done.
+EXPORT int cudalab_start(int workers, int crash_fd) {
+    prepare_waiting();
+    pthread_atfork(nullptr, nullptr, leave_threads_to_parent);
     pool.crash_fd = crash_fd;
 #ifndef CUDALAB_PART  // programs have handlers of their own
     struct sigaction action;
@@ -829,6 +842,14 @@ EXPORT void cudalab_launch_blocks(const Kernel* kernel, const unsigned* grid, co
     launch.blocks = end;
     launch.next = first;
     launch.failed = launch.cancelled = 0;
+    if (pool.workers == 0) {  // a forked child
+        add_workers(pool.always);
+        pool.taking_part = pool.workers;
+        if (pool.workers == 0) {
+            launch.failed = 1;
+            snprintf(launch.error, sizeof launch.error, "no OS threads in this forked process");
+        }
+    }
     pool.running = pool.taking_part;
     ++pool.generation;
     pthread_cond_broadcast(&pool.work);

@@ -28,7 +28,14 @@ static struct Unread {
     char why[400];
 } unread;
 
+static bool is_forked;  // from a process that has used the device: a GPU's driver refuses that
+static void become_child() {
+    is_forked = true;
+    lock = lock_of_kernels = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
 static void at_exit() {
+    if (is_forked) return;  // what is left is the parent's
     {
         Call call("exit", {});
         wait_for_all_work();
@@ -87,7 +94,7 @@ Call::Call(const char* name_, Place place_, Where where_)
     pthread_mutex_lock(&lock);
     ++times_locked;
     is_used |= !of_driver;
-    static const int registered = atexit(at_exit);
+    static const int registered = atexit(at_exit) + pthread_atfork(nullptr, nullptr, become_child);
     (void)registered;
 }
 Call::~Call() {
@@ -148,6 +155,9 @@ cudaError_t Call::pending() {
         stop_kernel(why);
     }
     if (of_kernel) return cudaSuccess;
+    if (is_forked && !for_good)
+        return fail_for_good(cudaErrorInitializationError,
+                             "a forked process cannot use the device that its parent has used");
     if (for_good) last_error = for_good;
     return for_good;
 }
