@@ -317,18 +317,19 @@ extern "C" __global__ void __launch_bounds__(256) eliminate_rows(T* lu, const un
     }
 }
 
-// Computes the strip's rows of U to the right of it, 32 columns per block. Panel by panel, one warp
-// solves a triangle, with a lane per column, and then all warps update the rows below it. L is
-// requested before it is needed: the triangles through shared memory, the rows one row ahead.
-extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, unsigned ld,
-                                                                       unsigned start) {
+// Solves L X = B, L the unit lower triangle of the strip, for a block's 32 columns of STRIP rows: a
+// lane's column begins at `column`, in rows of `column_ld`, and X takes the place of B. Panel by
+// panel, one warp solves a triangle, with a lane per column, and then all warps update the rows
+// below it. L is requested before it is needed: the triangles through shared memory, the rows one
+// row ahead.
+__device__ inline void solve_columns(const T* lu, T* column, unsigned column_ld, unsigned ld,
+                                     unsigned start) {
     constexpr unsigned WARPS = SOLVE_THREADS / 32, FOURS = PANEL / 4;
     __shared__ T u[STRIP][32];
     __shared__ Four triangle[PANEL][FOURS];
     const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
     const bool loads = t < PANEL * FOURS;  // a piece of a triangle
-    T* column = lu + start + STRIP + blockIdx.x * 32 + lane;
-    for (unsigned k = warp; k < STRIP; k += WARPS) u[k][lane] = column[(size_t)(start + k) * ld];
+    for (unsigned k = warp; k < STRIP; k += WARPS) u[k][lane] = column[(size_t)k * column_ld];
 
     Four piece = {};
     auto fetch = [&](unsigned top) {
@@ -383,7 +384,14 @@ extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, un
         }
     }
     __syncthreads();  // all rows are complete
-    for (unsigned k = warp; k < STRIP; k += WARPS) column[(size_t)(start + k) * ld] = u[k][lane];
+    for (unsigned k = warp; k < STRIP; k += WARPS) column[(size_t)k * column_ld] = u[k][lane];
+}
+
+// Computes the strip's rows of U to the right of it, 32 columns per block.
+extern "C" __global__ void __launch_bounds__(SOLVE_THREADS) solve_rows(T* lu, unsigned ld,
+                                                                       unsigned start) {
+    const unsigned column = start + STRIP + blockIdx.x * 32 + threadIdx.x % 32;
+    solve_columns(lu, lu + (size_t)start * ld + column, ld, ld, start);
 }
 
 // Subtracts (the strip's columns of L) x (its rows of U) from the matrix below and right of the

@@ -25,14 +25,17 @@ from cudalab.labs.solve.factors import (
     UNIT,
     BlockedFactors,
     ChainedFactors,
-    CholeskyFactors,
     Factors,
-    LookAheadFactors,
-    TensorFactors,
 )
 from cudalab.labs.solve.iterations import chebyshev_coefficients
 from cudalab.labs.solve.lab import TENSOR_CORES_N, quick_iteration
 from cudalab.labs.solve.launches import arguments
+from cudalab.labs.solve.tensor_factors import (
+    CholeskyFactors,
+    InverseTriangleFactors,
+    LookAheadFactors,
+    TensorFactors,
+)
 from cudalab.language import source
 from cudalab.language.source import parameter_names
 
@@ -44,7 +47,7 @@ DIRECT = (
     "complete_pivot",
 )  # fmt: skip
 LU_ON_TENSOR_CORES = {"lu_tensor_cores": TensorFactors, "lu_look_ahead": LookAheadFactors}
-ON_TENSOR_CORES = (*LU_ON_TENSOR_CORES, "cholesky_tensor_cores")
+ON_TENSOR_CORES = (*LU_ON_TENSOR_CORES, "lu_inverse_triangles", "cholesky_tensor_cores")
 ITERATIONS = (
     "richardson", "richardson_coalesced", "jacobi", "chebyshev", "conjugate_gradient",
     "conjugate_gradient_one_launch", "conjugate_gradient_scaled",
@@ -543,14 +546,18 @@ def test_factors_from_tensor_cores_multiply_to_the_matrix(device):
         ]
         plain, ahead = (device.to_host(one.work) for one in found)
         np.testing.assert_array_equal(plain, ahead)
-        padded = found[0].padded
-        assert not plain[padded:].any()
-        assert not plain[:, padded:].any()
-        factors = plain[:padded, :padded].astype(np.float64)
-        lower, upper = np.tril(factors, -1) + np.eye(padded), np.triu(factors)
-        allowed = n * UNIT["float32"] * (np.abs(lower) @ np.abs(upper))
-        error = np.abs(lower @ upper - scaled_rows(device, found[0], inputs))
-        assert (error <= allowed).all(), f"n = {n}: {(error / (allowed + 1e-300)).max()}"
+        by_inverse = factorize(
+            device, "lu_inverse_triangles", InverseTriangleFactors, inputs, case(), BLOCK=block
+        )
+        for one in (found[0], by_inverse):
+            work, padded = device.to_host(one.work), one.padded
+            assert not work[padded:].any()
+            assert not work[:, padded:].any()
+            factors = work[:padded, :padded].astype(np.float64)
+            lower, upper = np.tril(factors, -1) + np.eye(padded), np.triu(factors)
+            allowed = n * UNIT["float32"] * (np.abs(lower) @ np.abs(upper))
+            error = np.abs(lower @ upper - scaled_rows(device, one, inputs))
+            assert (error <= allowed).all(), f"n = {n}: {(error / (allowed + 1e-300)).max()}"
 
 
 @pytest.mark.usefixtures("tensor_cores")

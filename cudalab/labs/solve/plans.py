@@ -20,13 +20,10 @@ from cudalab.labs.solve import spectrum
 from cudalab.labs.solve.factors import (
     BlockedFactors,
     ChainedFactors,
-    CholeskyFactors,
     Direct,
     Factors,
     Inverse,
-    LookAheadFactors,
     SingularError,
-    TensorFactors,
 )
 from cudalab.labs.solve.iterations import (
     Chebyshev,
@@ -37,6 +34,12 @@ from cudalab.labs.solve.iterations import (
     Richardson,
 )
 from cudalab.labs.solve.residual import Meter, NotSolvedError, target_of
+from cudalab.labs.solve.tensor_factors import (
+    CholeskyFactors,
+    InverseTriangleFactors,
+    LookAheadFactors,
+    TensorFactors,
+)
 from cudalab.language import source
 
 if TYPE_CHECKING:
@@ -155,6 +158,8 @@ def dispatch_lu(job: Job) -> Step:
     """
     _no_alpha(job)
     kernels = job.kernels.source.kernels
+    if "find_remainder" in kernels:
+        return _refine(job, "lu_inverse_triangles", InverseTriangleFactors(job))
     if "exchange_strip" in kernels:
         return _refine(job, "lu_look_ahead", LookAheadFactors(job))
     if "subtract_products" in kernels:

@@ -1,0 +1,190 @@
+"""Factors whose updates are products of tensor cores, in emulated float32."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudalab.backends.base import stream
+from cudalab.labs.base import blocks_for
+from cudalab.labs.solve.factors import PANEL, BlockedFactors, SingularError
+from cudalab.labs.solve.launches import THREADS, launch
+
+if TYPE_CHECKING:
+    from cudalab.labs.base import Job
+
+
+class TensorFactors(BlockedFactors):
+    """The same factors, with the updates on tensor cores."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.stages = self.strip // job.define("BK")  # of a tile
+        shape = (blocks_for(self.padded, self.edge) * self.stages, 3, self.edge, job.define("BK"))
+        self.parts = {name: job.device.empty(shape, np.uint16) for name in ("l_parts", "u_parts")}
+        self.split_threads = job.define("SPLIT_THREADS")
+        self.update_threads = job.define("UPDATE_THREADS")
+        self.shared_bytes = job.define("SHARED_BYTES")
+        self.cores = job.device.multiprocessors
+
+    def update(self, first: int, tiles: int) -> None:
+        """Split the strip's L and U, and subtract their product, on all multiprocessors."""
+        self.split(first, tiles)
+        self.subtract(first, tiles, 0, tiles, self.cores)
+
+    def split(self, first: int, tiles: int) -> None:
+        """Write the parts of the strip's L and U."""
+        launch(
+            self.job, "split_strip", 2 * tiles * self.stages, self.split_threads,
+            lu=self.work, **self.parts, ld=self.ld, start=first,
+        )  # fmt: skip
+
+    def subtract(self, first: int, tiles: int, first_column: int, columns: int, cores: int) -> None:
+        """Update these tile columns in blocks that share the tiles, one per multiprocessor."""
+        launch(
+            self.job, "subtract_products", min(tiles * columns, cores), self.update_threads,
+            self.shared_bytes, lu=self.work, **self.parts, tile_rows=tiles,
+            first_column=first_column, tile_columns=columns, ld=self.ld, start=first,
+        )  # fmt: skip
+
+
+class LookAheadFactors(TensorFactors):
+    """The same factors; the next strip is eliminated beside the update of all that follows it."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.updating = self.cores - max(1, self.cores // job.define("PANEL_SHARE"))
+        self.streams = [stream(job.device) for _ in range(2)]
+
+    def eliminate(self) -> None:
+        """Eliminate the first strip; then update, and eliminate the next one meanwhile."""
+        strip = self.strip
+        self.eliminate_strip(0)
+        for first in range(0, self.padded, strip):
+            strip_end = min(first + strip, self.padded)
+            rest = self.padded - strip_end
+            self.exchange(first, strip_end)
+            self.solve_rows(first, rest)
+            tiles = blocks_for(rest, self.edge)
+            self.split(first, tiles)
+            next_columns = min(tiles, strip // self.edge)
+            self.subtract(first, tiles, 0, next_columns, self.cores)
+            eliminating, updating = self.streams
+            with eliminating:
+                self.eliminate_strip(strip_end)
+            with updating:
+                self.subtract(first, tiles, next_columns, tiles - next_columns, self.updating)
+
+    def exchange(self, first: int, strip_end: int) -> None:
+        """Exchange rows wherever the strip's elimination has not."""
+        self.launch_exchange("exchange_strip", self.padded, first, strip_end)
+
+    def launch_exchange(self, kernel: str, columns: int, first: int, strip_end: int) -> None:
+        """Launch a kernel that exchanges rows in so many columns."""
+        launch(
+            self.job, kernel, columns // PANEL, 256,
+            lu=self.work, pivots=self.pivots, ld=self.ld, first=first, strip_end=strip_end,
+        )  # fmt: skip
+
+    def eliminate_strip(self, first: int) -> None:
+        """Eliminate panel by panel; exchange rows in this strip only, right of each panel."""
+        strip_end = min(first + self.strip, self.padded)
+        for start in range(first, strip_end, PANEL):
+            self.choose_pivots(start, strip_end)
+            self.eliminate_rows(start, strip_end, exchanged=0)
+
+
+class InverseTriangleFactors(LookAheadFactors):
+    """The same factors; a strip's rows of U by the inverse of its triangle, on tensor cores."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.remainder = job.device.empty((self.strip, self.strip), np.float32)
+
+    def eliminate_strip(self, first: int) -> None:
+        """Eliminate panel by panel, and find what the rows of U need of the triangle."""
+        super().eliminate_strip(first)
+        strip_end = min(first + self.strip, self.padded)
+        self.launch_exchange("order_strip", strip_end - first, first, strip_end)
+        if strip_end < self.padded:
+            launch(
+                self.job, "find_remainder", self.strip // 32, self.solve_threads,
+                lu=self.work, remainder=self.remainder, ld=self.ld, start=first,
+            )  # fmt: skip
+
+    def exchange(self, first: int, strip_end: int) -> None:
+        """Exchange rows in all columns but the strip's."""
+        columns = self.padded - (strip_end - first)
+        self.launch_exchange("exchange_others", columns, first, strip_end)
+
+    def solve_rows(self, first: int, rest: int) -> None:
+        """Split the remainder and the strip's rows, and subtract their product from the rows."""
+        rows, tiles = self.strip // self.edge, blocks_for(rest, self.edge)
+        if not tiles:
+            return
+        launch(
+            self.job, "split_rows", (rows + tiles) * self.stages, self.split_threads,
+            lu=self.work, remainder=self.remainder, **self.parts, ld=self.ld, start=first,
+        )  # fmt: skip
+        launch(
+            self.job, "subtract_rows", min(rows * tiles, self.cores), self.update_threads,
+            self.shared_bytes, lu=self.work, **self.parts, tile_columns=tiles, ld=self.ld,
+            start=first,
+        )  # fmt: skip
+
+
+class CholeskyFactors(TensorFactors):
+    """L and D L^T of a definite matrix in place of it, by tensor cores, without pivots."""
+
+    next_method = "lu_look_ahead"
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.finds_greatest = False
+        self.column_scales = self.scales
+
+    def load(self) -> None:
+        """Fill `work`: scale rows and columns of A alike."""
+        job, n, ld = self.job, self.n, self.ld
+        launch(
+            job, "find_diagonal_scales", blocks_for(ld, THREADS), THREADS,
+            a=job.buffers["a"], scales=self.scales, row_of=self.row_of, n=n, ld=ld,
+        )  # fmt: skip
+        launch(
+            job, "load_symmetric", ld, THREADS,
+            a=job.buffers["a"], scales=self.scales, work=self.work, n=n, padded=self.padded, ld=ld,
+        )  # fmt: skip
+
+    def check(self) -> None:
+        """Wait for the factors; raise a SingularError if a pivot shows that A is not definite."""
+        step, pivot = self.job.device.to_host(self.status)
+        if step > 0:  # negative: numbers have overflowed, which the residual will show
+            raise SingularError(
+                f"A is not definite: in step {int(step)} of {self.n} the pivot is {pivot:.3g}"
+            )
+
+    def eliminate_panel(self, start: int, strip_end: int) -> None:
+        """Eliminate with the pivots as they come."""
+        launch(
+            self.job, "factor_corner", 1, 256,
+            lu=self.work, status=self.status, threshold=self.threshold, ld=self.ld, start=start,
+            strip_end=strip_end,
+        )  # fmt: skip
+        self.eliminate_rows(start, strip_end, exchanged=0)
+
+    def solve_rows(self, first: int, rest: int) -> None:
+        """Copy the strip's L to its rows of U."""
+        launch(
+            self.job, "mirror_strip", (rest // 32, self.strip // 32), 256,
+            lu=self.work, ld=self.ld, start=first,
+        )  # fmt: skip
+
+    def update(self, first: int, tiles: int) -> None:
+        """Split the strip's L and U, and subtract their product on and below the diagonal."""
+        self.split(first, tiles)
+        launch(
+            self.job, "subtract_below", min(tiles * (tiles + 1) // 2, self.cores),
+            self.update_threads, self.shared_bytes, lu=self.work, **self.parts, tile_rows=tiles,
+            ld=self.ld, start=first,
+        )  # fmt: skip
