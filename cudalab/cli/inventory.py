@@ -12,6 +12,7 @@ import click
 from cudalab import labs
 from cudalab.backends import DEVICES
 from cudalab.cli.options import (
+    OUT,
     Choice,
     exclude,
     json_option,
@@ -22,6 +23,8 @@ from cudalab.cli.options import (
 from cudalab.errors import CudalabError, ExitCode, NoDeviceError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cudalab.labs.base import Lab
     from cudalab.labs.header import Variant
 
@@ -200,7 +203,13 @@ def _show_tiers(lab: Lab, variant: Variant) -> None:
 @click.command(
     epilog="\n\n".join(
         [
-            lines("Example", "cudalab device", "cudalab device cuda", "cudalab device --why"),
+            lines(
+                "Example",
+                "cudalab device",
+                "cudalab device cuda",
+                "cudalab device --why",
+                "cudalab device --measure mygpu.toml",
+            ),
             lines(
                 "JSON",
                 "devices   name, available, and",
@@ -218,17 +227,44 @@ def _show_tiers(lab: Lab, variant: Variant) -> None:
     help="Check what the GPU needs, from the driver to PyCUDA: print what is missing and the line "
     f"that cures it. Exit status {ExitCode.NO_DEVICE} if anything is.",
 )
+@click.option(
+    "--measure",
+    "measured",
+    type=OUT,
+    metavar="FILE.toml",
+    help="Measure the GPU for a minute and write its file for `cudalab predict --gpu FILE.toml`.",
+)
 @json_option
-def device(name: str | None, *, why: bool, as_json: bool) -> int:
+def device(name: str | None, *, why: bool, measured: Path | None, as_json: bool) -> int:
     """Print the properties of the devices."""
-    from cudalab.backends import open_device
     from cudalab.output import terminal
     from cudalab.output.labels import labelled
 
+    chosen = {"--why": why, "--measure": measured, "--json": as_json}
+    named = [option for option, value in chosen.items() if value]
+    if len(named) > 1 or (why and name):
+        exclude(named[0], named[1] if len(named) > 1 else str(name))
     if why:
-        if name or as_json:
-            exclude("--why", name or "--json")
         return _explain_gpu()
+    if measured:
+        return _measure(name, measured)
+    described = _properties(name)
+    if as_json:
+        print_json({"devices": described})
+        return ExitCode.OK
+    for one in described:
+        title = f"{one['name']} device"
+        if one["available"]:
+            terminal.properties(title, labelled(one["properties"]))
+        else:
+            click.echo("\n  ".join(filter(None, (f"{title}: {one['reason']}", one["hint"]))))
+    return ExitCode.OK
+
+
+def _properties(name: str | None) -> list[dict[str, Any]]:
+    """The properties of one device, or of each kind, or why there is none of it."""
+    from cudalab.backends import open_device
+
     described: list[dict[str, Any]] = []
     for each in [name] if name else DEVICES:
         try:
@@ -241,15 +277,29 @@ def device(name: str | None, *, why: bool, as_json: bool) -> int:
             described.append({"name": each, "available": False, **reason})
         else:
             described.append({"name": each, "available": True, "properties": properties})
-    if as_json:
-        print_json({"devices": described})
-        return ExitCode.OK
-    for one in described:
-        title = f"{one['name']} device"
-        if one["available"]:
-            terminal.properties(title, labelled(one["properties"]))
-        else:
-            click.echo("\n  ".join(filter(None, (f"{title}: {one['reason']}", one["hint"]))))
+    return described
+
+
+def _measure(name: str | None, path: Path) -> int:
+    """Write the file of a GPU; the first kind of device that is one, if none is named."""
+    from cudalab.backends.meter import QueueMeter, open_meter
+    from cudalab.bench.opening import opened_alone
+    from cudalab.formats import save
+    from cudalab.output.notes import note
+    from cudalab.predict import gpus
+    from cudalab.predict.measure import measure
+
+    name = name or next(each for each, kind in DEVICES.items() if not kind.emulated)
+    if DEVICES[name].emulated:
+        raise UsageError(f"--measure is for GPUs: the {name} device runs kernels on the host")
+    with opened_alone(name, None) as (opened, busy):
+        meter = open_meter(opened)
+        if not isinstance(meter, QueueMeter):
+            raise CudalabError(f"the {name} device has no clock to measure by")
+        if busy:
+            note(f"the GPU is busy, so the numbers are doubtful: {', '.join(busy)}")
+        gpu = measure(opened, meter, opened.info())
+    save(path, gpus.text(gpu))
     return ExitCode.OK
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass, field, fields
@@ -116,3 +117,17 @@ def _number(key: str, entry: object) -> tuple[float, str]:
     if kind not in SOURCES:
         raise ValueError(f"{key}: {kind} is none of {', '.join(SOURCES)}")
     return float(value), f"{kind}: {entry[kind]}"
+
+
+def text(gpu: Gpu) -> str:
+    """The file of a GPU."""
+    lines = [f"# {gpu.name}. Rates are a multiprocessor's in a cycle if not said otherwise."]
+    for each in fields(Gpu):
+        value = getattr(gpu, each.name)
+        if each.type == "str":
+            lines.append(f"{each.name:<17} = {json.dumps(value)}")
+        elif each.name in gpu.sources:
+            kind, _, how = gpu.sources[each.name].partition(": ")
+            number = f"{{ value = {value:g},".ljust(20)
+            lines.append(f"{each.name:<17} = {number} {kind} = {json.dumps(how)} }}")
+    return "\n".join(lines) + "\n"
