@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.levels import Level, Levels, changes_of, has_lambda
 from cudalab.backends.cpu.regions.names import renamed
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
-from cudalab.backends.cpu.regions.words import CHANGING, calls, split, texts
+from cudalab.backends.cpu.regions.words import CHANGING, calls, close, spaced, split, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.words import Words
 
 # Words that need the position of the running thread where the runtime looks for it.
-_CURRENT = frozenset({"assert", "__trap", "__brkpt", "__lane_id"})
+_CURRENT = frozenset(
+    {"assert", "__trap", "__brkpt", "__lane_id"}
+    | {"__pipeline_memcpy_async", "__pipeline_commit", "__pipeline_wait_prior"}
+)
+_SMALL = 128  # elements of an array that a region copies
 _CHEAP = frozenset({"min", "max", "static_cast", "sizeof"})
 
 
@@ -35,6 +41,17 @@ class Facts:
         self.lambdas = {local.name for local in self._locals() if has_lambda(local.value)}
         self.pointers = {local.name for local in self._locals() if "*" in texts(local.pointer)} | {
             parameter.name for parameter in function.parameters if "*" in texts(parameter.words)
+        }
+        self.arrays = {
+            name: texts(words).count("[")  # of small arrays of each thread
+            for name, words in [
+                *((local.name, local.array) for local in self._locals()),
+                *((parameter.name, parameter.words) for parameter in function.parameters),
+            ]
+            if _is_small_array(name, words)
+        }
+        self.pointed = {
+            name for statement in self.statements for name in self._find_pointed(statement)
         }
         self.changed_inside = self._changed_inside()
         self.changed = set(self.changed_inside)
@@ -130,6 +147,45 @@ class Facts:
                     return False
         return True
 
+    def is_nearby(self, name: str) -> bool:
+        """Whether a region may work on a copy of a thread's array, as nothing else points to it."""
+        return name in self.arrays and name not in self.pointed
+
+    def _find_pointed(self, statement: Statement) -> Iterator[str]:
+        """The arrays that pointers, references or objects may keep beyond a region."""
+        together = self.unit.is_collective(statement.words)
+        for words in (statement.own, statement.first, statement.condition, statement.step):
+            for call in calls(words, self.unit.collective & self.unit.by_name.keys()):
+                callee = self.unit.by_name[words[call.name].text][0]
+                arguments = split(words[call.opening + 1 : call.closing])
+                for parameter, argument in zip(callee.parameters, arguments, strict=False):
+                    yield from self._places(argument, elements=parameter.is_reference)
+            for name, _, changed in changes_of(words):
+                at = next((i for i, word in enumerate(changed) if word.text in CHANGING), 0)
+                if name in self.pointers or {".", "->"} & set(texts(changed[:at])):
+                    yield from self._places(changed[at:])
+        for local in statement.declared:
+            if local.name not in self.lambdas:
+                yield from self._places(local.value, elements=local.is_reference)
+        if together or statement.kind not in ("for", "while", "do"):
+            for part in statement.parts:
+                yield from self._find_pointed(part)
+
+    def _places(self, words: Words, *, elements: bool = False) -> Iterator[str]:
+        """The arrays of each thread whose addresses, or with `elements` values, are in `words`."""
+        for i, word in enumerate(words):
+            if word.text not in self.arrays:
+                continue
+            end = i + 1
+            for _ in range(self.arrays[word.text]):
+                if end < len(words) and words[end].text == "[":
+                    end = close(words, end) + 1
+                else:
+                    yield word.text
+                    break
+            if elements or (i and words[i - 1].text == "&"):
+                yield word.text
+
     def _locals(self) -> Iterator[Local]:
         for statement in self.statements:
             for each in statement.walk():
@@ -201,10 +257,13 @@ class Analysis:
             for called in self._hand_over(function):
                 self.facts[called].look()
                 waiting[called] = None
-        used = {word.text for function in reached for word in function.body}
-        classes = {word.text for word in unit.classes(used)}
-        self.needs_current = bool(_CURRENT & used or {"threadIdx", *_CURRENT} & classes)
+        self._need_current = self._names_that_need_current()
         self.with_arrays = self._with_arrays()
+        self.with_loops = {"for", "while", "do"}  # words, and functions that have them
+        before: set[str] = set()
+        while before != self.with_loops:
+            before = set(self.with_loops)
+            self.with_loops |= {f.name for f in reached if before & set(texts(f.body))}
 
     def name_for(self, function: Function, masked: bool) -> str:
         """The name of a function for a whole block, or for the threads of a mask."""
@@ -243,6 +302,7 @@ class Analysis:
             known = self.facts[callee]
             before = set(known.own), list(known.parameters)
             arguments = split(words[call.opening + 1 : call.closing])
+            known.pointed |= _referred_twice(callee, arguments)
             for i, parameter in enumerate(callee.parameters):
                 argument = arguments[i] if i < len(arguments) else parameter.default
                 if i < len(arguments) and (
@@ -253,6 +313,32 @@ class Analysis:
             if before != (known.own, known.parameters):
                 news.append(callee)
         return news
+
+    def needs_current(self, names: set[str]) -> bool:
+        """Whether text with these names may ask the runtime for the position of the thread."""
+        return self._need_current is None or bool(names & self._need_current)
+
+    def _names_that_need_current(self) -> set[str] | None:
+        """Names of functions and methods that need the position; None if any text may."""
+        used = {word.text for function in self.reached for word in function.body}
+        classes = self.unit.classes(used)
+        names = set(_CURRENT)
+        before: set[str] = set()
+        while before != names:
+            before = set(names)
+            names |= {f.name for f in self.reached if names & set(texts(f.body))}
+            for each in classes:
+                words = set(texts(each))
+                if not words & {"threadIdx", *names}:
+                    continue
+                if "operator" in words:  # which is called by no name
+                    return None
+                names |= {
+                    word.text
+                    for word, after in pairwise(each)
+                    if word.kind == "name" and after.text in ("(", "{", ":")
+                }
+        return names
 
     def _with_arrays(self) -> set[str]:
         """The names of functions in which a thread has arrays, or that call such functions."""
@@ -271,3 +357,27 @@ class Analysis:
             before = set(names)
             names |= {f.name for f in self.reached if calls(f.body, names)}
         return names
+
+
+def _is_small_array(name: str, words: Words) -> bool:
+    """Whether a variable is an array, or a reference to one, of no more than `_SMALL` elements."""
+    if "[" not in texts(words) or (words[0].text != "[" and f"( & {name} )" not in spaced(words)):
+        return False
+    lengths = (int(word.text) for word in words if word.text.isdecimal())
+    return prod(lengths) <= _SMALL
+
+
+def _referred_twice(callee: Function, arguments: list[Words]) -> set[str]:
+    """The reference parameters that may be of the same variable as another argument."""
+    names = [set(texts(argument)) for argument in arguments]
+    return {
+        parameter.name
+        for i, parameter in enumerate(callee.parameters[: len(arguments)])
+        if parameter.is_reference
+        and any(
+            word.kind == "name" and word.text in others
+            for j, others in enumerate(names)
+            if j != i
+            for word in arguments[i]
+        )
+    }

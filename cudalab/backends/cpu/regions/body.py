@@ -16,6 +16,7 @@ from cudalab.backends.cpu.regions.parts import (
     in_lambda,
     is_argument,
     named,
+    nearby,
     regions_of,
 )
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
@@ -120,6 +121,8 @@ class Body(ABC):
             pointed = "*" if parameter.is_reference else ""
             binding: list[Piece] = [f"auto& {name} = {pointed}{name}_p_[t_];"]
             self.homes[name] = Home(binding, is_array=not pointed)
+            if facts.is_nearby(name):
+                self.homes[name].nearby = nearby(name, f"*{name}_p_[t_]")
             self.writer.add(f"auto& {name} = {pointed}{name}_p_[0]; (void){name};")
 
     @property
@@ -223,15 +226,19 @@ class Body(ABC):
         if region.empty:
             return
         each = f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH"
-        private = self._has_private_arrays(region.names)
+        names = self._needed(region)
+        loops = bool(names & self.analysis.with_loops)
+        near = loops and any(self.homes[name].nearby for name in names & self.homes.keys())
+        private = near or self._has_private_arrays(region.names)
         if private or region.ordered or region.leaves:
             each = each.replace("SOME", "SOME_ORDERED").replace("EACH", "EACH_ORDERED")
         self.writer.add(each, "{ CUDALAB_THREAD")
-        if self.analysis.needs_current:
+        if self.analysis.needs_current(names):
             self.writer.add("::cudalab::set_thread(threadIdx, (unsigned)t_);")
         label = f"next_{region.number}_: ;" if region.number else ""
-        apart = private and {"for", "while", "do"} & region.names
-        self.writer.add(self._bindings(region), "[&]() CUDALAB_APART { {" if apart else "{")
+        apart = private and loops
+        bindings = self._bindings(region, names, nearby=near)
+        self.writer.add("[&]() CUDALAB_APART {" if apart else "", bindings, "{")
         self.writer.add(region.pieces, "}", label, "}(); }" if apart else "}")
         if region.leaves and not last:
             self._after_leaving()
@@ -245,15 +252,19 @@ class Body(ABC):
         if self.masks == ["live_"] and not self.loops:
             self.writer.add("if (!live_.any()) return;")
 
-    def _bindings(self, region: Region) -> list[Piece]:
+    def _needed(self, region: Region) -> set[str]:
+        """The names in a region, and in what makes a thread's own values known to it."""
         needed = set(region.names)
         for name in reversed(self.homes):
             if name in needed:
                 needed |= self.homes[name].needs
+        return needed
+
+    def _bindings(self, region: Region, needed: set[str], *, nearby: bool) -> list[Piece]:
         bound: list[Piece] = []
         for name, home in self.homes.items():
             if name in needed and name not in region.declared:
-                bound += home.binding
+                bound += (home.nearby if nearby else []) or home.binding
         return bound
 
     def _has_private_arrays(self, names: set[str]) -> bool:
@@ -437,6 +448,8 @@ class Body(ABC):
         else:
             kind = spaced([*spec, *local.pointer, *local.array])
         home = self.keep(name, f"::cudalab::Kept<{kind}>")
+        if self.facts.is_nearby(name):
+            self.homes[name].nearby = nearby(name, f"{home}[t_]")
         region.add(f"auto& {name} = {home}[t_];")
         if not value:
             return

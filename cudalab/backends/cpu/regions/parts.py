@@ -24,6 +24,7 @@ class Home:
     _: KW_ONLY
     computed: bool = False  # anew in each region
     is_array: bool = False  # of the values themselves
+    nearby: list[Piece] = field(default_factory=list)  # the binding in a region with loops, if any
 
 
 @dataclass
@@ -87,6 +88,12 @@ def named(local: Local) -> list[Word]:
     if local.is_reference and local.array:
         return [place._replace(text=text) for text in (")", local.name)]
     return [place._replace(text=local.name)]
+
+
+def nearby(name: str, home: str) -> list[Piece]:
+    """The binding of an array that a region with loops works on a copy of."""
+    kind = f"std::remove_reference_t<decltype({home})>"
+    return [f"::cudalab::Nearby<{kind}> {name}_n_({home}); auto& {name} = {name}_n_.value;"]
 
 
 def regions_of(pieces: list[Part]) -> dict[str, set[int]]:

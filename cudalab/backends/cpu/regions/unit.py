@@ -40,7 +40,6 @@ _ONLY_FIBERS = {
     "__activemask": "__activemask",
     "__match_all_sync": "__match_all_sync",
     "cooperative_groups": "cooperative groups",
-    "__pipeline_memcpy_async": "asynchronous copies, which are faster with fibers",
     "try": "exceptions",
     "alloca": "alloca",
 }
@@ -119,7 +118,7 @@ class Unit:
             if function.name in self.collective and function in self._callees(function):
                 raise NotCoveredError(f"{function.head[0].place}: a recursion with barriers")
         used = {word.text for function in reached for word in function.body}
-        classes = self.classes(used)
+        classes = [word for each in self.classes(used) for word in each]
         _check_words(classes)
         loop = next((word for word in classes if word.text in ("while", "for", "do")), None)
         if loop and any(word.text.startswith(_YIELDING) for word in classes):
@@ -133,7 +132,7 @@ class Unit:
     def is_flat(self, kernel: Function) -> bool:
         """Whether a kernel uses threadIdx.x alone."""
         bodies = [function.body for function in self.called_by(kernel)]
-        bodies.append(self.classes({word.text for body in bodies for word in body}))
+        bodies += self.classes({word.text for body in bodies for word in body})
         return all(
             texts(body[i + 1 : i + 3]) == [".", "x"]
             for body in bodies
@@ -159,9 +158,9 @@ class Unit:
             each for name in names for other in self.by_name[name] for each in self.called_by(other)
         ]
 
-    def classes(self, used: set[str]) -> Words:
-        """The words of the classes and specializations whose names a kernel may use."""
-        words: Words = []
+    def classes(self, used: set[str]) -> list[Words]:
+        """The classes and specializations whose names a kernel may use."""
+        classes: list[Words] = []
         i, start = 0, 0
         while i < len(self.outside):
             text = self.outside[i].text
@@ -169,12 +168,12 @@ class Unit:
                 end = close(self.outside, i)
                 head = self.outside[start:i]
                 if used & {word.text for word in head}:
-                    words += self.outside[i:end]
+                    classes.append(self.outside[start:end])
                 i = start = end
             elif text in (";", "}"):
                 start = i + 1
             i += 1
-        return words
+        return classes
 
     def _spread(self, seeds: frozenset[str], *, called: bool = True) -> set[str]:
         """The names of the device functions that name one of `seeds`, or call such a function."""

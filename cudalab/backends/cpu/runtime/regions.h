@@ -140,6 +140,28 @@ template <class T>
 CUDALAB_INLINE void construct(T* at, const T& value) {
     __builtin_memcpy((void*)at, &value, sizeof value);
 }
+// A thread's array while the thread runs a region: a copy, which the compiler may keep in registers;
+// a large one stays where it is.
+const size_t NEARBY = 1024;
+template <class T, bool small = (sizeof(T) <= NEARBY)>
+struct Nearby {
+    T value;
+    T& home;
+    CUDALAB_INLINE explicit Nearby(T& array) : home(array) {
+        __builtin_memcpy((void*)&value, &array, sizeof value);
+    }
+    CUDALAB_INLINE ~Nearby() { __builtin_memcpy((void*)&home, &value, sizeof value); }
+};
+template <class T>
+struct Nearby<const T, true> {
+    const T& value;
+    explicit Nearby(const T& array) : value(array) {}
+};
+template <class T>
+struct Nearby<T, false> {
+    T& value;
+    explicit Nearby(T& array) : value(array) {}
+};
 // One value for all threads.
 template <class T>
 struct Uniform {
