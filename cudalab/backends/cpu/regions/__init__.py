@@ -5,8 +5,9 @@ is a region, a loop over the threads that the compiler can vectorise. All typing
 compiler. A kernel about which anything is unclear keeps its fibers; the reason is recorded.
 
 The steps: `words` reads the preprocessed text, `syntax` its functions and statements. `unit` and
-`waiting` say what is refused. `names` and `levels` find for which threads a value is the same, and
-`analysis` where each variable lives. `body`, `meeting` and `control` write the functions anew.
+`waiting` say what is refused. `conditional` writes calls under `?:` as branches. `names` and
+`levels` find for which threads a value is the same, and `analysis` where each variable lives.
+`body`, `meeting` and `control` write the functions anew.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.conditional import branched
 from cudalab.backends.cpu.regions.levels import Level, Levels, changes_of, has_lambda
 from cudalab.backends.cpu.regions.names import renamed
 from cudalab.backends.cpu.regions.unit import BUILT_IN, parsed
@@ -33,8 +34,7 @@ class Facts:
     def __init__(self, unit: Unit, function: Function) -> None:
         """Begin with parameters that are the same for the whole block."""
         self.unit, self.function = unit, function
-        parsed(function)
-        self.statements = renamed(function)
+        self.statements = branched(renamed(parsed(function)), unit.collective | BUILT_IN)
         self.meets = unit.is_collective(function.body)  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]
         self.own: set[str] = set()  # parameters of which each thread has one
