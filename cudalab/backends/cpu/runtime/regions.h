@@ -140,8 +140,8 @@ template <class T>
 CUDALAB_INLINE void construct(T* at, const T& value) {
     __builtin_memcpy((void*)at, &value, sizeof value);
 }
-// A thread's array while the thread runs a region: a copy, which the compiler may keep in registers;
-// a large one stays where it is.
+// A thread's array while the thread runs a region: a copy, which the compiler may keep in
+// registers; a large one stays where it is.
 const size_t NEARBY = 1024;
 template <class T, bool small = (sizeof(T) <= NEARBY)>
 struct Nearby {
