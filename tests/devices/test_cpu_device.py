@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -243,6 +244,28 @@ def test_inline_ptx_is_explained(device, tmp_path):
         device.compile(source.load(file, "ptx.cu"), {})
     assert "ptx.cu" in raised.value.message
     assert "inline PTX" in raised.value.hint
+
+
+def test_only_the_first_errors_are_shown(device, tmp_path):
+    file = tmp_path / "flood.cu"
+    file.write_text("".join(f"undefined_{i} x{i};\n" for i in range(1000)))
+    with pytest.raises(KernelCompileError, match=r"flood\.cu:1") as raised:
+        device.compile(source.load(file, "flood.cu"), {})
+    assert "undefined_10" in raised.value.message
+    assert "undefined_21" not in raised.value.message
+
+
+def test_an_object_larger_than_files_may_be_is_explained(device, tmp_path):
+    file = tmp_path / "large.cu"
+    file.write_text("__device__ char filled[1 << 28] = {1};\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 24, limits[1]))
+    try:
+        with pytest.raises(KernelCompileError, match="larger than a file may be") as raised:
+            device.compile(source.load(file, "large.cu"), {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "huge array" in raised.value.hint
 
 
 def test_dynamic_shared_memory_becomes_a_pointer_on_the_same_line(tmp_path):

@@ -330,6 +330,11 @@ def _compile_error(messages: str, compiler: Compiler, text: str) -> CudalabError
     full = disk_full(messages)
     if full:
         return full
+    if re.search("File (size limit exceeded|too large)", messages):  # in a sandbox
+        return KernelCompileError(
+            "the compiled kernel is larger than a file may be here",
+            hint="is there a huge array with initial values?",
+        )
     hint = None
     if re.search(r"\basm\b", text):
         hint = "inline PTX cannot run on the CPU device: declare requires = ['inline_ptx']"

@@ -21,6 +21,7 @@ _COMMON = (
     "-fno-strict-aliasing",
     "-fno-delete-null-pointer-checks",  # dereferencing a null pointer is a fault, not undefined
     "-fno-sanitize=undefined",  # on by default in some compilers
+    "-fmax-errors=20",  # g++ needs a minute for 40,000
 )
 KERNEL = (
     *_COMMON,
