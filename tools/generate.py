@@ -22,7 +22,6 @@ from tools import (
     ladders,
     loops,
     multiprocessors,
-    predict,
     repeats,
     results,
     rungs,
@@ -32,6 +31,7 @@ from tools import (
 )
 from tools.counters import JUDGED, agreeing
 from tools.mutants import tables as mutants
+from tools.predict import tables as predict_tables
 from tools.results import table
 
 if TYPE_CHECKING:
@@ -433,11 +433,11 @@ PARTS = {
     "inputs": inputs,
     "loops": loops.compared,
     "small-kernels": loops.beside_pocl,
-    "predict-constants": predict.constants,
-    "predict-gpus": predict.known_gpus,
-    "predict-scores": predict.scores,
-    "predict-terms": predict.without_terms,
-    "predict-misses": predict.misses,
+    "predict-constants": predict_tables.constants,
+    "predict-gpus": predict_tables.known_gpus,
+    "predict-scores": predict_tables.scores,
+    "predict-terms": predict_tables.without_terms,
+    "predict-misses": predict_tables.misses,
 }
 
 

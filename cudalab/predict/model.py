@@ -30,7 +30,7 @@ WITHOUT_CODE = Code(blocks=[], registers=32, shared_bytes=0, local_bytes=0)
 
 @dataclass(frozen=True)
 class Constants:
-    """What no GPU's manual says; fitted on the H100's stored results by tools/predict.py."""
+    """What no GPU's manual says; fitted on the H100's stored results by tools/predict."""
 
     overlap: float = 2.38  # 1: the parts wait for one another; large: the slowest alone counts
     barrier_cycles: float = 186.0  # for a warp to wait for its block

@@ -6,44 +6,44 @@ import pytest
 
 from cudalab.predict import ladder
 from cudalab.predict.model import Constants
-from tools import predict
+from tools.predict import fitting, scores, stored
 
 
 @pytest.fixture(scope="module")
 def h100():
-    return predict.pairs(predict.FITTED_ON)
+    return stored.pairs(stored.FITTED_ON)
 
 
 def test_the_stored_times_are_those_of_the_model(h100):
     gpu, found = h100
     for pair in found:
-        now_ms = 1e3 * predict.recomputed(pair, gpu, Constants())
+        now_ms = 1e3 * scores.recomputed(pair, gpu, Constants())
         assert now_ms == pytest.approx(pair.rung.ms, rel=1e-3), pair.variant
 
 
 def test_the_fit_finds_the_constants(h100):
     gpu, _ = h100
-    fitted = predict.fit()
+    fitted = fitting.fit()
     for name, value in {**vars(Constants()), "launch_us": gpu.launch_us}.items():
         assert fitted[name] == pytest.approx(value, rel=0.06), name
 
 
 def test_order_factors_and_times_of_the_h100(h100):
     _, found = h100
-    each = predict.ladders(found, [pair.rung.ms / 1e3 for pair in found])
+    each = scores.ladders(found, [pair.rung.ms / 1e3 for pair in found])
     rungs = [[(time, pair.measured_s) for pair, time in one] for one in each.values()]
-    whole = predict.total(map(predict.score, rungs))
+    whole = scores.total(map(scores.score, rungs))
     assert whole.rungs >= 48
     assert round(whole.tau, 2) >= 0.93
     assert whole.near / whole.neighbours >= 0.86
     assert whole.median <= 1.12
-    assert predict.NEAR == ladder.INTERVAL
+    assert scores.NEAR == ladder.INTERVAL
     assert whole.within / whole.rungs >= 0.9
 
 
 def test_a_score_by_hand():
     # Predicted and measured: a tie, a pair in the wrong order, and one in the right order.
-    score = predict.score([(1.0, 1.0), (2.0, 1.02), (1.5, 3.0)])
+    score = scores.score([(1.0, 1.0), (2.0, 1.02), (1.5, 3.0)])
     assert (score.ordered, score.decided) == (1, 2)
     assert score.tau == 0
     assert (score.near, score.neighbours) == (0, 2)

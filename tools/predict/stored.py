@@ -1,0 +1,110 @@
+"""What docs/results has: predictions, and the times that were measured later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cudalab.bench.document import load
+from cudalab.predict import gpus
+from cudalab.predict.ladder import Prediction, Rung
+from cudalab.system import records
+from tools import results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cudalab.predict.gpus import Gpu
+
+FOLDER = results.FOLDER / "predict"
+FITTED_ON = "nvidia-h100-80gb-hbm3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One rung, predicted and measured."""
+
+    lab: str
+    size: str
+    variant: str
+    order: float
+    rung: Rung
+    measured_s: float
+
+
+def gpu_of(name: str) -> Gpu:
+    """A GPU by the name of its file, such as "h200", or a part of it: "h200:88"."""
+    file, _, part = name.partition(":")
+    gpu = gpus.load(file)
+    if not part:
+        return gpu
+    return replace(gpu, name=f"{gpu.name}, {part} multiprocessors", multiprocessors=float(part))
+
+
+def pairs(name: str) -> tuple[Gpu, list[Pair]]:
+    """The rungs of one GPU that were predicted and measured."""
+    stored, times = results.read(FOLDER / f"{name}.json"), measured(name)
+    result = []
+    for document in stored["predictions"]:
+        each = records.read(Prediction, document)
+        for rung in each.rungs:
+            key = each.lab, each.size, rung.variant
+            if rung.kernels and key in times:
+                one = Pair(
+                    lab=each.lab,
+                    size=each.size,
+                    variant=rung.variant,
+                    order=rung.order,
+                    rung=rung,
+                    measured_s=times[key],
+                )
+                result.append(one)
+    return gpu_of(stored["gpu"]), result
+
+
+def measured(name: str) -> dict[tuple[str, str, str], float]:
+    """The seconds of the rungs of one GPU, by lab, size and variant; none if it was not measured.
+
+    Those of the GPU that is fitted on are in docs/results/bench. Others count only if they were
+    measured after the predictions.
+    """
+    if name == FITTED_ON:
+        document = load(results.FOLDER / "bench" / f"{name}.json")
+        return {
+            (table.lab, table.size, row.name): figures.median_ms / 1e3
+            for table in document.tables
+            for row, figures in table.timed
+            if row.kind == "variant"
+        }
+    path = FOLDER / f"measured-{name}.json"
+    return {
+        (table["lab"], table["size"], row["name"]): row["median_ms"] / 1e3
+        for table in (results.read(path)["tables"] if path.exists() else [])
+        for row in table["rows"]
+    }
+
+
+def add(paths: Sequence[Path]) -> None:
+    """Store the times of one GPU's ladders in the place of the last ones."""
+    documents = [load(path) for path in paths]
+    tables = [
+        {
+            "lab": table.lab,
+            "size": table.size,
+            "rows": [
+                {"name": row.name, "median_ms": figures.median_ms}
+                for row, figures in table.timed
+                if row.kind == "variant"
+            ],
+        }
+        for document in documents
+        for table in document.tables
+        if any(row.kind == "variant" for row, _ in table.timed)
+    ]
+    environment = documents[0].environment
+    head = {
+        name: getattr(environment, name) for name in ("device_name", "date", "driver", "commit")
+    }
+    name = results.slug(environment.device_name)
+    results.write_rows(FOLDER / f"measured-{name}.json", head, tables, "tables")

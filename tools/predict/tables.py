@@ -1,0 +1,136 @@
+"""The tables of docs/predict.md."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from cudalab.predict import gpus, model
+from cudalab.predict.model import Constants
+from tools import results
+from tools.predict.scores import NEAR, Score, ladders, off, score, total
+from tools.predict.stored import FITTED_ON, FOLDER, Pair, pairs
+
+if TYPE_CHECKING:
+    from cudalab.predict.gpus import Gpu
+
+CONSTANTS = {
+    "overlap": ("*p*", "how far the parts of the GPU overlap"),
+    "barrier_cycles": ("*b*", "cycles that a warp waits at a barrier for its block"),
+    "partial_per_cycle": ("*s*", "partly stored sectors in a cycle, of the whole GPU"),
+    "launch_us": ("*c*", "µs from launch to launch; in the H100's file"),
+}
+GPU_COLUMNS = {
+    "multiprocessors": "multiprocessors",
+    "clock_mhz": "MHz",
+    "dram_gb_per_s": "copy, GB/s",
+    "l2_mb": "L2, MB",
+    "shared_kb": "shared memory, KB",
+    "warps": "warps",
+    "float_lanes": "lanes",
+}
+COLUMNS = ["lab", "n", "rungs", "tau", "neighbours within 1.5", "median error of a time"]
+MISSES = ["rung", "n", "measured, ms", "predicted, ms", "ratio", "what the model does not know"]
+
+
+def constants() -> str:
+    """The fitted constants."""
+    values = {**asdict(Constants()), "launch_us": gpus.load("h100").launch_us}
+    rows = [[symbol, f"{values[name]:g}", text] for name, (symbol, text) in CONSTANTS.items()]
+    return results.table(["constant", "value", "what it is"], rows)
+
+
+def known_gpus() -> str:
+    """The GPUs that have a file, and how many of their numbers were measured."""
+    rows = [
+        [
+            f"`{name}`",
+            gpu.name,
+            *(f"{getattr(gpu, column):,g}" for column in GPU_COLUMNS),
+            *(str(len(gpu.origins(kind))) for kind in gpus.SOURCES),
+        ]
+        for name, gpu in ((name, gpus.load(name)) for name in gpus.names())
+    ]
+    columns = ["`--gpu`", "GPU", *GPU_COLUMNS.values(), *gpus.SOURCES]
+    return results.table(columns, rows, numbers=len(columns) - 2)
+
+
+def scores() -> str:
+    """A table for each GPU of docs/results/predict."""
+    return "\n".join(map(scores_of, stored_names())) or "Nothing is stored yet.\n"
+
+
+def stored_names() -> list[str]:
+    """The GPUs with predictions and measurements, the one fitted on first."""
+    names = [path.stem for path in sorted(FOLDER.glob("nvidia-*.json"))]
+    return [name for name in sorted(names, key=lambda name: name != FITTED_ON) if pairs(name)[1]]
+
+
+def scores_of(name: str) -> str:
+    """The scores of each ladder, and of all."""
+    stored = results.read(FOLDER / f"{name}.json")
+    gpu, found = pairs(name)
+    times = [(pair.rung.ms or 0.0) / 1e3 for pair in found]
+    each = {
+        key: score([(time, pair.measured_s) for pair, time in rungs])
+        for key, rungs in ladders(found, times).items()
+    }
+    rows = [[f"`{lab}`", size, *_cells(one)] for (lab, size), one in each.items()]
+    rows.append(["all", "", *_cells(total(each.values()))])
+    fitted = "fitted on" if name == FITTED_ON else "predicted before it was measured"
+    head = (
+        f"{gpu.name}, {fitted}; predictions of {stored['date']}, commit `{stored['commit']}`:\n\n"
+    )
+    return head + results.table(COLUMNS, rows, numbers=4)
+
+
+def _cells(one: Score) -> list[str]:
+    return [
+        str(one.rungs),
+        f"{one.tau:.2f} ({one.ordered} of {one.decided})" if one.decided else "",
+        f"{one.near} of {one.neighbours}" if one.neighbours else "",
+        f"{100 * (one.median - 1):.0f} %",
+    ]
+
+
+def without_terms() -> str:
+    """What becomes of the H100's ladders if a term is left out, and nothing is fitted again."""
+    gpu, found = pairs(FITTED_ON)
+    terms = list(model.terms((found[0].rung.kernels or [])[0], gpu, Constants()))
+    left_out = {"nothing": [], **{term: [term] for term in terms}}
+    left_out["all but DRAM and L2: a plain roofline of bytes"] = terms[2:]
+    rows = []
+    for text, names in left_out.items():
+        times = [_seconds_without(pair, gpu, names) for pair in found]
+        each = ladders(found, times).values()
+        whole = total(score([(t, pair.measured_s) for pair, t in rungs]) for rungs in each)
+        rows.append([text, *_cells(whole)[1:]])
+    return results.table(["left out", *COLUMNS[3:]], rows, numbers=3)
+
+
+def _seconds_without(pair: Pair, gpu: Gpu, names: list[str]) -> float:
+    k, result = Constants(), 0.0
+    for work in pair.rung.kernels or []:
+        terms = model.terms(work, gpu, k)
+        powers = sum(term**k.overlap for name, term in terms.items() if name not in names)
+        result += work.launches * gpu.launch_us * 1e-6 + powers ** (1 / k.overlap)
+    return result
+
+
+def misses() -> str:
+    """The times that are off by more than a factor of NEAR, and why."""
+    path = FOLDER / "misses.toml"
+    reasons = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    rows = []
+    for name in stored_names():
+        gpu, found = pairs(name)
+        for pair in found:
+            ms, measured = pair.rung.ms or 0.0, 1e3 * pair.measured_s
+            if off(ms / measured) > NEAR:
+                why = reasons.get(pair.lab, {}).get(pair.variant, "not known")
+                head = f"`{pair.lab}/{pair.variant}`, {gpu.name}"
+                rows.append(
+                    [head, pair.size, f"{measured:.3g}", f"{ms:.3g}", f"{ms / measured:.2f}", why]
+                )
+    return results.table(MISSES, rows)
