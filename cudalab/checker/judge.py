@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from cudalab.checker.submit.submission import Submission
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case
+    from cudalab.predict.gpus import Gpu
     from cudalab.system.records import Scalar
 
 MAX_INSTRUMENTED = 1100  # elements: more than a block
@@ -181,6 +182,8 @@ class _Check:
         if ready and self.settings.timing:
             with self.settings.alone():
                 self._time()
+        if ready and self.settings.predict_on and isinstance(self.submission, Kernel):
+            self._predict(self.submission, self.settings.predict_on)
 
     def _all_but_time(self) -> bool:
         """Run the stages before `time`; whether the submission may be timed."""
@@ -347,6 +350,13 @@ class _Check:
         self.report.speed = result
         stage.seconds = time.monotonic() - began
         self.report.stages.append(stage)
+
+    def _predict(self, submission: Kernel, gpu: Gpu) -> None:
+        from cudalab.checker.submit import predicting  # noqa: PLC0415 - few checks predict
+
+        self.settings.on_stage("predict")
+        reference = self.plan.speed.reference
+        self.report.notes += predicting.remarks(submission, self.cases[-1], gpu, reference)
 
     def _skip(self, *names: str) -> None:
         for name in names:

@@ -443,7 +443,7 @@ def _explanations(report: Report) -> list[tuple[str, list[str]]]:
 
 
 def _last_lines(report: Report) -> list[str]:
-    last = []
+    last = list(report.notes)
     if report.tests:
         last.append(f"{_points(report)}; seed {report.seed}; {report.plan}")
     if report.kind != "variant":

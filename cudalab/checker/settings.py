@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from cudalab.predict.gpus import Gpu
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -25,6 +27,7 @@ class Settings:
     sanitize: bool = True
     timing: bool = True
     time_limit_s: float = 2.0  # of sampling
+    predict_on: Gpu | None = None  # the GPU for which the model predicts a right kernel's time
     has_turn: bool = False  # the caller already holds the GPU, for several checks
     keep: Path | None = None  # the folder for the inputs of failed tests
     on_stage: Callable[[str], None] = field(default=lambda _name: None)  # called as each begins

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from cudalab.checker.verdicts import Report
     from cudalab.cli.options import Decorator
     from cudalab.labs.base import Lab
+    from cudalab.predict.gpus import Gpu
 
 LAB = Choice(labs.names())
 EXIT_HELP = (
@@ -223,6 +224,13 @@ def new(name: str, path: Path) -> None:
     metavar="DIR",
     help="Save the inputs of failed tests here.",
 )
+@click.option(
+    "--predict",
+    "gpu",
+    metavar="GPU",
+    help="Also say how fast a right --kernel would be on this GPU, by the model of "
+    "`cudalab predict`: takes up to minutes, and has no effect on points.",
+)
 @json_file_option("Write the whole report as JSON; - is stdout.")
 @click.option("--junit", type=OUT, metavar="FILE", help="Write JUnit XML.")
 @click.option("--gradescope", type=OUT, metavar="FILE", help="Write Gradescope's results.json.")
@@ -238,7 +246,7 @@ def new(name: str, path: Path) -> None:
     help="Meaning of the exit status.",
 )
 @quiet_option
-def check(*, name: str, keep: Path | None, **options: Any) -> int:
+def check(*, name: str, keep: Path | None, gpu: str | None, **options: Any) -> int:
     """Judge a submission to LAB as a course does, and explain the verdict.
 
     The submission is one of --kernel (run by the lab's own host side), --program (a whole CUDA
@@ -259,7 +267,10 @@ def check(*, name: str, keep: Path | None, **options: Any) -> int:
     if source.submission:
         return outputs.write(as_in_a_class(name, source.submission, judging, options), "")
     box = sandbox.choose(judging.sandbox) if not source.variant else None
-    settings = judging.settings(keep=keep, on_stage=_show_stage)
+    if gpu and not source.kernel:
+        raise UsageError("--predict is for --kernel")
+    predict_on = _loaded(gpu) if gpu else None
+    settings = judging.settings(keep=keep, on_stage=_show_stage, predict_on=predict_on)
     try:
         submission = make_submission(lab, source, judging, box)
     except HeaderError as error:
@@ -273,6 +284,12 @@ def check(*, name: str, keep: Path | None, **options: Any) -> int:
         report = judge.check(lab, submission, plan, submission.sandbox, settings)
     _show_stage("")
     return outputs.write(report, str(source.kernel or next(iter(source.program), "")))
+
+
+def _loaded(gpu: str) -> Gpu:
+    from cudalab.predict import gpus
+
+    return gpus.load(gpu)
 
 
 @dataclass(frozen=True, kw_only=True)

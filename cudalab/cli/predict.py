@@ -69,7 +69,7 @@ NO_NVCC = (
     "--gpu",
     required=True,
     metavar="NAME|FILE.toml",
-    help="a100, b200, h100, h200, rtx3060, rtx4090, t4, or a file of the same form.",
+    help="a100, a6000, b200, h100, h200, rtx3060, rtx4090, t4, or a file of the same form.",
 )
 @variants_option("all (that the CPU device can count), or comma-separated names.", "all")
 @click.option("--kernel", type=EXISTING, metavar="FILE.cu", help="Predict your own file only.")

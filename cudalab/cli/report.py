@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cudalab.bench.suite import Request
     from cudalab.labs.base import Lab
     from cudalab.labs.inputs import Case, Size
+    from cudalab.output.grid import Grid
 
 
 @click.command(
@@ -78,6 +79,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Output of `cudalab profile --json`, or any text, for the section on the profile.",
 )
+@click.option(
+    "--predict",
+    "gpu",
+    metavar="GPU",
+    help="Add the times that `cudalab predict` expects on this GPU, labelled as a model's.",
+)
 @json_file_option("Write the measurements as JSON, too.", NEW)
 @click.option(
     "--n", "sizes", type=Sizes(), metavar="SIZES", help="Sizes, as for bench. Default: three."
@@ -111,6 +118,7 @@ def report(
     output: Path | None,
     measured: tuple[Path, ...],
     profile: Path | None,
+    gpu: str | None,
     json_path: Path | None,
     **options: Any,
 ) -> int:
@@ -122,20 +130,46 @@ def report(
     from cudalab.bench.report.content import Source
     from cudalab.bench.report.merge import Merged, merged
     from cudalab.bench.report.pages import write
+    from cudalab.predict.gpus import load as load_gpu
 
     if output and output.suffix.lower() not in (".md", ".html", ".htm"):
         raise UsageError(f"{output}: a report is a file called .md or .html")
     lab = labs.get(name)
+    if gpu:
+        load_gpu(gpu)  # an unknown name is an error before anything is measured
     text = _text_of(profile) if profile else None
     if measured:
-        refuse_measuring("--from", "name", "output", "measured", "profile")
+        refuse_measuring("--from", "name", "output", "measured", "profile", "gpu")
         run, status = merged([load(path) for path in measured], name), 0
     else:
         document, status = measure(lab, json_path, **options)
         run = Merged(document, [])
-    source = Source(lab=lab, document=run.document, differing=run.differing, profile=text)
+    predicted = predict(lab, run.document, gpu) if gpu and run.document.tables else None
+    source = Source(
+        lab=lab,
+        document=run.document,
+        differing=run.differing,
+        profile=text,
+        predicted=predicted,
+    )
     write(source, output)
     return status
+
+
+def predict(lab: Lab, document: Document, gpu: str) -> Grid:
+    """The predictions for the measured variants at the size that bench measures on a GPU."""
+    from cudalab.cli.predict import predict_sizes
+    from cudalab.labs import registry
+    from cudalab.predict import show
+
+    first = document.tables[0]
+    known = {variant.name for variant in registry.variants(lab)}
+    names = dict.fromkeys(row.variant for row in first.rows if row.variant in known)
+    if not names:
+        raise UsageError("--predict: none of cudalab's own variants is in the results")
+    chosen = ",".join(names)
+    (prediction,) = predict_sizes(lab, gpu, chosen, None, None, None, 0, dict(first.case))
+    return show.grid(prediction)
 
 
 def _text_of(path: Path) -> str:

@@ -12,6 +12,18 @@ from cudalab.predict.ladder import TIE, is_tie, neighbours
 if TYPE_CHECKING:
     from cudalab.predict.ladder import Prediction, Rung
 
+# What each part of the GPU is busy with when it is the limit.
+LIMITS = {
+    "DRAM": "the bytes that it reads and writes",
+    "L2": "the bytes that come from L2",
+    "L1": "uncoalesced accesses, bank conflicts or other traffic of L1",
+    "issue": "the number of its instructions",
+    "latency": "warps that wait, for loads or at barriers",
+    "stores": "sectors that it stores in part",
+    "atomics": "atomics in global memory",
+    "launches": "the number of its launches",
+}
+
 
 def grid(prediction: Prediction) -> Grid:
     """A line for each rung, in the order of the ladder."""

@@ -17,7 +17,7 @@ def test_every_number_has_a_source(name):
 
 
 def test_the_names_of_the_course():
-    assert gpus.names() == ["a100", "b200", "h100", "h200", "rtx3060", "rtx4090", "t4"]
+    assert gpus.names() == ["a100", "a6000", "b200", "h100", "h200", "rtx3060", "rtx4090", "t4"]
     assert gpus.load("H100") == gpus.load("h100")
 
 

@@ -5,6 +5,9 @@ python -m tools.predict count GPU=SHARE,... ...   predict all ladders of a GPU a
                                                   part of a GPU: h200:88=1
 python -m tools.predict fit                       fit the constants on the H100's ladders
 python -m tools.predict add BENCH.json            store what `cudalab bench --json` has measured
+python -m tools.predict outside FOLDER            predict the kernels of siboehm/SGEMM_CUDA
+python -m tools.predict compare FILE.toml GPU     print what `device --measure` has written beside
+                                                  the file of a GPU
 python -m tools.predict score                     print what docs/predict.md says of the model
 
 docs/results/predict has the predictions, and times at sizes that docs/results/bench has not. Only
@@ -17,10 +20,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tools.predict import tables
+from tools.predict import outside, tables
 from tools.predict.counting import count
 from tools.predict.fitting import fit
-from tools.predict.stored import add
+from tools.predict.stored import add, gpu_of
 
 
 def main() -> None:
@@ -31,6 +34,10 @@ def main() -> None:
             count({gpu: [int(share) for share in text.split(",")] for gpu, _, text in named})
         case ["add", *paths]:
             add(list(map(Path, paths)))
+        case ["outside", folder]:
+            outside.predict(Path(folder))
+        case ["compare", path, name]:
+            print(tables.compared(gpu_of(path), gpu_of(name)), end="")
         case ["fit"]:
             print(fit())
         case ["score"]:

@@ -134,3 +134,14 @@ def misses() -> str:
                     [head, pair.size, f"{measured:.3g}", f"{ms:.3g}", f"{ms / measured:.2f}", why]
                 )
     return results.table(MISSES, rows)
+
+
+def compared(measured: Gpu, filed: Gpu) -> str:
+    """The numbers of a GPU that was measured beside those of a file."""
+    rows = []
+    for name in measured.sources:
+        one, other = getattr(measured, name), getattr(filed, name)
+        kind, other_kind = (gpu.sources[name].partition(":")[0] for gpu in (measured, filed))
+        rows.append([name, f"{one:g}", f"{other:g}", f"{one / other:.2f}", kind, other_kind])
+    columns = ["number", measured.name, "in the file", "ratio", "here", "there"]
+    return results.table(columns, rows)

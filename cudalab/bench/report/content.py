@@ -36,6 +36,10 @@ ABOUT_ROOFLINES = (
     "bytes for the same work. Up: better use of the memory. A point above the roof finds part of "
     "its bytes in a cache."
 )
+ABOUT_PREDICTIONS = (
+    "Nobody measured these times: a model expects them, from counts of the CPU device and from the "
+    "GPU's numbers. The last columns name the parts of the GPU that need the most time."
+)
 DIFFERS = "differs: each table says it"  # for files of several runs
 
 
@@ -47,6 +51,7 @@ class Source:
     document: Document  # of bench, with only this lab's tables
     differing: list[str] = field(default_factory=list)  # facts that its runs do not share
     profile: str | None = None  # the text or the JSON of `cudalab profile`
+    predicted: Grid | None = None  # of `cudalab predict`
     pictures: bool = True  # whether they can be shown
 
 
@@ -72,6 +77,8 @@ def build(source: Source) -> list[Block]:
         *_results(source.document),
         *(_roofline(source.document, profile) if source.pictures else []),
     ]
+    if source.predicted:
+        blocks += [Heading(2, "Prediction"), Text(ABOUT_PREDICTIONS), Table(source.predicted)]
     if source.profile is not None:
         blocks += [Heading(2, "Profile"), *_profile(source.profile, profile)]
     blocks += samples(lab, tables[0])

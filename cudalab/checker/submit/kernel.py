@@ -73,6 +73,7 @@ TIMING_LIMITS = Limits(
     seconds=300, cpu_seconds=1200, memory_bytes=8 << 30, output_bytes=1 << 30, disk_bytes=4 << 30
 )
 MAX_LIBRARY_BYTES = 64 << 20
+GPU_FILE = "gpu.toml"
 FINDINGS, MAX_FINDINGS_BYTES = "report.json", 1 << 24
 _TRACEBACK = re.compile(r"^Traceback .*\n(?:[ \t].*\n)*.*\n?", re.MULTILINE)  # the worker's own
 WRECKED = "the kernels wrote outside their memory and wrecked the process that ran them"
@@ -191,6 +192,16 @@ class Kernel(Compiled):
                 data = read_regular(box.path / FINDINGS, MAX_FINDINGS_BYTES)
                 return outcome, parse_record(Findings, data, FINDINGS)
         return outcome, None
+
+    def predicted(self, options: Sequence[str], gpu: str, limits: Limits) -> bytes:
+        """The JSON that `cudalab predict` writes of it, for the GPU of a file with that text."""
+        with self.box() as box:
+            (box.path / GPU_FILE).write_text(gpu, encoding="utf-8")
+            words = [self.sandbox.imports.python, "-m", "cudalab", "predict", self.lab.name]
+            words += [*options, "--kernel", str(self.source), "--gpu", GPU_FILE, "--json", "-"]
+            if not self.trusted:
+                copy_runtime(_own_cache(box), check=True)
+            return self.sandbox.capture(words, box, limits)[1]
 
     def known_names(self) -> dict[str, str]:
         """The folder of the file in the box, and the one that its author knows."""
