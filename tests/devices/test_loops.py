@@ -120,3 +120,91 @@ def test_large_locals_and_early_returns():
         expected = np.arange(1000, dtype=np.int32) * (299 * 150)
         expected[900:] = 0
         assert (device.to_host(out) == expected).all()
+
+
+# Kernels without barriers; the first takes any block, as does each form of its loops.
+IN_STEP = """
+extern "C" __global__ void product(const float* a, const float* b, float* out, int n) {
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= n || y >= n) return;
+    float sum = 0;
+    for (int k = 0; k < n; ++k) sum += a[y * n + k] * b[k * n + x];
+    out[y * n + x] = sum;
+}
+extern "C" __global__ void product_in_branch(const float* a, const float* b, float* out,
+                                             unsigned n) {
+    const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < n && y < n) {
+        float sum = 0, greatest = 0;
+        for (unsigned k = 0; k < n; ++k) {
+            const size_t at = (size_t)k * n + x;
+            const float x = a[y * n + k] * b[at];
+            sum += x;
+            greatest = x > greatest ? x : greatest;
+        }
+        out[y * n + x] = sum / greatest;
+    }
+}
+__device__ float weight(const float* a, int i) { return 1 + a[i + threadIdx.x]; }
+extern "C" __global__ void sweeps(const float* a, const float* b, float* out, int n) {
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < 1 || x >= n - 1) return;
+    if (y < 1 || y >= n - 1) return;
+    float* const row = out + y * n;
+    for (int i = 0; i < n; i += 2) {
+        for (int j = n; j > i; --j) row[x] += a[(y - 1) * n + x - 1] * b[j];
+        row[x] = row[x] * weight(a, i) + a[(y + 1) * n + x + 1];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("block", [(16, 16), (32, 3), (8, 8), (48, 1), (7, 1, 3)])
+def test_threads_go_through_loops_in_step(block):
+    n = 100
+    grid = (-(-n // block[0]), -(-n // block[1]))
+    a, b = (np.random.default_rng(seed).random(n * n + n, np.float32) for seed in (1, 2))
+    answers = []
+    for with_loops in (True, False):
+        with CpuDevice(1, loops=with_loops) as device:
+            module = device.compile(source(IN_STEP), {})
+            for name in ("product", "product_in_branch", "sweeps"):
+                assert module[name].has_loops == with_loops
+                out = device.to_device(np.ones_like(a))
+                number = np.uint32(n) if "branch" in name else np.int32(n)
+                device.launch(
+                    module[name], grid, block, device.to_device(a), device.to_device(b), out, number
+                )
+                answers.append(device.to_host(out))
+    for in_step, alone in zip(answers[:3], answers[3:], strict=True):
+        assert in_step.tobytes() == alone.tobytes()
+        assert (in_step != 1).any()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int k = 0; k < n; ++k) out[t] += x[t * n + k];",  # neighbours are far apart
+        "for (int k = 0; k < n; ++k) out[t] += at(x, t * n + k);",
+        "const int* mine = x + t * n; for (int k = 0; k < n; ++k) out[t] += mine[k];",
+        "const int* mine = x + t; for (int k = 0; k < n; ++k) out[t] += *mine++;",
+        "for (int k = 0; k < n; ++k) out[t] += x[x[t]];",
+        "for (int k = 0; k < 4; ++k) out[4 * k + t] = k;",  # short
+        "for (int k = t; k < n; k += 32) out[k] = k;",  # each thread has its own rounds
+        "for (int k = 0; k < n; ++k) { if (x[k] == t) break; out[t] += 1; }",
+        "for (int k = 0; k < n; ++k) atomicAdd(out, t * k);",  # floats would be added otherwise
+        'for (int k = 0; k < n; ++k) printf("%d", k);',
+        "out[t] = 1; if (t > n) return; for (int k = 0; k < n; ++k) out[t] += k;",
+        "int own[9]; for (int k = 0; k < n; ++k) own[k] = k; out[t] = own[n - 1];",
+        "while (n-- > 0) out[t] += n;",
+    ],
+)
+def test_threads_with_other_loops_run_one_after_another(body):
+    text = f"""# 1 "k.cu"
+    __device__ int at(const int* x, int i) {{ return x[i]; }}
+    extern "C" __global__ void k(int* out, const int* x, int n) {{
+        const int t = blockIdx.x * blockDim.x + threadIdx.x;
+        {body}
+    }}"""
+    assert "each thread has loops of its own" in loops(text).reasons["k"]

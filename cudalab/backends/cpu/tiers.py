@@ -108,7 +108,7 @@ def with_fibers(parts: Parts, reason: str = "", reasons: dict[str, str] | None =
 
 def described(reason: str) -> str:
     """How a kernel runs that has no loops over threads, and why."""
-    from cudalab.backends.cpu.regions.waiting import NEEDLESS  # noqa: PLC0415 - in few processes
+    from cudalab.backends.cpu.regions.in_step import NEEDLESS  # noqa: PLC0415 - in few processes
 
     how = "one thread after another" if reason.endswith(NEEDLESS) else "fibers"
     return f"{how}: {reason}"

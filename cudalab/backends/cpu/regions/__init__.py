@@ -7,6 +7,7 @@ compiler. A kernel about which anything is unclear keeps its fibers; the reason 
 The steps: `words` reads the preprocessed text, `syntax` its functions and statements. `unit` and
 `waiting` say what is refused. `conditional` writes calls under `?:` as branches. `names` and
 `levels` find for which threads a value is the same, and `analysis` where each variable lives.
+`in_step` and `strides` look for kernels without barriers that loops over threads make faster.
 `body`, `meeting` and `control` write the functions anew.
 """
 
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.control import WholeBody
+from cudalab.backends.cpu.regions.in_step import settle_loops
 from cudalab.backends.cpu.regions.unit import Unit, parsed
-from cudalab.backends.cpu.regions.waiting import refuse_needless, refuse_waiting
+from cudalab.backends.cpu.regions.waiting import refuse_waiting
 from cudalab.backends.cpu.regions.words import NotCoveredError, Words, read, spaces, texts
 from cudalab.backends.cpu.regions.writer import Writer
 
@@ -61,7 +63,7 @@ def _add(written: Loops, namespace: str, words: Words) -> None:
         try:
             functions = [parsed(each) for each in unit.check(kernel)]
             refuse_waiting(functions)
-            refuse_needless(unit, functions)
+            settle_loops(unit, functions)
         except NotCoveredError as reason:
             written.reasons[kernel.name] = str(reason)
         else:

@@ -35,7 +35,8 @@ class Facts:
         """Begin with parameters that are the same for the whole block."""
         self.unit, self.function = unit, function
         self.statements = branched(renamed(parsed(function)), unit.collective | BUILT_IN)
-        self.meets = unit.is_collective(function.body)  # else it is one region
+        self.in_step = function.name in unit.in_step
+        self.meets = unit.is_collective(function.body) or self.in_step  # else it is one region
         self.parameters = [Level.BLOCK for _ in function.parameters]
         self.own: set[str] = set()  # parameters of which each thread has one
         self.lambdas = {local.name for local in self._locals() if has_lambda(local.value)}
@@ -72,6 +73,12 @@ class Facts:
             for local in self._locals():
                 if not self._may_be_scalar(local):
                     self.loose.add(local.name)
+
+    def is_cut(self, statement: Statement) -> bool:
+        """Whether regions end inside a statement."""
+        return self.unit.is_collective(statement.words) or (
+            self.in_step and statement.kind == "for"
+        )
 
     def is_uniform_parameter(self, name: str) -> bool:
         """Whether all threads of a block hand over the same value."""
@@ -212,7 +219,7 @@ class Facts:
         elif statement.kind == "simple":
             if not statement.declared and self.scalar_change(statement.own) is None:
                 self.loose |= self._changes(statement.own)
-        elif not self.unit.is_collective(statement.words) or statement.kind == "other":
+        elif not self.is_cut(statement) or statement.kind == "other":
             for each in statement.walk():
                 for words in (each.own, each.first, each.condition, each.step):
                     self.loose |= self._changes(words)
@@ -272,7 +279,7 @@ class Analysis:
     def has_early_returns(self, function: Function) -> bool:
         """Whether threads may leave a function while others go on to meet in it."""
         facts = self.facts[function]
-        if not facts.meets:
+        if not facts.meets or facts.in_step:
             return False
         last = facts.statements[-1] if facts.statements else None
         return any(

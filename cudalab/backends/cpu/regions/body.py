@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.in_step import is_guard, one_by_one
 from cudalab.backends.cpu.regions.levels import Level, has_lambda
 from cudalab.backends.cpu.regions.parts import (
     Home,
@@ -18,6 +19,8 @@ from cudalab.backends.cpu.regions.parts import (
     named,
     nearby,
     regions_of,
+    widths,
+    with_indices,
 )
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BUILT_IN
@@ -63,21 +66,14 @@ class Body(ABC):
     def text(self) -> str:
         """The definition."""
         function = self.function
-        parameters: list[Piece] = []
-        if function.is_kernel:
-            parameters += ["::cudalab::Block& B_"]
-        else:
-            parameters += ["const ::cudalab::Block& B_"]
-        if self.masked:
-            parameters += [", const ::cudalab::Mask& mask_"]
-        if not function.is_kernel and not function.returns_nothing:
-            parameters += [",", *function.returns, "* ret_"]
-        for parameter in function.parameters:
-            parameters += [",", *self._parameter(parameter)]
         writer = self.writer
+        if self.facts.in_step:
+            writer.add(one_by_one(function))
         writer.add(function.template)
         writer.add(f"static inline void {self.analysis.name_for(function, self.masked)} (")
-        writer.add(parameters, ") { CUDALAB_ENTER ;")
+        writer.add(self._parameters(), ") { CUDALAB_ENTER ;")
+        for width in widths(function.body, self.unit.known):
+            writer.add(f"::cudalab::assume_no_wrap(blockIdx.x, {width});")
         if self.leaving:
             before = "mask_" if self.masked else "B_"
             writer.add(f"::cudalab::Mask live_({before});")
@@ -87,9 +83,23 @@ class Body(ABC):
                 self.masks = ["live_"]
         for parameter in function.parameters:
             self._begin_parameter(parameter)
+        if self.facts.in_step:
+            writer.add(f"if (CUDALAB_RAGGED) {{ {self.one_by_one} }}")
         self.statements(self.facts.statements, last=True)
         writer.add("}\n")
         return writer.text()
+
+    def _parameters(self) -> list[Piece]:
+        """The declarations of its parameters."""
+        function = self.function
+        pieces: list[Piece] = ["" if function.is_kernel else "const", "::cudalab::Block& B_"]
+        if self.masked:
+            pieces += [", const ::cudalab::Mask& mask_"]
+        if not function.is_kernel and not function.returns_nothing:
+            pieces += [",", *function.returns, "* ret_"]
+        for parameter in function.parameters:
+            pieces += [",", *self._parameter(parameter)]
+        return pieces
 
     def _is_kept(self, parameter: Parameter) -> bool:
         """Whether threads change a parameter that is handed over once for all of them."""
@@ -129,6 +139,12 @@ class Body(ABC):
     def mask(self) -> str:
         """The name of the mask of the threads that are here; nothing if all are."""
         return self.masks[-1] if self.masks else ""
+
+    @property
+    def one_by_one(self) -> str:
+        """Text that runs the kernel's threads one after another."""
+        names = ", ".join(parameter.name for parameter in self.function.parameters)
+        return f"return {self.function.name}_one_by_one_(B_, {names});"
 
     def number(self) -> int:
         """A number that no other name in this function has."""
@@ -188,6 +204,8 @@ class Body(ABC):
 
     def _must_be_cut(self, statement: Statement) -> bool:
         """Whether a statement without barriers ends a loop around regions, or the function."""
+        if self.facts.in_step and (statement.kind == "for" or is_guard(statement)):
+            return True
         if statement.kind in ("simple", "other", "block"):
             return statement.kind == "block" and any(map(self._must_be_cut, statement.parts))
         if not statement.kind.startswith("if") or self.levels.of(statement.condition) > Level.BLOCK:
@@ -226,6 +244,7 @@ class Body(ABC):
         if region.empty:
             return
         each = f"CUDALAB_SOME({self.mask})" if self.mask else "CUDALAB_EACH"
+        each = "CUDALAB_EACH_ROW" if self.facts.in_step and not region.ordered else each
         names = self._needed(region)
         loops = bool(names & self.analysis.with_loops)
         near = loops and any(self.homes[name].nearby for name in names & self.homes.keys())
@@ -239,7 +258,7 @@ class Body(ABC):
         apart = private and loops
         bindings = self._bindings(region, names, nearby=near)
         self.writer.add("[&]() CUDALAB_APART {" if apart else "", bindings, "{")
-        self.writer.add(region.pieces, "}", label, "}(); }" if apart else "}")
+        self.writer.add(with_indices(region.pieces), "}", label, "}(); }" if apart else "}")
         if region.leaves and not last:
             self._after_leaving()
 

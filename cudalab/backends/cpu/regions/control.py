@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudalab.backends.cpu.regions.in_step import is_guard
 from cudalab.backends.cpu.regions.levels import Level
 from cudalab.backends.cpu.regions.meeting import MeetingBody
 from cudalab.backends.cpu.regions.parts import Loop
@@ -33,6 +34,8 @@ def _write(body: Body, statement: Statement, *, last: bool) -> None:
     homes, masks = dict(body.homes), list(body.masks)
     if statement.kind == "block":
         _block(body, statement, last=last)
+    elif body.facts.in_step and is_guard(statement):
+        body.writer.add(f"if ({_answers(body, statement.condition)}.some) {{ {body.one_by_one} }}")
     elif statement.kind.startswith("if"):
         _branch(body, statement, last=last)
     else:
@@ -102,14 +105,20 @@ def _hoisted(body: Body, condition: Words) -> Words:
 
 def _agreed(body: Body, condition: Words) -> str:
     """The answer of all threads to a condition."""
+    place = condition[0]
+    return f'{_answers(body, condition)}.yes("{place.file}", {place.line})'
+
+
+def _answers(body: Body, condition: Words) -> str:
+    """The name of the threads' answers to a condition."""
     rest = _hoisted(body, condition)
-    name, place = f"a_{body.number()}_", condition[0]
+    name = f"a_{body.number()}_"
     body.writer.add(f"::cudalab::Agreement {name};")
     body.region.add(f"{name}.add(", *body.unit.handing_over(rest), ");")
     body.region.names |= set(texts(rest))
     body.region.ordered = True
     body.flush()
-    return f'{name}.yes("{place.file}", {place.line})'
+    return name
 
 
 def _chosen(body: Body, condition: Words) -> str:

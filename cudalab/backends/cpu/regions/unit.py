@@ -61,6 +61,7 @@ class Unit:
         self.collective = self._spread(BUILT_IN)
         self.block_wide = self._spread(BLOCK_WIDE)
         self.placed = self._spread(POSITION, called=False) - self.collective
+        self.in_step: set[str] = set()  # kernels without barriers whose loops go around the threads
 
     @cached_property
     def outside(self) -> Words:

@@ -10,7 +10,6 @@ from cudalab.backends.cpu.regions.words import NotCoveredError, calls, texts
 
 if TYPE_CHECKING:
     from cudalab.backends.cpu.regions.syntax import Function, Statement
-    from cudalab.backends.cpu.regions.unit import Unit
     from cudalab.backends.cpu.regions.words import Words
 
 # In the names of what reads memory that other threads may change, besides atomic functions.
@@ -18,7 +17,6 @@ _POLLING = frozenset(
     {"compare_exchange_weak", "compare_exchange_strong", "fetch_add", "exchange", "test_and_set"}
     | {"volatile", "__ldcv"}
 )
-NEEDLESS = "no barriers; each thread has loops of its own"
 
 
 def refuse_waiting(functions: list[Function]) -> None:
@@ -37,21 +35,6 @@ def refuse_waiting(functions: list[Function]) -> None:
                 if loop.kind in ("for", "while", "do") and _waits(loop, polling, function):
                     place = loop.own[0].place
                     raise NotCoveredError(f"{place}: a loop that waits for other threads")
-
-
-def refuse_needless(unit: Unit, functions: list[Function]) -> None:
-    """NotCoveredError for a kernel without barriers whose threads have loops of their own.
-
-    The runtime runs such threads one after another, without fibers. As parts of a loop over all
-    threads they are not faster, and g++ 12 compiles some to wrong code.
-    """
-    kernel = functions[0]
-    if unit.is_collective(kernel.body):
-        return
-    for function in functions:
-        if any(word.text in ("for", "while", "do") for word in function.body):
-            place = kernel.head[0].place
-            raise NotCoveredError(f"{place}: {NEEDLESS}")
 
 
 def _polls(words: Words, functions: set[str]) -> bool:

@@ -35,6 +35,8 @@
 #ifdef CUDALAB_FLAT  // no kernel names threadIdx.y or z: blocks have one dimension
 #define CUDALAB_EACH_IN(how) \
     how for (unsigned x_ = 0; x_ < B_.threads; ++x_) CUDALAB_POSITION(x_, x_, 0, 0)
+#define CUDALAB_EACH_ROW CUDALAB_EACH
+#define CUDALAB_RAGGED (B_.threads < 16)
 #define CUDALAB_AT(t) CUDALAB_POSITION(t, (unsigned)(t), 0, 0)
 #else
 #define CUDALAB_EACH_IN(how)                                           \
@@ -42,6 +44,14 @@
         for (size_t y_ = 0; y_ < blockDim.y; ++y_, row_ += blockDim.x) \
     how for (unsigned x_ = 0; x_ < blockDim.x; ++x_)                   \
         CUDALAB_POSITION(row_ + x_, x_, (unsigned)y_, (unsigned)z_)
+// Rows of blocks that are not ragged, a number of neighbours at a time that the compiler knows.
+#define CUDALAB_EACH_ROW                                                 \
+    for (size_t z_ = 0, row_ = 0; z_ < blockDim.z; ++z_)                 \
+        for (size_t y_ = 0; y_ < blockDim.y; ++y_, row_ += blockDim.x)   \
+            for (unsigned first_ = 0; first_ < blockDim.x; first_ += 16) \
+    CUDALAB_INDEPENDENT for (unsigned lane_ = 0; lane_ < 16; ++lane_)    \
+        CUDALAB_POSITION(row_ + first_ + lane_, first_ + lane_, (unsigned)y_, (unsigned)z_)
+#define CUDALAB_RAGGED (blockDim.x % 16 != 0)
 #define CUDALAB_AT(t) CUDALAB_POSITION(t, B_.x(t), B_.y(t), B_.z(t))
 #endif
 #define CUDALAB_SOME_IN(mask, how)                                             \
@@ -66,6 +76,21 @@ namespace cudalab {
 
 CUDALAB_INLINE void assume_small(unsigned first, unsigned threads) {
     if (first > 0x7fffffffu - 1024 || threads > 1024) __builtin_unreachable();
+}
+
+// An int that is an index has one above it: the next thread's does not wrap around.
+constexpr CUDALAB_INLINE int index(int i) {
+    if (i == 0x7fffffff) __builtin_unreachable();
+    return i;
+}
+template <class T>
+constexpr CUDALAB_INLINE const T& index(const T& i) {
+    return i;
+}
+
+// Nor does the index of a block's last thread, though a kernel may name another width of the block.
+CUDALAB_INLINE void assume_no_wrap(unsigned block, unsigned width) {
+    if (width <= 1024 && block * width > ~0u - 4096) __builtin_unreachable();
 }
 
 struct Position {

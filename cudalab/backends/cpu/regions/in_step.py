@@ -1,0 +1,159 @@
+"""Kernels without barriers whose threads go through loops in step.
+
+Where all threads make the same rounds of a loop, it goes around a loop over the threads, and the
+compiler takes several threads at once. That is faster if neighbouring threads access neighbouring
+elements, or the same ones. The threads of other kernels without barriers run one after another.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.analysis import Facts
+from cudalab.backends.cpu.regions.levels import Level
+from cudalab.backends.cpu.regions.strides import Strides
+from cudalab.backends.cpu.regions.syntax import Statement
+from cudalab.backends.cpu.regions.unit import parsed
+from cudalab.backends.cpu.regions.words import NotCoveredError, split, texts
+
+if TYPE_CHECKING:
+    from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.unit import Unit
+    from cudalab.backends.cpu.regions.words import Words
+    from cudalab.backends.cpu.regions.writer import Piece
+
+NEEDLESS = "no barriers; each thread has loops of its own"
+
+_LOOPS = frozenset({"for", "while", "do"})
+_LEAVING = frozenset({"break", "continue", "return"})
+# What stands before a bracket in code that only computes: functions without effects, and types.
+_PURE = re.compile(
+    r"if|for|return|sizeof|\w+_cast|unsigned|int|float|double|\w+_t|make_\w+[1-4]|__\w+_as_\w+"
+    r"|abs|f?min|f?max|f(?:abs|min|max)f?|fmaf?|r?sqrtf?|__ldg|__f\w+_r[nzud]"
+)
+_NOT_PURE = frozenset({"asm", "__asm__", "volatile", "switch", "new", "delete", "->", "static"})
+
+
+def settle_loops(unit: Unit, functions: list[Function]) -> None:
+    """Note a kernel without barriers whose threads go through loops in step.
+
+    NotCoveredError if it has other loops: as parts of a loop over all threads they are not faster,
+    and g++ 12 compiles some to wrong code.
+    """
+    kernel = functions[0]
+    bodies = [set(texts(function.body)) for function in functions]
+    if unit.is_collective(kernel.body) or not any(_LOOPS & body for body in bodies):
+        return
+    own = parsed(kernel).statements
+    kernel.statements = _returning_early(own)
+    unit.in_step.add(kernel.name)
+    if not _Kernel(Facts(unit, kernel)).suits(functions[1:]):
+        unit.in_step.remove(kernel.name)
+        kernel.statements = own
+        raise NotCoveredError(f"{kernel.head[0].place}: {NEEDLESS}")
+
+
+def is_guard(statement: Statement) -> bool:
+    """Whether a statement is `if (…) return;`."""
+    if statement.kind != "if" or statement.parts[1:]:
+        return False
+    return [texts(each.words) for each in statement.parts[0].inside] == [["return", ";"]]
+
+
+def one_by_one(function: Function) -> list[Piece]:
+    """A function that runs the threads of a kernel one after another."""
+    pieces: list[Piece] = [*function.template]
+    pieces += ["CUDALAB_COLD static void", f"{function.name}_one_by_one_ (::cudalab::Block& B_"]
+    for parameter in function.parameters:
+        pieces += [",", *parameter.words]
+    names = ", ".join(parameter.name for parameter in function.parameters)
+    pieces += [") { CUDALAB_ENTER ; CUDALAB_EACH_ORDERED { CUDALAB_THREAD"]
+    pieces += [
+        "::cudalab::set_thread(threadIdx, (unsigned)t_);",
+        f"{function.name}({names}); }} }}\n",
+    ]
+    return pieces
+
+
+def _returning_early(statements: list[Statement]) -> list[Statement]:
+    """The statements with an early return in the place of a branch to the end."""
+    last = statements[-1]
+    if last.kind != "if" or last.parts[1:] or not _LOOPS & set(texts(last.words)):
+        return statements
+    place = last.own[0]._replace(kind="sign")
+    opposite = [place._replace(text="!("), *last.condition, place._replace(text=")")]
+    leave = Statement("simple", [place._replace(text=text) for text in ("return", ";")])
+    guard = Statement("if", last.own, opposite, parts=[leave])
+    return [*statements[:-1], guard, *last.parts[0].inside]
+
+
+class _Kernel:
+    """A kernel without barriers."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._parameters = {parameter.name for parameter in facts.function.parameters}
+
+    def suits(self, called: list[Function]) -> bool:
+        """Whether threads can go through its loops in step, and had better do so."""
+        facts, levels = self._facts, self._facts.levels
+        if levels.arrays or levels.shared or levels.escaping or facts.lambdas:
+            return False
+        if facts.function.template or "" in self._parameters or self._parameters & facts.changed:
+            return False
+        bodies = [facts.function.body, *(function.body for function in called)]
+        if any(_LOOPS & set(texts(body)) for body in bodies[1:]):
+            return False
+        return all(map(self._is_pure, bodies)) and self._has_plain_loops()
+
+    def _has_plain_loops(self) -> bool:
+        if "threadIdx" not in texts(self._facts.function.body):  # a block is one thread
+            return False
+        strides = Strides(self._facts)
+        begun = False  # to do more than to look who leaves
+        for statement in self._facts.statements:
+            if statement.kind == "for":
+                suits = self._is_plain(statement) and strides.are_near(statement)
+            elif is_guard(statement):
+                suits = not begun
+            else:
+                suits = self._has_no_loops(statement)
+            if not suits:
+                return False
+            begun |= not (statement.declared or is_guard(statement))
+        return True
+
+    def _is_pure(self, body: Words) -> bool:
+        """Whether a function only computes and assigns."""
+        known = self._facts.unit.by_name
+        return not _NOT_PURE & set(texts(body)) and all(
+            word.text in known or _PURE.fullmatch(word.text)
+            for i, word in enumerate(body[:-1])
+            if word.kind == "name" and body[i + 1].text == "("
+        )
+
+    def _has_no_loops(self, statement: Statement) -> bool:
+        return statement.kind != "other" and not (_LOOPS | _LEAVING) & set(texts(statement.words))
+
+    def _is_plain(self, loop: Statement) -> bool:
+        """Whether all threads make the same rounds of a loop, and those have no branches."""
+        facts = self._facts
+        if loop.kind != "for" or facts.levels.of_loop(loop) > Level.BLOCK:
+            return False
+        if not (facts.is_scalar_value(loop.condition) and self._is_long(loop)):
+            return False
+        if not loop.declared or not all(map(facts.is_scalar, loop.declared)):
+            return False
+        return all(facts.scalar_change(step) is not None for step in split(loop.step)) and all(
+            self._is_plain(statement)
+            if statement.kind == "for"
+            else statement.kind == "simple" and self._has_no_loops(statement)
+            for statement in loop.parts[0].inside
+        )
+
+    def _is_long(self, loop: Statement) -> bool:
+        """Whether the compiler does not know the number of rounds."""
+        names = self._parameters | self._facts.levels.names.keys()
+        names -= {local.name for local in loop.declared}
+        return any(word.text in names for word in loop.condition)

@@ -1,0 +1,149 @@
+"""How far apart neighbouring threads access memory, by the text of the indices."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.levels import Level
+from cudalab.backends.cpu.regions.words import calls, close, close_angle, split, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudalab.backends.cpu.regions.analysis import Facts
+    from cudalab.backends.cpu.regions.syntax import Function, Statement
+    from cudalab.backends.cpu.regions.words import Words
+
+_TYPE = re.compile(r"\w+_t|unsigned|signed|char|short|int|long|const")
+_WEAKER = frozenset(  # operators that bind less than a sum does
+    {"<<", ">>", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^", "&&", "||", "=", ","}
+)
+
+
+class Strides:
+    """By how much values differ between neighbours along x; None if that is not plain."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Look at the variables of a function one after another."""
+        self._unit = facts.unit
+        self._names: dict[str, int | None] = {}
+        for statement in facts.statements:
+            for each in statement.walk():
+                for local in each.declared:
+                    same = facts.levels.names[local.name] == Level.BLOCK
+                    value = None if local.name in facts.changed else self.of(local.initializer)
+                    self._names[local.name] = 0 if same else value
+
+    def are_near(self, statement: Statement) -> bool:
+        """Whether neighbours access the same elements in a statement, or neighbouring ones."""
+        words, by_name = statement.words, self._unit.by_name
+        if any(_is_dereference(words, i) for i in range(len(words))):
+            return False
+        reading = {name for name in by_name if any(map(self._accesses, by_name[name]))}
+        return all(
+            self._is_near(words, i) for i, word in enumerate(words) if word.text == "["
+        ) and all(
+            self.of(argument) in (0, 1)
+            for call in calls(words, reading)
+            for argument in split(words[call.opening + 1 : call.closing])
+        )
+
+    def _accesses(self, function: Function) -> bool:
+        """Whether a function accesses memory by pointers."""
+        return any(
+            word.text == "[" or _is_dereference(each.body, i)
+            for each in self._unit.called_by(function)
+            for i, word in enumerate(each.body)
+        )
+
+    def of(self, words: Words) -> int | None:
+        """The stride of an expression."""
+        while words and words[0].text == "(" and close(words, 0) == len(words) - 1:
+            words = words[1:-1]
+        outside = list(_outside(words))
+        for question in outside:
+            if words[question].text == "?":
+                return self._of_choice(words, question)
+        ends = [-1, *_signs(words, outside), len(words)]
+        if len(ends) == 2:
+            return self._of_factor(words)
+        stride = 0
+        for start, end in pairwise(ends):
+            term = self.of(words[start + 1 : end])
+            if term is None:
+                return None
+            stride += -term if start >= 0 and words[start].text == "-" else term
+        return stride
+
+    def _of_choice(self, words: Words, question: int) -> int | None:
+        colon = max(i for i in _outside(words) if words[i].text == ":")
+        condition = words[:question]
+        choices = [self.of(words[question + 1 : colon]), self.of(words[colon + 1 :])]
+        if texts(condition) in (["0"], ["1"]):  # a macro, perhaps
+            return choices[condition[0].text == "0"]
+        return choices[0] if choices[0] == choices[1] and self.of(condition) == 0 else None
+
+    def _of_factor(self, words: Words) -> int | None:
+        if words and (start := _after_cast(words)):
+            return self.of(words[start:])
+        if texts(words) == ["threadIdx", ".", "x"]:
+            return 1
+        if len(words) == 1:
+            return self._names.get(words[0].text, 0)
+        for i, word in enumerate(words):
+            if word.text == "threadIdx" and texts(words[i + 2 : i + 3]) == ["x"]:
+                return None
+            is_member = i > 0 and words[i - 1].text in (".", "->", "::")
+            if not is_member and self._names.get(word.text, 0) != 0:
+                return None
+        return 0
+
+    def _is_near(self, words: Words, opening: int) -> bool:
+        end, base = close(words, opening), words[opening - 1]
+        stride = self.of(words[opening + 1 : end])
+        before = self._names.get(base.text, 0) if base.kind == "name" else 0
+        if stride is None or before is None:
+            return False
+        is_last = texts(words[end + 1 : end + 2]) != ["["]
+        return abs(stride + before) <= is_last
+
+
+def _is_dereference(words: Words, i: int) -> bool:
+    """Whether word `i` is the `*` before a pointer, or an arrow."""
+    if words[i].text != "*" or i == 0:
+        return words[i].text in ("*", "->")
+    before = words[i - 1]
+    return before.kind not in ("name", "number") and before.text not in (")", "]", ">")
+
+
+def _outside(words: Words) -> Iterator[int]:
+    """The indices of the words that are outside of brackets."""
+    i = 0
+    while i < len(words):
+        yield i
+        i = close(words, i) + 1 if words[i].text in ("(", "[", "{") else i + 1
+
+
+def _signs(words: Words, outside: list[int]) -> list[int]:
+    """The indices of the signs between the terms of a sum."""
+    if any(words[i].text in _WEAKER for i in outside):
+        return []
+    ends = [words[i - 1] for i in outside]
+    return [
+        i
+        for i, before in zip(outside, ends, strict=True)
+        if i > 0
+        and words[i].text in ("+", "-")
+        and (before.kind != "sign" or before.text in (")", "]"))
+    ]
+
+
+def _after_cast(words: Words) -> int:
+    """The index behind a cast at the beginning; 0 if there is none."""
+    if words[0].text == "static_cast":
+        return (close_angle(words, 1) or 0) + 1
+    end = close(words, 0) if words[0].text == "(" else 0
+    inside = texts(words[1:end])
+    return end + 1 if inside and all(map(_TYPE.fullmatch, inside)) else 0
