@@ -1,4 +1,4 @@
-// The functions that language/ptx.py puts in place of PTX instructions, where neither C++ nor CUDA
+// The functions that language/ptx puts in place of PTX instructions, where neither C++ nor CUDA
 // has a word for them.
 #pragma once
 
