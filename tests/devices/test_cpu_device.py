@@ -83,6 +83,13 @@ def launch(device, file, kernel, grid, block, *args):
                 "a vote (misbehaving.cu:32) with mask 0xffffffff"
             ),
         ),
+        (
+            "failing_assertion",
+            (
+                "kernel failing_assertion, block (0,0,0): assertion "
+                "`sums[0] >= sums[threadIdx.x] && \"sums ( fall )\"` failed at misbehaving.cu:65"
+            ),
+        ),
     ],
 )
 def test_a_broken_rule_is_named_and_the_device_stays_usable(device, kernel, message):

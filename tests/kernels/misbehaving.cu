@@ -56,3 +56,12 @@ extern "C" __global__ void endless(volatile int* out) {
     while (out[0] == 0) {
     }
 }
+
+#include <assert.h>
+extern "C" __global__ void failing_assertion(int* out) {
+    __shared__ int sums[64];
+    sums[threadIdx.x] = out[threadIdx.x] + (int)threadIdx.x;
+    __syncthreads();
+    assert(sums[0] >= sums[threadIdx.x] && "sums ( fall )");
+    out[threadIdx.x] = 1;
+}

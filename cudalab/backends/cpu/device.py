@@ -460,6 +460,8 @@ def _explain(message: str) -> str | None:
             "a thread waits for others that wait elsewhere: a warp operation needs every lane of "
             "its mask, __syncthreads() every thread of the block"
         )
+    if "assertion `" in message:
+        return "print what the assertion compares: printf works in kernels"
     if "not in the mask" in message:
         return "the mask of a *_sync call must have the bit of every lane that calls it"
     return None

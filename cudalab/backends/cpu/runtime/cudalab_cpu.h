@@ -19,8 +19,12 @@
 
 #define CUDALAB_CPU 1
 #define __CUDACC__ 1
-#ifndef __CUDA_ARCH__
-#define __CUDA_ARCH__ 750  // in kernel files, which may assume inline PTX above this
+#ifndef __CUDA_ARCH__      // in kernel files
+#define __CUDA_ARCH__ 750  // above this they may assume inline PTX
+#if defined(__GLIBC__) && !defined(CUDALAB_CHECK)
+#define __assert_fail(condition, file, line, function) \
+    ::cudalab::cudalab_fail_assertion(condition, file, line)
+#endif
 #endif
 
 // ------------------------------------------------------------------ qualifiers
@@ -179,6 +183,8 @@ void cudalab_spinning();  // an atomic or fence that may be part of a wait loop
 void cudalab_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void cudalab_close_copies();
 void cudalab_wait_for_copies(unsigned under_way);
+__attribute__((noreturn)) void cudalab_fail_assertion(const char* condition, const char* file,
+                                                      unsigned line);
 long long cudalab_clock();
 long long cudalab_read_clock(const void* at);  // by a kernel; null: at the place of this call
 // For kernels whose threads are loops: loops.h and regions.h.

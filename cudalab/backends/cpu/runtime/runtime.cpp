@@ -640,6 +640,12 @@ static void work_on(Worker& w) {
     w.block = NO_BLOCK;
 }
 
+// assert() in a kernel of a lab; whole programs have a function of their own.
+extern "C" void cudalab_fail_assertion(const char* condition, const char* file, unsigned line) {
+    fail(*worker, "assertion `%s` failed at %s:%u", condition, file, line);
+    __builtin_unreachable();
+}
+
 const int CRASHES[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 #if defined(SIGRTMAX)
 static int look_signal() {  // these two are for whole programs: host/waits.h
