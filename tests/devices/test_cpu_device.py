@@ -87,7 +87,7 @@ def launch(device, file, kernel, grid, block, *args):
             "failing_assertion",
             (
                 "kernel failing_assertion, block (0,0,0): assertion "
-                "`sums[0] >= sums[threadIdx.x] && \"sums ( fall )\"` failed at misbehaving.cu:65"
+                '`sums[0] >= sums[threadIdx.x] && "sums ( fall )"` failed at misbehaving.cu:65'
             ),
         ),
     ],

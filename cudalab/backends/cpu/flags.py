@@ -21,6 +21,7 @@ _COMMON = (
     "-fno-strict-aliasing",
     "-fno-delete-null-pointer-checks",  # dereferencing a null pointer is a fault, not undefined
     "-fno-sanitize=undefined",  # on by default in some compilers
+    "-UNDEBUG",  # likewise, and with it assert() would do nothing
     "-fmax-errors=20",  # g++ needs a minute for 40,000
 )
 KERNEL = (
@@ -36,7 +37,6 @@ KERNEL = (
 PROGRAM = (
     *_COMMON,
     "-g1",  # the line of a crash
-    "-UNDEBUG",  # NDEBUG is on by default in some compilers
     "-pthread",
     "-w",  # nvcc, which graders run, has other warnings
 )
