@@ -100,35 +100,73 @@ static unsigned source_of(Shuffle by, unsigned lane, unsigned n, unsigned width)
         case FROM_ABOVE:
             return n < width && in_group + n < width ? lane + n : lane;
         default:
-            return other < 32 && other / width <= lane / width ? other : lane;
+            return other < 32 && (other & -width) <= (lane & -width) ? other : lane;
     }
 }
 
+// The source lanes of a warp's lanes; a loop for each kind of shuffle, which has no branches.
+template <Shuffle by>
+static void find_sources_by(const unsigned* n, const unsigned* widths, unsigned* source) {
+    for (unsigned lane = 0; lane < 32; ++lane)
+        source[lane] = 31 & source_of(by, lane, n[lane], widths[lane]);
+}
+// The numbers that a warp's lanes bring to an operation; `present` lanes have one.
+static void spread(const Operand& operand, unsigned first, unsigned present, unsigned* numbers) {
+    const unsigned* from = (const unsigned*)operand.values;
+    if (operand.one_for_all)
+        for (unsigned lane = 0; lane < 32; ++lane) numbers[lane] = *from;
+    else
+        memcpy(numbers, from + first, present * sizeof *from);
+}
 static void find_sources(Shuffle by, const Operand& lanes, const Operand& widths, unsigned first,
-                         unsigned here, unsigned* source) {
-    for (; here; here &= here - 1) {
-        const unsigned lane = __builtin_ctz(here), t = first + lane;
-        source[lane] =
-            31 & source_of(by, lane, value_of<unsigned>(lanes, t), value_of<unsigned>(widths, t));
+                         unsigned present, unsigned* source) {
+    unsigned n[32] = {}, width[32] = {};
+    spread(lanes, first, present, n);
+    spread(widths, first, present, width);
+    switch (by) {
+        case FROM_LANE:
+            return find_sources_by<FROM_LANE>(n, width, source);
+        case FROM_BELOW:
+            return find_sources_by<FROM_BELOW>(n, width, source);
+        case FROM_ABOVE:
+            return find_sources_by<FROM_ABOVE>(n, width, source);
+        default:
+            return find_sources_by<FROM_ACROSS>(n, width, source);
     }
 }
 
 // The values of the source lanes, for a whole warp.
 template <class T>
 static void gather(const void* values, const unsigned* source, void* results) {
-    for (unsigned lane = 0; lane < 32; ++lane)
-        ((T*)results)[lane] = ((const T*)values)[source[lane]];
+    const T* __restrict from = (const T*)values;
+    T* __restrict to = (T*)results;
+    for (unsigned lane = 0; lane < 32; ++lane) to[lane] = from[source[lane]];
 }
+#if defined(__AVX512F__) && !defined(__clang__)
+// Two registers hold them, from which one instruction picks those of half a warp.
+template <>
+void gather<uint32_t>(const void* values, const unsigned* source, void* results) {
+    typedef uint32_t Half __attribute__((vector_size(64)));
+    Half from[2], sources[2];
+    memcpy(from, values, sizeof from);
+    memcpy(sources, source, sizeof sources);
+    for (unsigned half = 0; half < 2; ++half) {
+        const Half to = __builtin_shuffle(from[0], from[1], sources[half]);
+        memcpy((Half*)results + half, &to, sizeof to);
+    }
+}
+#endif
 extern "C" void cudalab_shuffle(const WarpCall* call, Shuffle by, Operand lanes, Operand widths) {
     const Worker& w = *worker;
     const unsigned bytes = call->values.bytes;
     const bool alike = lanes.one_for_all && widths.one_for_all;
     unsigned source[32] = {};
-    if (alike) find_sources(by, lanes, widths, 0, ~0u, source);
+    if (alike) find_sources(by, lanes, widths, 0, 32, source);
     for (unsigned warp = 0; warp < w.warps; ++warp) {
         const unsigned here = lanes_of(w, call->here, warp), first = 32 * warp;
         if (!here) continue;
-        if (!alike) find_sources(by, lanes, widths, first, here, source);
+        const unsigned present = w.threads - first < 32 ? w.threads - first : 32;
+        if (!alike) find_sources(by, lanes, widths, first, present, source);
         const char* values = (const char*)call->values.values + first * bytes;
         char* results = (char*)call->results + first * bytes;
         const bool simple = is_whole(*call, warp, here) && !call->values.one_for_all;
