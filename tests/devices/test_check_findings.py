@@ -128,6 +128,10 @@ def test_atomic_operations_that_change_nothing_wait_for_others(how):
     assert sanitize("polled", 1, 64, zeros(1), INT(how), kill_after=20) == ([], None)
 
 
+def test_atomic_operations_that_change_nothing_are_loads():
+    assert sanitize("read_by_atomics", 1, 64, zeros(16)) == ([], None)
+
+
 def test_what_has_been_recorded_of_a_launch_can_be_given_back():
     with CheckDevice(detect=True, count=False) as device:
         for _ in range(2):
@@ -218,6 +222,18 @@ def test_objects_in_registers():
         ("uninitialised", marked("objects"), "m", 128),
         ("uninitialised", marked("objects"), "v", 256),
     }
+
+
+def test_padding_has_no_value():
+    buffers = (64, np.float64), (128 * 24, np.uint8)
+    assert sanitize("padded", 1, 64, *buffers, INT(1)) == ([], None)
+    kinds = {(f.kind, f.buffer) for f in sanitize("padded", 1, 64, *buffers, INT(0))[0]}
+    assert kinds == {("uninitialised", "p")}
+
+
+def test_objects_lie_where_their_members_may():
+    buffers = (192 * 12, np.uint8), (192 * 24, np.uint8)
+    assert sanitize("inner_objects", 1, 64, *buffers) == ([], None)
 
 
 @pytest.mark.parametrize(("closed", "waits"), [(0, 0), (0, 1), (1, 0)])

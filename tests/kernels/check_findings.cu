@@ -353,6 +353,16 @@ extern "C" __global__ void polled(int* out, int how) {
     }
 }
 
+// The same beside plain loads: no race.
+extern "C" __global__ void read_by_atomics(int* words) {
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 5; ++i) words[8 + i] = words[i];
+    if (threadIdx.x == 32) {
+        atomicAdd(words, 0), atomicSub(words + 1, 0), atomicAnd(words + 2, -1);
+        atomicOr(words + 3, 0), atomicXor(words + 4, 0);
+    }
+}
+
 // Objects of 2, 8 and 16 bytes, which functions take and return in registers.
 struct Small {
     unsigned short value;
@@ -382,4 +392,51 @@ extern "C" __global__ void objects(int* out, Small* s, Middle* m, float4* v, int
     }
     __syncthreads();
     out[i] = (int)sum(s[63 - i], m[63 - i], v[63 - i]);  // @objects
+}
+
+// Objects with padding between and behind their members, which are written one by one.
+struct Padded {
+    int key;
+    double value;
+    unsigned char digits[3];
+};
+__device__ double total(Padded p) {
+    return p.key + p.value + p.digits[2];
+}
+extern "C" __global__ void padded(double* out, Padded* p, int is_written) {
+    const int i = threadIdx.x;
+    if (is_written) p[i].key = i, p[i].value = i;
+    p[i].digits[0] = p[i].digits[1] = p[i].digits[2] = i;
+    p[64 + i] = p[i];  // @padded
+    out[i] = total(p[i]);
+}
+
+// Objects that lie at no multiple of their size, within others.
+struct Pair {
+    int a, b;
+};
+struct WithPair {
+    int number;
+    Pair pair;
+};
+struct Wide {
+    double a, b;
+};
+struct WithWide {
+    double number;
+    Wide wide;
+};
+__device__ double total(Pair p, Wide w) {
+    return p.a + p.b + w.a + w.b;
+}
+extern "C" __global__ void inner_objects(WithPair* p, WithWide* w) {
+    const int i = threadIdx.x;
+    Pair pair;
+    Wide wide;
+    pair.a = pair.b = i, wide.a = wide.b = i;
+    p[i].pair = pair, w[i].wide = wide;
+    p[64 + i].pair = p[i].pair, w[64 + i].wide = w[i].wide;
+    memcpy(&p[128 + i].pair, &p[i].pair, sizeof pair);
+    memcpy(&w[128 + i].wide, &w[i].wide, sizeof wide);
+    w[i].number = total(p[i].pair, w[i].wide) + total(p[128 + i].pair, w[64 + i].wide);
 }

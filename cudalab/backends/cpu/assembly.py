@@ -58,7 +58,7 @@ _RESULT = re.compile(r"%[re]?ax\b|%[ad]l\b|%xmm0\b|\b[wx]0\b|\b[sd]0\b")
 _READERS = ("st", "cmp", "tst", "cbz", "cbnz", "tbz", "tbnz")  # on ARM; others write the first
 # The address of an array in the frame of its function.
 _OF_FRAME = re.compile(r"\(%rbp,|\blea\w*\s+-?\d+\(%rbp\)|\badd\s+x\d+, (?:sp|x29),")
-_PLAIN = re.compile(r"__tsan_(?:unaligned_)?((?:read|write)\d+)$")
+_PLAIN = re.compile(r"__tsan_(unaligned_)?((?:read|write)\d+)$")
 _EXCHANGE = re.compile(r"_Z\d+atomicExch")
 
 
@@ -145,12 +145,13 @@ class _Listing:
             self._drop(site)
         elif match := _PLAIN.match(called):
             if not site.flags & IS_HEADER:
-                row = self.rows[-1].replace(called, f"cudalab_{match[1]}")
-                self.rows[-1] = _numbered(row, site, 1)
+                if not match[1]:
+                    row = self.rows[-1].replace(called, f"cudalab_{match[2]}")
+                    self.rows[-1] = _numbered(row, site, 1)
             elif site.flags & IS_LIBRARY:
                 return
             elif self.is_program:
-                self.rows[-1] = self.rows[-1].replace(called, f"cudalab_header_{match[1]}")
+                self.rows[-1] = self.rows[-1].replace(called, f"cudalab_header_{match[2]}")
             else:
                 self._drop(site)  # no host code calls it
 
@@ -194,7 +195,7 @@ def annotate(text: str, sources: set[str], *, is_program: bool) -> str:
     """
     listing = _Listing(sources, is_program=is_program)
     rows = text.splitlines()
-    if _BY_GCC in text and "%rsp" in text:
+    if _BY_GCC in text:
         rows = with_hooks(rows)
     for row in rows:
         listing.read(row)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # Calls in which no lane stops; functions of the program may be such calls, too.
 _GOES_ON = re.compile(
-    r"__tsan_(?:(?:unaligned_)?read\d+$|read_range|func_)|__sanitizer_cov_|__ubsan_|__tls_get_addr"
+    r"__tsan_(?:(?:unaligned_)?read\d+$|read_(?:range|object)|func_)|__sanitizer_cov_|__ubsan_|"
+    r"__tls_get_addr"
 )
 _ACCESS = re.compile(r"__tsan_")
 _BARRIER = re.compile(r"\w*__syncthreads_|cudalab_grid_barrier")

@@ -56,6 +56,7 @@ struct Doing {
     unsigned char flags;  // of MarkFlags
     int64_t offset;       // from the start of the region
     uintptr_t address;
+    bool is_object;  // which may have padding
 
     bool writes() const { return kind == STORE || (kind == ATOMIC && !(flags & CHANGED_NOTHING)); }
 };
@@ -109,7 +110,8 @@ struct Detector {
             meet(cell, cell.load, LOAD, mask, now);
             meet(cell, cell.other_load, LOAD, mask, now);
         }
-        if (now.kind != STORE && (written & mask) != mask && !(now.flags & IS_UNUSED)) {
+        if (now.kind != STORE && (written & mask) != mask && !(now.flags & IS_UNUSED) &&
+            !may_be_padding(written, mask, now)) {
             bool fresh;
             FindingKind what = written & UNDER_WAY ? NOT_ARRIVED : UNINITIALISED;
             FindingRow& row = findings.report(what, now.place, 0, now.region, fresh);
@@ -119,6 +121,14 @@ struct Detector {
         (now.flags & IS_ATOMIC ? cell.atomic : cell.store) = Mark::of(
             ordering.request, now.thread, mask, now.flags, now.place, ordering.clock[now.thread]);
         written = (unsigned char)((written | mask) & ~UNDER_WAY);
+    }
+
+    // Objects are copied with the padding between their members, which nobody writes: of 8 bytes,
+    // one that has a value is enough.
+    static bool may_be_padding(const unsigned char& written, unsigned mask, const Doing& now) {
+        if (!now.is_object || now.kind != LOAD || written & UNDER_WAY) return false;
+        const unsigned char& other = *(unsigned char*)((uintptr_t)&written ^ 1);
+        return written & mask || (now.bytes >= 8 && other & 15);
     }
 
     // Whether the bytes in `mask` have a value, and no load of them now can be a race.

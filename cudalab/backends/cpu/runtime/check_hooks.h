@@ -7,23 +7,30 @@
 
 namespace cudalab {
 
-// An object wider than any single access, such as a struct, counts as several of the widest.
-static size_t width_of(const char* address, size_t bytes) {
+// An object, such as a struct, counts as several accesses, as wide as its address allows: it need
+// not lie at a multiple of its size. A scalar or a vector has to.
+enum Shape { SCALAR, OBJECT };
+static size_t width_of(const char* address, size_t bytes, Shape shape) {
+    if (shape == SCALAR && bytes <= 16 && !(bytes & (bytes - 1))) return bytes;
     size_t width = 16;
-    if (bytes > width || bytes & (bytes - 1))
-        while (bytes % width || (uintptr_t)address % width) width /= 2;
-    return bytes < width ? bytes : width;
+    while (bytes % width || (uintptr_t)address % width) width /= 2;
+    return width;
+}
+// Of 16 bytes the compiler promises no more than a multiple of 8; vectors are the headers'.
+static Shape shape_of(size_t bytes, const volatile void* p) {
+    return bytes == 16 && (uintptr_t)p % 8 == 0 ? OBJECT : SCALAR;
 }
 
-static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes, unsigned kind,
-                     unsigned flags, bool is_direct) {
+static void stop_for(unsigned site, unsigned depth, char* address, size_t bytes, Shape shape,
+                     unsigned kind, unsigned flags, bool is_direct) {
     const unsigned thread = current.thread;
-    const size_t width = width_of(address, bytes);
+    const size_t width = width_of(address, bytes, shape);
     const bool goes_on = kind == LOAD && !(flags & (IS_VOLATILE | IS_ATOMIC)) && !run.counts;
     run.behind[thread] = how_far(depth, site);
     while (bytes > 0) {
-        run.event[thread] = {site,     depth, kind, (unsigned)width, address, (unsigned char)flags,
-                             is_direct};
+        run.event[thread] = {
+            site,      depth,          kind, (unsigned)width, address, (unsigned char)flags,
+            is_direct, shape == OBJECT};
         if (goes_on) {
             ++detector.ordering.request;
             check_access(thread, run.event[thread]);
@@ -93,7 +100,7 @@ static inline void checked_by_host(const volatile void* p) {
 // CUDA's own loads, stores and atomics, and copies of its vectors, which cudalab_cpu.h carries out
 // when this returns.
 static void access_by_header(const volatile void* p, size_t bytes, unsigned kind, unsigned flags,
-                             void** frame) {
+                             void** frame, Shape shape = SCALAR) {
     if (narrow) flags |= IN_BLOCK_ONLY, narrow = false;
     if (!runs_kernels) return access_by_host(p, bytes, kind, flags & IS_VOLATILE, frame[1], frame);
     if (!run.observing) return;
@@ -109,7 +116,7 @@ static void access_by_header(const volatile void* p, size_t bytes, unsigned kind
         void** own = (void**)(run.stack_top[thread] - depth);
         if (is_waiting(site, (void**)own[0])) flags |= IS_WAITING;
     }
-    stop_for(site, depth, address, bytes, kind, flags, false);
+    stop_for(site, depth, address, bytes, shape, kind, flags, false);
 }
 // Host code of a library, such as Thrust, is under way: it may write to the device's memory.
 static bool library_access;
@@ -139,24 +146,25 @@ static inline bool is_observed(const volatile void* p, size_t bytes, unsigned ki
     return (size_t)((char*)p - (char*)&current) >= sizeof current &&
            (size_t)((char*)p - stack_low(current.thread)) >= FIBER_STACK;
 }
-static __attribute__((noinline)) void access(const volatile void* p, size_t bytes, unsigned kind,
-                                             bool is_volatile, void* return_address, void** frame) {
+static __attribute__((noinline)) void access(const volatile void* p, size_t bytes, Shape shape,
+                                             unsigned kind, bool is_volatile, void* return_address,
+                                             void** frame) {
     if (!is_observed(p, bytes, kind, is_volatile, return_address, frame)) return;
     const auto [site, flags, offset] = run.module->sites.call((uintptr_t)return_address);
     if (!site) return;
     unsigned how = is_volatile ? IS_VOLATILE : 0;
-    if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, frame);
+    if (flags & IS_LIBRARY) return access_by_header(p, bytes, kind, how, frame, shape);
     if (flags & IS_HEADER) return;
     if (is_volatile && kind == LOAD && is_waiting(site, (void**)*frame)) how |= IS_WAITING;
     const unsigned depth = (unsigned)(run.stack_top[current.thread] - (char*)frame);
-    stop_for(site, depth, (char*)p, bytes, kind, how, true);
+    stop_for(site, depth, (char*)p, bytes, shape, kind, how, true);
 }
 // The same for a plain access by the kernel's own code, whose site is known.
 static __attribute__((noinline)) void access_at(unsigned site, void* p, size_t bytes, unsigned kind,
                                                 void* return_address, void** frame) {
     if (!is_observed(p, bytes, kind, false, return_address, frame)) return;
     const unsigned depth = (unsigned)(run.stack_top[current.thread] - (char*)frame);
-    stop_for(site, depth, (char*)p, bytes, kind, 0, true);
+    stop_for(site, depth, (char*)p, bytes, shape_of(bytes, p), kind, 0, true);
 }
 
 static void stop_at_block(unsigned site, void* frame) {
@@ -216,13 +224,13 @@ extern "C" void cudalab_changed_nothing(void* p, size_t bytes) {
 // memset, memcpy and memmove of the C library, in programs.
 EXPORT void cudalab_set(void* p, int value, size_t bytes) {
     if (!run.observing && library_access) written_by_library((char*)p, bytes);
-    access_by_header(p, bytes, STORE, 0, HERE);
+    access_by_header(p, bytes, STORE, 0, HERE, OBJECT);
     memset(p, value, bytes);
 }
 EXPORT void cudalab_moved(void* to, const void* from, size_t bytes) {
     if (!run.observing && library_access) written_by_library((char*)to, bytes);
-    access_by_header(from, bytes, LOAD, 0, HERE);
-    access_by_header(to, bytes, STORE, 0, HERE);
+    access_by_header(from, bytes, LOAD, 0, HERE, OBJECT);
+    access_by_header(to, bytes, STORE, 0, HERE, OBJECT);
     memmove(to, from, bytes);
 }
 
@@ -274,10 +282,10 @@ static inline bool is_on_stack(const void* p) {
         access_at(site, p, n, STORE, CALLER);                                                  \
     }                                                                                          \
     EXPORT void cudalab_header_read##n(void* p) {                                              \
-        if (!runs_kernels) access(p, n, LOAD, false, CALLER);                                  \
+        if (!runs_kernels) access(p, n, shape_of(n, p), LOAD, false, CALLER);                  \
     }                                                                                          \
     EXPORT void cudalab_header_write##n(void* p) {                                             \
-        if (!runs_kernels) access(p, n, STORE, false, CALLER);                                 \
+        if (!runs_kernels) access(p, n, shape_of(n, p), STORE, false, CALLER);                 \
     }
 HOOKS_AT(1)
 HOOKS_AT(2)
@@ -287,32 +295,32 @@ HOOKS_AT(16)
 
 #define HOOKS(n)                                              \
     EXPORT void __tsan_read##n(void* p) {                     \
-        access(p, n, LOAD, false, CALLER);                    \
+        access(p, n, shape_of(n, p), LOAD, false, CALLER);    \
     }                                                         \
     EXPORT void __tsan_write##n(void* p) {                    \
-        access(p, n, STORE, false, CALLER);                   \
+        access(p, n, shape_of(n, p), STORE, false, CALLER);   \
     }                                                         \
     EXPORT void __tsan_volatile_read##n(void* p) {            \
-        access(p, n, LOAD, true, CALLER);                     \
+        access(p, n, shape_of(n, p), LOAD, true, CALLER);     \
     }                                                         \
     EXPORT void __tsan_volatile_write##n(void* p) {           \
-        access(p, n, STORE, true, CALLER);                    \
+        access(p, n, shape_of(n, p), STORE, true, CALLER);    \
     }                                                         \
     EXPORT void __tsan_unaligned_read##n(void* p) {           \
-        access(p, n, LOAD, false, CALLER);                    \
+        access(p, n, OBJECT, LOAD, false, CALLER);            \
     }                                                         \
     EXPORT void __tsan_unaligned_write##n(void* p) {          \
-        access(p, n, STORE, false, CALLER);                   \
+        access(p, n, OBJECT, STORE, false, CALLER);           \
     }                                                         \
     EXPORT void __tsan_unaligned_volatile_read##n(void* p) {  \
-        access(p, n, LOAD, true, CALLER);                     \
+        access(p, n, OBJECT, LOAD, true, CALLER);             \
     }                                                         \
     EXPORT void __tsan_unaligned_volatile_write##n(void* p) { \
-        access(p, n, STORE, true, CALLER);                    \
+        access(p, n, OBJECT, STORE, true, CALLER);            \
     }                                                         \
     EXPORT void __tsan_read_write##n(void* p) {               \
-        access(p, n, LOAD, false, CALLER);                    \
-        access(p, n, STORE, false, CALLER);                   \
+        access(p, n, shape_of(n, p), LOAD, false, CALLER);    \
+        access(p, n, shape_of(n, p), STORE, false, CALLER);   \
     }
 HOOKS(1)
 HOOKS(2)
@@ -321,23 +329,30 @@ HOOKS(8)
 HOOKS(16)
 
 EXPORT void __tsan_read_range(void* p, size_t bytes) {
-    access(p, bytes, LOAD, false, CALLER);
+    access(p, bytes, OBJECT, LOAD, false, CALLER);
 }
 EXPORT void __tsan_write_range(void* p, size_t bytes) {
-    access(p, bytes, STORE, false, CALLER);
+    access(p, bytes, OBJECT, STORE, false, CALLER);
+}
+// For objects in registers (objects.py).
+EXPORT void __tsan_read_object(void* p, size_t bytes) {
+    access(p, bytes, OBJECT, LOAD, false, CALLER);
+}
+EXPORT void __tsan_write_object(void* p, size_t bytes) {
+    access(p, bytes, OBJECT, STORE, false, CALLER);
 }
 EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
-    access(from, bytes, LOAD, false, CALLER);
-    access(to, bytes, STORE, false, CALLER);
+    access(from, bytes, OBJECT, LOAD, false, CALLER);
+    access(to, bytes, OBJECT, STORE, false, CALLER);
     return memcpy(to, from, bytes);
 }
 EXPORT void* __tsan_memmove(void* to, const void* from, size_t bytes) {
-    access(from, bytes, LOAD, false, CALLER);
-    access(to, bytes, STORE, false, CALLER);
+    access(from, bytes, OBJECT, LOAD, false, CALLER);
+    access(to, bytes, OBJECT, STORE, false, CALLER);
     return memmove(to, from, bytes);
 }
 EXPORT void* __tsan_memset(void* p, int value, size_t bytes) {
-    access(p, bytes, STORE, false, CALLER);
+    access(p, bytes, OBJECT, STORE, false, CALLER);
     return memset(p, value, bytes);
 }
 

@@ -132,7 +132,8 @@ static void detect(unsigned thread, const Event& e, unsigned number) {
                  place_of_event(thread),
                  e.flags,
                  e.address - r.low,
-                 address};
+                 address,
+                 e.is_object};
     if (e.kind == LOAD) now.flags |= IS_READ;
     if (detector.updates(thread, address, now.place, e.kind) && e.kind == STORE)
         now.flags |= IS_UPDATE;

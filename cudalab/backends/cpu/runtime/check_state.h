@@ -36,6 +36,7 @@ struct Event {
     char* address;
     unsigned char flags;  // of MarkFlags
     bool is_direct;       // not by a library or a built-in function
+    bool is_object;       // which may have padding
 };
 
 // The warp operations in which lanes of a warp wait: whether they are not all the same.

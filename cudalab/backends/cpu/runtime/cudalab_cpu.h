@@ -223,6 +223,7 @@ void cudalab_changed_nothing(void* p, size_t bytes);
 #define CUDALAB_LOADS(p) CUDALAB_ACCESS(p, 2, 0)
 #define CUDALAB_STORES(p) CUDALAB_ACCESS(p, 3, 0)
 #define CUDALAB_UPDATES(p) CUDALAB_ACCESS(p, 4, 1)
+#define CUDALAB_UPDATES_IF(changes, p) CUDALAB_ACCESS(p, 4, (changes) ? 1 : 1 | 32)
 // Atomic loads and stores, and those that are volatile.
 #define CUDALAB_LOADS_ATOMICALLY(p) CUDALAB_ACCESS(p, 2, 1)
 #define CUDALAB_STORES_ATOMICALLY(p) CUDALAB_ACCESS(p, 3, 1)
@@ -504,23 +505,23 @@ inline T cudalab_atomic(T* address, F update) {
 
 #define CUDALAB_ATOMIC_INTEGER(T)                                                               \
     inline T atomicAdd(T* p, T v) {                                                             \
-        CUDALAB_UPDATES(p);                                                                     \
+        CUDALAB_UPDATES_IF(v != 0, p);                                                          \
         return cudalab_atomic_old(p, __atomic_fetch_add(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                           \
     inline T atomicSub(T* p, T v) {                                                             \
-        CUDALAB_UPDATES(p);                                                                     \
+        CUDALAB_UPDATES_IF(v != 0, p);                                                          \
         return cudalab_atomic_old(p, __atomic_fetch_sub(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                           \
     inline T atomicAnd(T* p, T v) {                                                             \
-        CUDALAB_UPDATES(p);                                                                     \
+        CUDALAB_UPDATES_IF(v != (T) - 1, p);                                                    \
         return cudalab_atomic_old(p, __atomic_fetch_and(p, v, __ATOMIC_RELAXED), v != (T) - 1); \
     }                                                                                           \
     inline T atomicOr(T* p, T v) {                                                              \
-        CUDALAB_UPDATES(p);                                                                     \
+        CUDALAB_UPDATES_IF(v != 0, p);                                                          \
         return cudalab_atomic_old(p, __atomic_fetch_or(p, v, __ATOMIC_RELAXED), v != 0);        \
     }                                                                                           \
     inline T atomicXor(T* p, T v) {                                                             \
-        CUDALAB_UPDATES(p);                                                                     \
+        CUDALAB_UPDATES_IF(v != 0, p);                                                          \
         return cudalab_atomic_old(p, __atomic_fetch_xor(p, v, __ATOMIC_RELAXED), v != 0);       \
     }                                                                                           \
     inline T atomicMin(T* p, T v) {                                                             \
