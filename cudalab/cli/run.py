@@ -89,6 +89,12 @@ class RunCommand(click.Command):
     "With --sanitize: examine each launch for so much of the processor's time; the rest of it just "
     "runs. Default: 30.",
 )
+@click.option(
+    "--tier",
+    is_flag=True,
+    help="Compile the program for the CPU device and say how each of its kernels runs there, and "
+    "why, instead of running it.",
+)
 @json_file_option("Write what --sanitize or --profile shows as JSON.", NEW)
 @remark_options(NEW, where="stderr")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.cu... [-- ARGUMENTS]")
@@ -105,6 +111,7 @@ def run(
     sanitize: bool,
     profile: bool,
     kill_after: float | None,
+    tier: bool,
     json_path: Path | None,
     sarif: Path | None,
     github: bool,
@@ -127,6 +134,11 @@ def run(
     try:
         if kill_after and not sanitize:
             raise UsageError("--kill-after needs --sanitize")
+        if tier:
+            if sanitize or profile or output or needs_gpu(device):
+                raise UsageError("--tier stands alone, and is about the CPU device")
+            show_tiers(files, options)
+            return ExitCode.OK
         if sanitize or profile:
             check_alone(device, output, sanitize=sanitize, profile=profile)
             forms = Forms(json=json_path, sarif=sarif, github=github)
@@ -153,6 +165,15 @@ def run(
         failure = CudalabError(f"the program cannot be run: {error}")
         failure.exit_code = ExitCode.RUN_FAILED
         raise failure from None
+
+
+def show_tiers(files: tuple[str, ...], options: list[str]) -> None:
+    """Print how the CPU device runs each kernel of a program."""
+    from cudalab.program import loops
+    from cudalab.program.build import executable, host_device
+
+    ways = loops.stored(executable(files, host_device(), options))
+    click.echo("\n".join(ways.lines()) if ways.reasons else "no kernels")
 
 
 def needs_gpu(device: str) -> bool:

@@ -53,6 +53,7 @@ _PLAIN = frozenset(
     | {"true", "false", "nullptr", "NULL"}
 )
 _FIELDS = frozenset("xyzw")  # of vectors, which have the type of the vector's name
+_HEADS = frozenset({"if", "while", "for", "switch"})
 _NO_TYPES = frozenset(
     {"return", "else", "do", "case", "goto", "new", "delete", "throw", "using", "operator"}
     | {"typename", "class", "struct", "enum", "union", "template", "if", "while", "for", "switch"}
@@ -500,7 +501,8 @@ class _Function:
                 if begins is None:
                     return None
                 before = tokens[begins - 1]
-                if text == ")" and before.kind != "name" and before.text not in (")", "]"):
+                called = before.kind == "name" or before.text in (")", "]")
+                if text == ")" and (not called or self._ends_head(begins - 1)):
                     i = begins
                     break
                 i = begins - 1
@@ -513,6 +515,11 @@ class _Function:
         while tokens[i - 1].text == "*" and tokens[i - 2].text in (*";{}(),=*", "else", "do"):
             i -= 1
         return i
+
+    def _ends_head(self, i: int) -> bool:
+        """Whether tokens[i] ends what stands before a statement, such as `for (...)`."""
+        begins = opening(self.tokens, i) if self.tokens[i].text == ")" else None
+        return bool(begins) and self.tokens[(begins or 1) - 1].text in _HEADS
 
     def _declared_type(self, first: int) -> str | None:
         """The integer type that the declaration of tokens[first] begins with.

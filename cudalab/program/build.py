@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from cudalab.backends.cpu.toolchain import Compiler
     from cudalab.program.files import File
+    from cudalab.program.loops import Preprocessor, Ways
 
 NVCC_FLAGS = (
     "-std=c++17",
@@ -54,6 +55,7 @@ _REWRITERS = (
     "lockstep.py",
     "fragments.py",
     "tiles.py",
+    "loops.py",
 )
 PLAIN = (
     "conversions out of range and shifts by all bits keep the host's values here: "
@@ -92,6 +94,11 @@ def device_for(name: str) -> str:
     """The device called `name`; of "auto" a GPU where there is one, for nvcc needs no PyCUDA."""
     able = (each for each, kind in DEVICES.items() if kind.emulated or has_gpu())
     return next(able) if name == "auto" else name
+
+
+def host_device() -> str:
+    """The device that compiles programs for the host."""
+    return next(name for name, kind in DEVICES.items() if kind.emulated)
 
 
 def has_gpu() -> bool:
@@ -135,8 +142,12 @@ def runtime_sources() -> list[bytes]:
         for name in sorted(name for name in names if not name.startswith("check")):
             with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - as above
                 contents += [name.encode(), file.read()]
-    for name in _REWRITERS:
-        with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:  # noqa: PTH118, PTH120, PTH123 - as above
+    here = os.path.dirname(__file__)  # noqa: PTH120 - as above
+    rewriters = [os.path.join(here, name) for name in _REWRITERS]  # noqa: PTH118 - as above
+    regions = os.path.join(RUNTIME.parent, "regions")  # noqa: PTH118 - as above
+    rewriters += sorted(each.path for each in os.scandir(regions) if each.name.endswith(".py"))
+    for path in rewriters:
+        with open(path, "rb") as file:  # noqa: PTH123 - as above
             contents.append(file.read())
     return contents
 
@@ -159,55 +170,87 @@ def _graphics_cards() -> str:
 def build_for_cpu(files: Sequence[File], sources: int, options: Sequence[str], to: Path) -> None:
     """Rewrite all files and compile the first `sources` of them with the host's compiler."""
     from cudalab.backends.cpu.toolchain import find_compiler
+    from cudalab.program.loops import Preprocessor
     from cudalab.program.messages import explain
-    from cudalab.program.rewrite import rewrite
 
     compiler = find_compiler()
     names = [f"{i}-{Path(file.path).stem}.cpp" for i, file in enumerate(files)]
     host = for_host(options)
     with tempfile.TemporaryDirectory(prefix="build-", dir=to.parent) as folder:
         runtime = _start_runtime(compiler, parts.used(file.text for file in files))
-        Path(folder, "macros").write_text(host.macros, encoding="utf-8")
-        flags = [*with_users(PROGRAM), *host.compile, *host.folders]
-        flags += () if "clang" in compiler.version() else GCC_PROGRAM
+        macros = Path(folder, "macros")
+        macros.write_text(host.macros, encoding="utf-8")
+        own = [*with_users(PROGRAM), *host.compile, *host.folders]
+        flags = [*own, *(() if "clang" in compiler.version() else GCC_PROGRAM)]
         flags += ["-I", str(runtime.folder), "-I", str(HOST)]
         flags += cccl.flags((file.text for file in files), compiler.version())
-        flags += ["-include", PRECOMPILED, "-include", str(Path(folder, "macros"))]
+        flags += ["-include", PRECOMPILED, "-include", str(macros)]
         objects = [str(Path(folder, name)) + ".o" for name in names[:sources]]
-        commands = [
-            host_command(files[i].path, options, compiled)
+        commands = {
+            name: host_command(file.path, options, compiled)
             if is_for_host(files, i)
-            else [*compiler.compile, *flags, *_named(folder, names[i], files[i]), "-o", compiled]
-            for i, compiled in enumerate(objects)
-        ]
-        texts: list[str] = []
-        failed = ""
-        for exact in (True, False):  # without, if what it adds does not compile
-            before, texts = texts, rewrite(files, names, exact=exact, whole_tiles=exact)
-            if texts == before:
-                break
-            for name, text in zip(names, texts, strict=True):
-                Path(folder, name).write_text(text, encoding="utf-8", errors="surrogateescape")
-            with stage(f"compiling {files[0].label}"):
-                failed = _run_all(commands)
-            if "PCH" in failed:  # a damaged one, in any language: the text will do
-                Path(runtime.folder, f"{PRECOMPILED}.gch").unlink(missing_ok=True)
-                failed = _run_all(commands)
-            if "internal compiler error" in failed:  # g++ 12.2 for ARM, at a maximum of doubles
-                failed = _run_all([[*each, "-fno-tree-loop-vectorize"] for each in commands])
-            if not failed:
-                if not exact:
-                    note(f"{files[0].label}: {PLAIN}")
-                break
-        if failed:
-            raise explain(failed, files)
+            else [*compiler.compile, *flags, *_named(folder, name, file), "-o", compiled]
+            for i, (name, file, compiled) in enumerate(zip(names, files, objects, strict=False))
+        }
+        by = Preprocessor([*compiler.compile, *own, "-include", str(macros)], Path(folder, "read"))
+        with stage(f"compiling {files[0].label}"):
+            ways = _compile(files, names, commands, Path(runtime.folder), by)
         with stage("compiling the runtime of whole programs, once"):
             objects += runtime.finish()
         binary = Path(folder, "program")
         done = compiler.link(binary, [*objects, *host.link], shared=False)
         if done.returncode:
             raise explain(done.stderr, files)
+        ways.store(to)
         binary.replace(to)
+
+
+def _compile(
+    files: Sequence[File],
+    names: Sequence[str],
+    commands: dict[str, list[str]],
+    runtime: Path,
+    by: Preprocessor,
+) -> Ways:
+    """Rewrite the files and compile them by the commands, one a source; how its kernels run."""
+    from cudalab.program import loops
+    from cudalab.program.messages import explain
+    from cudalab.program.rewrite import edited
+
+    def compiled(texts: list[str]) -> str:
+        for name, text in zip(names, texts, strict=True):
+            path = by.folder.parent / name
+            path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return _run_compilers(list(commands.values()), runtime)
+
+    failed, texts = "", list[str]()
+    sources = [i for i in range(len(commands)) if not is_for_host(files, i)]
+    for exact in (True, False):  # without, if what it adds does not compile
+        parsed = edited(files, names, exact=exact, whole_tiles=exact)
+        before, texts = texts, [each.rewritten() for each in parsed]
+        if texts == before:
+            break
+        ways = loops.add(parsed, names, sources, by) if exact else loops.fibers(parsed, PLAIN)
+        if ways.any_loops and compiled([each.rewritten() for each in parsed]):
+            ways.refuse("the compiler refuses its loops")
+        if not ways.any_loops:
+            failed = compiled(texts)
+        if not failed:
+            if not exact:
+                note(f"{files[0].label}: {PLAIN}")
+            return ways
+    raise explain(failed, files)
+
+
+def _run_compilers(commands: Sequence[Sequence[str]], runtime: Path) -> str:
+    """Run the commands, which may read the precompiled header; the messages of what failed."""
+    failed = _run_all(commands)
+    if "PCH" in failed:  # a damaged one, in any language: the text will do
+        (runtime / f"{PRECOMPILED}.gch").unlink(missing_ok=True)
+        failed = _run_all(commands)
+    if "internal compiler error" in failed:  # g++ 12.2 for ARM, at a maximum of doubles
+        failed = _run_all([[*each, "-fno-tree-loop-vectorize"] for each in commands])
+    return failed
 
 
 def _named(folder: str, name: str, file: File) -> list[str]:

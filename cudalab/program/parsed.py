@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from cudalab.program.files import File
 
 
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """A launch of a kernel template."""
+
+    edit: int  # the index of its edit
+    kernel: str  # as the text says it, with template arguments
+    name: str
+    position: int
+
+
 @dataclass(kw_only=True)
 class Parsed:
     """A file, its tokens and what it declares."""
@@ -25,6 +35,8 @@ class Parsed:
     edits: list[tuple[int, int, str]] = field(default_factory=list)
     lacking: Lacking = field(default_factory=Lacking)  # what only a GPU has
     head: str = ""  # directives that come first
+    tail: str = ""  # what follows the text
+    launches: list[Launch] = field(default_factory=list)  # of kernel templates
 
     def replace(self, start: int, end: int, text: str, newline: str = "\n") -> None:
         """Replace [start, end) of the file by `text`, and keep the number of lines."""
@@ -43,7 +55,7 @@ class Parsed:
         for start, stop, text in sorted(self.edits):
             pieces += [self.file.text[end:start], text]
             end = stop
-        pieces += [self.file.text[end:], "\n"]
+        pieces += [self.file.text[end:], "\n", self.tail]
         return "".join(pieces)
 
 

@@ -22,7 +22,7 @@ from cudalab.language.tokens import (
 )
 from cudalab.output.notes import note
 from cudalab.program import exact_arithmetic, fragments, lockstep, tiles
-from cudalab.program.parsed import Parsed, parse
+from cudalab.program.parsed import Launch, Parsed, parse
 from cudalab.program.refusals import (
     Lacking,
     headers_of,
@@ -65,10 +65,15 @@ class _Known:
     references: dict[str, set[int]]  # `references` of a kernel's declarations
 
 
-def rewrite(
+def rewrite(files: Sequence[File], names: Sequence[str], *, exact: bool = True) -> list[str]:
+    """The texts to compile in place of `files`, to be stored under `names`: `edited`, as text."""
+    return [each.rewritten() for each in edited(files, names, exact=exact)]
+
+
+def edited(
     files: Sequence[File], names: Sequence[str], *, exact: bool = True, whole_tiles: bool = False
-) -> list[str]:
-    """The texts to compile in place of `files`, to be stored under `names`.
+) -> list[Parsed]:
+    """The files with the edits that make them C++, to be stored under `names`.
 
     If `exact` is set, conversions and shifts have a GPU's value where C++ defines none. With
     `whole_tiles`, one lane runs for its warp what only multiplies fragments.
@@ -126,7 +131,7 @@ def rewrite(
         _rewrite_tiles(parsed)
     if exact:
         exact_arithmetic.rewrite(parsed)
-    return [each.rewritten() for each in parsed]
+    return parsed
 
 
 def refusal(lacking: Lacking, parsed: Sequence[Parsed]) -> NoDeviceError:
@@ -356,6 +361,15 @@ def _rewrite_launches(
         kernel = kernel.replace(" \\ ", " ")
         name = quoted.get(kernel) or _quoted(kernel)
         launch = _launch(parsed, tokens[begin:i], kernel, known)
+        if "launch_any" in launch and tokens is parsed.tokens:
+            last = (opening_angle(tokens, i - 1) or 1) if tokens[i - 1].text == ">" else i
+            where = Launch(
+                edit=len(parsed.edits),
+                kernel=kernel,
+                name=tokens[last - 1].text,
+                position=tokens[begin].start,
+            )
+            parsed.launches.append(where)
         parsed.replace(
             tokens[begin].start,
             tokens[i + 2].end,

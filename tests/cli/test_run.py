@@ -252,7 +252,7 @@ def test_kernel_that_waits_for_its_children(tmp_path):
 def test_division_by_zero_is_noted_once_for_each_line():
     done = run("edges.cu", "cpu")
     first, second = done.stderr.decode().splitlines()
-    assert "edges.cu:176: kernel quotients, block (0,0,0), thread (0,0,0): integer div" in first
+    assert "edges.cu:176: kernel quotients, block (0,0,0): integer division by zero" in first
     assert "edges.cu:181: kernel remainders" in second
 
 
@@ -576,11 +576,13 @@ def test_a_program_that_compiles_only_with_the_hosts_arithmetic_says_so(
     tmp_path, monkeypatch, capsys
 ):
     def broken(files, names, *, exact, whole_tiles):
-        texts = rewritten(files, names, exact=exact, whole_tiles=whole_tiles)
-        return [text + "\n#error\n" for text in texts] if exact else texts
+        parsed = edited(files, names, exact=exact, whole_tiles=whole_tiles)
+        for each in parsed:
+            each.head += "#error\n" if exact else ""
+        return parsed
 
-    rewritten = rewrite.rewrite
-    monkeypatch.setattr(rewrite, "rewrite", broken)
+    edited = rewrite.edited
+    monkeypatch.setattr(rewrite, "edited", broken)
     program = tmp_path / "shift.cu"
     new = f"// {tmp_path} {time.time_ns()}\n"  # none that is compiled already
     program.write_text(new + "__global__ void k(int* x) { *x <<= *x; }\nint main() {}\n")

@@ -19,6 +19,10 @@ def body(statement, before=""):
         ("n = 2 * f;", "n = ::cudalab::fit<decltype(n)>(2 * f);"),
         ("const unsigned i = f, j = n;", "const unsigned i = ::cudalab::fit<unsigned>(f), j = n;"),
         ("n += f;", "::cudalab::into(n) += f;"),
+        (
+            "for (;;) ((int*)a)[n] = b[n];",
+            "for (;;) ((int*)a)[n] = ::cudalab::fit<decltype(((int*)a)[n])>(b[n]);",
+        ),
         ("*a = b[n];", "*a = ::cudalab::fit<decltype(*a)>(b[n]);"),
         ("b[(int)b[0] + n] = 1;", "b[::cudalab::cast<int>(b[0]) + n] = 1;"),
         ("g(static_cast<int>(f), int(f));", "g(::cudalab::cast<int>(f), ::cudalab::cast<int>(f));"),

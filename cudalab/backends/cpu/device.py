@@ -76,7 +76,7 @@ class CpuKernel:
         self.is_pointer = [bool(handle.param_sizes[i] & 128) for i in range(self.num_params)]
         self.has_loops = not handle.thread
         self.is_flat = bool(handle.flat)
-        self.how = "loops over the threads of a block" if self.has_loops else "fibers"
+        self.how = tiers.LOOPS if self.has_loops else "fibers"
         self.with_fibers: Callable[[], AbstractContextManager[CpuKernel]] = lambda: nullcontext(
             self
         )

@@ -25,6 +25,7 @@ _PLAIN_HEADERS = frozenset(
 # As in cudalab_cpu.h, which is not read when the conditions of a kernel file are decided.
 DEFINED = ("-D__CUDA_ARCH__=750", "-D__CUDACC__=1", "-DCUDALAB_CPU=1")
 FIBERS = "cudalab_fibers"  # the symbol with the reasons for fibers
+LOOPS = "loops over the threads of a block"
 # Macros of cudalab_cpu.h, in whose place loops have variables and functions.
 _LOCAL_HERE = (
     *("threadIdx", "blockIdx", "blockDim", "gridDim"),

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 from cudalab.backends.cpu.regions.analysis import Analysis
 from cudalab.backends.cpu.regions.control import WholeBody
 from cudalab.backends.cpu.regions.in_step import settle_loops
+from cudalab.backends.cpu.regions.programs import refuse_in_program
 from cudalab.backends.cpu.regions.unit import Unit, parsed
 from cudalab.backends.cpu.regions.waiting import refuse_waiting
-from cudalab.backends.cpu.regions.words import NotCoveredError, Words, read, spaces, texts
+from cudalab.backends.cpu.regions.words import NotCoveredError, read, spaces, texts
 from cudalab.backends.cpu.regions.writer import Writer
 
 if TYPE_CHECKING:
@@ -36,18 +37,22 @@ class Loops:
     _: KW_ONLY
     kernels: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)  # by kernel
+    functions: list[Function] = field(default_factory=list)  # `kernels`, as they were read
     flat: bool = True  # no thread asks for its place but along the first dimension
 
 
-def loops(preprocessed: str) -> Loops:
+def loops(preprocessed: str, *, is_program: bool = False) -> Loops:
     """Write the kernels of a file as loops, as far as possible.
 
     `preprocessed` has its macros expanded and its conditions decided, but for those of the device.
+    The file is one of a lab's kernels, or of a whole program.
     """
     written = Loops("")
     try:
-        for name, words in spaces(read(preprocessed)):
-            _add(written, name, words)
+        units = [Unit(words, name, is_program) for name, words in spaces(read(preprocessed))]
+        for unit in units:
+            unit.elsewhere = {name for each in units for name in each.placed | each.collective}
+            _add(written, unit)
     except NotCoveredError as reason:
         return Loops("", reasons={"": str(reason)})
     except RecursionError:
@@ -55,13 +60,14 @@ def loops(preprocessed: str) -> Loops:
     return written
 
 
-def _add(written: Loops, namespace: str, words: Words) -> None:
+def _add(written: Loops, unit: Unit) -> None:
     """Write the kernels of a namespace, or those outside of all."""
-    unit = Unit(words, namespace)
     kernels: list[Function] = []
     for kernel in unit.kernels():
         try:
             functions = [parsed(each) for each in unit.check(kernel)]
+            if unit.is_program:
+                refuse_in_program(unit, functions)
             refuse_waiting(functions)
             settle_loops(unit, functions)
         except NotCoveredError as reason:
@@ -80,8 +86,12 @@ def _add(written: Loops, namespace: str, words: Words) -> None:
                     written.reasons[kernel.name] = str(reason)
                     kernels.remove(kernel)
     written.flat &= all(map(unit.is_flat, kernels))
-    written.text += f"namespace {namespace} {{\n{text}\n}}\n" if namespace and text else text
+    if unit.namespace and text:
+        parts = unit.namespace.replace("{}", "").split("::")
+        text = "".join(f"namespace {part} {{ " for part in parts) + f"\n{text}\n" + "}" * len(parts)
+    written.text += f"{text}\n" if text else ""
     written.kernels += [kernel.name for kernel in kernels]
+    written.functions += kernels
 
 
 def _written(unit: Unit, kernels: list[Function]) -> str:

@@ -26,6 +26,8 @@ _CURRENT = frozenset(
 )
 _SMALL = 128  # elements of an array that a region copies
 _CHEAP = frozenset({"min", "max", "static_cast", "sizeof"})
+# What program/arithmetic.py puts before the variable of an assignment.
+INTO = ("::", "cudalab", "::", "into", "(")
 
 
 class Facts:
@@ -117,6 +119,8 @@ class Facts:
     def scalar_change(self, words: Words) -> str | None:
         """The name of the block's variable that a whole statement changes."""
         words = words[:-1] if words and words[-1].text == ";" else words
+        if texts(words[:5]) == [*INTO] and texts(words[6:7]) == [")"]:
+            words = [words[5], *words[7:]]
         if len(words) < 2 or sum(word.text in CHANGING for word in words) != 1:
             return None
         first, second = words[0], words[1]

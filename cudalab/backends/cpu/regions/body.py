@@ -21,6 +21,7 @@ from cudalab.backends.cpu.regions.parts import (
     regions_of,
     widths,
     with_indices,
+    without_defaults,
 )
 from cudalab.backends.cpu.regions.syntax import Local, Statement, locals_of
 from cudalab.backends.cpu.regions.unit import BUILT_IN
@@ -69,7 +70,8 @@ class Body(ABC):
         writer = self.writer
         if self.facts.in_step:
             writer.add(one_by_one(function))
-        writer.add(function.template)
+        template = function.template
+        writer.add(without_defaults(template) if function.is_kernel else template)
         writer.add(f"static inline void {self.analysis.name_for(function, self.masked)} (")
         writer.add(self._parameters(), ") { CUDALAB_ENTER ;")
         for width in widths(function.body, self.unit.known):
@@ -111,7 +113,8 @@ class Body(ABC):
         """The declaration of a parameter."""
         name = parameter.name
         if self.function.is_kernel or self.facts.is_uniform_parameter(name):
-            default: list[Piece] = ["=", *parameter.default] if parameter.default else []
+            has_default = parameter.default and not self.function.is_kernel
+            default: list[Piece] = ["=", *parameter.default] if has_default else []
             words: list[Piece] = [*parameter.words]
             if self._is_kept(parameter):
                 words = [
@@ -407,6 +410,7 @@ class Body(ABC):
     def _outer(self, words: Words) -> None:
         """Declare for the whole block."""
         shared = any(word.text == "__shared__" for word in words)
+        shared &= not self.unit.is_program  # where what lies behind it is known, and its size
         if shared and self.function.is_kernel and not self.loops and "extern" not in texts(words):
             words = [word for word in words if word.text not in ("__shared__", "static")]
             self.shared += [f"sizeof({local.name})" for local in locals_of(words)]

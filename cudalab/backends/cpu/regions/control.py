@@ -105,6 +105,8 @@ def _hoisted(body: Body, condition: Words) -> Words:
 
 def _agreed(body: Body, condition: Words) -> str:
     """The answer of all threads to a condition."""
+    if body.unit.is_program:  # in which threads that disagree are one barrier's, at two places
+        raise NotCoveredError(f"{condition[0].place}: a condition that is read from memory")
     place = condition[0]
     return f'{_answers(body, condition)}.yes("{place.file}", {place.line})'
 

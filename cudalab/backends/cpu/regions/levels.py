@@ -311,6 +311,8 @@ class Levels:
         for i, word in enumerate(words[:-1]):
             if word.kind != "name":
                 continue
+            if texts(words[i + 1 : i + 4 : 2]) == [".", "("] and word.text in self.names:
+                self._lend([word])  # a method may change its object
             opening = i + 1
             if words[opening].text == "<":
                 opening = (close_angle(words, opening) or opening) + 1

@@ -11,7 +11,7 @@ from cudalab.backends.cpu.regions.words import NotCoveredError, Word, close, spa
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudalab.backends.cpu.regions.syntax import Local, Parameter, Statement
+    from cudalab.backends.cpu.regions.syntax import Function, Local, Parameter, Statement
     from cudalab.backends.cpu.regions.words import Words
     from cudalab.backends.cpu.regions.writer import Piece
 
@@ -193,3 +193,28 @@ def handed_over(parameter: Parameter) -> str:
     if to_array in spaced(parameter.words):
         return spaced(parameter.words).replace(to_array, f"(**{name})")
     return f"{type_of(parameter)}* {name}"
+
+
+def without_defaults(template: Words) -> Words:
+    """The words `template <...>` without default arguments."""
+    kept: Words = []
+    depth, skipping = 0, False
+    for word in template:
+        depth -= word.text in (">", ")", "}")
+        skipping = (skipping or (depth == 1 and word.text == "=")) and not (
+            depth == 0 or (depth == 1 and word.text == ",")
+        )
+        if not skipping:
+            kept.append(word)
+        depth += word.text in ("<", "(", "{")
+    return kept
+
+
+def declaration(kernel: Function) -> str:
+    """The declaration of the function for a whole block that a kernel becomes."""
+    parameters = ["::cudalab::Block&"]
+    for each in kernel.parameters:
+        default = f" = {spaced(each.default)}" if each.default else ""
+        parameters.append(spaced(each.words) + default)
+    head = f"static inline void {kernel.name}_all_({', '.join(parameters)});"
+    return f"{spaced(kernel.template)} {head}"

@@ -19,7 +19,7 @@ from cudalab.backends.cpu.regions.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_TYPES = frozenset(
+TYPES = frozenset(
     {"void", "bool", "char", "short", "int", "long", "float", "double", "unsigned", "signed"}
     | {"auto"}
 )
@@ -134,6 +134,11 @@ class Function:
     head: Words  # all up to the body
 
     @property
+    def is_device(self) -> bool:
+        """Whether the text says that a GPU runs it."""
+        return any(word.text in ("__device__", "__global__") for word in self.head)
+
+    @property
     def returns_nothing(self) -> bool:
         return texts(self.returns) == ["void"]
 
@@ -225,12 +230,12 @@ def locals_of(words: Words) -> list[Local]:
     start = i
     if i >= len(words) or words[i].text in _STATEMENTS:
         return []
-    while i < len(words) and words[i].text in _QUALIFIERS | _TYPES:
-        typed |= words[i].text in _TYPES
+    while i < len(words) and words[i].text in _QUALIFIERS | TYPES:
+        typed |= words[i].text in TYPES
         i += 1
     if not typed:
         i = _end_of_type(words, i)
-    while i < len(words) and words[i].text in ("const", *_TYPES):
+    while i < len(words) and words[i].text in ("const", *TYPES):
         i += 1
     result = []
     for part in split(words[i:]):
@@ -359,5 +364,26 @@ def _parameter(part: Words) -> Parameter | None:
         if word == "(" and words[i + 1] == "&" and words[i + 3] == ")":  # a reference to an array
             return Parameter(part, words[i + 2], default)
     plain = words[: words.index("[")] if "[" in words else words
-    named = len(plain) > 1 and part[len(plain) - 1].kind == "name" and plain[-1] not in _TYPES
+    named = len(plain) > 1 and part[len(plain) - 1].kind == "name" and plain[-1] not in TYPES
     return Parameter(part, plain[-1] if named else "", default)
+
+
+def defined(head: Words) -> set[str]:
+    """The names by which one may use what follows `head`: a class, a function, or anything else."""
+    if head and head[0].text == "template":
+        head = head[(close_angle(head, 1) or 0) + 1 :]
+    words = texts(head)
+    for i, word in enumerate(words):
+        if word in ("struct", "class", "union") and i + 1 < len(head):
+            return set(words[i + 1 : words.index(":") if ":" in words else None])
+    if "(" not in words or "=" in words:
+        return set(words)
+    before = words[: words.index("(")]
+    if "operator" in before:
+        at = before.index("operator")
+        if before[at - 1] != "::":
+            return set(words)
+        before = before[: at - 1]
+    if before[-1:] == [">"]:  # a specialization, or what a class template has
+        before = before[: len(before) - before[::-1].index("<") - 1]
+    return set(before[-1:])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cudalab.backends.cpu.regions.syntax import Function, functions, statements
+from cudalab.backends.cpu.regions.groups import is_row, translate
+from cudalab.backends.cpu.regions.syntax import Function, defined, functions, statements
 from cudalab.backends.cpu.regions.words import (
     NotCoveredError,
     Word,
@@ -39,7 +40,6 @@ _ONLY_FIBERS = {
     "clock": "a clock, which threads may wait by",
     "__activemask": "__activemask",
     "__match_all_sync": "__match_all_sync",
-    "cooperative_groups": "cooperative groups",
     "try": "exceptions",
     "alloca": "alloca",
 }
@@ -50,14 +50,20 @@ _VOLATILE = "a volatile variable, which threads may wait for"
 class Unit:
     """The functions of a preprocessed file, and what they do together."""
 
-    def __init__(self, words: Words, namespace: str = "") -> None:
+    def __init__(self, words: Words, namespace: str = "", is_program: bool = False) -> None:
         """Take the words of a file, in which includes are inlined; its own stand in `namespace`."""
         self.words = words
         self.namespace = namespace
-        self.functions = functions(self.words)
+        self.is_program = is_program
+        self.elsewhere: set[str] = set()  # functions that use threadIdx or meet, in any namespace
+        self.all_functions = functions(self.words)
+        self.functions = [each for each in self.all_functions if each.is_device or not is_program]
         self.by_name: dict[str, list[Function]] = {}
         for function in self.functions:
             self.by_name.setdefault(function.name, []).append(function)
+        self.refused: dict[str, NotCoveredError] = {}  # functions that cannot be translated
+        if is_program:
+            self._translate_groups()
         self.collective = self._spread(BUILT_IN)
         self.block_wide = self._spread(BLOCK_WIDE)
         self.placed = self._spread(POSITION, called=False) - self.collective
@@ -66,7 +72,7 @@ class Unit:
     @cached_property
     def outside(self) -> Words:
         """The words outside of functions: types, constants and what is not read as a function."""
-        inside = {id(word) for function in self.functions for word in function.body}
+        inside = {id(word) for function in self.all_functions for word in function.body}
         return [word for word in self.words if id(word) not in inside]
 
     @cached_property
@@ -81,6 +87,14 @@ class Unit:
             for function in self.functions
             if function.is_kernel and function.head[0].namespace == self.namespace
         ]
+
+    def _translate_groups(self) -> None:
+        row = is_row(self.functions)
+        for function in self.functions:
+            try:
+                translate(function, self.by_name, row=row)
+            except NotCoveredError as reason:
+                self.refused[function.name] = reason
 
     def is_collective(self, words: Words) -> bool:
         """Whether the words have a barrier or a warp operation, or call what has one."""
@@ -102,11 +116,13 @@ class Unit:
 
     def check(self, kernel: Function) -> list[Function]:
         """The functions of a kernel; NotCoveredError if it counts on threads that run by turns."""
-        if "extern" not in texts(kernel.head):
-            raise NotCoveredError('it is not extern "C"')
+        if not self.is_program:
+            _check_alone(kernel)
         _check_words(kernel.body)
         reached = self.called_by(kernel)
         for function in reached:
+            if function.name in self.refused:
+                raise self.refused[function.name]
             _check_words(function.body)
             if "volatile" in texts(function.head):
                 raise NotCoveredError(f"{function.head[0].place}: {_VOLATILE}")
@@ -162,19 +178,29 @@ class Unit:
     def classes(self, used: set[str]) -> list[Words]:
         """The classes and specializations whose names a kernel may use."""
         classes: list[Words] = []
+        seen = set(used)
+        left = list(self._definitions)
+        while found := [words for names, words in left if seen & names]:
+            left = [each for each in left if not seen & each[0]]
+            classes += found
+            seen |= {word.text for words in found for word in words}
+        return classes
+
+    @cached_property
+    def _definitions(self) -> list[tuple[set[str], Words]]:
+        """What is defined outside of functions: the names that stand for it, and its words."""
+        found = []
         i, start = 0, 0
         while i < len(self.outside):
             text = self.outside[i].text
             if text == "{":
                 end = close(self.outside, i)
-                head = self.outside[start:i]
-                if used & {word.text for word in head}:
-                    classes.append(self.outside[start:end])
+                found.append((defined(self.outside[start:i]), self.outside[start:end]))
                 i = start = end
             elif text in (";", "}"):
                 start = i + 1
             i += 1
-        return classes
+        return found
 
     def _spread(self, seeds: frozenset[str], *, called: bool = True) -> set[str]:
         """The names of the device functions that name one of `seeds`, or call such a function."""
@@ -207,6 +233,14 @@ def own_names(function: Function) -> set[str]:
         for each in statement.walk():
             names |= {local.name for local in each.declared}
     return names
+
+
+def _check_alone(kernel: Function) -> None:
+    """NotCoveredError if a lab could not launch the kernel, or if its groups are not translated."""
+    if "extern" not in texts(kernel.head):
+        raise NotCoveredError('it is not extern "C"')
+    if "cooperative_groups" in texts(kernel.body):
+        raise NotCoveredError(f"{kernel.head[0].place}: cooperative groups")
 
 
 def _check_words(words: list[Word]) -> None:

@@ -64,23 +64,45 @@ def read(text: str) -> Words:
 
 
 def spaces(words: Words) -> list[tuple[str, Words]]:
-    """The words outside of named namespaces, and those that each namespace can name.
+    """The namespaces, and for each the words that it can name; `""` is outside of all.
 
-    The second of each pair begins with what stands outside, before the namespace.
+    Names are as in `outer::inner`; a part without a name is `{}`, as in `outer::{}`.
     """
-    outside: Words = []
-    inside: list[tuple[str, Words]] = []
+    own: dict[str, Words] = {"": []}
+    _sort(words, "", own)
+    return [
+        (name, [word for other in own if _sees(name, other) for word in own[other]]) for name in own
+    ]
+
+
+def _sort(words: Words, name: str, own: dict[str, Words]) -> None:
+    """Add the words of the namespace `name` to those that it has, and likewise for those in it."""
     i = 0
     while i < len(words):
-        if texts(words[i : i + 3 : 2]) == ["namespace", "{"] and words[i + 1].kind == "name":
-            end = close(words, i + 2)
-            own = [word._replace(namespace=words[i + 1].text) for word in words[i + 3 : end]]
-            inside.append((words[i + 1].text, [*outside, *own]))
-            i = end + 1
-        else:
-            outside.append(words[i])
+        start, inside = i, name
+        if words[i].text == "namespace":
             i += 1
-    return [("", outside), *inside]
+            while words[i].kind == "name" or words[i].text == "::":
+                i += 1
+            part = "".join(texts(words[start + 1 : i])) or "{}"
+            inside = f"{name}::{part}" if name else part
+        elif texts(words[i : i + 1]) == ["extern"] and words[i + 1].kind == "string":
+            i += 2
+        if i > start and words[i].text == "{":
+            end = close(words, i)
+            own.setdefault(inside, [])
+            _sort(words[i + 1 : end], inside, own)
+        else:
+            end = close(words, start) if words[start].text == "{" else start
+            own[name] += [word._replace(namespace=name) for word in words[start : end + 1]]
+        i = end + 1
+
+
+def _sees(name: str, other: str) -> bool:
+    """Whether what is in namespace `name` can name what is in `other` without saying where."""
+    while other.endswith("{}"):
+        other = other[:-2].removesuffix("::")
+    return not other or name == other or name.startswith(f"{other}::")
 
 
 def texts(words: Iterable[Word]) -> list[str]:

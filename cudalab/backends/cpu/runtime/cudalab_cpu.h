@@ -244,6 +244,7 @@ struct Kernel {
     const unsigned char* param_sizes;  // bytes; a pointer has its top bit set
     const unsigned* arg_bytes;         // in whole programs: of each parameter, and of the closure
     bool flat;                         // loops for blocks of one dimension
+    BlockFn loops;                     // in whole programs: all threads as loops, or null
 };
 struct Symbol {
     void* address;

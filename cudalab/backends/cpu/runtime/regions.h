@@ -16,15 +16,22 @@
 
 // Where a block lies. The runtime launches a kernel as loops only if no index of a thread in the
 // grid exceeds an int, which the compiler may then count on.
-#define CUDALAB_ENTER                                                                   \
-    const uint3 blockIdx = B_.index, blockDim = B_.dim, gridDim = B_.grid, threadIdx{}; \
-    (void)blockIdx, (void)blockDim, (void)gridDim, (void)threadIdx;                     \
-    ::cudalab::assume_small(blockIdx.x* blockDim.x, blockDim.x);                        \
-    ::cudalab::assume_small(blockIdx.y* blockDim.y, blockDim.y);                        \
+#define CUDALAB_ENTER                                            \
+    CUDALAB_HERE_TOO;                                            \
+    const uint3 threadIdx{};                                     \
+    (void)threadIdx;                                             \
+    ::cudalab::assume_small(blockIdx.x* blockDim.x, blockDim.x); \
+    ::cudalab::assume_small(blockIdx.y* blockDim.y, blockDim.y); \
     ::cudalab::assume_small(blockIdx.z* blockDim.z, blockDim.z)
-#define CUDALAB_HERE_TOO                                                   \
-    const uint3 blockIdx = B_.index, blockDim = B_.dim, gridDim = B_.grid; \
-    (void)blockIdx, (void)blockDim, (void)gridDim, (void)threadIdx
+#define CUDALAB_HERE_TOO                                       \
+    const uint3 blockIdx = B_.index;                           \
+    const CUDALAB_EXTENT blockDim = B_.dim, gridDim = B_.grid; \
+    (void)blockIdx, (void)blockDim, (void)gridDim
+#ifdef CUDALAB_PROGRAM
+#define CUDALAB_EXTENT dim3
+#else
+#define CUDALAB_EXTENT uint3
+#endif
 
 // The threads touch nothing in common, so that the compiler may take several at once; or it takes
 // one by one those that have arrays of their own, or that change what others see.
@@ -105,6 +112,12 @@ struct Block {
     uint3 index, dim, grid;
     unsigned threads, warps;
     const Mask* live;  // the threads that have not returned from the kernel; null: all
+    // The block that the OS thread runs.
+    static Block here() {
+        const uint3& dim = current.block_dim;
+        const unsigned threads = dim.x * dim.y * dim.z;
+        return {current.block_idx, dim, current.grid_dim, threads, (threads + 31) / 32, nullptr};
+    }
     CUDALAB_INLINE unsigned x(size_t t) const { return flat() ? (unsigned)t : (unsigned)t % dim.x; }
     CUDALAB_INLINE unsigned y(size_t t) const { return flat() ? 0 : (unsigned)t / dim.x % dim.y; }
     CUDALAB_INLINE unsigned z(size_t t) const { return flat() ? 0 : (unsigned)t / (dim.x * dim.y); }
@@ -301,12 +314,7 @@ struct BlockLauncher<kernel> {
     template <size_t... I>
     static inline void call(void* const* args, Indices<I...>) {
         (void)args;
-        Block block;
-        block.index = current.block_idx, block.dim = current.block_dim;
-        block.grid = current.grid_dim;
-        block.threads = block.dim.x * block.dim.y * block.dim.z;
-        block.warps = (block.threads + 31) / 32;
-        block.live = nullptr;
+        Block block = Block::here();
         kernel(block, *(typename std::remove_const<Params>::type*)args[I]...);
     }
     static void run(void* const* args, unsigned, const uint3*, const bool*) {

@@ -85,8 +85,9 @@ struct Worker {  // an OS thread and the block it runs
     char* own_stack;     // of the OS thread
     char* signal_stack;  // a crashed fiber may have no stack left
     int crashes;
-    char* lent;       // memory for the large local variables of loops (regions.h)
-    size_t num_lent;  // bytes of it in use
+    bool crashed_in_loops;  // which do not know their thread: pool.on_loops_crash
+    char* lent;             // memory for the large local variables of loops (regions.h)
+    size_t num_lent;        // bytes of it in use
     bool at_grid_barrier;
     volatile bool stuck;  // no step for long
     Stay* stay;
@@ -140,6 +141,8 @@ static struct Pool {
     // Called where threads of a block wait at different barriers, if set: whether the block goes
     // on.
     bool (*on_parting)(Worker& w, unsigned thread, const Site& here, bool same_kind);
+    // Called for a block whose threads are loops, when it has crashed.
+    void (*on_loops_crash)(Worker& w, uint64_t block);
     int crash_fd = 2;
     struct {  // of a kernel whose threads are loops, which do not say where they are
         int signal;
@@ -186,21 +189,26 @@ static void abandon(Worker& w) {
     leave_to(w.main_context);
 }
 
-// Records the first error of a launch and abandons the block.
-static void fail(Worker& w, const char* format, ...) {
+// Records the first error of a launch.
+static void record(const char* format, va_list values) {
     pthread_mutex_lock(&pool.mutex);
     Launch& launch = pool.launch;
     if (!launch.failed) {
         const uint3& b = current.block_idx;
         int used = snprintf(launch.error, sizeof launch.error,
                             "kernel %s, block (%u,%u,%u): ", launch.kernel->name, b.x, b.y, b.z);
-        va_list values;
-        va_start(values, format);
         vsnprintf(launch.error + used, sizeof launch.error - used, format, values);
-        va_end(values);
         __atomic_store_n(&launch.failed, 1, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&pool.mutex);
+}
+
+// Records it and abandons the block.
+static void fail(Worker& w, const char* format, ...) {
+    va_list values;
+    va_start(values, format);
+    record(format, values);
+    va_end(values);
     abandon(w);
 }
 
@@ -636,6 +644,7 @@ static void work_on(Worker& w) {
         uint64_t block = claim(&pool.launch.next);
         if (block >= launch.blocks) break;
         run_block(w, block);
+        if (__builtin_expect(w.crashed_in_loops, 0)) pool.on_loops_crash(w, block);
     }
     w.block = NO_BLOCK;
 }

@@ -32,14 +32,14 @@ static int count_arguments(const char* format) {
 }
 
 namespace cudalab {
-__thread bool kernel_prints;
+__thread bool kernel_prints, kernel_is_silent;
 }
 // In a kernel the result is the number of arguments; else that of the characters.
 extern "C" int cudalab_printf_here(const char* format, ...) {
     va_list values;
     va_start(values, format);
     kernel_prints = in_kernel();
-    const int length = vprintf(format, values);
+    const int length = kernel_is_silent ? 0 : vprintf(format, values);
     const bool printed_in_kernel = kernel_prints;
     kernel_prints = false;
     va_end(values);

@@ -7,7 +7,9 @@
 
 namespace cudalab {
 
-static cudaError_t crash_error;  // the error of the kernel that failed
+static cudaError_t crash_error;             // the error of the kernel that failed
+static const Kernel* fibers_of_loops;       // the kernel that runs, if its threads are loops
+static thread_local char loops_crash[800];  // why the block of this OS thread has crashed
 
 // The instruction at which a signal arrived; null on processors that are not supported.
 static const char* interrupted_at(const void* context) {
@@ -79,8 +81,10 @@ static uintptr_t hash(const char* text) {
 // Tells what the running thread of a kernel does that C++ does not define.
 static void tell(Worker& w, const char* place, const char* what) {
     const uint3 &b = current.block_idx, &t = w.index[current.thread];
-    fprintf(stderr, "cudalab: %skernel %s, block (%u,%u,%u), thread (%u,%u,%u): %s\n", place,
-            w.kernel->name, b.x, b.y, b.z, t.x, t.y, t.z, what);
+    char thread[50] = "";  // loops do not know theirs
+    if (w.kernel->thread) snprintf(thread, sizeof thread, ", thread (%u,%u,%u)", t.x, t.y, t.z);
+    fprintf(stderr, "cudalab: %skernel %s, block (%u,%u,%u)%s: %s\n", place, w.kernel->name, b.x,
+            b.y, b.z, thread, what);
 }
 
 // Threads of a block wait at different barriers, which CUDA does not define. An H200 counts who has
@@ -193,7 +197,33 @@ static void kernel_crashed(Worker& w, int signal, siginfo_t* info, const void* c
     if (kernel_prints) funlockfile(stdout);
     kernel_prints = false;
     w.crashes = 0;
+    if (!w.kernel->thread) {
+        snprintf(loops_crash, sizeof loops_crash, "%s%s%s", place, what, advice);
+        w.crashed_in_loops = true;
+        abandon(w);
+    }
     fail(w, "thread (%u,%u,%u): %s%s%s", t.x, t.y, t.z, place, what, advice);
+}
+
+static void record_loops_crash(const char* format, ...) {
+    va_list values;
+    va_start(values, format);
+    record(format, values);
+    va_end(values);
+}
+
+// Runs a block of loops that has crashed once more, with fibers, which know their thread. What it
+// has printed is not printed again. If it does not crash now, the message names the block only.
+static void repeat_with_fibers(Worker& w, uint64_t block) {
+    w.crashed_in_loops = false;
+    if (has_failed()) return;
+    const Kernel* const loops = w.kernel;
+    w.kernel = fibers_of_loops;
+    kernel_is_silent = true;
+    run_block(w, block);
+    kernel_is_silent = false;
+    w.kernel = loops;
+    if (!has_failed()) record_loops_crash("%s", loops_crash);
 }
 
 // Writes what host code has done; the signal ends the program afterwards.

@@ -31,6 +31,12 @@ void enlist(Function* function) {
     function->next = functions;
     functions = function;
 }
+void add_loops(const void* kernel, BlockFn loops, bool flat) {
+    Function* function = find_function(kernel);
+    if (!function) return;
+    function->kernel.loops = loops;
+    function->kernel.flat = flat;
+}
 
 // The symbols of the program itself, for sizes that the compiler knows and C++ cannot query.
 struct Symbols {
@@ -337,7 +343,12 @@ static cudaError_t launch(const Config& config, const Kernel& kernel, const void
 }
 
 void run(const Config& config, const Kernel& kernel, const void* address, void* const* args) {
-    launch(config, kernel, address, args);
+    const Function* function = kernel.loops || !address ? nullptr : find_function(address);
+    if (!function || !function->kernel.loops) return (void)launch(config, kernel, address, args);
+    Kernel both = kernel;
+    both.loops = function->kernel.loops;
+    both.flat = function->kernel.flat;
+    launch(config, both, address, args);
 }
 
 cudaError_t launch_function(const void* address, const Config& config, void** args) {

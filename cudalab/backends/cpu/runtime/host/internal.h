@@ -175,6 +175,7 @@ void for_each_variable(Section section, Visitor visit);
 
 void watch_for_crashes();                        // the signal handlers
 extern __thread bool kernel_prints;              // stdout is locked by a kernel
+extern __thread bool kernel_is_silent;           // what it prints has been printed before
 [[noreturn]] void stop_kernel(const char* why);  // that calls this
 // One grid runs at a time; the device claims to hold `resident` of its blocks at once.
 cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, void* const* args,

@@ -29,6 +29,7 @@ static bool start_workers() {
         if (cudalab_start((int)os_threads(), 2) != 0) return false;
         watch_for_crashes();  // replaces the handlers of cudalab_start
         pool.on_parting = goes_on_parted;
+        pool.on_loops_crash = repeat_with_fibers;
         return true;
     }();
     return started;
@@ -191,6 +192,17 @@ static struct LeftOut {
 
 static Watch* watch;  // over the grid that runs; null if it is left out
 
+// Loops count on small indices of threads, and on blocks that are rows if no kernel asks for more.
+static bool fits_loops(const Config& config, const Kernel& kernel) {
+    static const bool wanted = !getenv("CUDALAB_LOOPS") || strcmp(getenv("CUDALAB_LOOPS"), "0");
+    if (!wanted || !kernel.loops || config.cooperative) return false;
+    const dim3 &g = config.grid, &b = config.block;
+    const uint64_t most = INT_MAX - MAX_THREADS;
+    const bool small =
+        (uint64_t)g.x * b.x <= most && (uint64_t)g.y * b.y <= most && (uint64_t)g.z * b.z <= most;
+    return small && (!kernel.flat || (b.y == 1 && b.z == 1));
+}
+
 cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, void* const* args,
                        uint64_t resident) {
     if (left_out.wanted) return ++left_out.launches, cudaSuccess;
@@ -209,7 +221,15 @@ cudaError_t start_grid(Call& call, const Config& config, const Kernel& kernel, v
     const unsigned block[] = {config.block.x, config.block.y, config.block.z};
     alignas(Watch) static char memory[sizeof(Watch)];
     watch = new (memory) Watch(config, kernel, resident);
-    cudalab_launch(&kernel, grid, block, args);
+    static Kernel in_loops;
+    fibers_of_loops = nullptr;
+    if (fits_loops(config, kernel)) {
+        in_loops = kernel;
+        in_loops.thread = nullptr;
+        in_loops.block = kernel.loops;
+        fibers_of_loops = &kernel;
+    }
+    cudalab_launch(fibers_of_loops ? &in_loops : &kernel, grid, block, args);
     return cudaSuccess;
 }
 Progress continue_grid(bool host_waits) {

@@ -47,7 +47,8 @@ struct Function {
     const Function* next = nullptr;
     static const size_t NONE = ~(size_t)0;
 };
-void enlist(Function* function);  // calling it again has no effect
+void enlist(Function* function);                               // calling it again has no effect
+void add_loops(const void* kernel, BlockFn loops, bool flat);  // to an enlisted one
 Function* find_function(const void* address);
 
 // Runs the grid to its end. `args` are the parameters' addresses and, after them, the closure's.
@@ -65,6 +66,31 @@ struct Parameter<P&> {
     typedef P* Stored;
     static P* store(P& argument) { return &argument; }
     static P& load(void* stored) { return **(P**)stored; }
+};
+
+// A call of a kernel template, and one of what it is for a whole block (regions.h).
+template <bool flat, class F, class L>
+struct TwoWays {
+    F fibers;
+    L loops;
+    static constexpr bool is_flat = flat;
+    template <class... A>
+    inline __attribute__((always_inline)) void operator()(A&... arguments) const {
+        fibers(arguments...);
+    }
+};
+template <bool flat, class F, class L>
+inline TwoWays<flat, F, L> two_ways(F fibers, L loops) {
+    return {fibers, loops};
+}
+template <class F>
+struct IsTwoWays : std::false_type {};
+template <bool flat, class F, class L>
+struct IsTwoWays<TwoWays<flat, F, L>> : std::true_type {};
+struct Block;  // regions.h, which is read behind the kernels
+template <class F>
+struct BlockOf {
+    typedef Block type;
 };
 
 // One kernel with parameters P, called through a closure F so that its body can be inlined.
@@ -97,8 +123,19 @@ struct Entry {
             if (__builtin_expect(*(volatile const bool*)fibers, 0)) return;
         }
     }
+    template <size_t... I>
+    static inline void call_loops(void* const* args, Indices<I...>) {
+        auto here = BlockOf<F>::type::here();
+        ((F*)args[sizeof...(P)])->loops(here, *(P*)args[I]...);
+    }
+    static void loops(void* const* args, unsigned, const uint3*, const bool*) {
+        call_loops(args, All());
+    }
     static constexpr Kernel kernel(const char* name) {
-        return {name, thread, block, sizeof...(P), sizes, bytes};
+        if constexpr (IsTwoWays<F>::value)
+            return {name, thread, block, sizeof...(P), sizes, bytes, F::is_flat, loops};
+        else
+            return {name, thread, block, sizeof...(P), sizes, bytes};
     }
 };
 
@@ -171,6 +208,14 @@ inline auto launch_any(T typed, F call, const char* name, Config config) {
     else
         return launch_any<references>(call, name, config);
 }
+
+// The object that the rewriter adds to a file whose text has a kernel's loops.
+struct AddLoops {
+    template <class... P>
+    AddLoops(void (*kernel)(P...), BlockFn loops, bool flat) {
+        add_loops((const void*)kernel, loops, flat);
+    }
+};
 
 // The object that the rewriter adds after a kernel's definition.
 template <class... P>

@@ -1,0 +1,150 @@
+"""Reasons why kernels of whole programs keep their fibers, beyond those of a lab's kernels.
+
+A program has host code, which may see how its kernels run, and its kernels may call what is in
+other files or in libraries.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.regions.syntax import TYPES
+from cudalab.backends.cpu.regions.unit import BUILT_IN
+from cudalab.backends.cpu.regions.words import NotCoveredError, calls, split, texts
+
+if TYPE_CHECKING:
+    from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.backends.cpu.regions.unit import Unit
+    from cudalab.backends.cpu.regions.words import Words
+
+# What program/arithmetic.py and the like put into device code, if it asks nothing of the runtime.
+_OWN = frozenset(
+    {"cast", "fit", "make", "into", "by", "zero_too", "saturated", "DynamicShared", "from_bits"}
+    | {"to_bits", "Target", "Places"}
+)
+_REASONS = {
+    **dict.fromkeys(
+        ("assert", "__assert_fail", "__func__", "__FUNCTION__", "__PRETTY_FUNCTION__"),
+        "a message that names the function",
+    ),
+    **dict.fromkeys(("cub", "cuda", "nvcuda", "wmma", "thrust"), "a library"),
+    **dict.fromkeys(
+        ("__isShared", "__isGlobal", "__isLocal", "__isConstant", "__cvta_generic_to_shared"),
+        "a question where memory lies",
+    ),
+    "_Pragma": "a pragma",
+}
+_LIBRARIES = frozenset({"cub", "cuda", "nvcuda", "wmma", "thrust"})
+_WAITING = frozenset({"wait", "acquire", "arrive_and_wait", "test_and_set", "lock"})
+_OF_RUNTIME = re.compile(r"cuda[A-Z]\w*")
+
+
+def refuse_in_program(unit: Unit, reached: list[Function]) -> None:
+    """NotCoveredError for a kernel of a program that asks more of fibers than a lab's can.
+
+    `reached` begins with the kernel.
+    """
+    kernel = reached[0]
+    used = {word.text for function in reached for word in function.body}
+    classes = [word for each in unit.classes(used) for word in each[texts(each).index("{") :]]
+    _refuse_form(unit, kernel)
+    _refuse_hidden(unit, kernel)
+    declared = _declared_only(unit)
+    taken = _of_libraries(unit) & used
+    if taken:
+        raise NotCoveredError(f"{kernel.head[0].place}: a library: {min(taken)}")
+    warps = False
+    for function in reached:
+        _refuse_words(unit, function.body, declared)
+        warps |= any(word.text.startswith(("__shfl", "__syncwarp")) for word in function.body)
+    _refuse_words(unit, classes, declared)
+    if calls(classes, BUILT_IN | unit.collective):
+        raise NotCoveredError(f"{kernel.head[0].place}: a class with barriers")
+    prints = any(word.text == "printf" for function in reached for word in function.body)
+    if prints and warps:
+        raise NotCoveredError(f"{kernel.head[0].place}: printf between warp operations")
+
+
+def _refuse_form(unit: Unit, kernel: Function) -> None:
+    """Refuse a kernel that the launch cannot hand over to its loops."""
+    place = kernel.head[0].place
+    same = [each for each in unit.all_functions if each.name == kernel.name]
+    if len(same) > 1 or kernel.name in _specialized(unit):
+        raise NotCoveredError(f"{place}: several functions {kernel.name}")
+    if any(each.is_reference for each in kernel.parameters):
+        raise NotCoveredError(f"{place}: a parameter that is a reference")
+    if "." in texts(kernel.head):
+        raise NotCoveredError(f"{place}: any number of parameters")
+
+
+def _refuse_hidden(unit: Unit, kernel: Function) -> None:
+    """Refuse a kernel if functions that use threadIdx or meet may come to it by other ways."""
+    place = kernel.head[0].place
+    own = unit.placed | unit.collective
+    if hidden := next((word for word in kernel.body if word.text in unit.elsewhere - own), None):
+        raise NotCoveredError(f"{hidden.place}: a function of another namespace")
+    for i, word in enumerate(unit.outside):
+        if word.text in own and texts(unit.outside[i + 1 : i + 2]) not in (["("], ["<"]):
+            raise NotCoveredError(f"{place}: the address of {word.text} is taken")
+    for function in unit.all_functions:
+        if not function.is_device:
+            for word in function.body:
+                if word.text in own | {"threadIdx", "__syncthreads"}:
+                    raise NotCoveredError(f"{word.place}: {word.text} in host code")
+
+
+def _refuse_words(unit: Unit, words: Words, declared: set[str]) -> None:
+    for i, word in enumerate(words):
+        after = texts(words[i + 1 : i + 3])
+        reason = _REASONS.get(word.text)
+        if reason and (word.text not in _LIBRARIES or after[:1] == ["::"]):
+            raise NotCoveredError(f"{word.place}: {reason}: {word.text}")
+        if word.text == "cudalab" and after[:1] == ["::"] and after[1] not in _OWN:
+            if texts(words[i + 2 : i + 5]) != ["current", ".", "dynamic_shared"]:
+                raise NotCoveredError(f"{word.place}: what only fibers do")
+        elif after[:1] == ["("] and word.kind == "name":
+            if _OF_RUNTIME.fullmatch(word.text):
+                raise NotCoveredError(f"{word.place}: {word.text} in a kernel")
+            if word.text in _WAITING and texts(words[i - 1 : i]) in (["."], ["->"]):
+                raise NotCoveredError(f"{word.place}: a method that may wait: {word.text}")
+            if word.text in declared and word.text not in unit.by_name:
+                raise NotCoveredError(f"{word.place}: {word.text} is in another file")
+
+
+def _of_libraries(unit: Unit) -> set[str]:
+    """The variables and types of the file that are a library's, such as `cuda::atomic<int> a;`."""
+    names = set()
+    for statement in split(unit.outside, ";"):
+        if _LIBRARIES.isdisjoint(texts(statement)):
+            continue
+        if statement[0].text == "using":
+            names.add(statement[1].text)
+        for part in split(statement):  # perhaps also a template argument
+            words = texts(part)
+            ends = [i for i, word in enumerate(words) if word in ("=", "{", "(", "[")]
+            names.add(words[min(ends, default=len(words)) - 1])
+    return names - TYPES
+
+
+def _declared_only(unit: Unit) -> set[str]:
+    """The device functions that the file declares, perhaps without defining them."""
+    names = set()
+    for statement in split(unit.outside, ";"):
+        words = texts(statement)
+        words = words[len(words) - words[::-1].index("}") :] if "}" in words else words
+        if "__device__" in words and "(" in words:
+            names.add(words[words.index("(") - 1])
+    return names
+
+
+def _specialized(unit: Unit) -> set[str]:
+    """The names of what the file specializes."""
+    names = set()
+    words = texts(unit.outside)
+    for i in range(len(words) - 3):
+        if words[i : i + 3] == ["template", "<", ">"]:
+            rest = words[i + 3 : i + 60]
+            names |= {name for name, after in pairwise(rest) if after == "<"}
+    return names

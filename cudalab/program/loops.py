@@ -1,0 +1,195 @@
+"""Kernels of whole programs as loops over the threads of a block, as far as possible.
+
+Each source is preprocessed without the system's headers, and `backends/cpu/regions` writes its
+kernels anew; their text follows the source's own. The runtime finds a kernel's loops by its
+address. A template has none before it is launched: its launch says both ways to call it, and the
+function for a whole block is declared behind the kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cudalab.backends.cpu.flags import HOST
+from cudalab.backends.cpu.regions import loops
+from cudalab.backends.cpu.regions.parts import declaration
+from cudalab.backends.cpu.tiers import LOOPS, described
+from cudalab.backends.cpu.toolchain import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from cudalab.backends.cpu.regions import Loops
+    from cudalab.backends.cpu.regions.syntax import Function
+    from cudalab.language.tokens import Token
+    from cudalab.program.parsed import Launch, Parsed
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[^\n]*$", re.MULTILINE)
+_DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)", re.DOTALL)
+# Macros of our own headers. Conditions on others that begin with an underscore, or are guards of
+# headers, choose between systems and toolkits, not between kernels.
+_DEFINED = ("-DCUDART_VERSION=13000", "-DCUDA_VERSION=13000", "-D__CUDA_ARCH__=800")
+_HARMLESS = re.compile(r"_\w*|\w+_H_?|CUDA\w*_VERSION|NDEBUG|defined")
+
+
+@dataclass
+class Ways:
+    """How each kernel of a program runs."""
+
+    reasons: dict[str, str] = field(default_factory=dict)  # by kernel; empty for loops
+    any_loops: bool = False
+
+    def refuse(self, reason: str) -> None:
+        """Note that all kernels keep their fibers."""
+        self.reasons = {name: before or reason for name, before in self.reasons.items()}
+        self.any_loops = False
+
+    def store(self, binary: Path) -> None:
+        """Write them beside the program's binary."""
+        text = "".join(f"{name}\t{reason}\n" for name, reason in self.reasons.items())
+        _beside(binary).write_text(text, encoding="utf-8")
+
+    def lines(self) -> list[str]:
+        """Words for each kernel."""
+        return [
+            f"{name}: {described(reason) if reason else LOOPS}"
+            for name, reason in self.reasons.items()
+        ]
+
+
+def stored(binary: Path) -> Ways:
+    """How the kernels of a compiled program run."""
+    lines = _beside(binary).read_text(encoding="utf-8").splitlines()
+    pairs = [line.partition("\t") for line in lines]
+    return Ways({name: reason for name, _, reason in pairs})
+
+
+def _beside(binary: Path) -> Path:
+    return binary.with_name(f"{binary.name}.tiers")
+
+
+@dataclass(frozen=True)
+class Preprocessor:
+    """The compiler's, for texts without the system's headers."""
+
+    command: Sequence[str]
+    folder: Path
+
+    def text(self, name: str, texts: dict[str, str]) -> str | None:
+        """The file `name` with what it includes of `texts`; None if that fails."""
+        self.folder.mkdir(exist_ok=True)
+        for each, text in texts.items():
+            (self.folder / each).write_text(text, encoding="utf-8", errors="surrogateescape")
+        guards = ("-include", str(HOST / "cudalab" / "guards.h"))
+        done = run((*self.command, *_DEFINED, *guards, "-E", str(self.folder / name)))
+        return done.stdout if done.returncode == 0 else None
+
+    def macros(self) -> set[str]:
+        """The names of all macros that a program has by itself."""
+        header = str(HOST / "cudalab_program.h")
+        done = run((*self.command, "-I", str(HOST), "-dM", "-E", "-x", "c++", header))
+        return set(re.findall(r"^#define (\w+)", done.stdout, re.MULTILINE))
+
+
+def add(
+    files: Sequence[Parsed], names: Sequence[str], sources: Iterable[int], by: Preprocessor
+) -> Ways:
+    """Add the loops of the kernels to the sources, as edits; how each kernel runs."""
+    ways = fibers(files, "")
+    if not ways.reasons:
+        return ways
+    conditions = _conditions(files)
+    if unclear := conditions and conditions & by.macros():
+        ways.refuse(f"a condition on {min(unclear)}, which the system's headers define")
+        return ways
+    texts = {name: file.rewritten() for name, file in zip(names, files, strict=True)}
+    texts = {name: _without_headers(text, texts) for name, text in texts.items()}
+    written: dict[int, Loops] = {}
+    for i in sources:
+        text = by.text(names[i], texts)
+        if text is None:
+            ways.refuse("its file cannot be preprocessed without the system's headers")
+            return ways
+        written[i] = loops(text, is_program=True)
+        for_all = written[i].reasons.get("", "")
+        for name, reason in ways.reasons.items():
+            ways.reasons[name] = reason or written[i].reasons.get(name, for_all)
+    done = {name for each in written.values() for name in each.kernels}
+    for name in ways.reasons.keys() - done:
+        ways.reasons[name] = ways.reasons[name] or "no source has its text"
+    ways.any_loops = bool(done)
+    if done:
+        own = {match[1] for each in _directives(files) if (match := _DEFINE.match(each.text))}
+        _weave(files, written, own)
+    return ways
+
+
+def fibers(files: Sequence[Parsed], reason: str) -> Ways:
+    """The kernels of a program, all of which have fibers for this reason."""
+    return Ways({each.name: reason for file in files for each in file.structure.kernels})
+
+
+def _directives(files: Sequence[Parsed]) -> list[Token]:
+    return [each for file in files for each in file.directives]
+
+
+def _conditions(files: Sequence[Parsed]) -> set[str]:
+    """The names on which it may depend what the text is."""
+    tested = [match[1] for each in _directives(files) if (match := _CONDITION.match(each.text))]
+    names = {name for text in tested for name in re.findall(r"[A-Za-z_]\w*", text)}
+    return {name for name in names if not _HARMLESS.fullmatch(name)}
+
+
+def _without_headers(text: str, own: Iterable[str]) -> str:
+    """The text without the headers of the system, which have no kernels."""
+    names = {f'"{name}"' for name in own}
+
+    def kept(match: re.Match[str]) -> str:
+        return match[0] if match[0].partition("include")[2].strip() in names else ""
+
+    return _INCLUDE.sub(kept, text)
+
+
+def _weave(files: Sequence[Parsed], written: dict[int, Loops], macros: Iterable[str]) -> None:
+    """Put the loops behind the sources, and what calls them where templates are launched."""
+    flat = all(each.flat for each in written.values())
+    head = [f"#undef {name}" for name in sorted(macros)]  # they are expanded
+    head += ["#define CUDALAB_PROGRAM", *["#define CUDALAB_FLAT"] * flat, '#include "../regions.h"']
+    templates: dict[str, Function] = {}
+    for i, each in written.items():
+        if each.functions:
+            plain = [function for function in each.functions if not function.template]
+            templates |= {kernel.name: kernel for kernel in each.functions if kernel.template}
+            files[i].tail = "\n".join([*head, each.text, *map(_registered, plain), ""])
+    for file in files:
+        for kernel in file.structure.kernels:
+            if kernel.body_end is not None and kernel.name in templates:
+                text = f" {declaration(templates[kernel.name])}"
+                file.replace(kernel.body_end, kernel.body_end, text)
+        for launch in file.launches:
+            if launch.name in templates:
+                _call_both(file, launch, flat=flat)
+
+
+def _registered(kernel: Function) -> str:
+    """The object that tells the runtime of a kernel's loops."""
+    space = kernel.head[0].namespace.replace("{}", "").replace("::::", "::").strip(":")
+    name = f"{space}::{kernel.name}" if space else kernel.name
+    loops = f"::cudalab::BlockLauncher<{name}_all_>::run"
+    added = f"cudalab_add_{name.replace('::', '_')}"
+    return f"static ::cudalab::AddLoops {added}({name}, {loops}, CUDALAB_IS_FLAT);"
+
+
+def _call_both(file: Parsed, launch: Launch, *, flat: bool) -> None:
+    """Let the launch of a template hand over both ways to call it."""
+    start, end, text = file.edits[launch.edit]
+    before, name, arguments = launch.kernel.rpartition(launch.name)
+    fibers = f"[=](auto&... cudalab_a) CUDALAB_CLOSURE {{ {launch.kernel}(cudalab_a...); }}"
+    block = f"{before}{name}_all_{arguments}(cudalab_b, cudalab_a...);"
+    loops = f"[=](::cudalab::Block& cudalab_b, auto&... cudalab_a) {{ {block} }}"
+    both = f"::cudalab::two_ways<{str(flat).lower()}>({fibers}, {loops})"
+    file.edits[launch.edit] = (start, end, text.replace(fibers, both))

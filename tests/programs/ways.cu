@@ -1,0 +1,158 @@
+// Kernels of many forms, each printed line the same with loops over threads and with fibers.
+#include <cooperative_groups.h>
+
+#include <cstdio>
+#include <vector>
+
+namespace cg = cooperative_groups;
+
+#define THREADS 96
+#ifndef TURNS
+#define TURNS 3
+#endif
+
+static int* numbers;
+static int* results;
+const int N = 4 * THREADS;
+
+static void show(const char* what) {
+    const cudaError_t error = cudaDeviceSynchronize();
+    long long sum = 0;
+    for (int i = 0; i < N; ++i) sum = sum * 31 + results[i] * (i + 1), results[i] = -1;
+    printf("%s: %lld %s\n", what, sum, cudaGetErrorName(error));
+}
+
+// A barrier, dynamic shared memory and an early return.
+__global__ void reverse(const int* in, int* out, int n) {
+    extern __shared__ int block[];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    block[threadIdx.x] = in[i];
+    __syncthreads();
+    for (unsigned stride = blockDim.x / 2; stride > 0; stride >>= 1) {
+        if (threadIdx.x < stride) block[threadIdx.x] += block[threadIdx.x + stride];
+        __syncthreads();
+    }
+    out[i] = block[blockDim.x - 1 - threadIdx.x] + block[0];
+}
+
+// A template with defaults, whose arguments are said or deduced.
+template <class T, int TILE = 8>
+__global__ void transpose(const T* in, T* out, int turns = TURNS) {
+    __shared__ T tile[TILE][TILE + 1];
+    const int at = blockIdx.x * TILE * TILE;
+    T kept = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+        tile[threadIdx.y][threadIdx.x] = in[at + threadIdx.y * TILE + threadIdx.x] + kept;
+        __syncthreads();
+        kept += tile[threadIdx.x][threadIdx.y];
+        __syncthreads();
+    }
+    out[at + threadIdx.y * TILE + threadIdx.x] = kept;
+}
+
+namespace outer {
+namespace {
+__device__ int above(int value) { return __shfl_down_sync(0xffffffffu, value, 1); }
+__global__ void neighbours(const int* in, int* out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = above(in[i]) - in[i];
+}
+}  // namespace
+}  // namespace outer
+
+__device__ int sum_of(cg::thread_block group, int* shared, int value) {
+    shared[group.thread_rank()] = value;
+    cg::sync(group);
+    int sum = 0;
+    for (unsigned i = 0; i < group.size(); ++i) sum += shared[i] * (int)(i % 5);
+    group.sync();
+    return sum;
+}
+__global__ void groups(const int* in, int* out) {
+    cg::thread_block group = cg::this_thread_block();
+    auto warp = cg::tiled_partition<32>(group);
+    __shared__ int shared[THREADS];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int value = in[i];
+    for (int step = warp.size() / 2; step > 0; step /= 2) value += warp.shfl_xor(value, step);
+    const int sum = sum_of(group, shared, value + warp.meta_group_rank());
+    out[i] = sum + warp.thread_rank() + warp.any(value == 7);
+}
+
+// A parameter and a structure that each thread changes for itself.
+struct Walk {
+    int at;
+    __device__ int next() { return at = at * 5 + 1 & 255; }
+};
+__global__ void walks(Walk walk, int* out, int steps) {
+    Walk other{7};
+    while (steps-- > 0) walk.next();
+    __syncthreads();
+    for (int i = 0; i < threadIdx.x % 4; ++i) other.next();
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = walk.next() + other.next() + steps;
+}
+
+// What keeps its fibers.
+__device__ volatile int flag;
+__global__ void waits(int* out) {
+    if (threadIdx.x == 0) flag = blockIdx.x + 1;
+    while (flag == 0) {
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x;
+}
+__global__ void grid_wide(int* out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = i;
+    cg::this_grid().sync();
+    const int other = out[N - 1 - i];
+    cg::this_grid().sync();
+    out[i] = other;
+}
+__global__ void crashes(int* out, int n) {
+    __shared__ int last;
+    if (threadIdx.x == 0) last = n;
+    __syncthreads();
+    if (threadIdx.x == 33) ((int*)nullptr)[last] = 1;
+    __syncthreads();
+    out[threadIdx.x] = last;
+}
+
+int main() {
+    cudaMallocManaged(&numbers, N * sizeof(int));
+    cudaMallocManaged(&results, N * sizeof(int));
+    for (int i = 0; i < N; ++i) numbers[i] = i * 7919 % 101, results[i] = -1;
+
+    reverse<<<4, THREADS, THREADS * sizeof(int)>>>(numbers, results, N - 20);
+    show("reverse");
+    void (*pointer)(const int*, int*, int) = reverse;
+    pointer<<<4, THREADS, THREADS * sizeof(int)>>>(numbers, results, N);
+    show("through a pointer");
+    int n = N;
+    void* arguments[] = {&numbers, &results, &n};
+    cudaLaunchKernel((void*)reverse, dim3(4), dim3(THREADS), arguments, THREADS * sizeof(int));
+    show("cudaLaunchKernel");
+    transpose<int, 8><<<6, dim3(8, 8)>>>(numbers, results, 2);
+    show("a template");
+    transpose<<<6, dim3(8, 8)>>>(numbers, results, 5);
+    show("a deduced template");
+    transpose<int, 4><<<24, dim3(4, 4)>>>(numbers, results);
+    show("a default argument");
+    outer::neighbours<<<4, THREADS>>>(numbers, results);
+    show("a namespace");
+    groups<<<4, THREADS>>>(numbers, results);
+    show("groups");
+    walks<<<4, THREADS>>>(Walk{3}, results, 4);
+    show("walks");
+    waits<<<4, THREADS>>>(results);
+    show("waits");
+    void* only[] = {&results};
+    cudaLaunchCooperativeKernel((void*)grid_wide, dim3(4), dim3(THREADS), only);
+    show("a whole grid");
+    cudaFuncAttributes attributes;
+    cudaFuncGetAttributes(&attributes, groups);
+    printf("%zu bytes of shared memory\n", attributes.sharedSizeBytes);
+    crashes<<<1, THREADS>>>(results, 5);
+    printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}

@@ -1,0 +1,211 @@
+"""Measure whole programs with loops over threads and with fibers, and compare what they print.
+
+python -m tools.program_loops             the programs of samples/programs and tests/programs
+python -m tools.program_loops FOLDER      and NVIDIA's samples that `cudalab run` passes, in a copy
+                                          of NVIDIA/cuda-samples
+python -m tools.generate                  writes the table of docs/performance/cpu.md
+
+CPU time of the whole process on one OS thread, stopped after LIMIT_S seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from math import exp, log
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalab.errors import CudalabError
+from cudalab.program import loops
+from cudalab.program.build import executable, host_device
+from tools import programs, results
+from tools.results import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LIMIT_S = 10
+MEASURABLE_S = 0.05  # a program that takes less is mostly its own start
+STORED = results.FOLDER / "loops" / "programs.json"
+_SOURCES = re.compile(r"add_executable\(\s*\S+\s+([^)]*)\)")
+_OF_TIME = re.compile(
+    rb"time|\bm?s\b|msec|seconds|/s\b|flop|bandwidth|throughput|clocks|elapsed|speed", re.IGNORECASE
+)
+
+
+@dataclass(kw_only=True)
+class Program:
+    """A program, where it runs, and its input."""
+
+    name: str
+    origin: str
+    files: list[str]
+    folder: Path = results.ROOT
+    options: tuple[str, ...] = ()
+    stdin: Path | None = None
+
+
+@dataclass(kw_only=True)
+class Row:
+    """One program both ways."""
+
+    program: str
+    origin: str
+    kernels: int
+    loops: int
+    alone: int  # kernels whose threads run one after another, without fibers
+    same: bool
+    fibers_s: float
+    loops_s: float
+
+
+def own(folder: Path) -> Iterator[Program]:
+    """The programs of this repository, with their largest inputs, which are put into `folder`."""
+    last = {name: (files, stdin) for name, files, _, stdin in programs.runs(folder)}
+    for name, (files, stdin) in last.items():
+        yield Program(name=name, origin="cudalab", files=[*map(str, files)], stdin=stdin)
+
+
+def samples(folder: Path) -> Iterator[Program]:
+    """NVIDIA's samples that pass."""
+    for document in results.read_all("samples"):
+        for each in document["programs"]:
+            at = folder / "Samples" / each["folder"] / each["program"]
+            if each["verdict"] != "passed" or not at.is_dir():
+                continue
+            described = (at / "CMakeLists.txt").read_text()
+            named = " ".join(_SOURCES.findall(described)).split()
+            files = [name for name in named if name.endswith((".cu", ".cpp", ".c"))]
+            options = [f"-I{folder / 'Common'}"]
+            options += ["-Xcompiler=-fopenmp"] if "OpenMP" in described else []
+            origin = document["source"]
+            yield Program(
+                name=each["program"],
+                origin=origin,
+                files=[str(at / name) for name in files if (at / name).exists()],
+                folder=at,
+                options=tuple(options),
+            )
+
+
+def built(program: Program) -> Path | None:
+    """The program's executable; None if it does not compile."""
+    try:
+        return executable(program.files, host_device(), program.options)
+    except CudalabError as error:
+        print(f"{program.name}: {error}", file=sys.stderr)
+        return None
+
+
+def run(binary: Path, program: Program, ways: str) -> tuple[object, float]:
+    """What a run prints, without times, with its exit status; and its CPU time."""
+    environment = {**os.environ, "CUDALAB_LOOPS": ways, "CUDALAB_THREADS": "1"}
+    limit = partial(resource.setrlimit, resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [binary],
+        input=program.stdin.read_bytes() if program.stdin else b"",
+        capture_output=True,
+        check=False,
+        cwd=program.folder,
+        env=environment,
+        preexec_fn=limit,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    lines = [
+        re.sub(rb"[-+0-9.e]+", b"#", line) if _OF_TIME.search(line) else line
+        for line in done.stdout.splitlines()
+    ]
+    return (done.returncode, lines), after.ru_utime - before.ru_utime
+
+
+def measured(program: Program, binary: Path) -> Row:
+    """A program both ways."""
+    reasons = loops.stored(binary)
+    lines = reasons.lines()
+    (fibers, fibers_s), (as_loops, loops_s) = (run(binary, program, ways) for ways in "01")
+    stopped = fibers_s >= LIMIT_S - 1  # the other way may be quick enough
+    row = Row(
+        program=program.name,
+        origin=program.origin,
+        kernels=len(lines),
+        loops=sum(not reason for reason in reasons.reasons.values()),
+        alone=sum("one thread after another" in line for line in lines),
+        same=stopped or fibers == as_loops,
+        fibers_s=round(fibers_s, 3),
+        loops_s=round(loops_s, 3),
+    )
+    print(row, flush=True)
+    return row
+
+
+def main(folders: list[str]) -> None:
+    """Build all programs, run each both ways, and store the figures."""
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(os.cpu_count()) as pool:
+        every = [*own(Path(temporary)), *(each for f in folders for each in samples(Path(f)))]
+        binaries = list(pool.map(built, every))
+        rows = [
+            asdict(measured(program, binary))
+            for program, binary in zip(every, binaries, strict=True)
+            if binary
+        ]
+    results.write(STORED, {**results.machine(host_device()), "limit_s": LIMIT_S, "programs": rows})
+
+
+def faster(rows: list[results.Json]) -> float:
+    """The geometric mean of how many times as fast programs are in loops."""
+    times = [row["fibers_s"] / max(row["loops_s"], 0.001) for row in rows]
+    return exp(sum(map(log, times)) / len(times)) if times else 1
+
+
+def compared() -> str:
+    """The tables for docs/performance/cpu.md."""
+    stored = results.read(STORED)
+    summary, rows = [], []
+    for origin in dict.fromkeys(row["origin"] for row in stored["programs"]):
+        every = [row for row in stored["programs"] if row["origin"] == origin and row["kernels"]]
+        long = [row for row in every if row["fibers_s"] >= MEASURABLE_S]
+        in_loops = [row for row in long if row["loops"]]
+        kernels, loop, alone = (
+            sum(row[key] for row in every) for key in ("kernels", "loops", "alone")
+        )
+        summary.append(
+            [
+                origin,
+                str(len(every)),
+                str(kernels),
+                f"{loop} ({loop / kernels:.0%})",
+                str(alone),
+                str(sum(row["same"] for row in every)),
+                f"{faster(long):.1f} ({len(long)})",
+                f"{faster(in_loops):.1f} ({len(in_loops)})",
+            ]
+        )
+        rows += [
+            [
+                f"`{row['program']}`",
+                f"{row['loops']} of {row['kernels']}",
+                ("≥ " if row["fibers_s"] >= stored["limit_s"] - 1 else "")
+                + f"{row['fibers_s']:.2f}",
+                f"{row['loops_s']:.2f}",
+                f"{row['fibers_s'] / max(row['loops_s'], 0.001):.1f}",
+            ]
+            for row in long
+        ]
+    head = ["programs of", "with kernels", "kernels", "loops", "one thread after another"]
+    head += ["print the same", "times as fast (programs)", "those with loops"]
+    first = table(head, summary)
+    columns = ["program", "kernels in loops", "fibers, CPU s", "loops, CPU s", "times"]
+    return f"{first}\n\n{table(columns, rows)}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
