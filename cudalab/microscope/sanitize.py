@@ -141,10 +141,12 @@ KINDS = {
     ),
     "infinite_loop": _About(
         "loop that does not end",
-        "Its condition never becomes false, or it waits for a value that nobody writes.",
+        "Its condition never becomes false, or it waits for a value that nobody writes: threads "
+        "that run later, perhaps, such as those of a block that starts when this one has ended.",
         "Check what changes the loop's condition, and whether threads that it waits for can go on. "
-        "When a lab runs on the CPU device, a plain spin on a value from another thread never "
-        "ends: wait with an atomic, a barrier or __nanosleep.",
+        "Read what others write with an atomic: a plain read may be made only once. "
+        "Wait for earlier blocks only, or launch all blocks at once with "
+        "cudaLaunchCooperativeKernel.",
     ),
     "crash": _About(
         "crash",

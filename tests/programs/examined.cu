@@ -24,10 +24,14 @@ __global__ void far_away(Pack pack, int** rows) {
     pack.out[threadIdx.x] = sum + rows[1][threadIdx.x] + held[threadIdx.x];
 }
 
-__global__ void takes_long(int* out) {
+// The first block waits for the last one.
+__global__ void takes_long(int* out, int* done) {
     for (int i = 0; i < 3000; ++i) {
         out[blockIdx.x * 64 + threadIdx.x] += 1;
         __syncthreads();
+    }
+    if (blockIdx.x == gridDim.x - 1) atomicExch(done, 1);
+    while (blockIdx.x == 0 && atomicAdd(done, 0) == 0) {
     }
 }
 
@@ -83,7 +87,7 @@ int main() {
     cudaMemcpyToSymbol(held, &other, sizeof other);
 
     far_away<<<1, 32>>>({out, list}, rows);
-    takes_long<<<64, 64>>>(out);
+    takes_long<<<64, 64>>>(out, row);
     returns<<<1, 64>>>(out, 50);
     cudaMemset(row, 0, sizeof(int));
     waits_for_later<<<2, 1>>>(row, out);

@@ -415,7 +415,8 @@ EXPORT void cudalab_check_launch(const Options* o) {
     run.threads = o->block[0] * o->block[1] * o->block[2];
     run.blocks = o->blocks, run.first_block = o->first_block, run.num_blocks = o->num_blocks;
     run.shared_bytes = o->shared_bytes;
-    run.detects = o->detects, run.counts = o->counts, run.in_step = o->in_step;
+    run.detects = run.began_to_detect = o->detects, run.counts = o->counts,
+    run.in_step = o->in_step;
     run.cooperative = o->cooperative;
     run.block_dim = {o->block[0], o->block[1], o->block[2]};
     for (unsigned t = 0; t < run.threads; ++t)

@@ -35,7 +35,7 @@ static void visit_block(Visit visit) {
     visit(&run.block_op, sizeof run.block_op);
     visit(&run.predicates, sizeof run.predicates);
     visit(&run.voters, sizeof run.voters);
-    if (run.detects) detector.ordering.visit_block(visit, run.threads);
+    if (run.began_to_detect) detector.ordering.visit_block(visit, run.threads);
     visit(run.order, sizeof run.order);
     visit(&run.interval, sizeof run.interval);
     visit((void*)run.event, run.threads * sizeof *run.event);

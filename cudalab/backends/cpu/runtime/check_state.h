@@ -71,6 +71,7 @@ static struct {
     uint64_t first_block, num_blocks;
     size_t shared_bytes;
     bool detects, counts, in_step, shuffles, cooperative;
+    bool began_to_detect;  // before it has looked away
     uint64_t random;
     int failed, stopping, looking_away;
     int attention;                   // there is something to do at each basic block
