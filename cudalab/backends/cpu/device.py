@@ -76,6 +76,7 @@ class CpuKernel:
         self.is_pointer = [bool(handle.param_sizes[i] & 128) for i in range(self.num_params)]
         self.has_loops = not handle.thread
         self.is_flat = bool(handle.flat)
+        self.by_whole_warps = bool(handle.by_whole_warps)
         self.how = tiers.LOOPS if self.has_loops else "fibers"
         self.with_fibers: Callable[[], AbstractContextManager[CpuKernel]] = lambda: nullcontext(
             self
@@ -245,7 +246,9 @@ class CpuDevice:
         )
         if 0 in blocks:
             return
-        fits = not kernel.has_loops or tiers.fits_loops(blocks, threads, flat=kernel.is_flat)
+        fits = not kernel.has_loops or tiers.fits_loops(
+            blocks, threads, flat=kernel.is_flat, whole_warps=kernel.by_whole_warps
+        )
         values = (ctypes.c_uint64 * len(args))()
         pointers = (ctypes.c_void_p * len(args))()
         for i, arg in enumerate(args):
@@ -368,6 +371,8 @@ class KernelEntry(ctypes.Structure):
         ("param_sizes", ctypes.POINTER(ctypes.c_ubyte)),
         ("arg_bytes", ctypes.c_void_p),
         ("flat", ctypes.c_bool),
+        ("loops", ctypes.c_void_p),
+        ("by_whole_warps", ctypes.c_bool),
     )
 
 

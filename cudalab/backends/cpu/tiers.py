@@ -36,6 +36,7 @@ GCC_OPTIMIZED = (
     *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
     *("-fsplit-loops", "-fpeel-loops"),
 )
+_WARP = 32
 _GREATEST_INDEX = 2**31 - 1 - 1024  # of a thread in a grid: regions.h counts on it
 
 
@@ -87,7 +88,7 @@ def with_loops(parts: Parts, preprocessed: str) -> tuple[str, bool]:
         *(f"#undef {name}" for name in _LOCAL_HERE),
         written.text,
         '#line 1 "cudalab exports"',
-        *(f"CUDALAB_BLOCKS({name})" for name in in_loops),
+        *(f"CUDALAB_BLOCKS({name}, {int(name in written.by_whole_warps)})" for name in in_loops),
         *(f"CUDALAB_KERNEL({name})" for name in others),
         _because(others, written.reasons),
         parts.exports,
@@ -115,10 +116,16 @@ def described(reason: str) -> str:
     return f"{how}: {reason}"
 
 
-def fits_loops(grid: tuple[int, int, int], block: tuple[int, int, int], *, flat: bool) -> bool:
-    """Whether loops run the grid: each thread's index is small enough, `flat` blocks are rows."""
+def fits_loops(
+    grid: tuple[int, int, int], block: tuple[int, int, int], *, flat: bool, whole_warps: bool
+) -> bool:
+    """Whether loops run the grid: each thread's index is small enough.
+
+    `flat` blocks are rows; those of `whole_warps` have rows of so many threads.
+    """
     small = all(b * t <= _GREATEST_INDEX for b, t in zip(grid, block, strict=True))
-    return small and (not flat or block[1:] == (1, 1))
+    fits = small and (not flat or block[1:] == (1, 1))
+    return fits and (not whole_warps or block[0] % _WARP == 0)
 
 
 def _because(kernels: Sequence[str], reasons: dict[str, str]) -> str:

@@ -39,6 +39,7 @@ class Loops:
     reasons: dict[str, str] = field(default_factory=dict)  # by kernel
     functions: list[Function] = field(default_factory=list)  # `kernels`, as they were read
     flat: bool = True  # no thread asks for its place but along the first dimension
+    by_whole_warps: list[str] = field(default_factory=list)  # kernels for blocks of whole warps
 
 
 def loops(preprocessed: str, *, is_program: bool = False) -> Loops:
@@ -68,7 +69,7 @@ def _add(written: Loops, unit: Unit) -> None:
             functions = [parsed(each) for each in unit.check(kernel)]
             if unit.is_program:
                 refuse_in_program(unit, functions)
-            refuse_waiting(functions)
+            refuse_waiting(unit, functions)
             settle_loops(unit, functions)
         except NotCoveredError as reason:
             written.reasons[kernel.name] = str(reason)
@@ -77,7 +78,10 @@ def _add(written: Loops, unit: Unit) -> None:
     text = ""
     while kernels:
         try:
-            text = _written(unit, kernels)
+            analysis = Analysis(unit, kernels)
+            text = _written(analysis, kernels)
+            by_warps = filter(analysis.counts_on_whole_warps, kernels)
+            written.by_whole_warps += [kernel.name for kernel in by_warps]
             break
         except NotCoveredError as reason:
             for kernel in list(kernels):
@@ -94,9 +98,9 @@ def _add(written: Loops, unit: Unit) -> None:
     written.functions += kernels
 
 
-def _written(unit: Unit, kernels: list[Function]) -> str:
+def _written(analysis: Analysis, kernels: list[Function]) -> str:
     """The text of some kernels and of all functions that they reach."""
-    analysis = Analysis(unit, kernels)
+    unit = analysis.unit
     bodies = _bodies(analysis, kernels)
     # What is shared in a function is one variable, so there is one function that has it.
     twice = {name for name, masked in bodies if masked and (name, False) in bodies}

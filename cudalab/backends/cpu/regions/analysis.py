@@ -280,6 +280,13 @@ class Analysis:
         """The name of a function for a whole block, or for the threads of a mask."""
         return f"{function.name}_{'some' if masked else 'all'}_"
 
+    def counts_on_whole_warps(self, kernel: Function) -> bool:
+        """Whether blocks of a kernel must consist of whole warps along the first dimension."""
+        return any(
+            each in self.facts and self.facts[each].levels.by_whole_warps
+            for each in self.unit.called_by(kernel)
+        )
+
     def has_early_returns(self, function: Function) -> bool:
         """Whether threads may leave a function while others go on to meet in it."""
         facts = self.facts[function]

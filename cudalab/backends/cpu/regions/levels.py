@@ -32,6 +32,13 @@ class Level(IntEnum):
 _WARP = 32
 # What follows threadIdx.x where the loop of a lane begins.
 _LANE: list[list[str]] = [[], ["%", "32"], ["%", "32u"], ["&", "31"], ["&", "31u"]]
+_BLOCK_BEGINS = ["blockIdx", ".", "x", "*", "blockDim", ".", "x"]
+_IN_GRID = [
+    [*_BLOCK_BEGINS, "+", "threadIdx", ".", "x"],
+    [*_BLOCK_BEGINS[4:], "*", *_BLOCK_BEGINS[:3], "+", "threadIdx", ".", "x"],
+    ["threadIdx", ".", "x", "+", *_BLOCK_BEGINS],
+    ["threadIdx", ".", "x", "+", *_BLOCK_BEGINS[4:], "*", *_BLOCK_BEGINS[:3]],
+]
 _KNOWN = re.compile(
     r"[A-Z][A-Z0-9_]*|\w+_t|u?(?:char|short|int|long|longlong|float|double)[1-4]|dim3|std|cudalab"
     r"|bool|char|short|int|long|float|double|unsigned|signed|void|const|sizeof|true|false|nullptr"
@@ -61,7 +68,10 @@ class Levels:
         self.pointers: set[str] = set()  # to memory that all threads see the same way
         self.shared: set[str] = set()
         self.shared_arrays: set[str] = set()
-        self.linear: set[str] = set()  # names for threadIdx.x
+        # Names for threadIdx.x, or for its sum with a multiple of the block's threads.
+        self.linear: set[str] = set()
+        self.in_grid: set[str] = set()  # those that are such sums
+        self.by_whole_warps = False  # the levels hold if blocks consist of whole warps
         self.lanes: set[str] = set()  # names for threadIdx.x % 32
         self.escaping: set[str] = set()  # may change where no assignment is seen
         for parameter, level in zip(function.parameters, parameters, strict=True):
@@ -126,9 +136,15 @@ class Levels:
         if word.text == "threadIdx":
             if texts(words[i + 2 : i + 3]) != ["x"]:
                 return Level.WARP
-            return self._of_linear(words, i, i + 3)
+            in_program = self.unit.is_program  # whose launches may have blocks of any size
+            start, end = (i, i + 3) if in_program else _bracketed(words, i, i + 3)
+            level = self._of_linear(words, start, end)
+            self.by_whole_warps |= level < Level.THREAD and start < i
+            return level
         if word.text in self.linear:
-            return self._of_linear(words, i, i + 1)
+            level = self._of_linear(words, i, i + 1)
+            self.by_whole_warps |= level < Level.THREAD and word.text in self.in_grid
+            return level
         if word.text in self.names:
             return self.names[word.text]
         if after in (["("], ["<"]):
@@ -206,6 +222,9 @@ class Levels:
                 self.linear.add(local.name)
             elif value[3:] in _LANE:
                 self.lanes.add(local.name)
+        if value in _IN_GRID and local.name not in self.changed and not self.unit.is_program:
+            self.linear.add(local.name)
+            self.in_grid.add(local.name)
 
     def _declare_outside(self, words: Words) -> None:
         """Note `__shared__`, `constexpr` and `static` variables, and aliases of types."""
@@ -269,7 +288,9 @@ class Levels:
             for changed_name, _, _ in changes_of(words)
         )
         multiples = all((_number(word) or 1) % _WARP == 0 for word in (condition[2], step[2]))
-        return starts_by_lane and multiples and not changed_inside
+        turns = starts_by_lane and multiples and not changed_inside
+        self.by_whole_warps |= turns and first[0] in self.in_grid
+        return turns
 
     def _exits(self, statement: Statement, control: Level) -> Iterator[Level]:
         """The levels of the conditions under which a loop is left, or a round of it."""
@@ -412,6 +433,17 @@ def has_lambda(words: Words) -> bool:
         and (i == 0 or (words[i - 1].kind == "sign" and words[i - 1].text not in (")", "]")))
         for i, word in enumerate(words)
     )
+
+
+def _bracketed(words: Words, start: int, end: int) -> tuple[int, int]:
+    """Where an index of the grid in brackets begins and ends, of which threadIdx.x is a part."""
+    for index in _IN_GRID:
+        first = start - index.index("threadIdx")
+        last = first + len(index)
+        if first > 0 and texts(words[first - 1 : last + 1]) == ["(", *index, ")"]:
+            called = first > 1 and words[first - 2].kind == "name"
+            return (start, end) if called else (first - 1, last + 1)
+    return start, end
 
 
 def _is_pure(name: str) -> bool:

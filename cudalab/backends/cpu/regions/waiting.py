@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cudalab.backends.cpu.regions.levels import changes_of
 from cudalab.backends.cpu.regions.syntax import locals_of
+from cudalab.backends.cpu.regions.unit import BLOCK_WIDE
 from cudalab.backends.cpu.regions.words import NotCoveredError, calls, texts
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ _POLLING = frozenset(
 )
 
 
-def refuse_waiting(functions: list[Function]) -> None:
+def refuse_waiting(unit: Unit, functions: list[Function]) -> None:
     """NotCoveredError for a loop that ends when another thread has changed memory.
 
-    Such memory is read by an atomic operation or as volatile.
+    Such memory is read by an atomic operation or as volatile. In a loop with a block-wide barrier
+    no thread runs ahead: such a loop waits at most for other blocks.
     """
     polling: set[str] = set()
     before = None
@@ -32,7 +34,10 @@ def refuse_waiting(functions: list[Function]) -> None:
     for function in functions:
         for statement in function.statements:
             for loop in statement.walk():
-                if loop.kind in ("for", "while", "do") and _waits(loop, polling, function):
+                if loop.kind not in ("for", "while", "do"):
+                    continue
+                together = calls(loop.words, BLOCK_WIDE | unit.block_wide)
+                if not together and _waits(loop, polling, function):
                     place = loop.own[0].place
                     raise NotCoveredError(f"{place}: a loop that waits for other threads")
 

@@ -245,6 +245,7 @@ struct Kernel {
     const unsigned* arg_bytes;         // in whole programs: of each parameter, and of the closure
     bool flat;                         // loops for blocks of one dimension
     BlockFn loops;                     // in whole programs: all threads as loops, or null
+    bool by_whole_warps;               // loops for blocks whose rows are whole warps
 };
 struct Symbol {
     void* address;

@@ -329,7 +329,7 @@ struct BlockLauncher<kernel> {
 #else
 #define CUDALAB_IS_FLAT false
 #endif
-#define CUDALAB_BLOCKS(kernel)                               \
+#define CUDALAB_BLOCKS(kernel, by_whole_warps)               \
     extern "C" __attribute__((visibility("default")))        \
     const ::cudalab::Kernel cudalab_kernel_##kernel = {      \
         #kernel,                                             \
@@ -338,4 +338,6 @@ struct BlockLauncher<kernel> {
         ::cudalab::BlockLauncher<kernel##_all_>::num_params, \
         ::cudalab::BlockLauncher<kernel##_all_>::sizes,      \
         nullptr,                                             \
-        CUDALAB_IS_FLAT};
+        CUDALAB_IS_FLAT,                                     \
+        nullptr,                                             \
+        by_whole_warps};
